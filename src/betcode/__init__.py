@@ -1,0 +1,1 @@
+"""betcode runs coding agents as durable sessions that any number of clients can watch and answer."""

@@ -1,0 +1,1 @@
+"""The obey face of the API; only generated messages live here."""

@@ -1,0 +1,1 @@
+"""The local daemon's part of the obey API."""

@@ -1,0 +1,1 @@
+"""Generated from proto/obey/local/v1; nothing here is edited by hand."""
