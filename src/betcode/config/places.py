@@ -1,0 +1,82 @@
+"""Where things live: state, settings and the socket, chosen by flag, environment or the platform's habit."""
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+_APP = "betcode"
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Absolute paths; nothing is created by choosing them."""
+
+    state_dir: Path  # database, journals, locks
+    config_dir: Path  # settings.json
+    socket: Path  # the gRPC socket; its directory is private
+
+    @property
+    def ticket_socket(self) -> Path:
+        return self.socket.with_name(self.socket.name + ".ticket")
+
+    @property
+    def database(self) -> Path:
+        return self.state_dir / "betcode.db"
+
+    @property
+    def runs(self) -> Path:
+        return self.state_dir / "runs"
+
+    @property
+    def lock(self) -> Path:
+        return self.state_dir / "daemon.lock"
+
+    @property
+    def daemon_log(self) -> Path:
+        return self.state_dir / "daemon.log"
+
+
+def choose_places(
+    environ: Mapping[str, str],
+    *,
+    state_dir: Path | None = None,
+    config_dir: Path | None = None,
+    socket: Path | None = None,
+) -> Places:
+    """A flag wins over its BETCODE_ variable, which wins over the platform's habit."""
+    home = Path(environ.get("HOME") or Path.home())
+    config = _chosen(config_dir, environ.get("BETCODE_CONFIG_DIR")) or _config_home(environ, home) / _APP
+    state = _chosen(state_dir, environ.get("BETCODE_STATE_DIR")) or _state_home(environ, home) / _APP
+    chosen_socket = _chosen(socket, environ.get("BETCODE_SOCKET"))
+    if chosen_socket is None:
+        # A state directory of one's own is a daemon of one's own: it must not meet another one at the usual socket.
+        own_state = state_dir is not None or bool(environ.get("BETCODE_STATE_DIR"))
+        chosen_socket = state / "daemon.sock" if own_state else _usual_socket(environ, config)
+    return Places(state_dir=state, config_dir=config, socket=chosen_socket)
+
+
+def _usual_socket(environ: Mapping[str, str], config: Path) -> Path:
+    runtime = Path(environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}")
+    if runtime.is_dir() and os.access(runtime, os.W_OK):
+        return runtime / _APP / "daemon.sock"
+    return config / "daemon.sock"
+
+
+def _chosen(flag: Path | None, variable: str | None) -> Path | None:
+    if flag is not None:
+        return flag.expanduser().absolute()
+    return Path(variable).expanduser().absolute() if variable else None
+
+
+def _config_home(environ: Mapping[str, str], home: Path) -> Path:
+    if sys.platform == "darwin":
+        return home / "Library" / "Application Support"
+    return Path(environ.get("XDG_CONFIG_HOME") or home / ".config")
+
+
+def _state_home(environ: Mapping[str, str], home: Path) -> Path:
+    if sys.platform == "darwin":
+        return home / "Library" / "Application Support"
+    return Path(environ.get("XDG_STATE_HOME") or home / ".local" / "state")

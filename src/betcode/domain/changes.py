@@ -1,0 +1,64 @@
+"""What one commit changes. All changes of a commit happen, or none."""
+
+from dataclasses import dataclass
+
+from betcode.domain.identifiers import RunKey, SessionKey
+from betcode.domain.rows import Blob, InputRow, InputState, PromptRow, RunRow, SessionState, StoredEvent
+
+
+@dataclass(frozen=True, slots=True)
+class AppendEvents:
+    session: SessionKey
+    events: tuple[StoredEvent, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SaveSession:
+    session: SessionKey
+    state: SessionState
+
+
+@dataclass(frozen=True, slots=True)
+class SaveRun:
+    """Everything of a run that moves: state, offset, dialogue, numbers, end."""
+
+    run: RunRow
+
+
+@dataclass(frozen=True, slots=True)
+class AddInput:
+    row: InputRow
+
+
+@dataclass(frozen=True, slots=True)
+class AssignInput:
+    """The run an input goes to, its number there and the bytes to hand over."""
+
+    session: SessionKey
+    input_id: str
+    run: RunKey
+    number: int
+    payload: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class MoveInput:
+    session: SessionKey
+    input_id: str
+    state: InputState
+
+
+@dataclass(frozen=True, slots=True)
+class SavePrompt:
+    """A new prompt, or the new state of one."""
+
+    row: PromptRow
+
+
+@dataclass(frozen=True, slots=True)
+class AddBlob:
+    session: SessionKey
+    blob: Blob
+
+
+Change = AppendEvents | SaveSession | SaveRun | AddInput | AssignInput | MoveInput | SavePrompt | AddBlob

@@ -1,0 +1,66 @@
+"""What a person or the engine tells an agent. A dialogue turns each into bytes for the agent's stdin."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from betcode.domain.identifiers import MessageId
+
+
+@dataclass(frozen=True, slots=True)
+class AttachedFile:
+    filename: str
+    mime_type: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class SendMessage:
+    """A person's message, under the id that its client made."""
+
+    message_id: MessageId
+    content: str
+    attachments: tuple[AttachedFile, ...] = ()
+
+
+class Behaviour(StrEnum):
+    ALLOW = "allow"
+    DENY = "deny"
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerPermission:
+    """The answer to one open request; `input_json` is the agent's own text, sent back as it came."""
+
+    request_id: str
+    behaviour: Behaviour
+    input_json: str
+    message: str = ""  # with a denial: what the agent is told
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerQuestions:
+    """The answers to all questions of one request, by question text."""
+
+    request_id: str
+    input_json: str
+    answers: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupt:
+    """Stop the open turn; the process stays."""
+
+    request_id: str
+    cancel_queued: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RefuseRequest:
+    """Tell the agent that we do not know what it asked, so that it does not wait for ever."""
+
+    request_id: str
+    reason: str
+
+
+Command = SendMessage | AnswerPermission | AnswerQuestions | Interrupt | RefuseRequest

@@ -1,0 +1,179 @@
+"""What can go wrong, as one tree; each class carries the code that clients see.
+
+    BetcodeError
+    ├── InvalidRequest            INVALID_REQUEST
+    ├── SessionNotFound           SESSION_NOT_FOUND
+    ├── AmbiguousSession          INVALID_REQUEST
+    ├── SessionClosed             SESSION_CLOSED
+    ├── SequenceOutOfRange        SEQUENCE_OUT_OF_RANGE
+    ├── PromptNotFound            PERMISSION_NOT_FOUND
+    ├── PermissionStale           PERMISSION_STALE
+    ├── AnswerRefused             ANSWER_REFUSED
+    ├── BlobNotFound              BLOB_NOT_FOUND
+    ├── PoolExhausted             POOL_EXHAUSTED
+    ├── AgentMemoryExhausted      POOL_EXHAUSTED
+    ├── AgentUnavailable          AGENT_UNAVAILABLE
+    ├── AgentCrashed              SUBPROCESS_CRASHED
+    ├── StorageDegraded           STORAGE_DEGRADED
+    ├── StorageFailed             SQLITE_ERROR
+    ├── FeatureNotAvailable       FEATURE_NOT_AVAILABLE
+    └── DaemonStopping            DAEMON_STOPPING
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import ClassVar
+
+
+class ErrorCode(StrEnum):
+    """The codes of `ErrorEvent.code` and `google.rpc.ErrorInfo.reason`."""
+
+    INVALID_REQUEST = "INVALID_REQUEST"
+    SESSION_NOT_FOUND = "SESSION_NOT_FOUND"
+    SESSION_CLOSED = "SESSION_CLOSED"
+    SEQUENCE_OUT_OF_RANGE = "SEQUENCE_OUT_OF_RANGE"
+    PERMISSION_NOT_FOUND = "PERMISSION_NOT_FOUND"
+    PERMISSION_STALE = "PERMISSION_STALE"
+    ANSWER_REFUSED = "ANSWER_REFUSED"
+    BLOB_NOT_FOUND = "BLOB_NOT_FOUND"
+    POOL_EXHAUSTED = "POOL_EXHAUSTED"
+    AGENT_UNAVAILABLE = "AGENT_UNAVAILABLE"
+    SUBPROCESS_CRASHED = "SUBPROCESS_CRASHED"
+    STORAGE_DEGRADED = "STORAGE_DEGRADED"
+    SQLITE_ERROR = "SQLITE_ERROR"
+    FEATURE_NOT_AVAILABLE = "FEATURE_NOT_AVAILABLE"
+    DAEMON_STOPPING = "DAEMON_STOPPING"
+    INTERNAL = "INTERNAL"
+
+
+class BetcodeError(Exception):
+    """Something a client is told: a code, one sentence that says what to do, and the facts."""
+
+    code: ClassVar[ErrorCode] = ErrorCode.INTERNAL
+
+    def __init__(self, message: str, **details: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.details: Mapping[str, str] = details
+
+
+class InvalidRequest(BetcodeError):
+    code = ErrorCode.INVALID_REQUEST
+
+
+class SessionNotFound(BetcodeError):
+    code = ErrorCode.SESSION_NOT_FOUND
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__("Session does not exist", session_id=session_id)
+
+
+class AmbiguousSession(BetcodeError):
+    code = ErrorCode.INVALID_REQUEST
+
+    def __init__(self, prefix: str) -> None:
+        super().__init__(f"Several sessions begin with {prefix!r}: give more of the id", prefix=prefix)
+
+
+class SessionClosed(BetcodeError):
+    code = ErrorCode.SESSION_CLOSED
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__("Session has been closed: start a new one", session_id=session_id)
+
+
+class SequenceOutOfRange(BetcodeError):
+    code = ErrorCode.SEQUENCE_OUT_OF_RANGE
+
+    def __init__(self, session_id: str, asked: int, newest: int) -> None:
+        super().__init__(
+            f"Sequence {asked} is beyond the newest, {newest}: ask from {newest} or less",
+            session_id=session_id,
+            newest_sequence=str(newest),
+        )
+
+
+class PromptNotFound(BetcodeError):
+    code = ErrorCode.PERMISSION_NOT_FOUND
+
+    def __init__(self, request_id: str) -> None:
+        super().__init__("No such prompt: list the open ones with ListPending", request_id=request_id)
+
+
+class PermissionStale(BetcodeError):
+    code = ErrorCode.PERMISSION_STALE
+
+
+class AnswerRefused(BetcodeError):
+    """The answer comes, or may come, from inside an agent's own process tree."""
+
+    code = ErrorCode.ANSWER_REFUSED
+
+
+class BlobNotFound(BetcodeError):
+    code = ErrorCode.BLOB_NOT_FOUND
+
+    def __init__(self, session_id: str, sha256: str) -> None:
+        super().__init__("No such blob in this session", session_id=session_id, sha256=sha256)
+
+
+class PoolExhausted(BetcodeError):
+    code = ErrorCode.POOL_EXHAUSTED
+
+    def __init__(self, at_work: int, waiting: int) -> None:
+        super().__init__(
+            "Subprocess pool at capacity",
+            at_work=str(at_work),
+            waiting=str(waiting),
+            retry_after_ms="5000",
+        )
+
+
+class AgentMemoryExhausted(BetcodeError):
+    code = ErrorCode.POOL_EXHAUSTED
+
+    def __init__(self, used_mb: int, limit_mb: int) -> None:
+        super().__init__(
+            f"Live agents use {used_mb} MB of the {limit_mb} MB allowed and none of them is idle: "
+            "wait for one, close a session, or raise agents.memory_limit",
+            used_mb=str(used_mb),
+            limit_mb=str(limit_mb),
+            retry_after_ms="5000",
+        )
+
+
+class AgentUnavailable(BetcodeError):
+    """The agent cannot be started at all, and trying again will not help."""
+
+    code = ErrorCode.AGENT_UNAVAILABLE
+
+
+class AgentCrashed(BetcodeError):
+    code = ErrorCode.SUBPROCESS_CRASHED
+
+
+class StorageDegraded(BetcodeError):
+    """Nothing can be written at the moment, so nothing is accepted."""
+
+    code = ErrorCode.STORAGE_DEGRADED
+
+
+class StorageFailed(BetcodeError):
+    code = ErrorCode.SQLITE_ERROR
+
+    def __init__(self, reason: str = "") -> None:
+        super().__init__("Database operation failed", **({"reason": reason} if reason else {}))
+
+
+class FeatureNotAvailable(BetcodeError):
+    code = ErrorCode.FEATURE_NOT_AVAILABLE
+
+    def __init__(self, feature: str) -> None:
+        super().__init__(f"{feature} is not part of this release yet", feature=feature)
+
+
+class DaemonStopping(BetcodeError):
+    code = ErrorCode.DAEMON_STOPPING
+
+    def __init__(self) -> None:
+        super().__init__("The daemon is stopping: connect again in a moment")

@@ -1,0 +1,173 @@
+"""The doors of the engine: what it asks of a store and of a provider, whoever stands behind them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from betcode.domain.changes import Change
+from betcode.domain.commands import Command
+from betcode.domain.identifiers import RunId, RunKey, Seq, SessionId, SessionKey
+from betcode.domain.records import Record
+from betcode.domain.rows import (
+    Batch,
+    Blob,
+    InputRow,
+    NewSession,
+    PromptRow,
+    RunRow,
+    SessionRow,
+    SessionState,
+    StoredEvent,
+)
+from betcode.v1.agent_pb2 import AgentEvent
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFilter:
+    working_directory: str = ""
+    worktree_id: str = ""
+    statuses: tuple[str, ...] = ()
+    limit: int = 50
+    offset: int = 0
+
+
+class Store(Protocol):
+    """The durable log and what belongs to it. Every method may be awaited from the event loop."""
+
+    epoch: int  # grows when numbers may have been lost: after a power cut or a restored backup
+    epoch_reason: str
+
+    async def create_session(self, new: NewSession, state: SessionState, events: Sequence[StoredEvent]) -> SessionKey: ...
+    async def create_run(self, session: SessionKey, run_id: RunId, started_ns: int) -> RunRow: ...
+
+    async def commit(self, changes: Sequence[Change]) -> None:
+        """All of it, on disk, or an error and none of it.
+
+        Raises:
+            StorageDegraded: nothing can be written now (disk full, locked); try again later.
+            StorageFailed: this very commit is refused and always will be.
+        """
+        ...
+
+    async def find_session(self, session: SessionId) -> SessionRow | None: ...
+    async def sessions_with_prefix(self, prefix: str, limit: int) -> Sequence[SessionId]: ...
+    async def list_sessions(self, which: SessionFilter) -> tuple[Sequence[SessionRow], int]: ...
+    async def read_events(self, session: SessionKey, after: Seq, limit_bytes: int) -> Batch | None:
+        """What comes after `after`, at most `limit_bytes` but at least one event; None if there is nothing."""
+        ...
+
+    async def live_runs(self) -> Sequence[tuple[SessionId, RunRow]]: ...
+    async def newest_run(self, session: SessionKey) -> RunRow | None: ...
+    async def open_inputs(self, session: SessionKey) -> Sequence[InputRow]:
+        """Inputs that are accepted or delivered but neither consumed nor given up, in order."""
+        ...
+
+    async def find_input(self, session: SessionKey, input_id: str) -> InputRow | None: ...
+    async def open_prompts(self, session: SessionKey | None) -> Sequence[tuple[SessionId, PromptRow]]: ...
+    async def find_prompt(self, request_id: str) -> tuple[SessionId, PromptRow] | None: ...
+    async def blob_size(self, session: SessionKey, sha256: str) -> int | None: ...
+    async def read_blob(self, session: SessionKey, sha256: str, offset: int, limit: int) -> bytes: ...
+    async def delete_session(self, session: SessionKey) -> None:
+        """Forget it, in slices, so that no other commit waits long."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """How one agent process is started."""
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str] = field(repr=False)
+    cwd: Path = Path("/")
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a kind of agent can do; the engine asks this table and never the name."""
+
+    resume: bool
+    continues_broken_turn: bool
+    interrupt: bool
+    permissions: bool
+    deltas: bool
+    recognises_repeats: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchContext:
+    """What a launch depends on beside the session's own making."""
+
+    conversation_id: str
+    resume: bool  # the agent has a transcript under that id
+    continue_turn: bool  # its last turn was broken off
+    environment: Mapping[str, str] = field(repr=False)
+
+
+class Dialogue(Protocol):
+    """Translates one run's records into events. No I/O, no clock; same records, same events."""
+
+    def receive(self, record: Record) -> list[AgentEvent]:
+        """The events of one record, sequence left 0, the record's time on each."""
+        ...
+
+    def send(self, command: Command) -> bytes:
+        """One line for the agent's stdin, newline included. Changes nothing: its effect comes with the record."""
+        ...
+
+    def state(self) -> bytes:
+        """Small and versioned; `Provider.dialogue` takes it back."""
+        ...
+
+    @property
+    def turn_open(self) -> bool: ...
+    @property
+    def holds(self) -> tuple[str, ...]:
+        """What keeps the agent from being idle beside turns and prompts: background tasks, scheduled jobs."""
+        ...
+
+    @property
+    def conversation_id(self) -> str: ...
+    @property
+    def conversation_began(self) -> bool: ...
+    @property
+    def open_requests(self) -> tuple[str, ...]:
+        """The ids of prompts the agent waits for."""
+        ...
+
+    @property
+    def refusals(self) -> tuple[Command, ...]:
+        """Requests of the agent that nobody here can answer, to be refused; empty after the refusal came by."""
+        ...
+
+
+class Provider(Protocol):
+    """A kind of agent."""
+
+    name: str
+    capabilities: Capabilities
+    dialogue_version: int
+
+    def check(self) -> None:
+        """Raises AgentUnavailable, with what to do, where the agent cannot be started at all."""
+        ...
+
+    def launch(self, session: NewSession, context: LaunchContext) -> Launch: ...
+
+    def dialogue(self, session: NewSession, conversation_id: str, state: bytes = b"", *, version: int = 0) -> Dialogue:
+        """A fresh dialogue, or one that goes on from a stored state of that version."""
+        ...
+
+
+__all__ = [
+    "Batch",
+    "Blob",
+    "Capabilities",
+    "Dialogue",
+    "Launch",
+    "LaunchContext",
+    "Provider",
+    "RunKey",
+    "SessionFilter",
+    "Store",
+]

@@ -1,0 +1,181 @@
+"""What is kept of sessions, runs, inputs, prompts, events and blobs: plain values, whatever keeps them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+
+from betcode.domain.identifiers import MessageId, RunId, RunKey, Seq, SessionId, SessionKey
+from betcode.domain.run import RunState
+from betcode.domain.session import SessionStatus
+
+
+@dataclass(frozen=True, slots=True)
+class NewSession:
+    """What a session is made with; it never changes."""
+
+    session_id: SessionId
+    provider: str
+    working_directory: str
+    model: str = ""
+    allowed_tools: tuple[str, ...] = ()
+    plan_mode: bool = False
+    worktree_id: str = ""
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] | None = field(default=None, repr=False)  # private; None: the login shell's
+    created_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SessionState:
+    """What changes while a session lives."""
+
+    status: SessionStatus = SessionStatus.NEW
+    last_seq: Seq = Seq(0)
+    epoch: int = 0  # of the database when the last number was given
+    name: str = ""
+    model: str = ""  # as the agent reports it
+    conversation_id: str = ""  # the agent's own id; changes with /clear
+    conversation_began: bool = False  # the agent has a transcript to resume
+    turn_interrupted: bool = False  # the agent died in a turn that it can continue
+    message_count: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float = 0.0
+    context_percent: float = 0.0
+    preview: str = ""
+    updated_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRow:
+    key: SessionKey
+    new: NewSession
+    state: SessionState
+    pending_prompts: int = 0
+    run_state: RunState | None = None  # of the newest run
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """One agent process's life, how far its journal has been read, and the dialogue's state there."""
+
+    key: RunKey
+    session: SessionKey
+    run_id: RunId
+    state: RunState
+    started_ns: int
+    holder_pid: int = 0
+    agent_pid: int = 0
+    agent_start: int = 0  # the kernel's start time, so that a reused pid is not taken for ours
+    offset: int = 0
+    dialogue_version: int = 0
+    dialogue_state: bytes = b""
+    last_input: int = 0  # the newest number given out
+    ended_ns: int = 0
+    exit_note: str = ""
+
+
+class InputState(StrEnum):
+    ACCEPTED = "accepted"
+    DELIVERED = "delivered"
+    CONSUMED = "consumed"
+    CANCELLED = "cancelled"
+    UNKNOWN = "unknown"
+
+
+class InputKind(StrEnum):
+    MESSAGE = "message"
+    ANSWER = "answer"
+    CONTROL = "control"
+
+
+@dataclass(frozen=True, slots=True)
+class InputRow:
+    """Something to hand to an agent. `number` is 0 until a run was chosen for it."""
+
+    input_id: str  # a message's id; otherwise made by us
+    session: SessionKey
+    kind: InputKind
+    payload: bytes = field(repr=False)  # what to hand over, as bytes for the agent's stdin
+    state: InputState = InputState.ACCEPTED
+    run: RunKey | None = None
+    number: int = 0
+    created_ns: int = 0
+    content: bytes = field(default=b"", repr=False)  # of a message: a hash that tells the same one, sent again, from another
+    seq: Seq = Seq(0)  # of the user_input event that acknowledged a message
+
+
+class PromptState(StrEnum):
+    OPEN = "open"
+    ANSWERED = "answered"
+    WITHDRAWN = "withdrawn"  # the agent took it back
+    LOST = "lost"  # the agent died before an answer reached it
+
+
+class PromptKind(StrEnum):
+    PERMISSION = "permission"
+    QUESTION = "question"
+
+
+@dataclass(frozen=True, slots=True)
+class PromptRow:
+    request_id: str
+    session: SessionKey
+    run: RunKey
+    kind: PromptKind
+    tool_name: str
+    input_json: str
+    event: bytes  # the AgentEvent as first shown (PermissionRequest), or the AgentEventBatch of a question group
+    seq: Seq
+    asked_ns: int
+    state: PromptState = PromptState.OPEN
+    decision: str = ""
+    answers: Mapping[str, str] = field(default_factory=dict)  # of questions, as far as given
+    answered_by: str = ""
+    answered_ns: int = 0
+    idempotency_key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEvent:
+    seq: Seq
+    kind: int  # the number of its field in AgentEvent
+    data: bytes  # the serialized AgentEvent, sequence included
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    sha256: str
+    data: bytes = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Events in order. `first` is 0 where they are not history and move nobody's position."""
+
+    first: Seq
+    last: Seq
+    events: tuple[bytes, ...] = field(repr=False)
+
+    @cached_property
+    def joined(self) -> bytes:
+        """The same bytes as one AgentEventBatch, made once for all who send it; nothing is parsed."""
+        return join_events(self.events)
+
+
+def join_events(events: tuple[bytes, ...]) -> bytes:
+    parts: list[bytes] = []
+    for data in events:
+        parts.append(_tagged_length(len(data)))
+        parts.append(data)
+    return b"".join(parts)
+
+
+def _tagged_length(length: int) -> bytes:
+    out = bytearray(b"\x0a")
+    while length > 127:
+        out.append(length & 127 | 128)
+        length >>= 7
+    out.append(length)
+    return bytes(out)

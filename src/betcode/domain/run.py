@@ -1,0 +1,49 @@
+"""The states of a run, one agent process's life, as a table."""
+
+from collections.abc import Mapping
+from enum import Enum, StrEnum
+
+
+class RunState(StrEnum):
+    SPAWNING = "spawning"
+    RUNNING = "running"
+    EXITED = "exited"  # it ended, as asked or with no turn open
+    BACKING_OFF = "backing_off"  # it ended in the middle of a turn; the next one continues
+    CRASHED = "crashed"  # it will not be tried again by itself
+
+
+class RunStimulus(Enum):
+    AGENT_READY = "agent ready"
+    AGENT_EXITED = "agent exited"
+    AGENT_CRASHED = "agent crashed"
+    RETRY_DUE = "retry due"
+    TOO_MANY_CRASHES = "too many crashes"
+
+
+class IllegalRunTransition(Exception):
+    """The table has no such pair."""
+
+
+LIVE = frozenset({RunState.SPAWNING, RunState.RUNNING})
+
+NEXT: Mapping[tuple[RunState, RunStimulus], RunState] = {
+    (RunState.SPAWNING, RunStimulus.AGENT_READY): RunState.RUNNING,
+    (RunState.SPAWNING, RunStimulus.AGENT_EXITED): RunState.EXITED,
+    (RunState.SPAWNING, RunStimulus.AGENT_CRASHED): RunState.BACKING_OFF,
+    (RunState.RUNNING, RunStimulus.AGENT_EXITED): RunState.EXITED,
+    (RunState.RUNNING, RunStimulus.AGENT_CRASHED): RunState.BACKING_OFF,
+    (RunState.BACKING_OFF, RunStimulus.RETRY_DUE): RunState.EXITED,
+    (RunState.BACKING_OFF, RunStimulus.TOO_MANY_CRASHES): RunState.CRASHED,
+}
+
+
+def advance(state: RunState, stimulus: RunStimulus) -> RunState:
+    """The state after `stimulus`.
+
+    Raises:
+        IllegalRunTransition: the table has no such pair.
+    """
+    try:
+        return NEXT[state, stimulus]
+    except KeyError:
+        raise IllegalRunTransition(f"{state} does not know {stimulus.value}") from None
