@@ -1,0 +1,98 @@
+"""One daemon per state directory: a kernel lock that falls with its process, and a note of who holds it."""
+
+import fcntl
+import json
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+_PATIENCE_S = 0.3  # whoever only looks takes the lock for an instant and must not keep a daemon from starting
+_PAUSE_S = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """The daemon that holds a lock, in its own words."""
+
+    pid: int
+    started: str  # ISO 8601, UTC
+    socket: str
+    version: str
+
+
+class LockHeld(Exception):
+    """Another process holds the lock; `holder` is None where it has not yet said who it is."""
+
+    def __init__(self, path: Path, holder: Holder | None) -> None:
+        super().__init__(str(path))
+        self.path = path
+        self.holder = holder
+
+
+@contextmanager
+def hold_lock(path: Path, holder: Holder) -> Iterator[None]:
+    """Hold `path` for as long as the block lasts, whatever becomes of this process.
+
+    Raises:
+        LockHeld: another process has it.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        if not _locked_within(descriptor, _PATIENCE_S):
+            raise LockHeld(path, _read(path))
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, json.dumps(asdict(holder)).encode() + b"\n", 0)
+        yield
+    finally:
+        # The file stays: removing it would let two daemons lock two files of one name.
+        os.close(descriptor)
+
+
+def is_held(path: Path) -> bool:
+    """Whether some process holds the lock at this moment."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    else:
+        return False
+    finally:
+        os.close(descriptor)
+
+
+def read_holder(path: Path) -> Holder | None:
+    """Who holds the lock now; None where nobody does or the holder has not yet said."""
+    return _read(path) if is_held(path) else None
+
+
+def _locked_within(descriptor: int, patience_s: float) -> bool:
+    deadline = time.monotonic() + patience_s
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(_PAUSE_S)
+        else:
+            return True
+
+
+def _read(path: Path) -> Holder | None:
+    try:
+        values = json.loads(path.read_text())
+        return Holder(
+            pid=int(values["pid"]),
+            started=str(values["started"]),
+            socket=str(values["socket"]),
+            version=str(values["version"]),
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

@@ -1,0 +1,174 @@
+"""The settings of the daemon: frozen values with defaults, read once from settings.json."""
+
+import difflib
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal, cast
+
+from betcode.config.units import NotUnderstood, duration_s, size_bytes
+
+_MIB = 1024 * 1024
+FILE_NAME = "settings.json"
+
+Durability = Literal["normal", "full"]
+
+
+def _half_of_memory() -> int:
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+    except (ValueError, OSError):
+        return 4 * 1024 * _MIB
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSettings:
+    """What the engine is bounded by."""
+
+    turn_limit: int = 5  # turns at work at once
+    queue_limit: int = 50  # turns that wait for a slot; 0: refuse at once
+    idle_retire_s: float = 600.0  # an agent idle for so long is ended
+    agent_memory_limit_bytes: int = field(default_factory=_half_of_memory)  # of all live agents together
+    frame_limit_bytes: int = 64 * _MIB  # the longest line an agent may write
+    message_limit_bytes: int = 16 * _MIB
+    attachment_limit_bytes: int = 10 * _MIB
+    durability: Durability = "normal"  # "full": not even a power cut takes the last second
+    default_provider: str = ""  # empty: claude where it is found, otherwise demo
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    engine: EngineSettings = field(default_factory=EngineSettings)
+    log_level: str = "info"
+    log_limit_bytes: int = 10 * _MIB  # of daemon.log; one older file is kept beside it
+    environment_allow: tuple[str, ...] = ()  # names that sessions inherit beside the usual ones
+
+
+class WrongSetting(Exception):
+    """The file cannot be used; the message is one sentence that says where and what would be right."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    settings: Settings
+    warnings: tuple[str, ...] = ()
+
+
+def load_settings(config_dir: Path) -> Loaded:
+    """What settings.json says over the defaults; no file is no settings.
+
+    Raises:
+        WrongSetting: it is not JSON, or a value is not of its kind.
+    """
+    path = config_dir / FILE_NAME
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return Loaded(Settings())
+    except (OSError, UnicodeDecodeError) as error:
+        raise WrongSetting(f"{path} cannot be read: {error}") from error
+    try:
+        values = json.loads(text) if text.strip() else {}
+    except ValueError as error:
+        raise WrongSetting(f"{path} is not JSON: {error}") from error
+    if not isinstance(values, dict):
+        raise WrongSetting(f"{path} must hold one JSON object")
+    return _applied(path, _flat(values))
+
+
+def _flat(values: Mapping[str, object], prefix: str = "") -> dict[str, object]:
+    """{"agents": {"turn_limit": 3}} as {"agents.turn_limit": 3}."""
+    flat: dict[str, object] = {}
+    for name, value in values.items():
+        key = prefix + name
+        if isinstance(value, dict) and key not in KEYS:
+            flat.update(_flat(value, key + "."))
+        else:
+            flat[key] = value
+    return flat
+
+
+def _applied(path: Path, flat: Mapping[str, object]) -> Loaded:
+    engine: dict[str, object] = {}
+    rest: dict[str, object] = {}
+    warnings: list[str] = []
+    for key, value in flat.items():
+        known = KEYS.get(key)
+        if known is None:
+            near = difflib.get_close_matches(key, KEYS, n=1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            warnings.append(f"{path}: unknown setting {key}{hint}")
+            continue
+        try:
+            (engine if known.of_engine else rest)[known.name] = known.read(value)
+        except NotUnderstood as error:
+            raise WrongSetting(f"{path}: {key} must be {error}, not {json.dumps(value)}") from None
+    defaults = Settings()
+    # The readers in the table give each field its own type.
+    settings = replace(defaults, engine=replace(defaults.engine, **cast("dict[str, int]", engine)))
+    return Loaded(replace(settings, **cast("dict[str, int]", rest)), tuple(warnings))
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    name: str
+    read: Callable[[object], object]
+    of_engine: bool = True
+
+
+def _whole(least: int) -> Callable[[object], int]:
+    def read(value: object) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise NotUnderstood(f"a whole number of at least {least}")
+        return value
+
+    return read
+
+
+def _one_of(*choices: str) -> Callable[[object], str]:
+    def read(value: object) -> str:
+        if not isinstance(value, str) or value not in choices:
+            raise NotUnderstood(" or ".join(json.dumps(choice) for choice in choices))
+        return value
+
+    return read
+
+
+def _size_from(least: int) -> Callable[[object], int]:
+    def read(value: object) -> int:
+        size = size_bytes(value)
+        if size < least:
+            raise NotUnderstood(f"a size of at least {least} bytes")
+        return size
+
+    return read
+
+
+def _names(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(name, str) and name for name in value):
+        raise NotUnderstood('a list of names such as ["GH_TOKEN"]')
+    return tuple(value)
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise NotUnderstood("a text")
+    return value
+
+
+KEYS: Mapping[str, _Key] = {
+    "agents.turn_limit": _Key("turn_limit", _whole(1)),
+    "agents.queue_limit": _Key("queue_limit", _whole(0)),
+    "agents.idle_retire": _Key("idle_retire_s", duration_s),
+    "agents.memory_limit": _Key("agent_memory_limit_bytes", _size_from(_MIB)),
+    "agents.frame_limit": _Key("frame_limit_bytes", _size_from(64 * 1024)),
+    "agents.message_limit": _Key("message_limit_bytes", _size_from(1024)),
+    "agents.attachment_limit": _Key("attachment_limit_bytes", _size_from(0)),
+    "agents.default_provider": _Key("default_provider", _text),
+    "daemon.durability": _Key("durability", _one_of("normal", "full")),
+    "daemon.log_level": _Key("log_level", _one_of("error", "warn", "info", "debug", "trace"), of_engine=False),
+    "daemon.log_limit": _Key("log_limit_bytes", _size_from(64 * 1024), of_engine=False),
+    "environment.allow": _Key("environment_allow", _names, of_engine=False),
+}

@@ -1,0 +1,54 @@
+"""Durations and sizes as people write them: "10m", "2GB"."""
+
+import re
+
+_DURATIONS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_SIZES = {
+    "B": 1,
+    "KB": 1000,
+    "MB": 1000**2,
+    "GB": 1000**3,
+    "TB": 1000**4,
+    "KIB": 1024,
+    "MIB": 1024**2,
+    "GIB": 1024**3,
+    "TIB": 1024**4,
+}
+_NUMBER_AND_UNIT = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]+)")
+
+
+class NotUnderstood(ValueError):
+    """The text is neither; the message says what would be."""
+
+
+def duration_s(value: object) -> float:
+    """Seconds, from "90s", "10m", "1h" or a plain number of seconds.
+
+    Raises:
+        NotUnderstood: it is none of these.
+    """
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf"):
+        return float(value)
+    number, unit = _split(value)
+    if unit not in _DURATIONS_S:
+        raise NotUnderstood('a duration such as "90s", "10m" or "2h"')
+    return number * _DURATIONS_S[unit]
+
+
+def size_bytes(value: object) -> int:
+    """Bytes, from "512MB", "2GB", "64MiB" or a plain number of bytes.
+
+    Raises:
+        NotUnderstood: it is none of these.
+    """
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return value
+    number, unit = _split(value)
+    if unit.upper() not in _SIZES:
+        raise NotUnderstood('a size such as "512MB" or "2GB"')
+    return int(number * _SIZES[unit.upper()])
+
+
+def _split(value: object) -> tuple[float, str]:
+    found = _NUMBER_AND_UNIT.fullmatch(value.strip()) if isinstance(value, str) else None
+    return (float(found[1]), found[2]) if found else (0.0, "")
