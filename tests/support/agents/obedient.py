@@ -1,0 +1,219 @@
+"""A stand-in for the claude CLI that does what the prompt says, line by line; standard library only.
+
+    say WORDS         one text delta per word
+    count N [BYTES]   N text deltas flat out, each at least BYTES long
+    wait NAME         goes on when the file NAME appears in the working directory (or it is interrupted)
+    tool              asks to run a command; allowed, it appends a line to ran.txt
+    ask               asks one question
+    spawn COMMAND…    runs a program of its own, as a tool would, and says what it printed
+    die               exits with 3 in the middle of the turn
+    env NAME          says the value of an environment variable
+    argv              says its own arguments
+
+It writes its pid to agent.pids, one line per process, so that a test can count processes.
+"""
+
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+Frame = dict[str, Any]
+MODEL = "obedient-1"
+
+
+class Interrupted(Exception):
+    pass
+
+
+class Agent:
+    def __init__(self, arguments: list[str]) -> None:
+        self._arguments = arguments
+        self.session = next(
+            (a.split("=", 1)[1] for a in arguments if a.startswith(("--session-id=", "--resume="))), str(uuid.uuid4())
+        )
+        self._messages: queue.Queue[Frame | None] = queue.Queue()
+        self._answers: queue.Queue[Frame] = queue.Queue()
+        self._interrupted = threading.Event()
+        self._cost = 0.0
+        self._plan = "--permission-mode=plan" in arguments
+
+    def run(self) -> None:
+        with Path("agent.pids").open("a") as pids:
+            pids.write(f"{os.getpid()}\n")
+        threading.Thread(target=self._listen, daemon=True).start()
+        while (message := self._messages.get()) is not None:
+            self._turn(message)
+
+    def _listen(self) -> None:
+        for line in sys.stdin:
+            frame = json.loads(line)
+            if frame["type"] == "user":
+                self._messages.put(frame)
+            elif frame["type"] == "control_response":
+                self._answers.put(frame["response"])
+            elif frame["type"] == "control_request" and frame["request"]["subtype"] == "interrupt":
+                self._interrupted.set()
+                ok = {"subtype": "success", "request_id": frame["request_id"], "response": {"still_queued": []}}
+                self._write({"type": "control_response", "response": ok})
+        self._messages.put(None)
+
+    def _turn(self, message: Frame) -> None:
+        self._interrupted.clear()
+        said = str(uuid.uuid4())
+        mode = "plan" if self._plan else "default"
+        model = next((a.split("=", 1)[1] for a in self._arguments if a.startswith("--model=")), MODEL)
+        self._write(
+            {"type": "system", "subtype": "init", "cwd": str(Path.cwd()), "tools": ["Bash"], "mcp_servers": []}
+            | {"model": model, "permissionMode": mode, "slash_commands": [], "claude_code_version": "2.1.325"}
+        )
+        self._lifecycle(message, "started")
+        body = message["message"]
+        content = body["content"]
+        prompt = content if isinstance(content, str) else "\n".join(b["text"] for b in content if b["type"] == "text")
+        ending = {"subtype": "success", "is_error": False, "terminal_reason": "completed", "stop_reason": "end_turn"}
+        texts: list[str] = []
+        try:
+            self._stream({"type": "message_start", "message": self._message(said, [])}, said)
+            self._stream(
+                {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}, said
+            )
+            for text in self._deeds(prompt):
+                texts.append(text)
+                delta = {"type": "text_delta", "text": text}
+                self._stream({"type": "content_block_delta", "index": 0, "delta": delta}, said)
+                if self._interrupted.is_set():
+                    raise Interrupted
+        except Interrupted:
+            ending = {"subtype": "error_during_execution", "is_error": True, "terminal_reason": "aborted_streaming"}
+        block = {"type": "text", "text": "".join(texts)}
+        self._write({"type": "assistant", "message": self._message(said, [block]), "parent_tool_use_id": None})
+        self._stream({"type": "content_block_stop", "index": 0}, said)
+        usage = {"input_tokens": 100, "output_tokens": 20}
+        self._stream({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": usage}, said)
+        self._stream({"type": "message_stop"}, said)
+        self._lifecycle(message, "completed")
+        self._cost += 0.25
+        usage_of_model = {"inputTokens": 100, "outputTokens": 20, "contextWindow": 1000, "costUSD": self._cost}
+        self._write(
+            {"type": "result", "duration_ms": 5, "num_turns": 1, "usage": usage, "total_cost_usd": self._cost}
+            | {"modelUsage": {model: usage_of_model}, "result": block["text"], "permission_denials": []}
+            | {"user_message_uuids": [message["uuid"]] if "uuid" in message else []}
+            | ending
+        )
+
+    def _deeds(self, prompt: str) -> Iterator[str]:
+        deeds: dict[str, Callable[[str], Iterator[str]]] = {
+            "say": self._say,
+            "count": self._count,
+            "wait": self._wait,
+            "tool": lambda _: iter([self._tool()]),
+            "ask": lambda _: iter([self._question()]),
+            "spawn": self._spawn,
+            "die": self._die,
+            "env": lambda name: iter([os.environ.get(name, "")]),
+            "argv": lambda _: iter([json.dumps(self._arguments)]),
+        }
+        for line in prompt.splitlines():
+            verb, _, rest = line.partition(" ")
+            yield from deeds[verb](rest) if verb in deeds else iter([f"you said: {line}"])
+
+    def _say(self, words: str) -> Iterator[str]:
+        for number, word in enumerate(words.split(" ")):
+            yield word if number == 0 else f" {word}"
+
+    def _count(self, rest: str) -> Iterator[str]:
+        amount, _, size = rest.partition(" ")
+        for number in range(int(amount)):
+            yield f"{number} ".ljust(int(size or 0), "x")
+
+    def _wait(self, name: str) -> Iterator[str]:
+        yield "waiting"
+        while not Path(name).exists():
+            if self._interrupted.wait(0.01):
+                raise Interrupted
+
+    def _spawn(self, command: str) -> Iterator[str]:
+        done = subprocess.run(command.split(" "), capture_output=True, text=True, check=False)
+        yield (done.stdout + done.stderr).strip()
+
+    def _die(self, _: str) -> Iterator[str]:
+        yield "dying"
+        os._exit(3)
+
+    def _tool(self) -> str:
+        tool = f"toolu_{uuid.uuid4().hex}"
+        given = {"command": "touch ran.txt", "description": "Leave a mark", "times": 10}
+        use = {"type": "tool_use", "id": tool, "name": "Bash", "input": given}
+        self._write({"type": "assistant", "message": self._message(f"msg_{tool}", [use]), "parent_tool_use_id": None})
+        allowed = any(a.startswith("--allowedTools=") and "Bash" in a for a in self._arguments)
+        reply: Frame = {"behavior": "allow"} if allowed else self._request("Bash", given, tool)
+        yes = reply.get("behavior") == "allow"
+        if yes:
+            with Path("ran.txt").open("a") as ran:
+                ran.write(json.dumps(reply.get("updatedInput")) + "\n")
+        text = "it ran" if yes else str(reply.get("message"))
+        self._tool_result(tool, text, is_error=not yes)
+        return "ran" if yes else "denied"
+
+    def _question(self) -> str:
+        tool = f"toolu_{uuid.uuid4().hex}"
+        options = [{"label": "red", "description": "like fire"}, {"label": "blue", "description": "like water"}]
+        question = {"question": "Which colour?", "header": "Colour", "options": options, "multiSelect": False}
+        given: Frame = {"questions": [question]}
+        use = {"type": "tool_use", "id": tool, "name": "AskUserQuestion", "input": given}
+        self._write({"type": "assistant", "message": self._message(f"msg_{tool}", [use]), "parent_tool_use_id": None})
+        reply = self._request("AskUserQuestion", given, tool)
+        self._tool_result(tool, "answered", is_error=False)
+        return json.dumps(reply.get("updatedInput"))
+
+    def _request(self, name: str, given: Frame, tool: str) -> Frame:
+        request_id = str(uuid.uuid4())
+        request = {"subtype": "can_use_tool", "tool_name": name, "input": given, "tool_use_id": tool}
+        self._write(
+            {"type": "control_request", "request_id": request_id, "request": request | {"description": "a mark"}}
+        )
+        while True:
+            try:
+                answer = self._answers.get(timeout=0.01)
+            except queue.Empty:
+                if self._interrupted.is_set():
+                    self._write({"type": "control_cancel_request", "request_id": request_id})
+                    raise Interrupted from None
+                continue
+            if answer["request_id"] == request_id:
+                return dict(answer.get("response", {}))
+
+    def _tool_result(self, tool: str, text: str, *, is_error: bool) -> None:
+        result = {"tool_use_id": tool, "type": "tool_result", "content": text, "is_error": is_error}
+        self._write({"type": "user", "message": {"role": "user", "content": [result]}, "parent_tool_use_id": None})
+
+    def _lifecycle(self, message: Frame, state: str) -> None:
+        if "uuid" in message:
+            self._write({"type": "command_lifecycle", "command_uuid": message["uuid"], "state": state})
+
+    def _message(self, said: str, content: list[Frame]) -> Frame:
+        usage = {"input_tokens": 100, "output_tokens": 1}
+        message = {"id": said, "type": "message", "role": "assistant", "model": MODEL, "stop_reason": None}
+        return message | {"content": content, "usage": usage}
+
+    def _stream(self, event: Frame, said: str) -> None:
+        self._write({"type": "stream_event", "event": event, "parent_tool_use_id": None, "api_message_id": said})
+
+    def _write(self, frame: Frame) -> None:
+        frame = frame | {"session_id": self.session, "uuid": str(uuid.uuid4())}
+        sys.stdout.write(json.dumps(frame, separators=(",", ":")) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    if "--version" in sys.argv:
+        sys.stdout.write("2.1.325 (Claude Code)\n")
+    else:
+        Agent(sys.argv[1:]).run()

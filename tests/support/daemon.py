@@ -1,0 +1,214 @@
+"""A real daemon process in a directory of its own, which a test can kill and start again."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import grpc
+from grpc import aio
+from grpc_health.v1 import health_pb2
+
+from betcode.config.places import Places, choose_places
+from betcode.holder.platform import Process, descendants, processes, send_signal
+from betcode.v1.agent_pb2_grpc import AgentServiceAsyncStub, AgentServiceStub
+
+AGENTS = Path(__file__).parent / "agents"
+BOUND_S = 20.0
+
+
+def agent_program(directory: Path, script: str = "obedient.py") -> Path:
+    """An executable file that runs a script of tests/support/agents, to be used as --claude-bin."""
+    directory.mkdir(parents=True, exist_ok=True)
+    program = directory / f"agent-{Path(script).stem}"
+    program.write_text(f"#!{sys.executable} -S\n{(AGENTS / script).read_text()}")
+    program.chmod(0o755)
+    return program
+
+
+class Daemon:
+    """One state directory and, after `start`, the daemon process that works on it."""
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        settings: Mapping[str, object] | None = None,
+        claude_bin: Path | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self.root = root
+        self.work = root / "work"  # a working directory for sessions
+        self.places: Places = choose_places({}, state_dir=root / "state", config_dir=root / "config")
+        self._claude_bin = claude_bin
+        self._environment = {
+            "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
+            "HOME": str(root / "home"),
+            "LANG": "C.UTF-8",
+            **{k: v for k, v in os.environ.items() if k.startswith("COV")},
+            **(environment or {}),
+        }
+        for directory in (self.work, self.places.config_dir, root / "home"):
+            directory.mkdir(parents=True, exist_ok=True)
+        self.configure(settings or {})
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def configure(self, settings: Mapping[str, object]) -> None:
+        """What settings.json says from the next start on."""
+        (self.places.config_dir / "settings.json").write_text(json.dumps(settings))
+
+    @property
+    def argv(self) -> list[str]:
+        places = self.places
+        argv = [sys.executable, "-m", "betcode.daemon", "--state-dir", str(places.state_dir)]
+        argv += ["--config-dir", str(places.config_dir), "--socket", str(places.socket)]
+        return [*argv, "--claude-bin", str(self._claude_bin)] if self._claude_bin else argv
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return dict(self._environment)
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    @property
+    def log(self) -> str:
+        """What the daemon wrote so far, over all its starts."""
+        path = self.places.daemon_log
+        return path.read_text(errors="replace") if path.exists() else ""
+
+    @property
+    def agent_pids(self) -> list[int]:
+        """The pids of all agents that ever ran in the working directory (those of obedient.py)."""
+        path = self.work / "agent.pids"
+        return [int(line) for line in path.read_text().split()] if path.exists() else []
+
+    def launch(self, **more_environment: str) -> subprocess.Popen[bytes]:
+        """Start the process and do not wait until it serves."""
+        errors = self.root / "stderr"
+        with errors.open("ab") as stderr:
+            self._process = subprocess.Popen(
+                self.argv,
+                env=self._environment | more_environment,
+                cwd=self.root,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=stderr,
+                start_new_session=True,
+            )
+        return self._process
+
+    async def start(self, **more_environment: str) -> None:
+        """Start the process and wait until it serves."""
+        process = self.launch(**more_environment)
+        with anyio.fail_after(BOUND_S):
+            while not await self._serves():
+                if process.poll() is not None:
+                    raise AssertionError(f"the daemon ended with {process.returncode}:\n{self.stderr}")
+                await anyio.sleep(0.01)
+
+    @property
+    def stderr(self) -> str:
+        path = self.root / "stderr"
+        return path.read_text(errors="replace") if path.exists() else ""
+
+    async def _serves(self) -> bool:
+        if not self.places.socket.exists():
+            return False
+        async with self.channel() as channel:
+            check: aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary("/grpc.health.v1.Health/Check")
+            try:
+                answer = health_pb2.HealthCheckResponse.FromString(await check(b"", timeout=1))
+            except grpc.RpcError:
+                return False
+            return bool(answer.status == health_pb2.HealthCheckResponse.SERVING)
+
+    def kill(self) -> None:
+        """SIGKILL: nothing is tidied up, agents run on in their holders."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait(BOUND_S)
+
+    async def stop(self) -> int:
+        """SIGTERM; the exit code."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGTERM)
+        return await self.ended()
+
+    async def ended(self) -> int:
+        """Wait until the process is gone; its exit code."""
+        process = self._process
+        assert process is not None
+        with anyio.fail_after(BOUND_S):
+            return await anyio.to_thread.run_sync(process.wait, abandon_on_cancel=True)
+
+    async def restart(self) -> None:
+        self.kill()
+        await self.start()
+
+    @asynccontextmanager
+    async def channel(self) -> AsyncIterator[aio.Channel]:
+        """A connection of its own, as another program would have it."""
+        options = [("grpc.use_local_subchannel_pool", 1), ("grpc.initial_reconnect_backoff_ms", 50)]
+        async with aio.insecure_channel(f"unix:{self.places.socket}", options=options) as channel:
+            yield channel
+
+    @asynccontextmanager
+    async def agent_service(self) -> AsyncIterator[AgentServiceAsyncStub]:
+        async with self.channel() as channel:
+            yield AgentServiceStub(channel)
+
+    def processes(self) -> list[Process]:
+        """Every living process that belongs to this state directory, agents and their tools included."""
+        mine = [one for one in processes().values() if one.pid != os.getpid() and self._mentions(one.pid)]
+        below = [child for one in mine for child in descendants(one.pid)]
+        return list({one.pid: one for one in [*mine, *below] if not one.zombie}.values())
+
+    def _mentions(self, pid: int) -> bool:
+        wanted = os.fsencode(str(self.places.state_dir))
+        for name in ("cmdline", "environ"):
+            try:
+                if wanted in Path(f"/proc/{pid}/{name}").read_bytes():
+                    return True
+            except OSError:
+                continue
+        return False
+
+    def end_everything(self) -> None:
+        """Leave no process behind: the daemon, the holders, the agents and what these began."""
+        if self._process is not None and self._process.poll() is None:
+            self.kill()
+        while left := self.processes():
+            for one in left:
+                send_signal(one, signal.SIGKILL)
+
+
+@asynccontextmanager
+async def running_daemon(
+    root: Path,
+    *,
+    settings: Mapping[str, object] | None = None,
+    claude_bin: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> AsyncIterator[Daemon]:
+    """A daemon that serves; leaving the block ends it and every process that it left running."""
+    daemon = Daemon(root, settings=settings, claude_bin=claude_bin, environment=environment)
+    try:
+        await daemon.start()
+        yield daemon
+    finally:
+        daemon.end_everything()
+
+
+@asynccontextmanager
+async def obedient_daemon(root: Path, *, settings: Mapping[str, object] | None = None) -> AsyncIterator[Daemon]:
+    """A daemon whose `claude` is tests/support/agents/obedient.py."""
+    async with running_daemon(root, settings=settings, claude_bin=agent_program(root)) as daemon:
+        yield daemon
