@@ -1,0 +1,28 @@
+"""Connects to a daemon, converses, follows, and mends what breaks: what every front end stands on.
+
+How things look to a person is left to `cli`, `tui` and `web`; starting a daemon is left to `cli`.
+"""
+
+from betcode.client.backoff import LADDER_MS, Ladder
+from betcode.client.client import Accepted, Client, NewConversation, open_client
+from betcode.client.connection import ClientIdentity, Link, LinkState
+from betcode.client.conversation import Conversation
+from betcode.client.environment import session_environment
+from betcode.client.errors import ClientError, Refused, Unreachable
+
+__all__ = [
+    "LADDER_MS",
+    "Accepted",
+    "Client",
+    "ClientError",
+    "ClientIdentity",
+    "Conversation",
+    "Ladder",
+    "Link",
+    "LinkState",
+    "NewConversation",
+    "Refused",
+    "Unreachable",
+    "open_client",
+    "session_environment",
+]

@@ -1,0 +1,28 @@
+"""How long to wait before trying again."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+LADDER_MS: tuple[int, ...] = (100, 200, 400, 800, 1_600, 3_200, 5_000, 10_000, 30_000)
+
+
+@dataclass(slots=True)
+class Ladder:
+    """Climbs from one wait to the next and stays on the last; success leads back to the ground."""
+
+    steps_ms: Sequence[int] = LADDER_MS
+    climbed: int = 0
+
+    def next_s(self) -> float:
+        """The wait before the next attempt, in seconds."""
+        step = self.steps_ms[min(self.climbed, len(self.steps_ms) - 1)]
+        self.climbed += 1
+        return step / 1000
+
+    def reset(self) -> None:
+        self.climbed = 0
+
+    @property
+    def at_the_top(self) -> bool:
+        """Every step was taken once: what is still wrong now is not a short disturbance."""
+        return self.climbed >= len(self.steps_ms)

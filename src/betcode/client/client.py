@@ -1,0 +1,203 @@
+"""The one road of every front end to a daemon."""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import anyio
+from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
+
+from betcode.client import following
+from betcode.client.backoff import LADDER_MS
+from betcode.client.connection import ClientIdentity, Connection, OnLink, Sleep, ignore_link, open_connection
+from betcode.client.conversation import Conversation, user_message
+from betcode.client.errors import as_client_errors
+from betcode.config.places import Places
+from betcode.domain.commands import AttachedFile
+from betcode.domain.identifiers import MessageId, new_message_id
+from betcode.v1 import agent_pb2 as v1
+from betcode.v1.health_pb2 import HealthDetailsRequest, HealthDetailsResponse
+from betcode.v1.health_pb2_grpc import BetCodeHealthStub
+
+_PAGE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class NewConversation:
+    """What a session is made with; empty means the daemon's or the agent's default."""
+
+    working_directory: str
+    provider: str = ""
+    model: str = ""
+    allowed_tools: tuple[str, ...] = ()
+    plan_mode: bool = False
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A message that is on the daemon's disk, and the number of the event that says so."""
+
+    message_id: MessageId
+    sequence: int
+
+
+class Client:
+    """Calls are tried again where that can help; what cannot be helped is a ClientError."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._stub = connection.stub
+
+    @property
+    def identity(self) -> ClientIdentity:
+        return self._connection.identity
+
+    async def start_session(self, new: NewConversation) -> str:
+        """A new session's id. No agent runs before the first message."""
+        start = v1.StartConversation(
+            working_directory=new.working_directory,
+            provider=new.provider,
+            model=new.model,
+            allowed_tools=new.allowed_tools,
+            plan_mode=new.plan_mode,
+            metadata=new.metadata,
+            environment=new.environment,
+        )
+        request = v1.SubmitRequest(request=v1.AgentRequest(start=start))
+        return (await self._connection.call(self._stub.Submit, request)).session_id
+
+    async def send(
+        self,
+        session_id: str,
+        text: str,
+        attachments: Sequence[AttachedFile] = (),
+        *,
+        message_id: MessageId | None = None,
+    ) -> Accepted:
+        """Returns when the message is on the daemon's disk; tried again under the same id, it counts once."""
+        own_id = message_id or new_message_id()
+        message = v1.AgentRequest(message=user_message(own_id, text, attachments))
+        response = await self._connection.call(
+            self._stub.Submit, v1.SubmitRequest(session_id=session_id, request=message)
+        )
+        return Accepted(own_id, response.sequence)
+
+    def follow(
+        self, session_id: str, after: int = 0, *, on_link: OnLink = ignore_link
+    ) -> AsyncGenerator[v1.AgentEvent, None]:
+        """Every event after `after`, once and in order, then live; reconnects by itself. Hold it in `aclosing`."""
+        return following.follow(self._connection, session_id, after, on_link)
+
+    def converse(self, session_id: str, after: int = 0, *, on_link: OnLink = ignore_link) -> Conversation:
+        """Type and watch on one stream that mends itself."""
+        return Conversation(self._connection, session_id, after, on_link)
+
+    async def answer_permission(
+        self, request_id: str, decision: v1.PermissionDecision.ValueType, *, message: str = "", session_id: str = ""
+    ) -> bool:
+        """Whether the same answer had been given before."""
+        response = v1.PermissionResponse(
+            request_id=request_id, decision=decision, message=message, idempotency_key=new_message_id()
+        )
+        request = v1.AnswerPermissionRequest(session_id=session_id, response=response)
+        answered = await self._connection.call(self._stub.AnswerPermission, request, with_ticket=True)
+        return answered.already_answered
+
+    async def answer_question(
+        self, question_id: str, answers: Mapping[str, str], *, session_id: str = ""
+    ) -> v1.AnswerQuestionResponse:
+        """The agent goes on when every question of the group is answered."""
+        response = v1.UserQuestionResponse(question_id=question_id, answers=answers)
+        request = v1.AnswerQuestionRequest(session_id=session_id, response=response)
+        return await self._connection.call(self._stub.AnswerQuestion, request, with_ticket=True)
+
+    async def pending(self, session_id: str = "") -> Sequence[v1.PendingPrompt]:
+        """The prompts that wait for a person, of one session or of all."""
+        request = v1.ListPendingRequest(session_id=session_id)
+        return (await self._connection.call(self._stub.ListPending, request)).prompts
+
+    async def list_sessions(
+        self, *, working_directory: str = "", statuses: Sequence[str] = (), limit: int = 0, offset: int = 0
+    ) -> v1.ListSessionsResponse:
+        """One page, newest first, and how many there are in all."""
+        request = v1.ListSessionsRequest(
+            working_directory=working_directory, statuses=statuses, limit=limit, offset=offset
+        )
+        return await self._connection.call(self._stub.ListSessions, request)
+
+    async def all_sessions(self) -> AsyncGenerator[v1.SessionSummary, None]:
+        """Every session, newest first, a page at a time."""
+        offset = 0
+        while True:
+            page = await self.list_sessions(limit=_PAGE, offset=offset)
+            for summary in page.sessions:
+                yield summary
+            offset += len(page.sessions)
+            if not page.sessions or offset >= page.total:
+                return
+
+    async def cancel(self, session_id: str, *, cancel_queued: bool = False) -> bool:
+        """Interrupt the open turn; whether there was one."""
+        request = v1.CancelTurnRequest(session_id=session_id, cancel_queued=cancel_queued)
+        return (await self._connection.call(self._stub.CancelTurn, request)).was_active
+
+    async def close(self, session_id: str) -> bool:
+        """Take no further input for the session; whether it was open."""
+        request = v1.CloseSessionRequest(session_id=session_id)
+        return (await self._connection.call(self._stub.CloseSession, request)).was_open
+
+    async def delete(self, session_id: str) -> bool:
+        """Remove the session and its history; whether it was there."""
+        request = v1.DeleteSessionRequest(session_id=session_id)
+        return (await self._connection.call(self._stub.DeleteSession, request)).deleted
+
+    async def read_blob(self, session_id: str, sha256: str, *, offset: int = 0) -> AsyncGenerator[bytes, None]:
+        """The whole of a value that was too long for its event, in pieces. Hold it in `aclosing`."""
+        request = v1.ReadBlobRequest(session_id=session_id, sha256=sha256, offset=offset)
+        call = self._stub.ReadBlob(request, metadata=self._connection.metadata)
+        try:
+            while True:
+                with as_client_errors():
+                    chunk = await call.read()
+                if not isinstance(chunk, v1.BlobChunk):
+                    return
+                yield chunk.data
+        finally:
+            call.cancel()
+
+    async def is_serving(self, *, timeout_s: float = 5.0) -> bool:
+        """Whether the daemon says that it serves; tried once.
+
+        Raises:
+            Unreachable: nobody answers.
+        """
+        check = self._connection.channel.unary_unary(
+            "/grpc.health.v1.Health/Check",
+            request_serializer=HealthCheckRequest.SerializeToString,
+            response_deserializer=HealthCheckResponse.FromString,
+        )
+        answer = await self._connection.call(check, HealthCheckRequest(), retries=0, timeout_s=timeout_s)
+        return answer.status == HealthCheckResponse.SERVING
+
+    async def health(self, *, timeout_s: float = 5.0) -> HealthDetailsResponse:
+        """What is well and what is not, in detail; tried once."""
+        details = BetCodeHealthStub(self._connection.channel).GetHealthDetails
+        return await self._connection.call(details, HealthDetailsRequest(), retries=0, timeout_s=timeout_s)
+
+
+@asynccontextmanager
+async def open_client(
+    places: Places,
+    identity: ClientIdentity | None = None,
+    *,
+    ladder_ms: Sequence[int] = LADDER_MS,
+    sleep: Sleep = anyio.sleep,
+) -> AsyncIterator[Client]:
+    """A client of the daemon at these places; leaving the block lets go of it and ends no turn."""
+    name = identity or ClientIdentity()
+    async with open_connection(
+        places.socket, places.ticket_socket, name, ladder_ms=ladder_ms, sleep=sleep
+    ) as connection:
+        yield Client(connection)

@@ -1,0 +1,145 @@
+"""The channel to one daemon, who we are on it, and how a call is tried again."""
+
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+import anyio
+import grpc
+
+from betcode.client.address import grpc_target, reachable
+from betcode.client.backoff import LADDER_MS, Ladder
+from betcode.client.errors import ClientError, as_client_errors
+from betcode.client.ticket import fetch_ticket
+from betcode.v1.agent_pb2_grpc import AgentServiceStub
+
+if TYPE_CHECKING:
+    from betcode.v1.agent_pb2_grpc import AgentServiceAsyncStub  # known to the stub files only
+
+Request_contra = TypeVar("Request_contra", contravariant=True)
+Response_co = TypeVar("Response_co", covariant=True)
+Metadata = tuple[tuple[str, str], ...]
+Sleep = Callable[[float], Awaitable[None]]
+
+_CALL_TIMEOUT_S = 60.0
+_CALL_RETRIES = 6  # 3.1 s in all: a daemon that restarts is back by then
+_CHANNEL_OPTIONS = (
+    ("grpc.max_receive_message_length", 64 * 1024 * 1024),
+    ("grpc.max_send_message_length", -1),  # the daemon says what is too long, in words
+    # When to try again is decided by the ladder; the channel's own waiting must not add to it.
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 100),
+    ("grpc.use_local_subchannel_pool", 1),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ClientIdentity:
+    """What other clients are told of this one."""
+
+    client_id: str = field(default_factory=lambda: secrets.token_hex(6))
+    client_type: str = "library"
+
+
+class LinkState(Enum):
+    CONNECTED = "connected"
+    BROKEN = "broken"
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """How a stream stands: connected, or broken and tried again in a while."""
+
+    state: LinkState
+    retry_in_s: float = 0.0
+    error: ClientError | None = None
+
+
+OnLink = Callable[[Link], None]
+
+
+def ignore_link(_link: Link) -> None:
+    """For those who need not know."""
+
+
+class UnaryMethod(Protocol[Request_contra, Response_co]):
+    def __call__(
+        self, request: Request_contra, /, *, timeout: float | None = None, metadata: Metadata | None = None
+    ) -> Awaitable[Response_co]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """What every call needs. Its `sleep` and `ladder` are the only clock there is."""
+
+    channel: grpc.aio.Channel
+    stub: "AgentServiceAsyncStub"
+    identity: ClientIdentity
+    ticket_socket: Path
+    ladder_ms: Sequence[int]
+    sleep: Sleep
+
+    @property
+    def metadata(self) -> Metadata:
+        return (("x-client-id", self.identity.client_id), ("x-client-type", self.identity.client_type))
+
+    def ladder(self) -> Ladder:
+        return Ladder(self.ladder_ms)
+
+    async def call(
+        self,
+        method: UnaryMethod[Request_contra, Response_co],
+        request: Request_contra,
+        *,
+        retries: int = _CALL_RETRIES,
+        timeout_s: float = _CALL_TIMEOUT_S,
+        with_ticket: bool = False,
+    ) -> Response_co:
+        """The answer to one call, tried again where that can help.
+
+        Raises:
+            ClientError: it failed for good, or still after `retries` further attempts.
+        """
+        ladder = self.ladder()
+        while True:
+            metadata = await self._with_ticket() if with_ticket else self.metadata
+            try:
+                with as_client_errors():
+                    return await method(request, timeout=timeout_s, metadata=metadata)
+            except ClientError as error:
+                if not error.may_be_retried or ladder.climbed >= retries:
+                    raise
+                wait = wait_s(ladder, error)
+            await self.sleep(wait)
+
+    async def _with_ticket(self) -> Metadata:
+        ticket = await fetch_ticket(self.ticket_socket)
+        return (*self.metadata, ("x-betcode-ticket", ticket)) if ticket else self.metadata
+
+
+def wait_s(ladder: Ladder, error: ClientError) -> float:
+    """The ladder's next wait, or what the daemon asked for where that is longer."""
+    return max(ladder.next_s(), error.retry_after_s or 0.0)
+
+
+@asynccontextmanager
+async def open_connection(
+    socket: Path,
+    ticket_socket: Path,
+    identity: ClientIdentity,
+    *,
+    ladder_ms: Sequence[int] = LADDER_MS,
+    sleep: Sleep = anyio.sleep,
+) -> AsyncIterator[Connection]:
+    """A channel to the daemon at `socket`; nothing is sent before the first call."""
+    with reachable(socket) as short, reachable(ticket_socket) as short_ticket:
+        channel = grpc.aio.insecure_channel(grpc_target(short), options=_CHANNEL_OPTIONS)
+        try:
+            yield Connection(channel, AgentServiceStub(channel), identity, short_ticket, ladder_ms, sleep)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await channel.close()

@@ -1,0 +1,59 @@
+"""Which of a client's environment variables a new session is made with.
+
+The agent needs the person's PATH, language, keys agent, proxies and version managers; it does not need whatever else
+a shell happens to export. What is chosen is sent once, kept private with the session, and never logged.
+"""
+
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
+
+ALLOWED: tuple[str, ...] = (
+    # who and where
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TZ", "LANG", "LANGUAGE", "LC_*", "TERM", "COLORTERM",
+    "EDITOR", "VISUAL", "PAGER", "XDG_*", "DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS",
+    # keys agents and git
+    "SSH_AUTH_SOCK", "SSH_AGENT_PID", "GPG_TTY", "GNUPGHOME", "GIT_SSH", "GIT_SSH_COMMAND", "GIT_CONFIG_GLOBAL",
+    # the network
+    "http_proxy", "https_proxy", "no_proxy", "all_proxy", "ftp_proxy",
+    "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "FTP_PROXY",
+    "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE",
+    # version managers and language homes
+    "PYENV_*", "NVM_*", "ASDF_*", "RBENV_*", "MISE_*", "VOLTA_HOME", "FNM_*", "SDKMAN_DIR", "SDKMAN_CANDIDATES_DIR",
+    "GOPATH", "GOROOT", "GOBIN", "CARGO_HOME", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN", "JAVA_HOME", "GRADLE_USER_HOME",
+    "VIRTUAL_ENV", "CONDA_*", "PNPM_HOME", "BUN_INSTALL", "DENO_DIR", "GEM_HOME", "GEM_PATH", "HOMEBREW_*",
+    "NIX_PATH", "NIX_PROFILES", "NIX_SSL_CERT_FILE", "DIRENV_*", "DOCKER_HOST", "KUBECONFIG",
+    # the agent itself
+    "ANTHROPIC_*", "CLAUDE_*", "DISABLE_TELEMETRY", "DISABLE_AUTOUPDATER", "IS_SANDBOX",
+    # its models behind Bedrock
+    "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE",
+    "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_BEARER_TOKEN_BEDROCK",
+    # and behind Vertex
+    "GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_CLOUD_PROJECT", "CLOUD_ML_REGION", "VERTEX_REGION_*",
+    "GCLOUD_PROJECT",
+)  # fmt: skip
+
+# Marks of a process that runs inside an agent or under us; a new session is neither.
+WITHHELD: tuple[str, ...] = ("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT", "BETCODE_RUN")
+
+
+def session_environment(environ: Mapping[str, str], also: Iterable[str] = ()) -> dict[str, str]:
+    """The part of `environ` that a session is made with; `also` are further names or patterns from the settings."""
+    patterns = (*ALLOWED, *also)
+    exact = {pattern for pattern in patterns if "*" not in pattern}
+    wild = [pattern for pattern in patterns if "*" in pattern]
+    return {
+        name: value
+        for name, value in environ.items()
+        if name not in WITHHELD
+        and (name in exact or any(fnmatchcase(name, pattern) for pattern in wild))
+        and _can_be_sent(value)
+    }
+
+
+def _can_be_sent(value: str) -> bool:
+    """Bytes that are no text cannot travel in a message; better without the variable than without the session."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

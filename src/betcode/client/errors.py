@@ -1,0 +1,111 @@
+"""What a call can end with, as values of ours: the code, the sentence and the facts that the daemon sent.
+
+ClientError
+├── Unreachable        nobody answers at the socket, or not in time
+└── Refused            the daemon answered with an error; `code` says which
+"""
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import grpc
+from google.protobuf.message import DecodeError
+from google.rpc.error_details_pb2 import ErrorInfo  # type: ignore[import-untyped]
+from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]
+
+from betcode.domain.errors import ErrorCode
+
+_DETAILS_KEY = "grpc-status-details-bin"  # where gRPC keeps a google.rpc.Status
+RETRIED = frozenset({grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.UNKNOWN, grpc.StatusCode.INTERNAL})
+
+
+class ClientError(Exception):
+    """A call failed; `message` is one sentence for a person."""
+
+    def __init__(self, message: str, *, code: str, details: Mapping[str, str], status: grpc.StatusCode) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code
+        self.details = details
+        self.status = status
+
+    @property
+    def retry_after_s(self) -> float | None:
+        """When the daemon wants to be asked again, where it said so."""
+        text = self.details.get("retry_after_ms", "")
+        return int(text) / 1000 if text.isascii() and text.isdigit() else None
+
+    @property
+    def may_be_retried(self) -> bool:
+        """Whether the same call can succeed later; a malformed one never can."""
+        if self.status is grpc.StatusCode.RESOURCE_EXHAUSTED:
+            return self.retry_after_s is not None
+        return self.status in RETRIED
+
+
+class Unreachable(ClientError):
+    """No daemon answers at the socket."""
+
+
+class Refused(ClientError):
+    """The daemon answered, and the answer is an error."""
+
+
+@contextmanager
+def as_client_errors() -> Iterator[None]:
+    """What a call raises inside the block leaves it as an error of ours.
+
+    Raises:
+        ClientError: the call failed.
+    """
+    try:
+        yield
+    except grpc.aio.AioRpcError as error:
+        raise client_error(error) from None
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        # grpc.aio raises this as well when it was the daemon that let go of the call, as it does when it stops.
+        raise Unreachable(
+            "The daemon let go of the call", code="", details={}, status=grpc.StatusCode.UNAVAILABLE
+        ) from None
+
+
+def client_error(error: grpc.aio.AioRpcError) -> ClientError:
+    """The error behind a failed call, with what its ErrorInfo says."""
+    status = error.code()
+    info = _error_info(error)
+    message = error.details() or status.name
+    if info is not None:
+        return Refused(message, code=info.reason, details=dict(info.metadata), status=status)
+    if status is grpc.StatusCode.UNAVAILABLE:
+        return Unreachable("The daemon cannot be reached", code="", details={"reason": message}, status=status)
+    if status is grpc.StatusCode.DEADLINE_EXCEEDED:
+        return Unreachable("The daemon did not answer in time", code="", details={"reason": message}, status=status)
+    return Refused(message, code=ErrorCode.INTERNAL, details={}, status=status)
+
+
+def answer_refused(reason: str) -> Refused:
+    """The ticket socket will not let this process answer."""
+    return Refused(reason, code=ErrorCode.ANSWER_REFUSED, details={}, status=grpc.StatusCode.PERMISSION_DENIED)
+
+
+def _error_info(error: grpc.aio.AioRpcError) -> ErrorInfo | None:
+    for key, value in error.trailing_metadata() or ():
+        if key == _DETAILS_KEY and isinstance(value, bytes):
+            return _info_in(value)
+    return None
+
+
+def _info_in(details: bytes) -> ErrorInfo | None:
+    try:
+        status = Status.FromString(details)
+    except DecodeError:
+        return None
+    for detail in status.details:
+        info = ErrorInfo()
+        if detail.Is(ErrorInfo.DESCRIPTOR) and detail.Unpack(info):
+            return info
+    return None

@@ -1,0 +1,108 @@
+"""Every event of a session, once and in order, over as many connections as it takes."""
+
+from collections.abc import AsyncGenerator, Iterable, Iterator
+from contextlib import aclosing
+
+import grpc
+
+from betcode.client.backoff import Ladder
+from betcode.client.connection import Connection, Link, LinkState, OnLink, wait_s
+from betcode.client.errors import ClientError, as_client_errors
+from betcode.v1.agent_pb2 import AgentEvent, FollowRequest
+
+
+class Position:
+    """How far a client has read; what it has seen before is dropped, and what is not history moves nothing."""
+
+    __slots__ = ("after",)
+
+    def __init__(self, after: int) -> None:
+        self.after = after
+
+    def fresh(self, events: Iterable[AgentEvent]) -> Iterator[AgentEvent]:
+        """The events not seen before; the position moves with each that is taken."""
+        for event in events:
+            if event.sequence == 0:
+                yield event
+            elif event.sequence > self.after:
+                self.after = event.sequence
+                yield event
+
+
+class Perseverance:
+    """Decides whether and when a broken stream is opened again."""
+
+    def __init__(self, ladder: Ladder, on_link: OnLink) -> None:
+        self._ladder = ladder
+        self._on_link = on_link
+        self._faults = 0  # of the daemon itself, since the last event
+
+    def connected(self) -> None:
+        """The stream stands: the ladder begins at its foot again."""
+        self._ladder.reset()
+        self._on_link(Link(LinkState.CONNECTED))
+
+    def progressed(self) -> None:
+        """Something new has arrived."""
+        self._faults = 0
+
+    def wait_after(self, error: ClientError) -> float:
+        """How long to wait before the next attempt.
+
+        Raises:
+            ClientError: another attempt cannot help.
+        """
+        if not error.may_be_retried:
+            raise error
+        if error.status in (grpc.StatusCode.INTERNAL, grpc.StatusCode.UNKNOWN):
+            # A fault that returns on every attempt without one event in between is no disturbance of the line.
+            self._faults += 1
+            if self._faults > len(self._ladder.steps_ms):
+                raise error
+        wait = wait_s(self._ladder, error)
+        self._on_link(Link(LinkState.BROKEN, retry_in_s=wait, error=error))
+        return wait
+
+
+async def follow(
+    connection: Connection, session_id: str, after: int, on_link: OnLink
+) -> AsyncGenerator[AgentEvent, None]:
+    """Every event after `after`, then live; ends when the session has ended. Hold it in `aclosing`.
+
+    Raises:
+        ClientError: the daemon refuses, and asking again would not help.
+    """
+    position = Position(after)
+    perseverance = Perseverance(connection.ladder(), on_link)
+    while True:
+        try:
+            async with aclosing(_one_stream(connection, session_id, position, perseverance)) as events:
+                async for event in events:
+                    yield event
+            return
+        except ClientError as error:
+            wait = perseverance.wait_after(error)
+        await connection.sleep(wait)
+
+
+async def _one_stream(
+    connection: Connection, session_id: str, position: Position, perseverance: Perseverance
+) -> AsyncGenerator[AgentEvent, None]:
+    request = FollowRequest(session_id=session_id, from_sequence=position.after)
+    call = connection.stub.Follow(request, metadata=connection.metadata)
+    try:
+        with as_client_errors():
+            await call.wait_for_connection()
+        perseverance.connected()
+        batches = aiter(call)
+        while True:
+            # Only the reading is guarded: what the caller raises at the yield is the caller's.
+            with as_client_errors():
+                batch = await anext(batches, None)
+            if batch is None:
+                return
+            perseverance.progressed()
+            for event in position.fresh(batch.events):
+                yield event
+    finally:
+        call.cancel()
