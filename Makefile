@@ -1,0 +1,72 @@
+# `make run` tries it, `make test` tests it; both set up what they need inside this folder.
+
+SHELL := /bin/sh
+PY := .venv/bin/python
+TEST := $(PY) -m pytest
+export UV_CACHE_DIR ?= $(CURDIR)/.cache/uv
+export BUF_CACHE_DIR ?= $(CURDIR)/.cache/buf
+
+# An environment does not survive being moved: its scripts name the folder they were made in.
+ifneq ($(shell cat .venv/.place 2>/dev/null),$(CURDIR))
+MOVED := moved
+endif
+
+.PHONY: help run test check bench soak proto proto-check lint format behaviours wheel readme clean moved
+
+help:  ## show this list
+	@grep -hE '^[a-z-]+:.*## ' Makefile | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+run: .venv/.for-use  ## start a daemon and have a conversation (set-up included)
+	@exec $(PY) -m betcode.cli.first_run
+
+test: .venv/.for-work  ## run the whole test-suite (set-up included)
+	$(TEST)
+
+check: lint proto-check  ## everything that must hold before a change is taken in
+	@$(MAKE) --no-print-directory test TEST="$(PY) -m coverage run -m pytest"
+	$(PY) -m coverage report
+	@$(MAKE) --no-print-directory wheel readme
+
+lint: .venv/.for-work  ## formatting, lint, types and layers
+	.venv/bin/ruff format --check .
+	.venv/bin/ruff check .
+	.venv/bin/mypy
+	.venv/bin/lint-imports --cache-dir .cache/import-linter
+
+format: .venv/.for-work  ## format and repair what can be repaired
+	.venv/bin/ruff format .
+	.venv/bin/ruff check --fix .
+	.venv/bin/buf format --write
+
+proto: .venv/.for-work  ## generate code from proto/
+	$(PY) scripts/proto_code.py
+
+proto-check: .venv/.for-work  ## is generated code current, and does proto/ keep its promises?
+	.venv/bin/buf build
+	.venv/bin/buf format --diff --exit-code
+	$(PY) scripts/proto_code.py --check
+	$(PY) scripts/proto_compat.py
+
+behaviours: .venv/.for-work  ## which behaviours no test shows yet
+	$(PY) scripts/behaviours.py
+
+bench: .venv/.for-work  ## measure, and compare with the figures to reach
+	$(PY) -m bench
+
+soak: .venv/.for-work  ## the robustness tests, with many more rounds
+	BETCODE_SOAK=1 $(TEST) tests/robustness
+
+wheel: .venv/.for-work  ## build the wheel, install it in a fresh place and use it
+	$(PY) scripts/try_wheel.py
+
+readme: .venv/.for-work  ## do the commands that README.md shows exist?
+	$(PY) scripts/readme.py
+
+clean:  ## remove everything that set-up and tests made here
+	rm -rf .venv .cache dist build
+
+.venv/.for-use: uv.lock pyproject.toml scripts/setup.sh $(MOVED)
+	@sh scripts/setup.sh use
+
+.venv/.for-work: uv.lock pyproject.toml scripts/setup.sh $(MOVED)
+	@sh scripts/setup.sh work

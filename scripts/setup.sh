@@ -1,0 +1,93 @@
+#!/bin/sh
+# Make .venv from uv.lock: `use` what betcode itself needs, `work` also what its development needs.
+#
+# Needs Python 3.11 or newer and one of: uv, pip, or Python's venv module. Nothing outside this folder is touched: on
+# Debian, where there is neither venv nor a pip that may install, pip still can with --target, and uv does the rest.
+set -eu
+
+what=$1
+here=$(pwd)
+boot=$here/.cache/bootstrap
+log=$here/.cache/setup.log
+mkdir -p "$here/.cache"
+
+say() { printf 'betcode: %s\n' "$*" >&2; }
+stop() { say "$*"; exit 1; }
+
+find_python() {
+    # An environment that works is kept as it is.
+    for name in ${PYTHON:-.venv/bin/python} python3 python3.13 python3.12 python3.11 python3.14; do
+        # The interpreter's own path: a version manager's shim is not one.
+        if path=$("$name" -c 'import sys; sys.version_info >= (3, 11) or sys.exit(1); print(sys.executable)' 2>/dev/null); then
+            printf '%s\n' "$path"
+            return
+        fi
+    done
+    if found=$(python3 --version 2>/dev/null); then
+        stop "Python 3.11 or newer is needed, and python3 here is $found; set PYTHON to a newer one."
+    fi
+    stop "Python 3.11 or newer is needed, and there is no python3 here."
+}
+
+# The index that pip was told to use, if it is not the usual one.
+other_index() {
+    index=${UV_DEFAULT_INDEX:-${UV_INDEX_URL:-${PIP_INDEX_URL:-$("$python" -m pip config get global.index-url 2>/dev/null || true)}}}
+    case $index in
+        "" | *//pypi.org/simple | *//pypi.org/simple/) ;;
+        *) printf '%s\n' "$index" ;;
+    esac
+}
+
+fetch_uv() {
+    [ -x "$boot/bin/uv" ] && return
+    say "fetching uv, the tool that installs the rest ..."
+    if "$python" -m pip --version >/dev/null 2>&1; then
+        "$python" -m pip install --quiet --disable-pip-version-check --no-cache-dir --upgrade \
+            --target "$boot" 'uv>=0.9' 2>"$log" || { cat "$log" >&2; stop "pip could not fetch uv; see above."; }
+    elif "$python" -m venv --clear "$boot" >"$log" 2>&1; then
+        "$boot/bin/python" -m pip install --quiet --disable-pip-version-check --no-cache-dir 'uv>=0.9' 2>"$log" ||
+            { cat "$log" >&2; stop "pip could not fetch uv; see above."; }
+    else
+        stop "one of uv, pip or Python's venv module is needed; on Debian: apt install python3-pip"
+    fi
+}
+
+install() {
+    case $what in
+        use) groups="--no-dev --inexact" ;;
+        work) groups="" ;;
+        *) stop "setup knows 'use' and 'work', not '$what'" ;;
+    esac
+    index=$(other_index)
+    if [ -z "$index" ]; then
+        # shellcheck disable=SC2086
+        "$1" sync --frozen --no-python-downloads --python "$python" $groups
+    else
+        # The lock names where each file is on the usual index; elsewhere the same versions and hashes are asked for.
+        say "using the package index that is configured here"
+        export UV_DEFAULT_INDEX="$index"
+        wanted=$here/.cache/requirements.txt
+        # shellcheck disable=SC2086
+        "$1" export --quiet --frozen --no-emit-project --no-python-downloads --python "$python" \
+            ${groups%--inexact} --output-file "$wanted" >/dev/null &&
+            { [ -x .venv/bin/python ] || "$1" venv --no-python-downloads --python "$python" .venv; } &&
+            "$1" pip install --python .venv/bin/python --require-hashes --requirement "$wanted" &&
+            "$1" pip install --python .venv/bin/python --no-deps --editable .
+    fi
+}
+
+python=$(find_python)
+case $what in
+    use) say "setting up in $here/.venv (about 60 MB to fetch the first time) ..." ;;
+    *) say "setting up in $here/.venv (about 250 MB to fetch the first time, for the tests) ..." ;;
+esac
+if own=$(command -v uv) && install "$own"; then
+    :
+else
+    fetch_uv
+    install "$boot/bin/uv" || stop "the packages could not be installed; see above."
+fi
+printf '%s' "$here" >.venv/.place
+touch .venv/.for-use
+[ "$what" = use ] || touch .venv/.for-work
+say "ready"
