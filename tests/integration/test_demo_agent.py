@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from demo_cassettes import conversations
 
 from betcode.agents.demo.repertoire import NAMES, choose, path_of
-from demo_cassettes import conversations
 from support.stdio_agent import Frame, StdioAgent, spawn_agent
 
 SESSION = "0f0e0d0c-0b0a-4908-8706-050403020100"
@@ -125,7 +125,7 @@ def test_the_answer_to_a_question_comes_back_in_the_tool_result(tmp_path: Path) 
 
 
 def test_an_interrupt_ends_the_turn_and_leaves_the_process(tmp_path: Path) -> None:
-    with demo(tmp_path) as agent:
+    with demo(tmp_path, "--speed=8") as agent:
         agent.say("something long")
         before = agent.until(lambda frame: "text_delta" in json.dumps(frame))
         agent.interrupt()

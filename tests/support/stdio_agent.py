@@ -7,7 +7,7 @@ import subprocess
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -106,7 +106,5 @@ def spawn_agent(argv: Sequence[str], *, env: Mapping[str, str], cwd: Path) -> It
         process.wait()
         for stream in (process.stdin, process.stdout):
             if stream is not None and not stream.closed:
-                try:
+                with suppress(BrokenPipeError):
                     stream.close()
-                except BrokenPipeError:
-                    pass
