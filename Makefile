@@ -27,7 +27,8 @@ check: lint proto-check  ## everything that must hold before a change is taken i
 	$(PY) -m coverage report
 	@$(MAKE) --no-print-directory wheel readme
 
-lint: .venv/.for-work  ## formatting, lint, types and layers
+lint: .venv/.for-work  ## lock, formatting, lint, types and layers
+	.venv/bin/uv lock --quiet --check --no-python-downloads --default-index https://pypi.org/simple
 	.venv/bin/ruff format --check .
 	.venv/bin/ruff check .
 	.venv/bin/mypy
