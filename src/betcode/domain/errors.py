@@ -1,23 +1,23 @@
 """What can go wrong, as one tree; each class carries the code that clients see.
 
-    BetcodeError
-    ├── InvalidRequest            INVALID_REQUEST
-    ├── SessionNotFound           SESSION_NOT_FOUND
-    ├── AmbiguousSession          INVALID_REQUEST
-    ├── SessionClosed             SESSION_CLOSED
-    ├── SequenceOutOfRange        SEQUENCE_OUT_OF_RANGE
-    ├── PromptNotFound            PERMISSION_NOT_FOUND
-    ├── PermissionStale           PERMISSION_STALE
-    ├── AnswerRefused             ANSWER_REFUSED
-    ├── BlobNotFound              BLOB_NOT_FOUND
-    ├── PoolExhausted             POOL_EXHAUSTED
-    ├── AgentMemoryExhausted      POOL_EXHAUSTED
-    ├── AgentUnavailable          AGENT_UNAVAILABLE
-    ├── AgentCrashed              SUBPROCESS_CRASHED
-    ├── StorageDegraded           STORAGE_DEGRADED
-    ├── StorageFailed             SQLITE_ERROR
-    ├── FeatureNotAvailable       FEATURE_NOT_AVAILABLE
-    └── DaemonStopping            DAEMON_STOPPING
+BetcodeError
+├── InvalidRequest            INVALID_REQUEST
+├── SessionNotFound           SESSION_NOT_FOUND
+├── AmbiguousSession          INVALID_REQUEST
+├── SessionClosed             SESSION_CLOSED
+├── SequenceOutOfRange        SEQUENCE_OUT_OF_RANGE
+├── PromptNotFound            PERMISSION_NOT_FOUND
+├── PermissionStale           PERMISSION_STALE
+├── AnswerRefused             ANSWER_REFUSED
+├── BlobNotFound              BLOB_NOT_FOUND
+├── PoolExhausted             POOL_EXHAUSTED
+├── AgentMemoryExhausted      POOL_EXHAUSTED
+├── AgentUnavailable          AGENT_UNAVAILABLE
+├── AgentCrashed              SUBPROCESS_CRASHED
+├── StorageDegraded           STORAGE_DEGRADED
+├── StorageFailed             SQLITE_ERROR
+├── FeatureNotAvailable       FEATURE_NOT_AVAILABLE
+└── DaemonStopping            DAEMON_STOPPING
 """
 
 from collections.abc import Mapping

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from betcode.domain.changes import Change
-from betcode.domain.commands import Command
+from betcode.domain.commands import Command, RefuseRequest
 from betcode.domain.identifiers import RunId, RunKey, Seq, SessionId, SessionKey
 from betcode.domain.records import Record
 from betcode.domain.rows import (
@@ -38,7 +38,9 @@ class Store(Protocol):
     epoch: int  # grows when numbers may have been lost: after a power cut or a restored backup
     epoch_reason: str
 
-    async def create_session(self, new: NewSession, state: SessionState, events: Sequence[StoredEvent]) -> SessionKey: ...
+    async def create_session(
+        self, new: NewSession, state: SessionState, events: Sequence[StoredEvent]
+    ) -> SessionKey: ...
     async def create_run(self, session: SessionKey, run_id: RunId, started_ns: int) -> RunRow: ...
 
     async def commit(self, changes: Sequence[Change]) -> None:
@@ -136,8 +138,13 @@ class Dialogue(Protocol):
         ...
 
     @property
-    def refusals(self) -> tuple[Command, ...]:
+    def refusals(self) -> tuple[RefuseRequest, ...]:
         """Requests of the agent that nobody here can answer, to be refused; empty after the refusal came by."""
+        ...
+
+    @property
+    def last_errors(self) -> tuple[str, ...]:
+        """The newest lines of the agent's stderr, a few and cut short."""
         ...
 
 
@@ -156,6 +163,10 @@ class Provider(Protocol):
 
     def dialogue(self, session: NewSession, conversation_id: str, state: bytes = b"", *, version: int = 0) -> Dialogue:
         """A fresh dialogue, or one that goes on from a stored state of that version."""
+        ...
+
+    def carry_over(self, state: bytes, version: int) -> bytes:
+        """What a new run knows of the conversation from the last state of the run before it."""
         ...
 
 

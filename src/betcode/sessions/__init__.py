@@ -1,0 +1,11 @@
+"""The supervisor: one writer per session, attachment to holders, prompts, slots and the tail.
+
+It decides what happens. The store behind `domain.ports.Store` remembers it, providers translate, holders own the
+processes, and the server only converts.
+"""
+
+from betcode.sessions.followers import ClientName
+from betcode.sessions.prompts import PermissionAnswer
+from betcode.sessions.supervisor import Accepted, EngineFacts, Summary, Supervisor, open_supervisor
+
+__all__ = ["Accepted", "ClientName", "EngineFacts", "PermissionAnswer", "Summary", "Supervisor", "open_supervisor"]

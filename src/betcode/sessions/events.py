@@ -1,0 +1,125 @@
+"""The events that the engine itself has to tell; all others are an agent's, made by its dialogue."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from betcode.domain.errors import BetcodeError, ErrorCode
+from betcode.domain.rows import NewSession, SessionState
+from betcode.v1 import agent_pb2 as v1
+
+
+def _now() -> v1.AgentEvent:
+    event = v1.AgentEvent()
+    event.timestamp.FromNanoseconds(time.time_ns())
+    return event
+
+
+def session_info(new: NewSession, state: SessionState, *, is_resumed: bool) -> v1.AgentEvent:
+    event = _now()
+    info = event.session_info
+    info.session_id = new.session_id
+    info.model = state.model or new.model
+    info.working_directory = new.working_directory
+    info.worktree_id = new.worktree_id
+    info.message_count = state.message_count
+    info.is_resumed = is_resumed
+    info.context_usage_percent = state.context_percent
+    info.provider = new.provider
+    return event
+
+
+def user_input(content: str, message_id: str, client_id: str, attachments: Sequence[str]) -> v1.AgentEvent:
+    event = _now()
+    event.user_input.content = content
+    event.user_input.message_id = message_id
+    event.user_input.client_id = client_id
+    event.user_input.attachments.extend(attachments)
+    return event
+
+
+def message_state(message_id: str, state: v1.MessageState.ValueType, reason: str = "") -> v1.AgentEvent:
+    event = _now()
+    event.message_state.message_id = message_id
+    event.message_state.state = state
+    event.message_state.reason = reason
+    return event
+
+
+def status(state: v1.AgentStatus.ValueType, message: str = "") -> v1.AgentEvent:
+    event = _now()
+    event.status_change.status = state
+    event.status_change.message = message
+    return event
+
+
+def turn_complete(stop_reason: str) -> v1.AgentEvent:
+    event = _now()
+    event.turn_complete.stop_reason = stop_reason
+    return event
+
+
+def error(code: ErrorCode, message: str, **details: str) -> v1.AgentEvent:
+    event = _now()
+    event.error.code = code
+    event.error.message = message
+    for name, value in details.items():
+        event.error.details[name] = value
+    return event
+
+
+def error_of(trouble: BetcodeError, session_id: str) -> v1.AgentEvent:
+    return error(trouble.code, trouble.message, **{"session_id": session_id, **trouble.details})
+
+
+def resolved(
+    request_id: str,
+    resolution: str,
+    *,
+    decision: v1.PermissionDecision.ValueType = v1.PERMISSION_DECISION_UNSPECIFIED,
+    client_id: str = "",
+    message: str = "",
+) -> v1.AgentEvent:
+    event = _now()
+    event.permission_resolved.request_id = request_id
+    event.permission_resolved.resolution = resolution
+    event.permission_resolved.decision = decision
+    event.permission_resolved.client_id = client_id
+    event.permission_resolved.message = message
+    return event
+
+
+def gap(reason: str, bytes_lost: int = 0) -> v1.AgentEvent:
+    event = _now()
+    event.gap.reason = reason
+    event.gap.bytes_lost = bytes_lost
+    return event
+
+
+def notice(kind: v1.NoticeKind.ValueType, message: str, **details: str) -> v1.AgentEvent:
+    event = _now()
+    event.notice.kind = kind
+    event.notice.message = message
+    for name, value in details.items():
+        event.notice.details[name] = value
+    return event
+
+
+def malformed(message: str) -> v1.AgentEvent:
+    return notice(v1.NOTICE_KIND_MALFORMED, message)
+
+
+def degraded(reason: str) -> v1.AgentEvent:
+    """Unnumbered; an empty reason says that all is well again."""
+    if reason:
+        return notice(v1.NOTICE_KIND_DEGRADED, f"Nothing can be written at the moment: {reason}", degraded="true")
+    return notice(v1.NOTICE_KIND_DEGRADED, "Writing works again", degraded="false")
+
+
+def presence(clients: Sequence[tuple[str, str, int, bool]]) -> v1.AgentEvent:
+    """Who follows, and how far each is behind."""
+    event = _now()
+    for client_id, client_type, behind, lagging in clients:
+        event.presence.clients.add(client_id=client_id, client_type=client_type, behind=behind, lagging=lagging)
+    return event

@@ -1,0 +1,144 @@
+"""From records to what one commit changes: the dialogue's events, and the rows that follow from them."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from betcode.domain.bounds import bound
+from betcode.domain.changes import AddBlob, Change, MoveInput, SavePrompt, SaveRun
+from betcode.domain.identifiers import Seq, SessionKey
+from betcode.domain.ports import Dialogue
+from betcode.domain.records import Record, RecordKind
+from betcode.domain.rows import InputRow, InputState, PromptKind, PromptRow, PromptState, RunRow
+from betcode.sessions import events
+from betcode.v1 import agent_pb2 as v1
+
+logger = logging.getLogger(__name__)
+
+_INPUT_STATE = {
+    v1.MESSAGE_STATE_DELIVERED: InputState.DELIVERED,
+    v1.MESSAGE_STATE_CONSUMED: InputState.CONSUMED,
+    v1.MESSAGE_STATE_CANCELLED: InputState.CANCELLED,
+    v1.MESSAGE_STATE_UNKNOWN: InputState.UNKNOWN,
+}
+_OPEN = frozenset({InputState.ACCEPTED, InputState.DELIVERED})
+
+
+@dataclass(slots=True)
+class Intake:
+    """What a batch of records makes of a run; the rows it starts from are not touched."""
+
+    session: SessionKey
+    next_seq: Seq
+    inputs: dict[str, InputRow]  # open ones, by id
+    prompts: dict[str, PromptRow]  # open ones, by request id
+    said: list[v1.AgentEvent] = field(default_factory=list)
+    changes: list[Change] = field(default_factory=list)
+    exit: Record | None = None
+    turn_completed: bool = False
+
+    def take(self, dialogue: Dialogue, run: RunRow, records: Sequence[Record]) -> RunRow:
+        """Translate the records and return the run as it is after them."""
+        for record in records:
+            try:
+                made = dialogue.receive(record)
+            except Exception:
+                # A dialogue guards itself; this one did not, and the record must not be met twice.
+                logger.exception("a record could not be translated", extra={"offset": record.offset})
+                made = [events.malformed(f"The agent said something that could not be understood (at {record.offset})")]
+            if made:
+                self._take_events(made, run)
+            if record.kind is RecordKind.IN:
+                self._handed_over(run, record.number)
+            elif record.kind is RecordKind.EXIT:
+                self.exit = record
+        after = replace(run, offset=records[-1].end, dialogue_state=dialogue.state())
+        self.changes.append(SaveRun(after))
+        return after
+
+    def _take_events(self, made: list[v1.AgentEvent], run: RunRow) -> None:
+        questions: list[v1.AgentEvent] = []
+        for event in made:
+            match event.WhichOneof("event"):
+                case "permission_request":
+                    self.said.append(self._open_permission(event, run))
+                    continue
+                case "user_question":
+                    questions.append(event)
+                case "message_state":
+                    self._move_message(event.message_state)
+                case "permission_resolved":
+                    self._close_prompt(event.permission_resolved.request_id, PromptState.WITHDRAWN)
+                case "turn_complete":
+                    self.turn_completed = True
+                case _:
+                    pass
+            self.said.append(event)
+        if questions:
+            self._open_questions(questions, run)
+
+    def _open_permission(self, event: v1.AgentEvent, run: RunRow) -> v1.AgentEvent:
+        whole_input = event.permission_request.input_json
+        event, blobs = bound(event)
+        self.changes.extend(AddBlob(self.session, blob) for blob in blobs)
+        request = event.permission_request
+        self._save_prompt(
+            PromptRow(
+                request_id=request.request_id,
+                session=self.session,
+                run=run.key,
+                kind=PromptKind.PERMISSION,
+                tool_name=request.tool_name,
+                input_json=whole_input,
+                event=event.SerializeToString(),
+                seq=Seq(self.next_seq + len(self.said)),
+                asked_ns=event.timestamp.ToNanoseconds(),
+            )
+        )
+        return event
+
+    def _open_questions(self, questions: list[v1.AgentEvent], run: RunRow) -> None:
+        first = questions[0]
+        self._save_prompt(
+            PromptRow(
+                request_id=first.user_question.group_id,
+                session=self.session,
+                run=run.key,
+                kind=PromptKind.QUESTION,
+                tool_name="AskUserQuestion",
+                input_json="",
+                event=v1.AgentEventBatch(events=[bound(question)[0] for question in questions]).SerializeToString(),
+                seq=Seq(self.next_seq + len(self.said) - len(questions)),
+                asked_ns=first.timestamp.ToNanoseconds(),
+            )
+        )
+
+    def _save_prompt(self, row: PromptRow) -> None:
+        self.prompts[row.request_id] = row
+        self.changes.append(SavePrompt(row))
+
+    def _close_prompt(self, request_id: str, state: PromptState) -> None:
+        row = self.prompts.pop(request_id, None)
+        if row is not None:
+            self.changes.append(SavePrompt(replace(row, state=state)))
+
+    def _move_message(self, change: v1.MessageStateChange) -> None:
+        state = _INPUT_STATE.get(change.state)
+        if state is not None:
+            self._move(change.message_id, state)
+
+    def _handed_over(self, run: RunRow, number: int) -> None:
+        """An answer or a control command is done with once the holder has it; a message is so only when consumed."""
+        for row in list(self.inputs.values()):
+            if row.run == run.key and row.number == number and not row.content:
+                self._move(row.input_id, InputState.CONSUMED)
+
+    def _move(self, input_id: str, state: InputState) -> None:
+        row = self.inputs.get(input_id)
+        if row is None or row.state is state:
+            return
+        if state in _OPEN:
+            self.inputs[input_id] = replace(row, state=state)
+        else:
+            del self.inputs[input_id]
+        self.changes.append(MoveInput(self.session, input_id, state))

@@ -1,0 +1,366 @@
+"""A session that something happens to: messages come in, an agent works, people answer."""
+
+import hashlib
+import logging
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+
+import anyio
+
+from betcode.domain.changes import AddInput, Change, MoveInput, SavePrompt
+from betcode.domain.commands import Command, Interrupt, SendMessage
+from betcode.domain.errors import InvalidRequest, PromptNotFound, SessionClosed, StorageDegraded
+from betcode.domain.identifiers import MessageId, Seq, SessionId, time_ordered_uuid
+from betcode.domain.ports import Provider
+from betcode.domain.rows import InputKind, InputRow, InputState, PromptRow, PromptState, SessionRow
+from betcode.domain.session import SessionStatus, SessionStimulus, advance
+from betcode.sessions import events
+from betcode.sessions.followers import ClientName, Followers
+from betcode.sessions.prompts import Decision, same_as_before
+from betcode.sessions.requests import check_message
+from betcode.sessions.room import Room
+from betcode.sessions.run import AgentRun
+from betcode.sessions.writer import SessionWriter
+from betcode.v1 import agent_pb2 as v1
+
+logger = logging.getLogger(__name__)
+
+
+class LiveSession:
+    """The one place where a session changes. Every change holds `lock`, is committed, and is then announced."""
+
+    def __init__(self, room: Room, row: SessionRow, provider: Provider) -> None:
+        self.room = room
+        self.provider = provider
+        self.writer = SessionWriter(room.store, row)
+        self.followers = Followers(self.writer)
+        self.lock = anyio.Lock()
+        self.inputs: dict[str, InputRow] = {}  # open ones, oldest first
+        self.prompts: dict[str, PromptRow] = {}  # open ones
+        self.run: AgentRun | None = None
+        self.users = 0  # streams and calls that hold this object
+        self._may_start = False  # after a crash a person decides when it goes on
+        self.deliverable = anyio.Event()
+
+    # ------------------------------------------------------------ what others see
+
+    @property
+    def session_id(self) -> SessionId:
+        return self.writer.new.session_id
+
+    @property
+    def log_extra(self) -> dict[str, str]:
+        return {"session_id": self.session_id}
+
+    @property
+    def at_rest(self) -> bool:
+        """No turn is open, and none will begin by itself."""
+        return self.writer.state.status is not SessionStatus.ACTIVE
+
+    @property
+    def disposable(self) -> bool:
+        return self.users == 0 and self.run is None and not self.lock.locked() and self.at_rest
+
+    @property
+    def holds(self) -> tuple[str, ...]:
+        return self.run.dialogue.holds if self.run is not None else ()
+
+    @property
+    def waiting_for(self) -> str:
+        if self.prompts:
+            return "person"
+        return "slot" if self.room.slots.is_waiting(self) else ""
+
+    async def load(self) -> None:
+        """Take up what was left open."""
+        store, key = self.room.store, self.writer.key
+        await self.writer.jump_after_epoch()
+        self.inputs = {row.input_id: row for row in await store.open_inputs(key)}
+        self.prompts = {row.request_id: row for _, row in await store.open_prompts(key)}
+        self._may_start = not self.at_rest
+        if self.writer.state.status is SessionStatus.CLOSED:
+            self.writer.tail.close()
+
+    async def take_up_turn(self) -> None:
+        """At start, without an agent: deliver what was accepted, or note that a turn ended with nobody watching."""
+        if any(row.kind is InputKind.MESSAGE for row in self.inputs.values()):
+            self.go_on()
+            return
+        async with self.lock:
+            said, changes = self.lost_prompts("The agent that asked is gone")
+            said += [events.turn_complete("crashed"), events.status(v1.IDLE)]
+            await self.writer.write_surely(
+                said, changes, status=SessionStatus.IDLE, turn_interrupted=self.writer.state.conversation_began
+            )
+            self.prompts.clear()
+
+    # ------------------------------------------------------------ what people do
+
+    async def submit(self, message: SendMessage, client: ClientName) -> Seq:
+        """Accept a message: on disk, acknowledged by its user_input event, on its way to the agent."""
+        check_message(message, self.room.settings)
+        digest = _digest(message)
+        self.refuse_if_degraded()
+        async with self.lock:
+            self.refuse_if_closed()
+            known = self.inputs.get(message.message_id) or await self.room.store.find_input(
+                self.writer.key, message.message_id
+            )
+            if known is not None:
+                return _same_again(known, digest)
+            await self._admit()
+            seq = self.writer.next_seq
+            row = InputRow(
+                input_id=message.message_id,
+                session=self.writer.key,
+                kind=InputKind.MESSAGE,
+                payload=self._spoken(message),
+                created_ns=time.time_ns(),
+                content=digest,
+                seq=seq,
+            )
+            names = [attached.filename for attached in message.attachments]
+            said = [events.user_input(message.content, message.message_id, client.client_id, names)]
+            slots = self.room.slots
+            if slots.at_work >= slots.limit and not slots.has(self) and not self.prompts:
+                reason = f"Waiting for a free place: {slots.at_work} turns are at work"
+                said.append(events.message_state(row.input_id, v1.MESSAGE_STATE_ACCEPTED, reason))
+            await self.writer.write(said, [AddInput(row)], status=self._opened())
+            self.inputs[row.input_id] = row
+            self._may_start = True
+            self.go_on()
+            return seq
+
+    async def answer(self, request_id: str, decision: Decision, client: ClientName) -> bool:
+        """Record who decided what, once; the agent hears it as soon as it has a slot. True: it had been said before.
+
+        Raises:
+            PromptNotFound: there never was such a prompt.
+            PermissionStale: it was answered differently, or cannot be answered any more.
+        """
+        self.refuse_if_degraded()
+        async with self.lock:
+            prompt = self.prompts.get(request_id)
+            if prompt is None:
+                return same_as_before(await self._prompt_of_the_past(request_id), decision)
+            answered = replace(
+                prompt,
+                state=PromptState.ANSWERED,
+                decision=decision.name,
+                answers=decision.answers,
+                answered_by=client.client_id,
+                answered_ns=time.time_ns(),
+                idempotency_key=decision.idempotency_key,
+            )
+            row = self._control(InputKind.ANSWER, decision.command(prompt))
+            told = events.resolved(
+                request_id,
+                "answered",
+                decision=decision.value,
+                client_id=client.client_id,
+                message=decision.message,
+            )
+            await self.writer.write([told], [SavePrompt(answered), AddInput(row)])
+            del self.prompts[request_id]
+            self.inputs[row.input_id] = row
+            self.room.faults("after-answer")
+            self.go_on()
+            return False
+
+    async def _prompt_of_the_past(self, request_id: str) -> PromptRow:
+        found = await self.room.store.find_prompt(request_id)
+        if found is None:
+            raise PromptNotFound(request_id)
+        return found[1]
+
+    async def note_answers(self, request_id: str, answers: Mapping[str, str]) -> Mapping[str, str]:
+        """Keep some answers of a group of questions, and return all that are there."""
+        async with self.lock:
+            prompt = self.prompts.get(request_id)
+            if prompt is None:
+                return answers
+            kept = replace(prompt, answers={**prompt.answers, **answers})
+            await self.writer.write((), [SavePrompt(kept)])
+            self.prompts[request_id] = kept
+            return kept.answers
+
+    async def cancel_turn(self, *, cancel_queued: bool) -> bool:
+        """Interrupt the open turn; False where none is open."""
+        self.refuse_if_degraded()
+        async with self.lock:
+            if self.at_rest:
+                return False
+            undelivered = [row for row in self.inputs.values() if row.kind is InputKind.MESSAGE and row.number == 0]
+            working = self.run is not None and (self.run.dialogue.turn_open or len(undelivered) < len(self.inputs))
+            dropped = undelivered if cancel_queued or not working else []
+            changes: list[Change] = [MoveInput(self.writer.key, row.input_id, InputState.CANCELLED) for row in dropped]
+            said = [events.message_state(row.input_id, v1.MESSAGE_STATE_CANCELLED, "cancelled") for row in dropped]
+            interrupt: InputRow | None = None
+            if working and self.provider.capabilities.interrupt:
+                command = Interrupt(time_ordered_uuid(), cancel_queued)
+                interrupt = self._control(InputKind.CONTROL, command)
+                changes.append(AddInput(interrupt))
+            status = self.writer.state.status
+            if not working:
+                status = advance(status, SessionStimulus.TURN_CLOSED)
+                said += [events.turn_complete("cancelled"), events.status(v1.IDLE)]
+            await self.writer.write(said, changes, status=status)
+            for row in dropped:
+                self.inputs.pop(row.input_id, None)
+            if interrupt is not None:
+                self.inputs[interrupt.input_id] = interrupt
+            if not working:
+                self.room.slots.give_back(self)
+            self.go_on()
+            return True
+
+    async def close(self) -> bool:
+        """End the session: its agent is ended, followers get the rest and leave. False where it was closed before."""
+        async with self.lock:
+            if self.writer.state.status is SessionStatus.CLOSED:
+                return False
+            closed = advance(self.writer.state.status, SessionStimulus.CLOSED)
+            lost = self.lost_prompts("the session was closed")
+            said = [*lost[0], events.notice(v1.NOTICE_KIND_RUN, "The session was closed")]
+            await self.writer.write(said, lost[1], status=closed)
+            self.prompts.clear()
+            self._may_start = False
+            run = self.run
+        if run is not None:
+            await run.end()
+        self.room.slots.give_back(self)
+        self.writer.tail.close()
+        return True
+
+    # ------------------------------------------------------------ going on
+
+    def slot_granted(self) -> None:
+        self.go_on()
+
+    def go_on(self) -> None:
+        """Do what can be done now: ask for a slot, start an agent, wake the one who delivers. Never waits."""
+        if self.writer.state.status is SessionStatus.CLOSED or not self._may_start:
+            return
+        slots = self.room.slots
+        if any(self._needs_slot(row) for row in self.inputs.values()) and not slots.has(self):
+            begun = any(row.kind is InputKind.ANSWER for row in self.inputs.values())
+            slots.ask(self, first=begun)  # comes back here when granted
+        if self.run is None and self.inputs and slots.has(self):
+            self.run = AgentRun(self)
+            self.room.tasks.start_soon(self.run.begin)
+        self.deliverable.set()
+
+    def assignable(self, run: AgentRun) -> list[InputRow]:
+        """The inputs that may go to this run now, in order."""
+        ready = []
+        for row in self.inputs.values():
+            if row.run == run.row.key:
+                continue
+            if row.kind is InputKind.CONTROL or self.room.slots.has(self):
+                ready.append(row)
+            elif row.kind is InputKind.MESSAGE and run.dialogue.turn_open:
+                ready.append(row)  # the agent itself queues what comes during a turn
+        return ready
+
+    def settle(self) -> None:
+        """After something was taken in: keep, take or give back the slot as the agent works, waits or rests."""
+        slots, run = self.room.slots, self.run
+        owed = any(self._needs_slot(row) for row in self.inputs.values())
+        working = run is not None and (run.dialogue.turn_open or self.unconsumed(run))
+        if slots.has(self):
+            if not owed and (self.prompts or not working):
+                slots.give_back(self)
+        elif working and not self.prompts and not owed:
+            slots.take(self)  # background work began a turn by itself
+        self.go_on()
+
+    def status_after(self, run: AgentRun, inputs: dict[str, InputRow]) -> SessionStatus:
+        """The session's status once these inputs are the open ones."""
+        status = self.writer.state.status
+        busy = run.dialogue.turn_open or any(row.kind is InputKind.MESSAGE for row in inputs.values())
+        if busy and status in (SessionStatus.NEW, SessionStatus.IDLE):
+            return advance(status, SessionStimulus.TURN_OPENED)
+        if not busy and status is SessionStatus.ACTIVE:
+            return advance(status, SessionStimulus.TURN_CLOSED)
+        return status
+
+    def unconsumed(self, run: AgentRun) -> bool:
+        return any(row.kind is InputKind.MESSAGE and row.run == run.row.key for row in self.inputs.values())
+
+    def run_ended(self, *, crashed: bool) -> None:
+        """The agent is gone; what is still to do starts another, unless it crashed and a person should decide."""
+        self.run = None
+        self.room.slots.give_back(self)
+        if crashed:
+            self._may_start = False
+        self.go_on()
+
+    def lost_prompts(self, why: str) -> tuple[list[v1.AgentEvent], list[Change]]:
+        """What is said and stored of prompts whose agent is gone."""
+        said = [events.resolved(request_id, "withdrawn", message=why) for request_id in self.prompts]
+        changes: list[Change] = [SavePrompt(replace(row, state=PromptState.LOST)) for row in self.prompts.values()]
+        return said, changes
+
+    def refuse_if_closed(self) -> None:
+        if self.writer.state.status is SessionStatus.CLOSED:
+            raise SessionClosed(self.session_id)
+
+    def refuse_if_degraded(self) -> None:
+        """While nothing can be written nothing is accepted, and nobody waits for a lock to hear it."""
+        if self.writer.degraded_reason:
+            raise StorageDegraded(
+                f"Nothing can be written at the moment ({self.writer.degraded_reason}): try again when there is room",
+                session_id=self.session_id,
+                retry_after_ms="2000",
+            )
+
+    async def _admit(self) -> None:
+        if self.run is None:
+            self.provider.check()
+            await self.room.memory.make_room()
+        self.room.slots.admit(self)
+
+    def _opened(self) -> SessionStatus:
+        status = self.writer.state.status
+        return status if status is SessionStatus.ACTIVE else advance(status, SessionStimulus.TURN_OPENED)
+
+    def _needs_slot(self, row: InputRow) -> bool:
+        assigned = self.run is not None and row.run == self.run.row.key
+        if assigned or row.kind is InputKind.CONTROL:
+            return False
+        return row.kind is InputKind.ANSWER or self.run is None or not self.run.dialogue.turn_open
+
+    def _control(self, kind: InputKind, command: Command) -> InputRow:
+        return InputRow(
+            input_id=time_ordered_uuid(),
+            session=self.writer.key,
+            kind=kind,
+            payload=self._spoken(command),
+            created_ns=time.time_ns(),
+        )
+
+    def control_row(self, command: Command) -> InputRow:
+        """A command of the engine's own, as something to hand over."""
+        return self._control(InputKind.CONTROL, command)
+
+    def _spoken(self, command: Command) -> bytes:
+        state = self.writer.state
+        conversation = state.conversation_id or self.session_id
+        return self.provider.dialogue(self.writer.new, conversation).send(command)
+
+
+def _digest(message: SendMessage) -> bytes:
+    digest = hashlib.sha256(message.content.encode("utf-8", "surrogatepass"))
+    for attached in message.attachments:
+        for part in (attached.filename.encode("utf-8", "surrogatepass"), attached.mime_type.encode(), attached.data):
+            digest.update(len(part).to_bytes(8, "big") + part)
+    return digest.digest()
+
+
+def _same_again(known: InputRow, digest: bytes) -> Seq:
+    if known.content != digest:
+        raise InvalidRequest(
+            "This message id was used for another message: make a new one", message_id=MessageId(known.input_id)
+        )
+    return known.seq

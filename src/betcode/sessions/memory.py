@@ -1,0 +1,72 @@
+"""The memory of all live agents, and who is sent home when it is short."""
+
+import logging
+from collections.abc import Iterable
+from typing import Protocol
+
+import anyio
+
+from betcode.domain.errors import AgentMemoryExhausted
+from betcode.holder.platform import descendants, resident_bytes
+
+logger = logging.getLogger(__name__)
+
+_MB = 1_000_000
+RETIRE_WITHIN_S = 10.0
+
+
+class AgentProcess(Protocol):
+    """A live agent as far as its memory is concerned."""
+
+    @property
+    def holder_pid(self) -> int: ...
+    @property
+    def idle_since(self) -> float | None:
+        """On the monotonic clock; None while it works, waits for a person or holds something."""
+        ...
+
+    async def retire(self) -> None: ...
+
+
+class AgentMemory:
+    """Measures, and makes room for one more agent where it can."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        self.limit_bytes = limit_bytes
+        self._live: set[AgentProcess] = set()
+
+    def add(self, agent: AgentProcess) -> None:
+        self._live.add(agent)
+
+    def remove(self, agent: AgentProcess) -> None:
+        self._live.discard(agent)
+
+    @property
+    def live(self) -> Iterable[AgentProcess]:
+        return tuple(self._live)
+
+    def used_bytes(self) -> int:
+        """What all live agents, their holders and their tools have resident."""
+        return sum(tree_bytes(agent.holder_pid) for agent in self._live)
+
+    async def make_room(self) -> None:
+        """Retire the longest idle agents until the rest fit.
+
+        Raises:
+            AgentMemoryExhausted: they do not, and none of them is idle.
+        """
+        while self._live and (used := self.used_bytes()) >= self.limit_bytes:
+            idle = [agent for agent in self._live if agent.idle_since is not None]
+            if not idle:
+                raise AgentMemoryExhausted(used // _MB, self.limit_bytes // _MB)
+            longest = min(idle, key=lambda agent: agent.idle_since or 0.0)
+            logger.info("retiring the longest idle agent: %d of %d MB in use", used // _MB, self.limit_bytes // _MB)
+            with anyio.move_on_after(RETIRE_WITHIN_S):
+                await longest.retire()
+            self._live.discard(longest)
+
+
+def tree_bytes(holder_pid: int) -> int:
+    if holder_pid <= 0:
+        return 0
+    return resident_bytes(holder_pid) + sum(resident_bytes(process.pid) for process in descendants(holder_pid))

@@ -1,0 +1,73 @@
+"""What a client may ask for: checked here, before anything is made."""
+
+import os
+from pathlib import Path
+
+from betcode.config.settings import EngineSettings
+from betcode.domain.commands import SendMessage
+from betcode.domain.errors import InvalidRequest
+from betcode.domain.identifiers import NotAnIdentifier, parse_uuid
+from betcode.domain.rows import NewSession
+
+
+def check_new_session(new: NewSession) -> None:
+    """Raises InvalidRequest, with what to do, where a session like this cannot work."""
+    _check_directory(new.working_directory)
+    _check_words("model", (new.model,) if new.model else ())
+    _check_words("tool", new.allowed_tools)
+    for tool in new.allowed_tools:
+        if not tool.strip():
+            raise InvalidRequest("An allowed tool has no name: leave it out")
+    for name, value in (new.environment or {}).items():
+        if not name or "=" in name or "\0" in name or "\0" in value:
+            raise InvalidRequest("A name in the environment is not one: leave it out")
+
+
+def check_message(message: SendMessage, settings: EngineSettings) -> None:
+    """Raises InvalidRequest where the message is empty, too large or carries no proper id."""
+    if not message.content.strip() and not message.attachments:
+        raise InvalidRequest("The message is empty: write something or attach a file")
+    try:
+        parse_uuid(message.message_id)
+    except NotAnIdentifier:
+        raise InvalidRequest(f"The message id {message.message_id[:80]!r} is not a UUID: make one") from None
+    if len(message.content.encode("utf-8", "surrogatepass")) > settings.message_limit_bytes:
+        raise InvalidRequest(
+            f"The message is longer than {settings.message_limit_bytes} bytes: attach a file or send less",
+            limit_bytes=str(settings.message_limit_bytes),
+        )
+    for attached in message.attachments:
+        if len(attached.data) > settings.attachment_limit_bytes:
+            raise InvalidRequest(
+                f"{attached.filename[:200]!r} has more than {settings.attachment_limit_bytes} bytes: send less",
+                limit_bytes=str(settings.attachment_limit_bytes),
+            )
+
+
+def _check_directory(text: str) -> None:
+    if not text:
+        raise InvalidRequest("No working directory: name the project's directory")
+    if "\0" in text:
+        raise InvalidRequest("The working directory has a NUL in its name: name another")
+    path = Path(text)
+    shown = text[:500]
+    if not path.is_absolute():
+        raise InvalidRequest(f"The working directory {shown!r} is not absolute: give the whole path")
+    try:
+        exists, is_directory = path.exists(), path.is_dir()
+    except OSError as trouble:
+        raise InvalidRequest(f"The working directory {shown!r} cannot be looked at: {trouble.strerror}") from None
+    if not exists:
+        raise InvalidRequest(f"The working directory {shown!r} does not exist: make it or name another")
+    if not is_directory:
+        raise InvalidRequest(f"{shown!r} is not a directory: name the directory that the agent should work in")
+    if not os.access(path, os.R_OK | os.X_OK):
+        raise InvalidRequest(f"The working directory {shown!r} cannot be read: change its permissions or name another")
+
+
+def _check_words(what: str, words: tuple[str, ...]) -> None:
+    for word in words:
+        if word.startswith("-"):
+            raise InvalidRequest(f"The {what} name {word[:80]!r} begins with a dash: leave the dash out")
+        if any(ord(letter) < 32 for letter in word):
+            raise InvalidRequest(f"The {what} name {word[:80]!r} has a control character: leave it out")

@@ -1,0 +1,32 @@
+"""What all sessions of one daemon share."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from anyio.abc import TaskGroup
+
+from betcode.config.settings import EngineSettings
+from betcode.domain.ports import Provider, Store
+from betcode.sessions.login_shell import LoginShell
+from betcode.sessions.memory import AgentMemory
+from betcode.sessions.slots import Slots
+
+Faults = Callable[[str], None]
+
+
+def no_faults(step: str) -> None:
+    """The named steps at which a test may end the process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    store: Store
+    providers: Mapping[str, Provider]
+    settings: EngineSettings
+    runs_dir: Path
+    tasks: TaskGroup
+    slots: Slots
+    memory: AgentMemory
+    login_shell: LoginShell = field(default_factory=LoginShell)
+    faults: Faults = no_faults

@@ -1,0 +1,359 @@
+"""One agent process's life as the daemon sees it: begun or adopted, read, spoken to, and its end written down.
+
+The process belongs to its holder. Leaving this life, as a daemon does when it stops, leaves the agent at work.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+import anyio.to_thread
+
+from betcode.domain.changes import AddInput, AssignInput, Change, SaveRun
+from betcode.domain.errors import StorageDegraded
+from betcode.domain.identifiers import RunId, RunKey, new_run_id
+from betcode.domain.ports import Dialogue, LaunchContext
+from betcode.domain.records import Record, RecordKind
+from betcode.domain.rows import InputRow, RunRow
+from betcode.domain.run import RunState, RunStimulus, advance
+from betcode.holder.launch import HolderSpec, end_leftovers, is_alive, start_holder
+from betcode.holder.reader import JournalReader
+from betcode.sessions import ending
+from betcode.sessions.attachment import Attachment, HolderGone, attach
+from betcode.sessions.intake import Intake
+
+if TYPE_CHECKING:
+    from betcode.sessions.live import LiveSession
+
+logger = logging.getLogger(__name__)
+
+READ_BYTES = 512 * 1024
+END_GRACE_S = 5.0
+RETIRE_GRACE_S = 10.0
+REATTACH_AFTER_S = 0.2
+RETRY_AFTER_S = 0.5
+
+
+class AgentRun:
+    """What the daemon holds of a run is an attachment; `retire` and `end` are decisions someone makes."""
+
+    def __init__(self, session: LiveSession, adopted: RunRow | None = None) -> None:
+        self.session = session
+        new, state = session.writer.new, session.writer.state
+        self._conversation_id = state.conversation_id or new.session_id
+        self.row = adopted or RunRow(RunKey(0), session.writer.key, new_run_id(), RunState.SPAWNING, time.time_ns())
+        self.dialogue: Dialogue = session.provider.dialogue(
+            new,
+            self._conversation_id,
+            self.row.dialogue_state,
+            version=self.row.dialogue_version,
+        )
+        self.attached = anyio.Event()
+        self.ended = anyio.Event()
+        self.asked_to_end = False
+        self.has_spoken = self.row.offset > 0 and self.dialogue.conversation_began
+        self._attachment: Attachment | None = None
+        self._active_at = anyio.current_time()
+        self._refused: set[str] = set()
+        self._exit: Record | None = None
+
+    @property
+    def directory(self) -> Path:
+        return self.session.room.runs_dir / self.row.run_id
+
+    @property
+    def holder_pid(self) -> int:
+        return self.row.holder_pid
+
+    @property
+    def idle_since(self) -> float | None:
+        session = self.session
+        idle = session.at_rest and not session.prompts and not self.dialogue.holds and not self.asked_to_end
+        return self._active_at if idle and self._attachment is not None else None
+
+    # ------------------------------------------------------------ the life
+
+    async def begin(self) -> None:
+        """Start the agent and stay with it to its end."""
+        await self._live(fresh=True)
+
+    async def adopt(self) -> None:
+        """Go on with an agent that a daemon before us started, or read what it left."""
+        await self._live(fresh=False)
+
+    async def _live(self, *, fresh: bool) -> None:
+        memory = self.session.room.memory
+        memory.add(self)
+        trouble = ""
+        try:
+            if fresh:
+                await self._spawn()
+            await self._stay()
+        except Exception as error:
+            logger.exception("the agent's life was cut short", extra=self.session.log_extra)
+            trouble = f"{type(error).__name__}: {error}"
+            await self._give_up()
+        finally:
+            memory.remove(self)
+            self.attached.set()
+        await self._finish(trouble)
+
+    async def _spawn(self) -> None:
+        session, room = self.session, self.session.room
+        writer, provider = session.writer, session.provider
+        previous = await room.store.newest_run(writer.key)
+        if previous is not None:
+            carried = provider.carry_over(previous.dialogue_state, previous.dialogue_version)
+            self.dialogue = provider.dialogue(
+                writer.new, self._conversation_id, carried, version=provider.dialogue_version
+            )
+        environment = writer.new.environment
+        context = LaunchContext(
+            conversation_id=self._conversation_id,
+            resume=writer.state.conversation_began,
+            continue_turn=writer.state.turn_interrupted and provider.capabilities.continues_broken_turn,
+            environment=await room.login_shell.environment() if environment is None else environment,
+        )
+        launch = provider.launch(writer.new, context)
+        async with session.lock:
+            self.row = await self._created(self.row.run_id)
+            if previous is not None and previous.state is RunState.BACKING_OFF:
+                retried = replace(previous, state=advance(previous.state, RunStimulus.RETRY_DUE))
+                await writer.write_surely((), [SaveRun(retried)])
+        spec = HolderSpec(
+            run_dir=self.directory, argv=launch.argv, env=launch.env, cwd=launch.cwd, marker=self.row.run_id
+        )
+        pid = await anyio.to_thread.run_sync(start_holder, spec)
+        logger.info("started an agent under holder %d", pid, extra=session.log_extra)
+
+    async def _created(self, run_id: RunId) -> RunRow:
+        """No process without a row: wait until there is one."""
+        store, version = self.session.room.store, self.session.provider.dialogue_version
+        while True:
+            try:
+                row = await store.create_run(self.session.writer.key, run_id, time.time_ns())
+            except StorageDegraded:
+                await anyio.sleep(RETRY_AFTER_S)
+            else:
+                return replace(row, dialogue_version=version, dialogue_state=self.dialogue.state())
+
+    async def _stay(self) -> None:
+        """Read on until the agent's end is read, through whatever happens to the connection."""
+        reader = JournalReader(
+            self.directory, self.row.offset, line_limit_bytes=self.session.room.settings.frame_limit_bytes
+        )
+        while True:
+            try:
+                async with attach(self.directory) as attachment:
+                    if await self._stay_attached(attachment, reader):
+                        await attachment.quit()
+                        return
+            except HolderGone:
+                pass
+            self._attachment = None
+            if not is_alive(self.directory):
+                await self._read_rest(reader)
+                return
+            await anyio.sleep(REATTACH_AFTER_S)
+
+    async def _stay_attached(self, attachment: Attachment, reader: JournalReader) -> bool:
+        """True once the agent's end was read; False when the holder went away."""
+        await self._note_ready(attachment)
+        self._attachment = attachment
+        self.attached.set()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._deliver, attachment)
+            ended = await self._read_on(attachment, reader)
+            tasks.cancel_scope.cancel()
+        return ended
+
+    async def _note_ready(self, attachment: Attachment) -> None:
+        hello = attachment.hello
+        async with self.session.lock:
+            state = self.row.state
+            if state is RunState.SPAWNING:
+                state = advance(state, RunStimulus.AGENT_READY)
+            row = replace(
+                self.row,
+                state=state,
+                holder_pid=hello.holder_pid,
+                agent_pid=hello.agent_pid,
+                agent_start=hello.agent_start,
+            )
+            if row != self.row:
+                await self.session.writer.write_surely((), [SaveRun(row)])
+                self.row = row
+
+    # ------------------------------------------------------------ reading
+
+    async def _read_on(self, attachment: Attachment, reader: JournalReader) -> bool:
+        seen = 0
+        while True:
+            records = reader.read(READ_BYTES)
+            if records:
+                if await self._take_in(records):
+                    return True
+                continue
+            try:
+                seen = await attachment.grown(seen)
+            except HolderGone:
+                return False
+
+    async def _read_rest(self, reader: JournalReader) -> None:
+        """The holder is gone: its journal holds all there will ever be."""
+        reader.finish()
+        while records := reader.read(READ_BYTES):
+            if await self._take_in(records):
+                return
+        row = self.row
+        await anyio.to_thread.run_sync(end_leftovers, row.run_id, row.agent_pid, row.agent_start)
+
+    async def _take_in(self, records: Sequence[Record]) -> bool:
+        """Events, rows, position and the dialogue's state in one commit; True when the agent's end was among them."""
+        session = self.session
+        async with session.lock:
+            writer = session.writer
+            intake = Intake(writer.key, writer.next_seq, dict(session.inputs), dict(session.prompts))
+            row = intake.take(self.dialogue, self.row, records)
+            self._refuse_what_nobody_answers(intake)
+            session.room.faults("after-reading")
+            state = writer.state
+            await writer.write_surely(
+                intake.said,
+                intake.changes,
+                status=session.status_after(self, intake.inputs),
+                conversation_id=self.dialogue.conversation_id or state.conversation_id,
+                conversation_began=self.dialogue.conversation_began or state.conversation_began,
+                turn_interrupted=state.turn_interrupted and not intake.turn_completed,
+            )
+            self.row = row
+            session.inputs, session.prompts = intake.inputs, intake.prompts
+            self._active_at = anyio.current_time()
+            self.has_spoken = self.has_spoken or any(record.kind is RecordKind.OUT for record in records)
+            if intake.exit is not None:
+                self._exit = intake.exit
+                return True
+            session.settle()
+        session.followers.look_for_laggards()
+        return False
+
+    def _refuse_what_nobody_answers(self, intake: Intake) -> None:
+        for command in self.dialogue.refusals:
+            if command.request_id not in self._refused:
+                self._refused.add(command.request_id)
+                row = self.session.control_row(command)
+                intake.inputs[row.input_id] = row
+                intake.changes.append(AddInput(row))
+
+    # ------------------------------------------------------------ speaking
+
+    async def _deliver(self, attachment: Attachment) -> None:
+        """Hand over what is assigned, in order; a number that the holder has seen before does nothing."""
+        session = self.session
+        try:
+            handed = attachment.hello.last_input
+            for row in sorted(session.inputs.values(), key=lambda row: row.number):
+                if row.run == self.row.key and row.number > handed:
+                    await self._hand_over(attachment, row)
+            while True:
+                for row in await self._assign():
+                    await self._hand_over(attachment, row)
+                await session.deliverable.wait()
+                session.deliverable = anyio.Event()
+        except HolderGone:
+            return  # the reader notices it too, and decides
+
+    async def _hand_over(self, attachment: Attachment, row: InputRow) -> None:
+        await attachment.hand_over(row.number, row.payload)
+        self.session.room.faults("after-hand-over")
+
+    async def _assign(self) -> list[InputRow]:
+        """Give numbers to what may go now; they are on disk before the holder hears of them."""
+        session = self.session
+        async with session.lock:
+            if self.asked_to_end:
+                return []
+            number = self.row.last_input
+            assigned: list[InputRow] = []
+            changes: list[Change] = []
+            for row in session.assignable(self):
+                number += 1
+                assigned.append(replace(row, run=self.row.key, number=number))
+                changes.append(AssignInput(row.session, row.input_id, self.row.key, number, row.payload))
+            if not assigned:
+                return []
+            run = replace(self.row, last_input=number)
+            await session.writer.write_surely((), [*changes, SaveRun(run)])
+            self.row = run
+            for row in assigned:
+                session.inputs[row.input_id] = row
+            self._active_at = anyio.current_time()
+            return assigned
+
+    # ------------------------------------------------------------ ending
+
+    async def retire(self) -> None:
+        """Let an idle agent go; it is started again when it is wanted."""
+        async with self.session.lock:
+            if self.idle_since is None:
+                return
+            self.asked_to_end = True
+        await self._end_with(close_first=True)
+
+    async def end(self) -> None:
+        """End the agent and everything it started."""
+        async with self.session.lock:
+            self.asked_to_end = True
+        await self._end_with(close_first=False)
+
+    async def _end_with(self, *, close_first: bool) -> None:
+        attachment = self._attachment
+        if attachment is None:
+            return
+        try:
+            if close_first:
+                await attachment.close_input()
+                with anyio.move_on_after(RETIRE_GRACE_S):
+                    await self.ended.wait()
+                    return
+            await attachment.end(END_GRACE_S)
+        except HolderGone:
+            return
+        await self.ended.wait()
+
+    async def _give_up(self) -> None:
+        """Something here failed, not the agent: nothing of it may be left running without a life of ours."""
+        try:
+            async with attach(self.directory) as attachment:
+                await attachment.end(END_GRACE_S)
+        except (HolderGone, OSError):
+            pass
+        row = self.row
+        await anyio.to_thread.run_sync(end_leftovers, row.run_id, row.agent_pid, row.agent_start)
+
+    async def _finish(self, trouble: str) -> None:
+        session = self.session
+        async with session.lock:
+            end = ending.judge(self, self._exit, trouble)
+            said, changes, fields = ending.consequences(session, self, end)
+            row = replace(
+                self.row,
+                state=advance(self.row.state, end.stimulus),
+                ended_ns=time.time_ns(),
+                exit_note=end.note,
+            )
+            if row.key:
+                changes.append(SaveRun(row))
+            await session.writer.write_surely(said, changes, **fields)
+            self.row = row
+            session.inputs = {name: kept for name, kept in session.inputs.items() if name not in end.dropped}
+            session.prompts.clear()
+            logger.info("the agent ended: %s", end.note, extra=session.log_extra)
+            session.run_ended(crashed=end.crashed)
+        self.ended.set()

@@ -1,0 +1,369 @@
+"""All sessions of one daemon: found, opened when something happens to them, let go when nothing does."""
+
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import anyio
+
+from betcode.config.settings import EngineSettings
+from betcode.domain.commands import SendMessage
+from betcode.domain.errors import (
+    AgentUnavailable,
+    AmbiguousSession,
+    BlobNotFound,
+    InvalidRequest,
+    PromptNotFound,
+    SequenceOutOfRange,
+    SessionNotFound,
+)
+from betcode.domain.identifiers import MessageId, NotAnIdentifier, Seq, SessionId, parse_session_id
+from betcode.domain.ports import Provider, SessionFilter, Store
+from betcode.domain.rows import Batch, NewSession, PromptKind, PromptRow, SessionRow, SessionState, StoredEvent
+from betcode.sessions import events
+from betcode.sessions.adoption import Found, take_up
+from betcode.sessions.followers import ClientName
+from betcode.sessions.live import LiveSession
+from betcode.sessions.memory import AgentMemory
+from betcode.sessions.prompts import Decision, PermissionAnswer, decide, questions_of
+from betcode.sessions.requests import check_new_session
+from betcode.sessions.room import Faults, Room, no_faults
+from betcode.sessions.slots import Slots
+from betcode.sessions.tally import KIND_OF
+from betcode.v1 import agent_pb2 as v1
+
+logger = logging.getLogger(__name__)
+
+BLOB_PIECE_BYTES = 64 * 1024
+LOOK_EVERY_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    message_id: MessageId
+    seq: Seq  # of the user_input event that acknowledges it
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    row: SessionRow
+    holds: tuple[str, ...] = ()
+    waiting_for: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineFacts:
+    turns_at_work: int
+    turn_limit: int
+    waiting_in_line: int
+    live_agents: int
+    agent_memory_bytes: int
+    degraded_reason: str
+    found_at_start: Found
+
+
+class Supervisor:
+    """The engine's front door."""
+
+    def __init__(self, room: Room) -> None:
+        self._room = room
+        self._live: dict[SessionId, LiveSession] = {}
+        self._opening = anyio.Lock()
+        self._found = Found()
+
+    # ------------------------------------------------------------ sessions
+
+    async def create(self, new: NewSession) -> SessionId:
+        """A session with its first event; nothing is started.
+
+        Raises:
+            InvalidRequest: it could not work; nothing was made.
+        """
+        if new.provider not in self._room.providers:
+            known = ", ".join(sorted(self._room.providers))
+            raise InvalidRequest(f"No such provider {new.provider[:80]!r}: choose one of {known}")
+        check_new_session(new)
+        store = self._room.store
+        state = SessionState(last_seq=Seq(1), epoch=store.epoch, updated_ns=new.created_ns)
+        first = events.session_info(new, state, is_resumed=False)
+        first.sequence = 1
+        stored = StoredEvent(Seq(1), KIND_OF["session_info"], first.SerializeToString())
+        await store.create_session(new, state, [stored])
+        return new.session_id
+
+    async def resolve(self, text: str) -> SessionId:
+        """The session of that id, in either spelling.
+
+        Raises:
+            SessionNotFound: there is none.
+        """
+        try:
+            session = parse_session_id(text)
+        except NotAnIdentifier:
+            raise SessionNotFound(text[:100]) from None
+        await self.row(session)
+        return session
+
+    async def resolve_prefix(self, text: str) -> SessionId:
+        """Like `resolve`, also for the beginning of an id where only one session has it.
+
+        Raises:
+            SessionNotFound, AmbiguousSession
+        """
+        try:
+            return await self.resolve(text)
+        except SessionNotFound:
+            found = await self._room.store.sessions_with_prefix(text.lower(), 2) if text else ()
+            if len(found) > 1:
+                raise AmbiguousSession(text[:100]) from None
+            if not found:
+                raise
+            return found[0]
+
+    async def row(self, session: SessionId) -> SessionRow:
+        """Raises SessionNotFound."""
+        row = await self._room.store.find_session(session)
+        if row is None:
+            raise SessionNotFound(session)
+        live = self._live.get(session)
+        return row if live is None else replace(row, state=live.writer.state)
+
+    async def summaries(self, which: SessionFilter) -> tuple[list[Summary], int]:
+        rows, total = await self._room.store.list_sessions(which)
+        return [self._summary(row) for row in rows], total
+
+    async def close(self, session: SessionId) -> bool:
+        """End it for good; False where it was closed before. Its history stays."""
+        async with self._using(session) as live:
+            return await live.close()
+
+    async def delete(self, session: SessionId) -> bool:
+        """Close it and forget it."""
+        async with self._using(session) as live:
+            await live.close()
+            await self._room.store.delete_session(live.writer.key)
+            self._live.pop(session, None)
+            return True
+
+    # ------------------------------------------------------------ talking
+
+    async def submit(self, session: SessionId, message: SendMessage, client: ClientName) -> Accepted:
+        """Accept a message; the same id again is the same message.
+
+        Raises:
+            InvalidRequest, SessionNotFound, SessionClosed, PoolExhausted, AgentMemoryExhausted, AgentUnavailable,
+            StorageDegraded: and nothing was accepted.
+        """
+        async with self._using(session) as live:
+            seq = await live.submit(message, client)
+            return Accepted(message.message_id, seq)
+
+    async def answer_permission(self, answer: PermissionAnswer, client: ClientName) -> bool:
+        """True where the same answer had been given before.
+
+        Raises:
+            PromptNotFound, PermissionStale, InvalidRequest, FeatureNotAvailable
+        """
+        session, _ = await self._prompt(answer.request_id)
+        decision = decide(answer)
+        async with self._using(session) as live:
+            return await live.answer(answer.request_id, decision, client)
+
+    async def answer_question(
+        self, question_id: str, answers: Mapping[str, str], client: ClientName
+    ) -> tuple[bool, bool]:
+        """Whether it had been answered so before, and whether all questions asked together are answered now.
+
+        Raises:
+            PromptNotFound, PermissionStale, InvalidRequest
+        """
+        group_id = question_id.partition("#")[0]
+        session, prompt = await self._prompt(group_id)
+        questions = questions_of(prompt)
+        if prompt.kind is not PromptKind.QUESTION:
+            raise InvalidRequest("This is a permission, not a question: answer it with AnswerPermission")
+        unknown = [text for text in answers if text not in questions]
+        if unknown or not answers:
+            raise InvalidRequest("Answers are keyed by the exact text of the question", request_id=group_id)
+        async with self._using(session) as live:
+            given = await live.note_answers(group_id, answers)
+            if any(text not in given for text in questions):
+                return False, False
+            decision = Decision(v1.ALLOW_ONCE, answers=given)
+            return await live.answer(group_id, decision, client), True
+
+    async def cancel_turn(self, session: SessionId, *, cancel_queued: bool = False) -> bool:
+        """Interrupt the open turn; False where none is open."""
+        async with self._using(session) as live:
+            return await live.cancel_turn(cancel_queued=cancel_queued)
+
+    async def pending(self, session: SessionId | None) -> list[tuple[SessionId, PromptRow]]:
+        """The prompts that wait for a person."""
+        key = None if session is None else (await self.row(session)).key
+        return list(await self._room.store.open_prompts(key))
+
+    # ------------------------------------------------------------ watching
+
+    async def follow(
+        self, session: SessionId, after: Seq, client: ClientName, *, drain: anyio.Event | None = None
+    ) -> AsyncGenerator[Batch, None]:
+        """Every event after `after`, once and in order, then live; ends with the session.
+
+        Once `drain` is set it ends as soon as no turn is open and everything was given. Hold it in `aclosing`.
+
+        Raises:
+            SessionNotFound, SequenceOutOfRange
+        """
+        async with self._using(session) as live, AsyncExitStack() as stack:
+            newest = live.writer.tail.head
+            if after > newest:
+                raise SequenceOutOfRange(session, after, newest)
+            if drain is not None:
+                stack.callback(self._wake_when(drain, live).cancel)
+            followed = live.followers.follow(
+                self._room.store, after, client, lambda: drain is not None and drain.is_set() and live.at_rest
+            )
+            stack.push_async_callback(followed.aclose)
+            async for batch in followed:
+                yield batch
+
+    async def blob(
+        self, session: SessionId, sha256: str, offset: int, limit: int
+    ) -> tuple[int, AsyncGenerator[bytes, None]]:
+        """Its size, and `limit` bytes from `offset` (0: to the end) in pieces.
+
+        Raises:
+            SessionNotFound, BlobNotFound, InvalidRequest
+        """
+        row = await self.row(session)
+        size = await self._room.store.blob_size(row.key, sha256)
+        if size is None:
+            raise BlobNotFound(session, sha256[:100])
+        if offset > size:
+            raise InvalidRequest(f"The blob has {size} bytes: read from there or before", sha256=sha256)
+        end = min(size, offset + limit) if limit else size
+
+        async def pieces() -> AsyncGenerator[bytes, None]:
+            at = offset
+            while at < end:
+                piece = await self._room.store.read_blob(row.key, sha256, at, min(BLOB_PIECE_BYTES, end - at))
+                at += len(piece)
+                yield piece
+
+        return size, pieces()
+
+    def facts(self) -> EngineFacts:
+        room = self._room
+        degraded = (live.writer.degraded_reason for live in self._live.values())
+        return EngineFacts(
+            turns_at_work=room.slots.at_work,
+            turn_limit=room.slots.limit,
+            waiting_in_line=room.slots.waiting,
+            live_agents=len(tuple(room.memory.live)),
+            agent_memory_bytes=room.memory.used_bytes(),
+            degraded_reason=next((reason for reason in degraded if reason), ""),
+            found_at_start=self._found,
+        )
+
+    # ------------------------------------------------------------ inside
+
+    async def start(self) -> None:
+        """Take up what an earlier daemon left: agents at work, and messages that were accepted but not delivered."""
+        self._found = await take_up(self._room, self._open)
+
+    async def keep_house(self) -> None:
+        """Retire agents that were idle too long, and forget sessions that nothing happens to."""
+        room = self._room
+        idle_s = room.settings.idle_retire_s
+        while True:
+            await anyio.sleep(min(LOOK_EVERY_S, max(idle_s / 4, 0.05)))
+            for agent in room.memory.live:
+                since = agent.idle_since
+                if since is not None and anyio.current_time() - since >= idle_s:
+                    room.tasks.start_soon(agent.retire)
+            for session, live in list(self._live.items()):
+                if live.disposable:
+                    del self._live[session]
+
+    async def _prompt(self, request_id: str) -> tuple[SessionId, PromptRow]:
+        found = await self._room.store.find_prompt(request_id)
+        if found is None:
+            raise PromptNotFound(request_id[:100])
+        return found
+
+    def _summary(self, row: SessionRow) -> Summary:
+        live = self._live.get(row.new.session_id)
+        if live is None:
+            return Summary(row, waiting_for="person" if row.pending_prompts else "")
+        return Summary(replace(row, state=live.writer.state), live.holds, live.waiting_for)
+
+    @asynccontextmanager
+    async def _using(self, session: SessionId) -> AsyncIterator[LiveSession]:
+        """The session, open for as long as the block lasts."""
+        live = await self._open(session)
+        live.users += 1
+        try:
+            yield live
+        finally:
+            live.users -= 1
+            if live.disposable and self._live.get(session) is live:
+                del self._live[session]
+
+    async def _open(self, session: SessionId) -> LiveSession:
+        async with self._opening:
+            live = self._live.get(session)
+            if live is None:
+                row = await self._room.store.find_session(session)
+                if row is None:
+                    raise SessionNotFound(session)
+                provider = self._room.providers.get(row.new.provider)
+                if provider is None:
+                    raise AgentUnavailable(f"The provider {row.new.provider!r} of this session is not known here")
+                live = LiveSession(self._room, row, provider)
+                await live.load()
+                self._live[session] = live
+            return live
+
+    def _wake_when(self, drain: anyio.Event, live: LiveSession) -> anyio.CancelScope:
+        scope = anyio.CancelScope()
+
+        async def wait() -> None:
+            with scope:
+                await drain.wait()
+                live.writer.tail.wake()
+
+        self._room.tasks.start_soon(wait)
+        return scope
+
+
+@asynccontextmanager
+async def open_supervisor(
+    store: Store,
+    providers: Mapping[str, Provider],
+    settings: EngineSettings,
+    runs_dir: Path,
+    *,
+    faults: Faults = no_faults,
+) -> AsyncIterator[Supervisor]:
+    """The engine, at work; leaving the block lets agents run on in their holders."""
+    runs_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    async with anyio.create_task_group() as tasks:
+        room = Room(
+            store=store,
+            providers=providers,
+            settings=settings,
+            runs_dir=runs_dir,
+            tasks=tasks,
+            slots=Slots(settings.turn_limit, settings.queue_limit),
+            memory=AgentMemory(settings.agent_memory_limit_bytes),
+            faults=faults,
+        )
+        supervisor = Supervisor(room)
+        await supervisor.start()
+        tasks.start_soon(supervisor.keep_house)
+        try:
+            yield supervisor
+        finally:
+            tasks.cancel_scope.cancel()

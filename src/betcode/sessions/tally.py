@@ -1,0 +1,91 @@
+"""What a session's row says of it, kept up with every event."""
+
+from dataclasses import replace
+
+from betcode.domain.identifiers import Seq
+from betcode.domain.rows import SessionState
+from betcode.v1.agent_pb2 import AgentEvent
+
+PREVIEW_CHARACTERS = 200
+KIND_OF = {field.name: field.number for field in AgentEvent.DESCRIPTOR.oneofs_by_name["event"].fields}
+_UINT32_MAX = 2**32 - 1
+
+
+class Tally:
+    """Counts one batch of events into the state that is stored with it."""
+
+    def __init__(self, state: SessionState) -> None:
+        self._before = state
+        self._last_seq = int(state.last_seq)
+        self._updated_ns = state.updated_ns
+        self._model = state.model
+        self._messages = state.message_count
+        self._input_tokens = state.input_tokens
+        self._output_tokens = state.output_tokens
+        self._cost = state.cost_usd
+        self._context = state.context_percent
+        self._preview = state.preview
+        self._message_id = ""
+
+    def number(self, event: AgentEvent) -> int:
+        """Give the event its number, count it, and return its kind."""
+        self._last_seq += 1
+        event.sequence = self._last_seq
+        name = event.WhichOneof("event")
+        if name is None:
+            return 0
+        count = _COUNTERS.get(name)
+        if count is not None:
+            count(self, event)
+        return KIND_OF[name]
+
+    def state(self, updated_ns: int) -> SessionState:
+        return replace(
+            self._before,
+            last_seq=Seq(self._last_seq),
+            updated_ns=max(updated_ns, self._updated_ns),
+            model=self._model,
+            message_count=self._messages,
+            input_tokens=self._input_tokens,
+            output_tokens=self._output_tokens,
+            cost_usd=self._cost,
+            context_percent=self._context,
+            preview=self._preview,
+        )
+
+    def _text(self, event: AgentEvent) -> None:
+        text = event.text_delta
+        if not text.is_complete or event.parent_tool_use_id:
+            return
+        # Several blocks of one message follow one another under its id.
+        if not text.message_id or text.message_id != self._message_id:
+            self._messages += 1
+        self._message_id = text.message_id
+        if text.text.strip():
+            self._preview = text.text[:PREVIEW_CHARACTERS]
+
+    def _user_input(self, event: AgentEvent) -> None:
+        self._messages += 1
+        self._preview = event.user_input.content[:PREVIEW_CHARACTERS]
+
+    def _usage(self, event: AgentEvent) -> None:
+        usage = event.usage
+        self._input_tokens += usage.input_tokens
+        self._output_tokens += usage.output_tokens
+        self._cost += usage.cost_usd
+
+    def _session_info(self, event: AgentEvent) -> None:
+        self._model = event.session_info.model or self._model
+        self._context = event.session_info.context_usage_percent or self._context
+
+
+_COUNTERS = {
+    "text_delta": Tally._text,
+    "user_input": Tally._user_input,
+    "usage": Tally._usage,
+    "session_info": Tally._session_info,
+}
+
+
+def clamp_uint32(value: int) -> int:
+    return max(0, min(value, _UINT32_MAX))

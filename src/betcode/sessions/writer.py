@@ -1,0 +1,125 @@
+"""One writer per session: it numbers events, serializes each once, commits them, then announces them."""
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+import anyio
+
+from betcode.domain.bounds import bound
+from betcode.domain.changes import AddBlob, AppendEvents, Change, SaveSession
+from betcode.domain.errors import StorageDegraded, StorageFailed
+from betcode.domain.identifiers import Seq
+from betcode.domain.ports import Store
+from betcode.domain.rows import SessionRow, SessionState, StoredEvent
+from betcode.domain.session import SessionStatus
+from betcode.sessions import events
+from betcode.sessions.tail import Tail
+from betcode.sessions.tally import Tally
+from betcode.v1.agent_pb2 import AgentEvent
+
+logger = logging.getLogger(__name__)
+
+EPOCH_JUMP = 1_000_000
+RETRY_AFTER_S = 0.5
+
+
+class SessionWriter:
+    """Whoever writes holds the session's lock: numbers are given here and nowhere else."""
+
+    def __init__(self, store: Store, row: SessionRow) -> None:
+        self.key = row.key
+        self.new = row.new
+        self.state: SessionState = row.state
+        self.tail = Tail(row.state.last_seq)
+        self.degraded_reason = ""
+        self._store = store
+
+    @property
+    def next_seq(self) -> Seq:
+        return Seq(self.state.last_seq + 1)
+
+    async def write(self, said: Sequence[AgentEvent], changes: Sequence[Change] = (), **fields: object) -> None:
+        """All of it on disk, then known to every follower; `fields` are further changes of the session's state.
+
+        Raises:
+            StorageDegraded: nothing was written, and nothing is shown.
+            StorageFailed: likewise, and trying again will not help.
+        """
+        tally = Tally(self.state)
+        stored: list[StoredEvent] = []
+        blobs: list[Change] = []
+        for event in said:
+            bounded, cut_off = bound(event)
+            kind = tally.number(bounded)
+            stored.append(StoredEvent(Seq(bounded.sequence), kind, bounded.SerializeToString()))
+            blobs.extend(AddBlob(self.key, blob) for blob in cut_off)
+        state = tally.state(time.time_ns() if said else 0)
+        if fields:
+            state = replace(state, **fields)  # type: ignore[arg-type]
+        batch: list[Change] = [*changes, *blobs]
+        if stored:
+            batch.append(AppendEvents(self.key, tuple(stored)))
+        if state != self.state:
+            batch.append(SaveSession(self.key, state))
+        if batch:
+            await self._store.commit(batch)
+        self.state = state
+        self.tail.announce(stored)
+
+    async def write_surely(self, said: Sequence[AgentEvent], changes: Sequence[Change] = (), **fields: object) -> None:
+        """Like `write`, for what has already happened: wait for room, and lose at most what cannot be stored."""
+        try:
+            await self._until_written(said, changes, fields)
+        except StorageFailed:
+            logger.exception("a batch was refused; writing its events one by one", extra=self._log_extra)
+            for event in said:
+                event.sequence = 0
+                try:
+                    await self._until_written([event], (), {})
+                except StorageFailed:
+                    await self._until_written([events.malformed("an event could not be stored")], (), {})
+            await self._until_written((), changes, fields)
+
+    async def jump_after_epoch(self) -> None:
+        """After a power cut or a restored backup no number is used again: leave room and say why."""
+        if self.state.epoch == self._store.epoch or self.state.status is SessionStatus.CLOSED:
+            return
+        before = self.state
+        self.state = replace(before, last_seq=Seq(before.last_seq + EPOCH_JUMP), epoch=self._store.epoch)
+        try:
+            await self.write([events.gap(self._store.epoch_reason)])
+        except BaseException:
+            self.state = before
+            raise
+        self.tail = Tail(self.state.last_seq)
+
+    async def _until_written(
+        self, said: Sequence[AgentEvent], changes: Sequence[Change], fields: dict[str, object]
+    ) -> None:
+        while True:
+            try:
+                await self.write(said, changes, **fields)
+            except StorageDegraded as trouble:
+                self._degrade(trouble.message)
+                await anyio.sleep(RETRY_AFTER_S)
+            else:
+                self._recover()
+                return
+
+    def _degrade(self, reason: str) -> None:
+        if not self.degraded_reason:
+            logger.error("nothing can be written: %s", reason, extra=self._log_extra)
+            self.tail.say(events.degraded(reason).SerializeToString())
+        self.degraded_reason = reason
+
+    def _recover(self) -> None:
+        if self.degraded_reason:
+            self.degraded_reason = ""
+            logger.warning("writing works again", extra=self._log_extra)
+            self.tail.say(events.degraded("").SerializeToString())
+
+    @property
+    def _log_extra(self) -> dict[str, str]:
+        return {"session_id": self.new.session_id}
