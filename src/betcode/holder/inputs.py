@@ -1,0 +1,130 @@
+"""Numbered inputs on their way to the agent: into the journal first, then whole and once into its stdin."""
+
+import selectors
+from collections import deque
+from collections.abc import Callable
+
+from betcode.holder.agent import Agent
+from betcode.holder.clients import Client
+from betcode.holder.journal import Journal
+from betcode.holder.protocol import Frame
+
+_BACKLOG_BYTES = 1024 * 1024  # of inputs the agent has not read yet; what comes after that waits unacknowledged
+
+
+class Inputs:
+    """Takes inputs from clients in the order they came and writes them without ever waiting for the agent."""
+
+    def __init__(
+        self, journal: Journal, agent: Agent, selector: selectors.BaseSelector, note: Callable[[str], None]
+    ) -> None:
+        self._journal = journal
+        self._agent = agent
+        self._selector = selector
+        self._note = note
+        self._offered: deque[tuple[Client, Frame]] = deque()
+        self._unflushed: tuple[Client, Frame] | None = None  # in the journal's hands, but not yet on disk
+        self._backlog: deque[tuple[int, memoryview]] = deque()
+        self._backlog_bytes = 0
+        self._watching = False
+        self._eof_wanted = False
+        self._pumping = False
+        self.last_taken = 0
+        self.last_written = 0
+
+    def offer(self, client: Client, frame: Frame) -> None:
+        """Take an input as soon as journal and agent have room; its client hears `done` when it is on disk."""
+        if self._agent.status is not None:
+            client.send(b"refused %d the agent has ended\n" % frame.serial)
+        elif self._eof_wanted:
+            client.send(b"refused %d the agent's input is closed\n" % frame.serial)
+        elif not frame.argument.isdigit():
+            client.send(b"refused %d an input needs a number\n" % frame.serial)
+        else:
+            client.input_waits = True
+            self._offered.append((client, frame))
+            self.pump()
+
+    def close(self) -> None:
+        """EOF for the agent, behind everything already taken."""
+        self._eof_wanted = True
+        self.pump()
+
+    def abandon(self) -> None:
+        """The agent has ended: nobody will read what still waits."""
+        for client, frame in self._offered:
+            client.send(b"refused %d the agent has ended\n" % frame.serial)
+        self._offered.clear()
+        self._drop_backlog("the agent has ended")
+        self._watch()
+
+    def pump(self) -> None:
+        """Go on as far as journal and agent allow."""
+        if self._pumping:
+            return  # called back by a client whose input was just taken; the loop below goes on with it
+        self._pumping = True
+        try:
+            while self._take_one():
+                self._write()
+            self._write()
+        finally:
+            self._pumping = False
+
+    def _take_one(self) -> bool:
+        if not self._journal.has_room():
+            return False
+        if self._unflushed is not None:
+            client, frame = self._unflushed
+            self._unflushed = None
+        elif self._offered and self._backlog_bytes < _BACKLOG_BYTES:
+            client, frame = self._offered.popleft()
+            if client.closed:
+                return True  # it left without an answer, and will hand this over again
+            number = int(frame.argument)
+            if number > self.last_taken and not self._journal.record(b"in", frame.payload, number):
+                self._unflushed = (client, frame)
+                return False
+        else:
+            return False
+        number = int(frame.argument)
+        if number > self.last_taken:
+            self.last_taken = number
+            self._backlog.append((number, memoryview(frame.payload)))
+            self._backlog_bytes += len(frame.payload)
+        client.send(b"done %d\n" % frame.serial)
+        client.input_taken()
+        return True
+
+    def _write(self) -> None:
+        try:
+            while self._backlog:
+                number, data = self._backlog[0]
+                done = self._agent.stdin.send(data) if data else 0
+                self._backlog_bytes -= done
+                if done < len(data):
+                    self._backlog[0] = (number, data[done:])
+                else:
+                    self._backlog.popleft()
+                    self.last_written = number
+        except BlockingIOError:
+            pass
+        except OSError as error:
+            self._drop_backlog(error.strerror or str(error))
+        self._watch()
+        if self._eof_wanted and not self._backlog and self._unflushed is None and not self._offered:
+            self._agent.close_input()
+
+    def _drop_backlog(self, why: str) -> None:
+        if self._backlog:
+            numbers = ", ".join([str(number) for number, _ in self._backlog])
+            self._note(f"input {numbers} was not taken whole by the agent: {why}")
+            self._backlog.clear()
+            self._backlog_bytes = 0
+
+    def _watch(self) -> None:
+        if bool(self._backlog) != self._watching:
+            self._watching = not self._watching
+            if self._watching:
+                self._selector.register(self._agent.stdin, selectors.EVENT_WRITE, lambda _events: self.pump())
+            else:
+                self._selector.unregister(self._agent.stdin)

@@ -1,0 +1,187 @@
+"""Starting a holder, knowing whether one lives, and ending what a dead one left behind. For the daemon."""
+
+import fcntl
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from betcode.holder.ending import stop_and_kill
+from betcode.holder.platform import RUN_MARKER, Process, descendants, descends_from, marked, process, send_signal
+
+__all__ = [
+    "HolderDidNotStart",
+    "HolderSpec",
+    "descends_from",
+    "end_leftovers",
+    "holder_pid",
+    "holder_pids",
+    "is_alive",
+    "start_holder",
+]
+
+_PROGRAM = Path(__file__).with_name("program.py")
+_START_WITHIN_S = 15.0
+_GIVE_UP_S = 10.0
+_LOOK_EVERY_S = 0.02
+
+
+class HolderDidNotStart(Exception):
+    """The holder could not take up its work; nothing of it is left running."""
+
+
+@dataclass(frozen=True, slots=True)
+class HolderSpec:
+    """What a holder is to hold. The environment is handed over a pipe and stands in no file and on no command line."""
+
+    run_dir: Path
+    argv: Sequence[str]
+    env: Mapping[str, str]
+    cwd: Path
+    marker: str
+
+
+def start_holder(spec: HolderSpec) -> int:
+    """Start a holder that outlives us and return its pid; its socket answers when this returns.
+
+    It blocks for some 50 ms. That the agent itself cannot be started is no failure here: the journal's `exit` says so.
+
+    Raises: HolderDidNotStart.
+    """
+    try:
+        spec.run_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        spec.run_dir.chmod(0o700)
+    except OSError as error:
+        raise HolderDidNotStart(f"the run's directory cannot be made: {error}") from error
+    command = [sys.executable, "-I", "-S", "-X", "utf8", str(_PROGRAM)]
+    scope = _scope_command(spec.marker)
+    if scope:
+        try:
+            return _start([*scope, *command], spec)
+        except HolderDidNotStart:
+            if is_alive(spec.run_dir) or (spec.run_dir / "lock").exists():
+                raise  # it came as far as the holder itself; the scope was not at fault
+    return _start(command, spec)
+
+
+def _scope_command(marker: str) -> list[str]:
+    """Under systemd a unit's end takes all its processes along, so a holder gets a scope of its own."""
+    if "INVOCATION_ID" not in os.environ or not (systemd_run := shutil.which("systemd-run")):
+        return []
+    return [systemd_run, "--user", "--scope", "--quiet", "--collect", f"--unit=betcode-run-{marker}", "--"]
+
+
+def _start(command: list[str], spec: HolderSpec) -> int:
+    message = {
+        "run_dir": str(spec.run_dir.absolute()),
+        "argv": list(spec.argv),
+        "env": {**spec.env, RUN_MARKER: spec.marker},
+        "cwd": str(spec.cwd.absolute()),
+        "marker": spec.marker,
+    }
+    # Not the daemon's whole environment: it may be an agent's, with another run's marker in it.
+    passed = ("PATH", "LANG", "LC_ALL", "TZ", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS")
+    env = {name: os.environ[name] for name in passed if name in os.environ}
+    log = os.open(spec.run_dir / "holder.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    try:
+        starter = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, env=env, cwd="/", start_new_session=True
+        )
+    except OSError as error:
+        raise HolderDidNotStart(f"the holder cannot be started: {error}") from error
+    finally:
+        os.close(log)
+    with starter:
+        assert starter.stdin is not None
+        assert starter.stdout is not None
+        with suppress(BrokenPipeError):  # it ended early; what it said tells why
+            starter.stdin.write(json.dumps(message).encode())
+            starter.stdin.close()
+        answer = _read_line(starter.stdout.fileno())
+        if not answer:
+            starter.kill()
+    word, _, rest = answer.decode("utf-8", "replace").strip().partition(" ")
+    if word == "ready":
+        return int(rest)
+    raise HolderDidNotStart(rest or f"the holder said nothing; see {spec.run_dir / 'holder.log'}")
+
+
+def _read_line(fd: int) -> bytes:
+    line = b""
+    until = time.monotonic() + _START_WITHIN_S
+    while not line.endswith(b"\n"):
+        if not select.select([fd], [], [], max(0.0, until - time.monotonic()))[0]:
+            return b""
+        piece = os.read(fd, 4096)
+        if not piece:
+            return line
+        line += piece
+    return line
+
+
+def is_alive(run_dir: Path) -> bool:
+    """Whether the run's holder lives: it keeps a lock for life, and the kernel lets go of it whatever happens."""
+    try:
+        lock = os.open(run_dir / "lock", os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(lock)
+    return False
+
+
+def holder_pid(run_dir: Path) -> int | None:
+    """The pid of the run's living holder."""
+    if not is_alive(run_dir):
+        return None
+    try:
+        return int((run_dir / "lock").read_text().split()[0])
+    except (OSError, ValueError, IndexError):
+        return None  # it has the lock, but has not written its name yet
+
+
+def holder_pids(runs_dir: Path) -> frozenset[int]:
+    """The pids of all living holders whose run directories are in `runs_dir`."""
+    return frozenset(pid for lock in runs_dir.glob("*/lock") if (pid := holder_pid(lock.parent)) is not None)
+
+
+def end_leftovers(marker: str, agent_pid: int, start_time: int, *, grace_s: float = 2.0) -> int:
+    """End everything left of a run whose holder is gone; how many processes that were.
+
+    The agent was told to end when its holder died; it and its tools get `grace_s`, then they are stopped and killed
+    until nobody is left. Blocks for at most `grace_s` and ten seconds. Pass pid 0 when the agent's is not known.
+    """
+    ended: set[int] = set()
+
+    def left() -> list[Process]:
+        found = {one.pid: one for one in marked(marker)}
+        agent = process(agent_pid) if agent_pid > 0 else None
+        if agent is not None and agent.start == start_time and not agent.zombie:
+            found[agent.pid] = agent
+        for one in list(found.values()):
+            found.update({child.pid: child for child in descendants(one.pid)})
+        found.pop(os.getpid(), None)
+        ended.update(found)
+        return list(found.values())
+
+    for one in left():
+        send_signal(one, signal.SIGTERM)
+    gentle_until = time.monotonic() + grace_s
+    while left() and time.monotonic() < gentle_until:
+        time.sleep(_LOOK_EVERY_S)
+    give_up_at = time.monotonic() + _GIVE_UP_S
+    while stop_and_kill(left) and time.monotonic() < give_up_at:
+        time.sleep(_LOOK_EVERY_S)
+    return len(ended)

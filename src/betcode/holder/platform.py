@@ -1,0 +1,218 @@
+"""Everything that differs by operating system: who is whose child, who asks, and what happens when a parent dies.
+
+Linux has all of it. macOS has no parent-death signal and no child subreaper: there a run is ended by marker and
+ancestry alone, seen through `ps`, and whoever sees the holder's lock fall does it.
+"""
+
+# pathlib and contextlib would make the holder slower to start and larger.
+# ruff: noqa: PTH106, PTH108, PTH118, PTH120, PTH123, PTH208, PTH211
+
+import ctypes
+import os
+import signal
+import socket
+import struct
+import sys
+from collections.abc import Container
+from zlib import crc32
+
+if sys.platform != "linux":
+    import subprocess
+    import tempfile
+
+RUN_MARKER = "BETCODE_RUN"
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+_SUN_PATH_BYTES = 100  # 108 on Linux, 104 on macOS, less the terminating zero
+
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+
+# Looked up at import: between fork and exec nothing may be loaded any more.
+_prctl = ctypes.CDLL(None, use_errno=True).prctl if sys.platform == "linux" else None
+
+
+class Process:
+    """One line of the process table. A pid with its start time names a process for good."""
+
+    __slots__ = ("parent", "pid", "start", "zombie")
+
+    def __init__(self, pid: int, parent: int, start: int, zombie: bool) -> None:
+        self.pid = pid
+        self.parent = parent
+        self.start = start
+        self.zombie = zombie
+
+
+def become_subreaper() -> bool:
+    """Have orphaned descendants become children of this process; False where the system cannot."""
+    return _prctl is not None and _prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
+
+
+def die_with_parent(parent: int) -> None:
+    """Between fork and exec: get SIGTERM when `parent` dies, and end at once if it is dead already."""
+    if _prctl is not None:
+        _prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def peer_of(connection: socket.socket) -> tuple[int, int] | None:
+    """Pid and user id of the process at the other end; None when the system does not say."""
+    try:
+        if sys.platform == "linux":
+            pid, uid, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+        else:
+            pid = connection.getsockopt(0, 2)  # SOL_LOCAL, LOCAL_PEERPID
+            uid = struct.unpack("Ii", connection.getsockopt(0, 1, 8))[
+                1
+            ]  # LOCAL_PEERCRED: xucred begins with version, uid
+    except OSError:
+        return None
+    return (pid, uid) if pid > 0 else None
+
+
+def process(pid: int) -> Process | None:
+    """What the system knows of one process; None when there is none."""
+    if sys.platform != "linux":
+        return processes().get(pid)
+    try:
+        with open(f"/proc/{pid}/stat", "rb", buffering=0) as stat:
+            # The name in parentheses may contain anything, parentheses too.
+            fields = stat.read(4096).rpartition(b") ")[2].split()
+    except OSError:
+        return None
+    if len(fields) < 20:
+        return None
+    return Process(pid, int(fields[1]), int(fields[19]), fields[0] in (b"Z", b"X", b"x"))
+
+
+def start_time(pid: int) -> int:
+    """When a process was started, in the system's own unit; 0 when there is none."""
+    found = process(pid)
+    return found.start if found else 0
+
+
+def processes() -> dict[int, Process]:
+    """The whole process table."""
+    if sys.platform == "linux":
+        found = (process(int(name)) for name in os.listdir("/proc") if name.isdigit())
+        return {one.pid: one for one in found if one}
+    table = {}
+    for line in _ps("-axo", "pid=,ppid=,state=,lstart="):
+        pid, parent, state, started = line.split(None, 3)
+        # Only compared for equality, so a checksum of the date will do.
+        table[int(pid)] = Process(int(pid), int(parent), crc32(started.encode()), state.startswith("Z"))
+    return table
+
+
+def descendants(ancestor: int) -> list[Process]:
+    """Every living process below `ancestor`."""
+    table = processes()
+    children: dict[int, list[Process]] = {}
+    for one in table.values():
+        children.setdefault(one.parent, []).append(one)
+    found: list[Process] = []
+    wave = children.get(ancestor, [])
+    while wave:
+        found += wave
+        wave = [child for one in wave for child in children.get(one.pid, ())]
+    return [one for one in found if not one.zombie]
+
+
+def descends_from(pid: int, above: Container[int]) -> bool:
+    """Whether `pid` is, or has above it, one of these processes; True also for one that is gone: it cannot tell."""
+    for _ in range(5):  # a process that ends while we look moves its children: look again
+        current = pid
+        while current > 0:
+            if current in above:
+                return True
+            found = process(current)
+            if found is None:
+                break
+            current = found.parent
+        else:
+            return False
+    return True
+
+
+def resident_bytes(pid: int) -> int:
+    """How much memory a process has resident; 0 when there is none."""
+    if sys.platform != "linux":
+        lines = _ps("-o", "rss=", "-p", str(pid))
+        return int(lines[0]) * 1024 if lines else 0
+    try:
+        with open(f"/proc/{pid}/statm", "rb", buffering=0) as statm:
+            return int(statm.read(256).split()[1]) * _PAGE_BYTES
+    except (OSError, IndexError):
+        return 0
+
+
+def marked(marker: str) -> list[Process]:
+    """Every living process whose environment names this run; those of other users cannot be read and are left out."""
+    wanted = f"{RUN_MARKER}={marker}"
+    if sys.platform != "linux":
+        table = processes()
+        lines = [line.split(None, 1) for line in _ps("-axwwE", "-o", "pid=,command=")]
+        return [table[int(pid)] for pid, text in lines if wanted in text.split() and int(pid) in table]
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/environ", "rb", buffering=0) as environ:
+                    values = environ.read(1024 * 1024).split(b"\0")
+            except OSError:
+                continue
+            if os.fsencode(wanted) in values and (one := process(int(name))) and not one.zombie:
+                found.append(one)
+    return found
+
+
+def send_signal(target: Process, number: signal.Signals) -> None:
+    """Signal exactly this process, never another that got its pid meanwhile; one that is gone is no error."""
+    try:
+        if sys.platform != "linux":
+            os.kill(target.pid, number)
+            return
+        handle = os.pidfd_open(target.pid)
+        try:
+            if start_time(target.pid) == target.start:
+                signal.pidfd_send_signal(handle, number)
+        finally:
+            os.close(handle)
+    except (ProcessLookupError, PermissionError):
+        pass
+
+
+class ShortName:
+    """A name for `directory/socket` that fits a socket address however deep the directory is; closes after use."""
+
+    def __init__(self, directory: str) -> None:
+        self._handle = -1
+        self._link = ""
+        self.path = os.path.join(directory, "socket")
+        if len(os.fsencode(self.path)) <= _SUN_PATH_BYTES:
+            return
+        if sys.platform == "linux":
+            self._handle = os.open(directory, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+            self.path = f"/proc/self/fd/{self._handle}/socket"
+        else:
+            self._link = os.path.join(tempfile.mkdtemp(prefix="betcode-"), "d")
+            os.symlink(directory, self._link)
+            self.path = os.path.join(self._link, "socket")
+
+    def close(self) -> None:
+        """Let go of what stood behind the name."""
+        if self._handle >= 0:
+            os.close(self._handle)
+            self._handle = -1
+        if self._link:
+            os.unlink(self._link)
+            os.rmdir(os.path.dirname(self._link))
+            self._link = ""
+
+
+def _ps(*arguments: str) -> list[str]:
+    if sys.platform != "linux":
+        found = subprocess.run(["ps", *arguments], capture_output=True, text=True, check=False)
+        return [line for line in found.stdout.splitlines() if line.strip()]
+    return []

@@ -1,0 +1,98 @@
+"""The program that holds one agent: started by path with `python -I -S`, told on stdin what to start, then on its own.
+
+It prints `ready PID`, or `failed` and why, and lets go of whoever started it.
+"""
+
+# pathlib and contextlib would make the holder slower to start and larger.
+# ruff: noqa: PTH100, PTH120, SIM105
+
+import os
+import sys
+
+# Appended, so that nothing installed beside betcode can stand in for the standard library.
+sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+
+import fcntl
+import json
+import time
+
+from betcode.holder.agent import Agent
+from betcode.holder.clients import listen
+from betcode.holder.holding import Holder
+from betcode.holder.journal import Journal
+from betcode.holder.platform import become_subreaper, start_time
+
+_LOCK_WITHIN_S = 1.0
+
+
+def main() -> None:
+    """Hold the agent described on stdin until it has ended."""
+    try:
+        spec = json.loads(sys.stdin.buffer.read())
+    except ValueError:
+        return  # whoever started us died before it had said what to do
+    if os.fork():
+        os._exit(0)
+    os.setsid()
+    umask = os.umask(0o077)
+    try:
+        os.chdir(spec["run_dir"])
+        _lock()
+        holder = _begin(spec, umask)
+    except OSError as error:
+        _tell(f"failed {error}")
+        sys.exit(1)
+    _tell(f"ready {os.getpid()}")
+    holder.run()
+
+
+def _begin(spec: dict[str, object], umask: int) -> Holder:
+    argv, env, cwd, marker = spec["argv"], spec["env"], spec["cwd"], spec["marker"]
+    assert isinstance(argv, list)
+    assert isinstance(env, dict)
+    assert isinstance(cwd, str)
+    become_subreaper()
+    journal = Journal(".")
+    listener = listen()
+    agent = Agent(argv, env, cwd, umask)
+    start = {
+        "pid": agent.pid,
+        "start_time": agent.start_time,
+        "holder": os.getpid(),
+        "argv0": argv[0],
+        "marker": marker,
+    }
+    journal.record(b"start", json.dumps({**start, "cwd": cwd}).encode())
+    return Holder(journal, listener, agent)
+
+
+def _lock() -> None:
+    """Keep the run's lock for life; it falls with the process, which is how anyone knows that it lives."""
+    lock = os.open("lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    until = time.monotonic() + _LOCK_WITHIN_S
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        except BlockingIOError:  # perhaps somebody is only looking whether it is held
+            if time.monotonic() > until:
+                raise OSError("another holder has this run") from None
+            time.sleep(0.01)
+    os.ftruncate(lock, 0)
+    os.write(lock, b"%d %d\n" % (os.getpid(), start_time(os.getpid())))
+
+
+def _tell(text: str) -> None:
+    """Say one line to whoever started us, if it still listens, and let go of its pipes."""
+    try:
+        os.write(1, text.encode("utf-8", "replace") + b"\n")
+    except OSError:
+        pass
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    os.dup2(null, 1)
+    os.close(null)
+
+
+if __name__ == "__main__":
+    main()

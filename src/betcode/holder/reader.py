@@ -1,0 +1,269 @@
+"""Reads a journal while it is written: whole records, each once, in the order they were finished.
+
+Bytes that are no record are passed over and reported, but only when it is sure that they never will be one: a record
+after them can be read, a later segment exists, or the journal is finished. An unfinished tail just waits.
+"""
+
+import re
+from pathlib import Path
+from zlib import crc32
+
+from betcode.domain.records import Record, RecordKind
+from betcode.holder.journal import PART_SUFFIX
+from betcode.holder.segments import Segment, compress_behind, segment_starts
+
+__all__ = ["JournalReader", "compress_behind"]
+
+_READ_BYTES = 256 * 1024
+_HEADER_BYTES = 160
+_MOST_BYTES = 128 * 1024 * 1024  # no record is longer; a length beyond it is damage
+_HEADER = re.compile(rb"[a-z]{1,16}(?:\.part)? \d{1,20} \d{1,20} \d{1,20} \d{1,10} [0-9a-f]{8}\n")
+_KINDS = {kind.value.encode(): kind for kind in RecordKind if kind is not RecordKind.DAMAGED}
+
+
+class _LongLine:
+    """A line of which only parts have come yet; no more than the limit is kept."""
+
+    __slots__ = ("broken", "kept", "kept_bytes", "length", "offset")
+
+    def __init__(self, offset: int, *, broken: bool = False) -> None:
+        self.offset = offset
+        self.kept: list[bytes] = []
+        self.kept_bytes = 0
+        self.length = 0
+        self.broken = broken  # some part of it is lost
+
+    def add(self, data: bytes, limit_bytes: int) -> None:
+        piece = data[: limit_bytes - self.kept_bytes]
+        if piece:
+            self.kept.append(piece)
+            self.kept_bytes += len(piece)
+        self.length += len(data)
+
+
+class JournalReader:
+    """A position in a journal; `read` gives what is whole after it.
+
+    A line over `line_limit_bytes` is given `too_long`, with its beginning as data and its true length as number.
+    """
+
+    def __init__(self, directory: Path, offset: int = 0, *, line_limit_bytes: int) -> None:
+        self._directory = directory
+        self._limit_bytes = line_limit_bytes
+        self._segment: Segment | None = None
+        self._following: int | None = None  # start of the segment after this one, once it is known
+        self._buffer = b""
+        self._base = offset  # logical offset of the buffer's first byte
+        self._at = 0  # how much of the buffer was taken
+        self._lines: dict[RecordKind, _LongLine] = {}
+        self._finished = False
+        self._looking_back = False
+        self._times = (0, 0)  # of the last record: damage is dated by what came before it
+        self.position = offset  # end of the last record given; read on from here at any later time
+
+    @property
+    def seen(self) -> int:
+        """How far it has looked: nothing more is to be had before the journal's end is beyond this."""
+        return self._base + len(self._buffer)
+
+    def finish(self) -> None:
+        """Nobody writes any more: from now on what is unfinished is reported as damaged."""
+        self._finished = True
+
+    def close(self) -> None:
+        """Let go of the files; the position stays."""
+        if self._segment is not None:
+            self._segment.close()
+            self._segment = None
+
+    def read(self, limit_bytes: int) -> list[Record]:
+        """The next whole records, about `limit_bytes` of them; empty when there is none."""
+        records: list[Record] = []
+        taken = 0
+        while taken < limit_bytes or not records:
+            before = self._base + self._at
+            reason = self._take_whole(records, max(1, limit_bytes - taken))
+            taken += self._base + self._at - before
+            if records:
+                self._times = records[-1].wall_ns, records[-1].mono_ns
+            if reason is not None and not self._fill() and not self._step_over(reason, records):
+                break
+        if records:
+            self.position = records[-1].end
+        return records
+
+    def _take_whole(self, records: list[Record], limit_bytes: int) -> str | None:
+        """Take records from the buffer; why the next one cannot be had, or None when the limit is reached."""
+        buffer, base, at = self._buffer, self._base, self._at
+        stop = at + limit_bytes
+        last_prefix, kind, seed, wall_ns, mono_ns, number = b"", RecordKind.NOTE, 0, 0, 0, 0
+        part = joined = False
+        try:
+            while at < stop:
+                newline = buffer.find(b"\n", at, at + _HEADER_BYTES)
+                if newline < 0:
+                    return "" if len(buffer) - at < _HEADER_BYTES else "no header"
+                prefix, length_text, checksum = buffer[at:newline].rsplit(b" ", 2)
+                if prefix != last_prefix:  # all lines of one read share it
+                    name, wall, mono, count = prefix.split(b" ")
+                    wall_ns, mono_ns, number = int(wall), int(mono), int(count)
+                    part = name.endswith(PART_SUFFIX)
+                    kind = _KINDS.get(name.removesuffix(PART_SUFFIX), RecordKind.NOTE)
+                    joined = part or (number > 0 and (kind is RecordKind.OUT or kind is RecordKind.ERR))
+                    last_prefix, seed = prefix, crc32(prefix)
+                begin = newline + 1
+                end = begin + int(length_text)
+                if not begin <= end <= begin + _MOST_BYTES:
+                    return "a header without sense"
+                if end >= len(buffer):
+                    return ""
+                data = buffer[begin:end]
+                if crc32(data, seed) != int(checksum, 16) or buffer[end] != 0x0A:
+                    return "a wrong checksum"
+                offset, at = base + at, end + 1
+                if joined:
+                    self._join(records, kind, part, number, wall_ns, mono_ns, data, offset, base + at)
+                elif len(data) > self._limit_bytes and kind is not RecordKind.IN:
+                    beginning = data[: self._limit_bytes]
+                    records.append(Record(kind, len(data), wall_ns, mono_ns, beginning, offset, base + at, True))
+                else:
+                    records.append(Record(kind, number, wall_ns, mono_ns, data, offset, base + at))
+        except ValueError:
+            return "no header"
+        finally:
+            self._at = at
+        return None
+
+    def _fill(self) -> bool:
+        """Add bytes to the buffer, going on to the next segment at the end of one; False when there are none."""
+        if self._segment is None and not self._open():
+            return False
+        assert self._segment is not None
+        end = self._base + len(self._buffer)
+        rest = self._buffer[self._at :]
+        size = max(_READ_BYTES, len(rest))  # doubling, so that a long record is not copied again and again
+        if self._following is not None:
+            size = min(size, self._following - end)
+        chunk = self._segment.read(end, size) if size > 0 else b""
+        if chunk:
+            self._base, self._buffer, self._at = end - len(rest), rest + chunk, 0
+            return True
+        if rest:
+            return False
+        if self._following is None and Segment.exists(self._directory, end):
+            self._following = end
+            return True  # what was written before the next one began is there now; look once more
+        if self._following == end:
+            self._move_to(end)
+            return self._open()
+        return False
+
+    def _open(self) -> bool:
+        """Open the segment that holds the current offset."""
+        at = self._base
+        starts = segment_starts(self._directory)
+        before = [start for start in starts if start <= at]
+        if not before:
+            self._following = starts[0] if starts else None
+            return False
+        self._following = next((start for start in starts if start > at), None)
+        try:
+            self._segment = Segment(self._directory, before[-1])
+        except FileNotFoundError:
+            return False  # taken away since we looked
+        return True
+
+    def _move_to(self, offset: int) -> None:
+        self.close()
+        self._base, self._buffer, self._at, self._following = offset, b"", 0, None
+
+    def _step_over(self, reason: str, records: list[Record]) -> bool:
+        """Pass over bytes that will never be a record, and say so; False when they still may become one."""
+        here, end = self._base + self._at, self._base + len(self._buffer)
+        if here < end:
+            at = self._next_valid()
+            if at is not None:
+                self._lose(records, here, self._base + at, reason)
+                self._at = at
+                return True
+        if self._following is None and (here < end or self._finished):
+            self._following = next((start for start in segment_starts(self._directory) if start > here), None)
+            if self._following is not None:
+                return True  # it may have been finished while we looked: read once more
+        if self._following is not None and self._following > here:
+            self._lose(records, here, self._following, reason)
+            self._move_to(self._following)
+            return True
+        if not self._finished:
+            return False
+        if here < end:
+            self._lose(records, here, end, reason)
+            self._at = len(self._buffer)
+            return True
+        for line in self._lines.values():
+            text = f"a line was cut off after {line.length} bytes"
+            records.append(Record(RecordKind.DAMAGED, 0, *self._times, text.encode(), line.offset, end))
+        lost_lines = bool(self._lines)
+        self._lines.clear()
+        return lost_lines
+
+    def _lose(self, records: list[Record], start: int, end: int, reason: str) -> None:
+        text = f"{end - start} bytes of the journal cannot be read: {reason or 'the record is not whole'}"
+        records.append(Record(RecordKind.DAMAGED, 0, *self._times, text.encode(), start, end))
+        for line in self._lines.values():
+            line.broken = True
+
+    def _next_valid(self) -> int | None:
+        """Where in the buffer the next whole record begins, after the bytes that are none."""
+        for found in _HEADER.finditer(self._buffer, self._at + 1):
+            prefix, length, checksum = found.group()[:-1].rsplit(b" ", 2)
+            end = found.end() + int(length)
+            whole = end < len(self._buffer) and self._buffer[end] == 0x0A
+            if whole and crc32(self._buffer[found.end() : end], crc32(prefix)) == int(checksum, 16):
+                return found.start()
+        return None
+
+    def _join(
+        self,
+        records: list[Record],
+        kind: RecordKind,
+        part: bool,
+        first: int,
+        wall_ns: int,
+        mono_ns: int,
+        data: bytes,
+        offset: int,
+        end: int,
+    ) -> None:
+        """Take one piece of a long line; the last one makes it a record."""
+        line = self._lines.get(kind)
+        if line is None or line.offset != first:
+            line = _LongLine(first) if first == offset else self._look_back(kind, first, offset)
+            self._lines[kind] = line
+        line.add(data, self._limit_bytes)
+        if part:
+            return
+        del self._lines[kind]
+        if line.broken:
+            text = f"a line of more than {line.length} bytes has lost a part"
+            records.append(Record(RecordKind.DAMAGED, 0, wall_ns, mono_ns, text.encode(), first, end))
+            return
+        too_long = line.length > self._limit_bytes
+        number = line.length if too_long else 0
+        records.append(Record(kind, number, wall_ns, mono_ns, b"".join(line.kept), first, end, too_long))
+
+    def _look_back(self, kind: RecordKind, first: int, until: int) -> _LongLine:
+        """The parts of a line that began before this reader did, with other records in between."""
+        if self._looking_back:
+            return _LongLine(first, broken=True)
+        earlier = JournalReader(self._directory, first, line_limit_bytes=self._limit_bytes)
+        earlier._looking_back = True
+        looked_at = first
+        while looked_at < until:
+            earlier.read(min(_READ_BYTES, until - looked_at))
+            if earlier._base + earlier._at == looked_at:
+                break
+            looked_at = earlier._base + earlier._at
+        earlier.close()
+        line = earlier._lines.get(kind)
+        return line if line is not None and line.offset == first else _LongLine(first, broken=True)

@@ -1,0 +1,100 @@
+"""The files of a journal, as one run of bytes with logical offsets; finished ones may be compressed."""
+
+import gzip
+import os
+import zlib
+from pathlib import Path
+
+from betcode.holder.journal import SEGMENT_PREFIX, segment_name
+
+_SUFFIX = ".gz"
+_CHUNK_BYTES = 1024 * 1024
+
+
+def segment_starts(directory: Path) -> list[int]:
+    """The logical offsets at which the segments that are there begin, in order."""
+    try:
+        names = [path.name for path in directory.iterdir()]
+    except FileNotFoundError:
+        return []
+    plain = (
+        name.removesuffix(_SUFFIX).removeprefix(SEGMENT_PREFIX) for name in names if name.startswith(SEGMENT_PREFIX)
+    )
+    return sorted({int(digits) for digits in plain if digits.isdigit()})
+
+
+class Segment:
+    """One segment, open for reading; a compressed one is read as if it were not."""
+
+    def __init__(self, directory: Path, start: int) -> None:
+        """Raises: FileNotFoundError when there is no such segment."""
+        self.start = start
+        self._body: bytes | None = None
+        self._file = -1
+        try:
+            self._file = os.open(directory / segment_name(start), os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            self._body = _decompressed(directory / (segment_name(start) + _SUFFIX))
+
+    @staticmethod
+    def exists(directory: Path, start: int) -> bool:
+        """Whether a segment begins exactly there."""
+        plain = directory / segment_name(start)
+        return plain.exists() or plain.with_name(plain.name + _SUFFIX).exists()
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Up to `size` bytes from a logical offset on, fewer where the segment ends."""
+        if self._body is not None:
+            return self._body[offset - self.start : offset - self.start + size]
+        return os.pread(self._file, size, offset - self.start)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+
+def _decompressed(path: Path) -> bytes:
+    """What a compressed segment held, as far as it can be read."""
+    pieces = []
+    with gzip.open(path) as packed:
+        try:
+            while piece := packed.read(_CHUNK_BYTES):
+                pieces.append(piece)
+        except (OSError, EOFError, zlib.error):
+            pass  # the reader sees that bytes are missing and says so
+    return b"".join(pieces)
+
+
+def compress_behind(directory: Path, offset: int, *, finished: bool = False) -> int:
+    """Compress the segments wholly behind `offset`, each in one step; how many there were.
+
+    The last segment may still grow, so it is left alone unless the journal is `finished`.
+    """
+    starts = segment_starts(directory)
+    count = 0
+    for start, following in zip(starts, [*starts[1:], None], strict=True):
+        path = directory / segment_name(start)
+        try:
+            end = start + path.stat().st_size if following is None else following
+        except FileNotFoundError:
+            continue  # compressed before
+        if end <= offset and (following is not None or finished):
+            _compress(path)
+            count += 1
+    return count
+
+
+def _compress(path: Path) -> None:
+    packed = path.with_name(path.name + _SUFFIX)
+    partial = path.with_name(f".{packed.name}.{os.getpid()}")
+    handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    with os.fdopen(handle, "wb") as raw, path.open("rb") as plain:
+        with gzip.GzipFile(filename="", mode="wb", compresslevel=5, fileobj=raw, mtime=0) as out:
+            while piece := plain.read(_CHUNK_BYTES):
+                out.write(piece)
+        raw.flush()
+        os.fsync(raw.fileno())
+    partial.rename(packed)
+    path.unlink()
