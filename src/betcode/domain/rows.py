@@ -105,3 +105,79 @@ class InputRow:
     number: int = 0
     created_ns: int = 0
     content: bytes = field(default=b"", repr=False)  # of a message: a hash that tells the same one sent again
+    seq: Seq = NO_SEQ  # of the user_input event that acknowledged a message
+
+
+class PromptState(StrEnum):
+    OPEN = "open"
+    ANSWERED = "answered"
+    WITHDRAWN = "withdrawn"  # the agent took it back
+    LOST = "lost"  # the agent died before an answer reached it
+
+
+class PromptKind(StrEnum):
+    PERMISSION = "permission"
+    QUESTION = "question"
+
+
+@dataclass(frozen=True, slots=True)
+class PromptRow:
+    request_id: str
+    session: SessionKey
+    run: RunKey
+    kind: PromptKind
+    tool_name: str
+    input_json: str
+    event: bytes  # the AgentEvent as first shown (PermissionRequest), or the AgentEventBatch of a question group
+    seq: Seq
+    asked_ns: int
+    state: PromptState = PromptState.OPEN
+    decision: str = ""
+    answers: Mapping[str, str] = field(default_factory=dict)  # of questions, as far as given
+    answered_by: str = ""
+    answered_ns: int = 0
+    idempotency_key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEvent:
+    seq: Seq
+    kind: int  # the number of its field in AgentEvent
+    data: bytes  # the serialized AgentEvent, sequence included
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    sha256: str
+    data: bytes = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Events in order. `first` is 0 where they are not history and move nobody's position."""
+
+    first: Seq
+    last: Seq
+    events: tuple[bytes, ...] = field(repr=False)
+
+    @cached_property
+    def joined(self) -> bytes:
+        """The same bytes as one AgentEventBatch, made once for all who send it; nothing is parsed."""
+        return join_events(self.events)
+
+
+def join_events(events: tuple[bytes, ...]) -> bytes:
+    parts: list[bytes] = []
+    for data in events:
+        parts.append(_tagged_length(len(data)))
+        parts.append(data)
+    return b"".join(parts)
+
+
+def _tagged_length(length: int) -> bytes:
+    out = bytearray(b"\x0a")
+    while length > 127:
+        out.append(length & 127 | 128)
+        length >>= 7
+    out.append(length)
+    return bytes(out)
