@@ -71,7 +71,7 @@ install() {
         "$1" export --quiet --frozen --no-emit-project --no-python-downloads --python "$python" \
             ${groups%--inexact} --output-file "$wanted" >/dev/null &&
             { [ -x .venv/bin/python ] || "$1" venv --no-python-downloads --python "$python" .venv; } &&
-            "$1" pip install --python .venv/bin/python --require-hashes --requirement "$wanted" &&
+            "$1" pip install --python .venv/bin/python --no-deps --require-hashes --requirement "$wanted" &&
             "$1" pip install --python .venv/bin/python --no-deps --editable .
     fi
 }
