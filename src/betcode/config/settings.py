@@ -34,6 +34,8 @@ class EngineSettings:
     frame_limit_bytes: int = 64 * _MIB  # the longest line an agent may write
     message_limit_bytes: int = 16 * _MIB
     attachment_limit_bytes: int = 10 * _MIB
+    journal_keep_s: float = 7 * 86400.0  # journals of ended agents are kept for so long
+    journal_limit_bytes: int = 2048 * _MIB  # and no more of them than this
     durability: Durability = "normal"  # "full": not even a power cut takes the last second
     default_provider: str = ""  # empty: claude where it is found, otherwise demo
 
@@ -167,6 +169,8 @@ KEYS: Mapping[str, _Key] = {
     "agents.message_limit": _Key("message_limit_bytes", _size_from(1024)),
     "agents.attachment_limit": _Key("attachment_limit_bytes", _size_from(0)),
     "agents.default_provider": _Key("default_provider", _text),
+    "journals.keep": _Key("journal_keep_s", duration_s),
+    "journals.limit": _Key("journal_limit_bytes", _size_from(0)),
     "daemon.durability": _Key("durability", _one_of("normal", "full")),
     "daemon.log_level": _Key("log_level", _one_of("error", "warn", "info", "debug", "trace"), of_engine=False),
     "daemon.log_limit": _Key("log_limit_bytes", _size_from(64 * 1024), of_engine=False),

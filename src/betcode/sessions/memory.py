@@ -19,6 +19,13 @@ class AgentProcess(Protocol):
     """A live agent as far as its memory is concerned."""
 
     @property
+    def run_id(self) -> str: ...
+    @property
+    def offset(self) -> int:
+        """How far its journal has been read and committed."""
+        ...
+
+    @property
     def holder_pid(self) -> int: ...
     @property
     def idle_since(self) -> float | None:

@@ -68,6 +68,14 @@ class AgentRun:
         return self.session.room.runs_dir / self.row.run_id
 
     @property
+    def run_id(self) -> str:
+        return self.row.run_id
+
+    @property
+    def offset(self) -> int:
+        return self.row.offset
+
+    @property
     def holder_pid(self) -> int:
         return self.row.holder_pid
 

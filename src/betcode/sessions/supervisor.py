@@ -4,9 +4,11 @@ import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 
 from betcode.config.settings import EngineSettings
 from betcode.domain.commands import SendMessage
@@ -29,6 +31,7 @@ from betcode.sessions.live import LiveSession
 from betcode.sessions.memory import AgentMemory
 from betcode.sessions.prompts import Decision, PermissionAnswer, decide, questions_of
 from betcode.sessions.requests import check_new_session
+from betcode.sessions.retention import Swept, sweep
 from betcode.sessions.room import Faults, Room, no_faults
 from betcode.sessions.slots import Slots
 from betcode.sessions.tally import KIND_OF
@@ -38,6 +41,7 @@ logger = logging.getLogger(__name__)
 
 BLOB_PIECE_BYTES = 64 * 1024
 LOOK_EVERY_S = 1.0
+SWEEP_EVERY_S = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,6 +291,23 @@ class Supervisor:
                 if live.disposable:
                     del self._live[session]
 
+    async def keep_journals(self) -> None:
+        """Compress journals that were read, and drop those of ended agents that are old or too many."""
+        room, settings = self._room, self._room.settings
+        while True:
+            committed = {agent.run_id: agent.offset for agent in room.memory.live}
+            work = partial(
+                sweep,
+                room.runs_dir,
+                committed,
+                keep_s=settings.journal_keep_s,
+                keep_bytes=settings.journal_limit_bytes,
+            )
+            swept = await anyio.to_thread.run_sync(work)
+            if swept != Swept():
+                logger.info("compressed %d pieces of journals, dropped %d old runs", swept.compressed, swept.removed)
+            await anyio.sleep(SWEEP_EVERY_S)
+
     async def _prompt(self, request_id: str) -> tuple[SessionId, PromptRow]:
         found = await self._room.store.find_prompt(request_id)
         if found is None:
@@ -363,6 +384,7 @@ async def open_supervisor(
         supervisor = Supervisor(room)
         await supervisor.start()
         tasks.start_soon(supervisor.keep_house)
+        tasks.start_soon(supervisor.keep_journals)
         try:
             yield supervisor
         finally:

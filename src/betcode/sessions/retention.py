@@ -1,0 +1,52 @@
+"""How long journals are kept: compressed once they are read, then for some days or up to some size."""
+
+import logging
+import shutil
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from betcode.holder.launch import is_alive
+from betcode.holder.segments import compress_behind
+
+logger = logging.getLogger(__name__)
+
+_EVERYTHING = 1 << 62  # a finished journal lies behind every reader
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    compressed: int = 0  # segments
+    removed: int = 0  # runs
+
+
+def sweep(
+    runs_dir: Path, committed: Mapping[str, int], *, keep_s: float, keep_bytes: int, now: float | None = None
+) -> Swept:
+    """Compress what lies behind the committed offsets of live runs, and drop ended runs that are old or too many.
+
+    `committed` has the live runs' offsets by run id; every other run has ended. A run whose holder lives is never dropped.
+    """
+    now = time.time() if now is None else now
+    compressed = 0
+    ended: list[tuple[float, Path]] = []
+    for directory in sorted(path for path in runs_dir.iterdir() if path.is_dir()):
+        live_offset = committed.get(directory.name)
+        if live_offset is not None:
+            compressed += compress_behind(directory, live_offset)
+        elif not is_alive(directory):
+            compressed += compress_behind(directory, _EVERYTHING, finished=True)
+            ended.append((directory.stat().st_mtime, directory))
+    removed = 0
+    total = 0
+    for changed, directory in sorted(ended, reverse=True):
+        total += _size(directory)
+        if now - changed > keep_s or total > keep_bytes:
+            shutil.rmtree(directory, ignore_errors=True)
+            removed += 1
+    return Swept(compressed, removed)
+
+
+def _size(directory: Path) -> int:
+    return sum(path.stat().st_size for path in directory.iterdir() if path.is_file())
