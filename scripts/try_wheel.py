@@ -16,6 +16,7 @@ NEEDED = (
     "betcode/v1/agent_pb2_grpc.py",
     "obey/local/v1/local_pb2.pyi",
     "betcode/holder/program.py",
+    "betcode/agents/demo/cassettes/hello.ndjson",
 )
 
 
