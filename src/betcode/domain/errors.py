@@ -16,6 +16,7 @@ BetcodeError
 ├── AgentCrashed              SUBPROCESS_CRASHED
 ├── StorageDegraded           STORAGE_DEGRADED
 ├── StorageFailed             SQLITE_ERROR
+├── DatabaseUnusable          SQLITE_ERROR
 ├── FeatureNotAvailable       FEATURE_NOT_AVAILABLE
 └── DaemonStopping            DAEMON_STOPPING
 """
@@ -163,6 +164,12 @@ class StorageFailed(BetcodeError):
 
     def __init__(self, reason: str = "") -> None:
         super().__init__("Database operation failed", **({"reason": reason} if reason else {}))
+
+
+class DatabaseUnusable(BetcodeError):
+    """The database cannot be opened at all; the message says why and what to do."""
+
+    code = ErrorCode.SQLITE_ERROR
 
 
 class FeatureNotAvailable(BetcodeError):
