@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 from betcode.config.units import NotUnderstood, duration_s, size_bytes
 
@@ -109,8 +109,8 @@ def _applied(path: Path, flat: Mapping[str, object]) -> Loaded:
             raise WrongSetting(f"{path}: {key} must be {error}, not {json.dumps(value)}") from None
     defaults = Settings()
     # The readers in the table give each field its own type.
-    settings = replace(defaults, engine=replace(defaults.engine, **cast("dict[str, int]", engine)))
-    return Loaded(replace(settings, **cast("dict[str, int]", rest)), tuple(warnings))
+    settings = replace(defaults, engine=replace(defaults.engine, **cast("dict[str, Any]", engine)))
+    return Loaded(replace(settings, **cast("dict[str, Any]", rest)), tuple(warnings))
 
 
 @dataclass(frozen=True, slots=True)

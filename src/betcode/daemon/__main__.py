@@ -1,0 +1,47 @@
+"""The daemon's command line.
+
+Exit codes: 0 it was asked to stop; 1 it cannot serve (another daemon runs, the socket is taken, the store cannot be
+opened) or had to give up; 5 a setting or an argument is wrong.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from betcode.config.places import choose_places
+
+EXIT_WRONG_ARGUMENTS = 5
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.exit(EXIT_WRONG_ARGUMENTS, f"{self.prog}: {message}\n")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="betcode daemon run", description="Serve sessions until told to stop.", allow_abbrev=False)
+    parser.add_argument("--socket", type=Path, help="the gRPC socket (BETCODE_SOCKET)")
+    parser.add_argument("--state-dir", type=Path, help="database, journals and log (BETCODE_STATE_DIR)")
+    parser.add_argument("--config-dir", type=Path, help="settings.json (BETCODE_CONFIG_DIR)")
+    parser.add_argument("--claude-bin", type=Path, help="the claude program (BETCODE_CLAUDE_BIN, else from PATH)")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the daemon; the exit code."""
+    options = _parser().parse_args(arguments)
+    os.umask(0o077)
+    places = choose_places(
+        os.environ, state_dir=options.state_dir, config_dir=options.config_dir, socket=options.socket
+    )
+    # After the arguments were understood: what follows takes most of the start.
+    from betcode.daemon.run import run
+
+    return run(places, os.environ, claude_bin=options.claude_bin)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

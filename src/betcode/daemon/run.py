@@ -1,0 +1,172 @@
+"""From settings to serving, and back: the tree of the daemon's lifetimes."""
+
+import asyncio
+import faulthandler
+import logging
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import anyio
+
+from betcode._version import __version__
+from betcode.config.lockfile import Holder, LockHeld, hold_lock
+from betcode.config.places import Places
+from betcode.config.settings import EngineSettings, Loaded, WrongSetting, load_settings
+from betcode.daemon.faults import faults_of
+from betcode.daemon.providers import Found, find_providers
+from betcode.domain.errors import BetcodeError
+from betcode.server import About, SocketTaken, make_private_directory, serve
+from betcode.sessions import Supervisor, open_supervisor
+from betcode.storage import open_store
+from betcode.telemetry import set_up_logging
+
+logger = logging.getLogger(__name__)
+
+EXIT_OK = 0
+EXIT_CANNOT_SERVE = 1
+EXIT_WRONG_SETTINGS = 5
+STOP_BOUND_S = 10.0  # from the signal to the end of the process
+
+
+def run(places: Places, environ: Mapping[str, str], *, claude_bin: Path | None = None) -> int:
+    """Serve until a signal; the exit code. Settings come first, then the lock, and nothing is touched without it."""
+    started_ns = time.time_ns()
+    try:
+        loaded = load_settings(places.config_dir)
+    except WrongSetting as wrong:
+        return _refuse(str(wrong), EXIT_WRONG_SETTINGS)
+    moment = datetime.fromtimestamp(started_ns / 1e9, UTC).isoformat(timespec="seconds")
+    holder = Holder(pid=os.getpid(), started=moment, socket=str(places.socket), version=__version__)
+    try:
+        make_private_directory(places.state_dir)
+        with hold_lock(places.lock, holder):
+            return _run_locked(places, loaded, environ, claude_bin, started_ns)
+    except LockHeld as held:
+        return _refuse(_who_holds(places, held.holder), EXIT_CANNOT_SERVE)
+    except (SocketTaken, OSError) as trouble:
+        return _refuse(f"The state directory cannot be used: {trouble}", EXIT_CANNOT_SERVE)
+
+
+def _run_locked(
+    places: Places, loaded: Loaded, environ: Mapping[str, str], claude_bin: Path | None, started_ns: int
+) -> int:
+    settings = loaded.settings
+    set_up_logging(places.daemon_log, level=settings.log_level, limit_bytes=settings.log_limit_bytes)
+    for warning in loaded.warnings:
+        logger.warning(warning)
+    found = find_providers(environ, claude_bin)
+    engine_settings = settings.engine
+    if not engine_settings.default_provider:
+        engine_settings = replace(engine_settings, default_provider=found.default)
+    if engine_settings.default_provider not in found.providers:
+        known = ", ".join(sorted(found.providers))
+        return _refuse(f"agents.default_provider must be one of {known}", EXIT_WRONG_SETTINGS)
+    about = About(
+        version=__version__,
+        started_ns=started_ns,
+        socket=str(places.socket),
+        state_dir=str(places.state_dir),
+        config_dir=str(places.config_dir),
+        default_provider=engine_settings.default_provider,
+    )
+    try:
+        return anyio.run(_serve, places, engine_settings, found, about, faults_of(environ), backend="asyncio")
+    except Exception:
+        logger.exception("the daemon ends by a fault of its own")
+        return EXIT_CANNOT_SERVE
+
+
+class Stop:
+    """The daemon's end: who asked for it and with which exit code. From then on the process has 10 seconds."""
+
+    def __init__(self) -> None:
+        self.asked = anyio.Event()
+        self.exit_code = EXIT_OK
+        self._loop = asyncio.get_running_loop()
+
+    async def on_signals(self) -> None:
+        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+            async for number in signals:
+                logger.info("stopping", extra={"signal": signal.Signals(number).name})
+                self._ask(EXIT_OK)
+
+    def on_fatal(self, error: BaseException) -> None:
+        """The log cannot be written any more, so nothing may be shown. May be called from any thread."""
+        logger.critical("the store has failed, and the daemon ends: %s", error, exc_info=error)
+        self._loop.call_soon_threadsafe(self._ask, EXIT_CANNOT_SERVE)
+
+    def _ask(self, exit_code: int) -> None:
+        if self.asked.is_set():
+            return
+        self.exit_code = exit_code
+        # Whatever hangs, the process ends; the log then shows where it hung.
+        faulthandler.dump_traceback_later(STOP_BOUND_S, exit=True, file=2)
+        self.asked.set()
+
+
+async def _serve(
+    places: Places, settings: EngineSettings, found: Found, about: About, faults: Callable[[str], None]
+) -> int:
+    stop = Stop()
+    trouble = ""
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(stop.on_signals)
+            # The log opens first and closes last; clients come when everything behind the server is there.
+            async with (
+                open_store(
+                    places.database, durability=settings.durability, on_fatal=stop.on_fatal, faults=faults
+                ) as store,
+                open_supervisor(store, found.providers, settings, places.runs, faults=faults) as engine,
+                serve(engine, settings, places, about, store.writable),
+            ):
+                _say_serving(engine, about)
+                await stop.asked.wait()
+            tasks.cancel_scope.cancel()
+    except* (SocketTaken, BetcodeError) as group:
+        trouble = "; ".join(str(each) for each in _leaves(group))
+    if trouble:
+        logger.error("cannot serve: %s", trouble)
+        return EXIT_CANNOT_SERVE
+    faulthandler.cancel_dump_traceback_later()
+    logger.info("stopped", extra={"exit_code": stop.exit_code})
+    return stop.exit_code
+
+
+def _say_serving(engine: Supervisor, about: About) -> None:
+    facts = {
+        "version": about.version,
+        "socket": about.socket,
+        "default_provider": about.default_provider,
+        "found_at_start": str(engine.facts().found_at_start),
+        "start_ms": (time.time_ns() - about.started_ns) // 1_000_000,
+    }
+    logger.info("serving", extra=facts)
+
+
+def _who_holds(places: Places, holder: Holder | None) -> str:
+    if holder is None:
+        return f"Another daemon is starting on {places.state_dir}"
+    return (
+        f"A daemon already runs on {places.state_dir}: process {holder.pid}, since {holder.started}; "
+        "stop it with `betcode daemon stop`"
+    )
+
+
+def _refuse(sentence: str, code: int) -> int:
+    sys.stderr.write(sentence + "\n")
+    return code
+
+
+def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
+    for each in group.exceptions:
+        if isinstance(each, BaseExceptionGroup):
+            yield from _leaves(each)
+        else:
+            yield each

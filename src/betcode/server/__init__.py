@@ -1,0 +1,11 @@
+"""The gRPC face of the daemon: convert, call the engine, convert back.
+
+It decides nothing about sessions; that is the engine's. It knows who may call, what a request must look like, how
+errors travel, and how a stream begins and ends.
+"""
+
+from betcode.server.health import About
+from betcode.server.serving import serve
+from betcode.server.socket_file import SocketTaken, make_private_directory
+
+__all__ = ["About", "SocketTaken", "make_private_directory", "serve"]

@@ -1,0 +1,153 @@
+"""AgentService without its conversation: convert, call, convert back."""
+
+import contextlib
+
+from betcode.domain.errors import InvalidRequest
+from betcode.domain.identifiers import Seq, SessionId
+from betcode.server import requests, views
+from betcode.server.gate import Gate
+from betcode.server.rim import Caller, Context
+from betcode.sessions import Supervisor
+from betcode.v1 import agent_pb2 as v1
+
+_LIST_LIMIT_BYTES = 3 * 1024 * 1024  # a client with default options takes 4 MB
+
+
+class AgentCalls:
+    """What clients may ask about sessions, one method per call."""
+
+    def __init__(self, engine: Supervisor, gate: Gate, default_provider: str) -> None:
+        self._engine = engine
+        self._gate = gate
+        self._default_provider = default_provider
+
+    async def create(self, start: v1.StartConversation) -> SessionId:
+        """A new session; nothing is started before its first message.
+
+        Raises:
+            InvalidRequest, FeatureNotAvailable: it could not work; nothing was made.
+        """
+        return await self._engine.create(requests.new_session(start, self._default_provider))
+
+    async def list_sessions(self, _: Caller, request: v1.ListSessionsRequest) -> v1.ListSessionsResponse:
+        entries, total = await self._engine.summaries(requests.session_filter(request))
+        response = v1.ListSessionsResponse(sessions=[views.summary(entry) for entry in entries], total=total)
+        if response.ByteSize() > _LIST_LIMIT_BYTES:
+            raise InvalidRequest(f"{len(entries)} sessions are too much for one page: ask for fewer")
+        return response
+
+    async def follow(self, caller: Caller, request: v1.FollowRequest, context: Context) -> None:
+        """The log in batches; the bytes are those that were stored."""
+        session = await self._session(request.session_id)
+        after = Seq(request.from_sequence)
+        async with contextlib.aclosing(self._engine.follow(session, after, caller.client)) as batches:
+            async for batch in batches:
+                await context.write(batch.joined)
+
+    async def resume_session(self, caller: Caller, request: v1.ResumeSessionRequest, context: Context) -> None:
+        """The log event by event; the bytes are those that were stored."""
+        session = await self._session(request.session_id)
+        after = Seq(request.from_sequence)
+        write = context.write
+        async with contextlib.aclosing(self._engine.follow(session, after, caller.client)) as batches:
+            async for batch in batches:
+                for data in batch.events:
+                    await write(data)
+
+    async def submit(self, caller: Caller, request: v1.SubmitRequest) -> v1.SubmitResponse:
+        """One request of a conversation, without the conversation."""
+        kind = request.request.WhichOneof("request")
+        if kind is None:
+            raise InvalidRequest("There is nothing in this request: give it a start, a message, an answer or a cancel")
+        if kind == "start":
+            return await self._start(request)
+        session = await self._session(request.session_id)
+        done = await self.act(caller, session, request.request)
+        done.session_id = session
+        if not done.sequence:
+            done.sequence = (await self._engine.row(session)).state.last_seq
+        return done
+
+    async def act(self, caller: Caller, session: SessionId, request: v1.AgentRequest) -> v1.SubmitResponse:
+        """Do what one request of an open conversation asks for.
+
+        Raises:
+            BetcodeError: it cannot be done, and nothing was.
+        """
+        done = v1.SubmitResponse()
+        match request.WhichOneof("request"):
+            case "message":
+                accepted = await self._engine.submit(session, requests.message(request.message), caller.client)
+                done.message_id, done.sequence = accepted.message_id, accepted.seq
+            case "permission":
+                answer = requests.permission_answer(request.permission)
+                await self._engine.answer_permission(answer, await self._gate.admit(caller))
+            case "question_response":
+                question_id, answers = requests.question_answer(request.question_response)
+                await self._engine.answer_question(question_id, answers, await self._gate.admit(caller))
+            case "cancel":
+                await self._engine.cancel_turn(session, cancel_queued=request.cancel.cancel_queued)
+            case "start":
+                raise InvalidRequest("This conversation has begun already: open another stream for another session")
+            case None:
+                raise InvalidRequest("There is nothing in this request: this daemon may be older than its client")
+        return done
+
+    async def list_pending(self, _: Caller, request: v1.ListPendingRequest) -> v1.ListPendingResponse:
+        session = await self._engine.resolve(request.session_id) if request.session_id else None
+        prompts = await self._engine.pending(session)
+        return v1.ListPendingResponse(prompts=[views.pending(of, prompt) for of, prompt in prompts])
+
+    async def answer_permission(
+        self, caller: Caller, request: v1.AnswerPermissionRequest
+    ) -> v1.AnswerPermissionResponse:
+        answer = requests.permission_answer(request.response)
+        if request.session_id:
+            await self._engine.resolve(request.session_id)
+        already = await self._engine.answer_permission(answer, await self._gate.admit(caller))
+        return v1.AnswerPermissionResponse(already_answered=already)
+
+    async def answer_question(self, caller: Caller, request: v1.AnswerQuestionRequest) -> v1.AnswerQuestionResponse:
+        question_id, answers = requests.question_answer(request.response)
+        if request.session_id:
+            await self._engine.resolve(request.session_id)
+        client = await self._gate.admit(caller)
+        already, complete = await self._engine.answer_question(question_id, answers, client)
+        return v1.AnswerQuestionResponse(already_answered=already, group_complete=complete)
+
+    async def cancel_turn(self, _: Caller, request: v1.CancelTurnRequest) -> v1.CancelTurnResponse:
+        session = await self._session(request.session_id)
+        was_active = await self._engine.cancel_turn(session, cancel_queued=request.cancel_queued)
+        return v1.CancelTurnResponse(was_active=was_active)
+
+    async def close_session(self, _: Caller, request: v1.CloseSessionRequest) -> v1.CloseSessionResponse:
+        was_open = await self._engine.close(await self._session(request.session_id))
+        return v1.CloseSessionResponse(was_open=was_open)
+
+    async def delete_session(self, _: Caller, request: v1.DeleteSessionRequest) -> v1.DeleteSessionResponse:
+        deleted = await self._engine.delete(await self._session(request.session_id))
+        return v1.DeleteSessionResponse(deleted=deleted)
+
+    async def read_blob(self, _: Caller, request: v1.ReadBlobRequest, context: Context) -> None:
+        """A blob in pieces, each saying where it belongs and how long the whole is."""
+        session = await self._session(request.session_id)
+        total, pieces = await self._engine.blob(session, request.sha256, request.offset, request.limit)
+        offset = request.offset
+        async for piece in pieces:
+            chunk = v1.BlobChunk(offset=offset, data=piece, total_bytes=total)
+            await context.write(chunk.SerializeToString())
+            offset += len(piece)
+
+    async def _start(self, request: v1.SubmitRequest) -> v1.SubmitResponse:
+        start = request.request.start
+        if request.session_id and request.session_id != start.session_id:
+            raise InvalidRequest("Two sessions are named: name the one to attach to in start, or none for a new one")
+        if start.session_id:
+            session = await self._engine.resolve(start.session_id)
+        else:
+            session = await self.create(start)
+        row = await self._engine.row(session)
+        return v1.SubmitResponse(session_id=session, sequence=row.state.last_seq)
+
+    async def _session(self, session_id: str) -> SessionId:
+        return await self._engine.resolve(requests.named(session_id))

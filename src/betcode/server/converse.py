@@ -1,0 +1,115 @@
+"""One Converse stream: type, watch and answer at once. It owns a position in a log and nothing more."""
+
+import contextlib
+import logging
+
+import anyio
+
+from betcode.domain.errors import BetcodeError, InvalidRequest, SequenceOutOfRange
+from betcode.domain.identifiers import Seq, SessionId
+from betcode.server import views
+from betcode.server.agent import AgentCalls
+from betcode.server.errors import InternalFault, error_event
+from betcode.server.rim import Caller, Context, decode
+from betcode.sessions import Supervisor
+from betcode.v1 import agent_pb2 as v1
+
+logger = logging.getLogger(__name__)
+
+
+class Conversations:
+    """Opens and carries Converse streams."""
+
+    def __init__(self, engine: Supervisor, calls: AgentCalls) -> None:
+        self._engine = engine
+        self._calls = calls
+
+    async def converse(self, caller: Caller, context: Context) -> None:
+        """Carry one stream to its end: whatever ends it early is said as an event first, then as the status."""
+        stream = _Stream(context)
+        try:
+            session, after = await self._opened(stream, context)
+            await self._carry(caller, session, after, stream, context)
+        except BetcodeError as error:
+            await stream.say(error, is_fatal=True)
+            raise
+        except Exception:
+            await stream.say(InternalFault(), is_fatal=True)
+            raise
+
+    async def _opened(self, stream: "_Stream", context: Context) -> tuple[SessionId, Seq]:
+        """The session of this stream, made or attached to, and the position its client has already."""
+        data = await _next(context)
+        first = v1.AgentRequest() if data is None else decode(v1.AgentRequest, data)
+        if first.WhichOneof("request") != "start":
+            raise InvalidRequest("A conversation begins with start: send it first")
+        start = first.start
+        if not start.session_id:
+            session = await self._calls.create(start)
+            stream.session = session
+            return session, Seq(0)
+        session = await self._engine.resolve(start.session_id)
+        stream.session = session
+        row = await self._engine.row(session)
+        if start.from_sequence > row.state.last_seq:
+            raise SequenceOutOfRange(session, start.from_sequence, row.state.last_seq)
+        await stream.send(views.session_info(row))
+        for _, prompt in await self._engine.pending(session):
+            for event in views.shown_again(prompt):
+                await stream.send(event)
+        return session, Seq(start.from_sequence)
+
+    async def _carry(self, caller: Caller, session: SessionId, after: Seq, stream: "_Stream", context: Context) -> None:
+        # Set when the client has closed its half. A client that vanished closes it too; then grpc ends this task,
+        # and the turn goes on without anybody listening.
+        drain = anyio.Event()
+        failure: BetcodeError | None = None
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._take_requests, caller, session, stream, context, drain)
+            try:
+                follower = self._engine.follow(session, after, caller.client, drain=drain)
+                async with contextlib.aclosing(follower) as batches:
+                    async for batch in batches:
+                        for data in batch.events:
+                            await stream.send(data)
+            except BetcodeError as error:  # kept out of the group, which would wrap it
+                failure = error
+            tasks.cancel_scope.cancel()
+        if failure is not None:
+            raise failure
+
+    async def _take_requests(
+        self, caller: Caller, session: SessionId, stream: "_Stream", context: Context, drain: anyio.Event
+    ) -> None:
+        """Do what the client asks, one after the other; what cannot be done is said and the stream goes on."""
+        while (data := await _next(context)) is not None:
+            try:
+                await self._calls.act(caller, session, decode(v1.AgentRequest, data))
+            except BetcodeError as error:
+                await stream.say(error, is_fatal=False)
+            except Exception:
+                logger.exception("a request of a conversation failed", extra={"session_id": session})
+                await stream.say(InternalFault(), is_fatal=False)
+        drain.set()
+
+
+class _Stream:
+    """The client's receiving end, written to by two tasks in turn."""
+
+    def __init__(self, context: Context) -> None:
+        self._write = context.write
+        self._turn = anyio.Lock(fast_acquire=True)
+        self.session = ""
+
+    async def send(self, data: bytes) -> None:
+        async with self._turn:
+            await self._write(data)
+
+    async def say(self, error: BetcodeError, *, is_fatal: bool) -> None:
+        await self.send(error_event(error, is_fatal=is_fatal, session_id=self.session).SerializeToString())
+
+
+async def _next(context: Context) -> bytes | None:
+    """The next message of the client; None when it sends no more."""
+    data: object = await context.read()
+    return data if isinstance(data, bytes) else None

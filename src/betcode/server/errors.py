@@ -1,0 +1,76 @@
+"""How errors reach clients: one table from codes to gRPC statuses, and the two shapes an error has on the wire."""
+
+import time
+from collections.abc import Mapping
+
+import grpc
+
+from betcode.domain.errors import BetcodeError, ErrorCode
+from betcode.v1 import agent_pb2 as v1
+
+DOMAIN = "betcode"  # of google.rpc.ErrorInfo
+_MESSAGE_LIMIT = 1000  # characters: a status travels in HTTP/2 headers, which a client takes up to 8 KB of
+_DETAIL_LIMIT = 200
+
+STATUS: Mapping[ErrorCode, grpc.StatusCode] = {
+    ErrorCode.INVALID_REQUEST: grpc.StatusCode.INVALID_ARGUMENT,
+    ErrorCode.SESSION_NOT_FOUND: grpc.StatusCode.NOT_FOUND,
+    ErrorCode.SESSION_CLOSED: grpc.StatusCode.FAILED_PRECONDITION,
+    ErrorCode.SEQUENCE_OUT_OF_RANGE: grpc.StatusCode.OUT_OF_RANGE,
+    ErrorCode.PERMISSION_NOT_FOUND: grpc.StatusCode.NOT_FOUND,
+    ErrorCode.PERMISSION_STALE: grpc.StatusCode.FAILED_PRECONDITION,
+    ErrorCode.ANSWER_REFUSED: grpc.StatusCode.PERMISSION_DENIED,
+    ErrorCode.BLOB_NOT_FOUND: grpc.StatusCode.NOT_FOUND,
+    ErrorCode.POOL_EXHAUSTED: grpc.StatusCode.RESOURCE_EXHAUSTED,
+    ErrorCode.AGENT_UNAVAILABLE: grpc.StatusCode.FAILED_PRECONDITION,
+    ErrorCode.SUBPROCESS_CRASHED: grpc.StatusCode.INTERNAL,
+    ErrorCode.STORAGE_DEGRADED: grpc.StatusCode.RESOURCE_EXHAUSTED,
+    ErrorCode.SQLITE_ERROR: grpc.StatusCode.INTERNAL,
+    ErrorCode.FEATURE_NOT_AVAILABLE: grpc.StatusCode.UNIMPLEMENTED,
+    ErrorCode.DAEMON_STOPPING: grpc.StatusCode.UNAVAILABLE,
+    ErrorCode.INTERNAL: grpc.StatusCode.INTERNAL,
+}
+
+
+class InternalFault(BetcodeError):
+    """Something here is wrong; the log has it, the client gets no traceback."""
+
+    code = ErrorCode.INTERNAL
+
+    def __init__(self) -> None:
+        super().__init__("Something went wrong inside the daemon: its log says what")
+
+
+def status_of(error: BetcodeError) -> grpc.Status:
+    """The gRPC status, with a google.rpc.ErrorInfo that programs can read."""
+    # Imported at the first error: they cost a start more than they give it.
+    from google.protobuf.any_pb2 import Any
+    from google.rpc.error_details_pb2 import ErrorInfo  # type: ignore[import-untyped]
+    from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]
+    from grpc_status import rpc_status
+
+    info = Any()
+    info.Pack(ErrorInfo(reason=error.code, domain=DOMAIN, metadata=_cut_details(error)))
+    number: int = STATUS[error.code].value[0]
+    return rpc_status.to_status(Status(code=number, message=_cut(error.message, _MESSAGE_LIMIT), details=[info]))
+
+
+def error_event(error: BetcodeError, *, is_fatal: bool, session_id: str = "") -> v1.AgentEvent:
+    """The event of one stream only: no number, and nobody's position moves."""
+    event = v1.AgentEvent()
+    event.timestamp.FromNanoseconds(time.time_ns())
+    event.error.code = error.code
+    event.error.message = _cut(error.message, _MESSAGE_LIMIT)
+    event.error.is_fatal = is_fatal
+    if session_id:
+        event.error.details["session_id"] = session_id
+    event.error.details.update(_cut_details(error))
+    return event
+
+
+def _cut_details(error: BetcodeError) -> dict[str, str]:
+    return {name: _cut(value, _DETAIL_LIMIT) for name, value in error.details.items()}
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -1,0 +1,165 @@
+"""Who may answer for a person: anyone but the agents' own processes.
+
+gRPC does not say which process calls. Our own clients therefore bring a ticket from a small plain socket, where the
+kernel does say it. A client that knows no tickets is believed as long as nobody connected at that moment comes from
+inside an agent's process tree. This is a hurdle, not a wall.
+"""
+
+import asyncio
+import logging
+import os
+import secrets
+import socket
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+from betcode.domain.errors import AnswerRefused
+from betcode.holder.launch import holder_pids
+from betcode.holder.platform import descends_from, peer_of, process
+from betcode.server.rim import Caller
+from betcode.server.socket_file import SocketFile
+from betcode.sessions import ClientName
+
+logger = logging.getLogger(__name__)
+
+TICKET_LIFE_S = 60.0
+_TICKETS_LIMIT = 10_000
+_LOOKS = 4  # at a peer whose process has just ended, before it counts as one that hides
+_LOOK_AGAIN_S = 0.05
+
+
+@dataclass(slots=True)
+class Tickets:
+    """The tickets that count at this moment, each with the process that asked for it."""
+
+    clock: Callable[[], float] = time.monotonic
+    _known: dict[str, tuple[float, int]] = field(default_factory=dict)
+
+    def issue(self, pid: int) -> str:
+        """A new one, good for a minute, as often as its holder likes."""
+        now = self.clock()
+        if len(self._known) >= _TICKETS_LIMIT:
+            self._known = {token: known for token, known in self._known.items() if known[0] > now}
+        token = secrets.token_urlsafe(24)
+        self._known[token] = (now + TICKET_LIFE_S, pid)
+        return token
+
+    def owner(self, token: str) -> int | None:
+        """The process that asked for it; None where it is unknown or has run out."""
+        known = self._known.get(token)
+        if known is None:
+            return None
+        if known[0] <= self.clock():
+            del self._known[token]
+            return None
+        return known[1]
+
+
+class Gate:
+    """Lets answers through, or not."""
+
+    def __init__(self, tickets: Tickets, runs_dir: Path, grpc_address: str) -> None:
+        self._tickets = tickets
+        self._runs_dir = runs_dir
+        self._grpc_address = grpc_address
+
+    async def admit(self, caller: Caller) -> ClientName:
+        """The caller's name, with its process where that is known.
+
+        Raises:
+            AnswerRefused: the answer comes, or may come, from inside an agent's process tree.
+        """
+        if caller.ticket:
+            owner = self._tickets.owner(caller.ticket)
+            if owner is None:
+                raise AnswerRefused("The ticket is unknown or has run out: ask the ticket socket for another")
+            return _with_peer(caller.client, f"pid {owner}")
+        inside = await self._connected_from_inside()
+        if inside is not None:
+            raise AnswerRefused(
+                "An agent's own process is connected, and this answer has no ticket to show that it is not from there: "
+                "answer with betcode, or when the agent has disconnected",
+                peer_pid=str(inside),
+            )
+        return _with_peer(caller.client, "no ticket")
+
+    async def is_inside(self, pid: int) -> bool:
+        """Whether one of our holders stands above the process."""
+        # In a thread: there is one lock file for each run that is kept.
+        holders = await anyio.to_thread.run_sync(holder_pids, self._runs_dir)
+        return descends_from(pid, holders)
+
+    async def _connected_from_inside(self) -> int | None:
+        for look in range(_LOOKS):
+            gone = False
+            for pid in connected_peers(self._grpc_address):
+                if process(pid) is None:
+                    gone = True
+                elif await self.is_inside(pid):
+                    return pid
+            if not gone:
+                return None
+            # It may have ended this instant; one that stays connected without a process has handed its end to another.
+            if look < _LOOKS - 1:
+                await anyio.sleep(_LOOK_AGAIN_S)
+        return 0
+
+
+def connected_peers(address: str) -> Iterator[int]:
+    """The processes connected to our gRPC socket at this moment, by their pids at the time they connected."""
+    for name in os.listdir("/dev/fd"):  # noqa: PTH208 the numbers are wanted, not paths
+        try:
+            connection = socket.socket(fileno=os.dup(int(name)))
+        except OSError:
+            continue  # it was closed meanwhile, or is no socket
+        with connection:
+            with suppress(OSError):
+                if connection.family != socket.AF_UNIX or connection.getsockname() != address:
+                    continue
+                if connection.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+                    continue
+            peer = peer_of(connection)
+            if peer is not None:
+                yield peer[0]
+
+
+@asynccontextmanager
+async def serve_tickets(file: SocketFile, tickets: Tickets, gate: Gate) -> AsyncIterator[None]:
+    """Give a ticket to everyone who connects from outside the agents' process trees."""
+
+    async def answer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            writer.write(await _reply(writer.get_extra_info("socket"), tickets, gate))
+            await writer.drain()
+        except OSError:
+            logger.debug("a client left before it had its ticket")
+        finally:
+            writer.close()
+
+    server = await asyncio.start_unix_server(answer, file.address)
+    file.made_private()
+    async with server:
+        yield
+
+
+async def _reply(connection: socket.socket, tickets: Tickets, gate: Gate) -> bytes:
+    peer = peer_of(connection)
+    if peer is None or process(peer[0]) is None:
+        return b"refused the system does not say which process asks\n"
+    pid, uid = peer
+    if uid not in (os.getuid(), 0):
+        return b"refused this daemon belongs to another user\n"
+    if await gate.is_inside(pid):
+        logger.warning("a process inside an agent asked for a ticket and was refused", extra={"peer_pid": pid})
+        return b"refused an agent's own processes may not answer for a person\n"
+    return f"ticket {tickets.issue(pid)}\n".encode()
+
+
+def _with_peer(client: ClientName, peer: str) -> ClientName:
+    return ClientName(f"{client.client_id} ({peer})", client.client_type)

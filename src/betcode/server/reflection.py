@@ -1,0 +1,33 @@
+"""Server reflection, loaded when somebody first asks for it: few do, and it costs every start otherwise."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import grpc
+
+_SERVICES = ("grpc.reflection.v1alpha.ServerReflection", "grpc.reflection.v1.ServerReflection")
+
+
+def lazy_reflection(names: Sequence[str]) -> grpc.GenericRpcHandler:
+    """Tells reflecting clients about the services called `names`."""
+    return _LazyReflection((*names, _SERVICES[0]))
+
+
+class _LazyReflection(grpc.GenericRpcHandler):
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
+        self._servicer: Any = None
+
+    def service(self, handler_call_details: grpc.HandlerCallDetails) -> "grpc.RpcMethodHandler[Any, Any] | None":
+        if handler_call_details.method != f"/{_SERVICES[0]}/ServerReflectionInfo":
+            return None
+        from grpc_reflection.v1alpha import reflection_pb2
+        from grpc_reflection.v1alpha._async import ReflectionServicer
+
+        if self._servicer is None:
+            self._servicer = ReflectionServicer(self._names)
+        return grpc.stream_stream_rpc_method_handler(
+            self._servicer.ServerReflectionInfo,
+            request_deserializer=reflection_pb2.ServerReflectionRequest.FromString,
+            response_serializer=reflection_pb2.ServerReflectionResponse.SerializeToString,
+        )

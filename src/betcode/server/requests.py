@@ -1,0 +1,122 @@
+"""From requests to what the engine takes: shapes are checked here, meaning is checked by the engine."""
+
+import os.path
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from betcode.domain.commands import AttachedFile, SendMessage
+from betcode.domain.errors import FeatureNotAvailable, InvalidRequest
+from betcode.domain.identifiers import MessageId, new_message_id, new_session_id
+from betcode.domain.ports import SessionFilter
+from betcode.domain.rows import NewSession
+from betcode.domain.session import SessionStatus
+from betcode.sessions import PermissionAnswer
+from betcode.v1 import agent_pb2 as v1
+
+PAGE_DEFAULT = 50
+PAGE_LIMIT = 1000
+ATTACHMENTS_LIMIT = 20
+_METADATA_LIMIT_BYTES = 16 * 1024
+_ENVIRONMENT_LIMIT_BYTES = 256 * 1024
+
+
+def named(session_id: str) -> str:
+    """The session a request is about.
+
+    Raises:
+        InvalidRequest: it names none.
+    """
+    if not session_id:
+        raise InvalidRequest("No session is named: give a session_id")
+    return session_id
+
+
+def new_session(start: v1.StartConversation, default_provider: str) -> NewSession:
+    """A session that does not exist yet.
+
+    Raises:
+        InvalidRequest, FeatureNotAvailable: it cannot be made like this.
+    """
+    if start.worktree_id:
+        # Running in the working directory instead would let the agent write where nobody expects it.
+        raise FeatureNotAvailable("Starting a session in a worktree")
+    _check_size("metadata", start.metadata, _METADATA_LIMIT_BYTES)
+    _check_size("environment", start.environment, _ENVIRONMENT_LIMIT_BYTES)
+    directory = start.working_directory
+    return NewSession(
+        session_id=new_session_id(),
+        provider=start.provider or default_provider,
+        working_directory=os.path.normpath(directory) if directory else "",
+        model=start.model,
+        allowed_tools=tuple(start.allowed_tools),
+        plan_mode=start.plan_mode,
+        metadata=dict(start.metadata),
+        environment=dict(start.environment) or None,
+        created_ns=time.time_ns(),
+    )
+
+
+def message(said: v1.UserMessage) -> SendMessage:
+    """A person's message; one without an id gets one, and cannot be recognised when it is sent again."""
+    if len(said.attachments) > ATTACHMENTS_LIMIT:
+        raise InvalidRequest(f"{len(said.attachments)} files are attached: send at most {ATTACHMENTS_LIMIT} at once")
+    files = tuple(AttachedFile(each.filename, each.mime_type, each.data) for each in said.attachments)
+    return SendMessage(MessageId(said.idempotency_key) or new_message_id(), said.content, files)
+
+
+def permission_answer(response: v1.PermissionResponse) -> PermissionAnswer:
+    """The answer to one prompt.
+
+    Raises:
+        InvalidRequest: it answers nothing, or in no way we know.
+    """
+    if not response.request_id:
+        raise InvalidRequest("No prompt is named: give a request_id")
+    known = v1.PermissionDecision.values()
+    if response.decision == v1.PERMISSION_DECISION_UNSPECIFIED or response.decision not in known:
+        raise InvalidRequest(f"{response.decision} is no decision: answer ALLOW_ONCE or DENY")
+    return PermissionAnswer(response.request_id, response.decision, response.message, response.idempotency_key)
+
+
+def question_answer(response: v1.UserQuestionResponse) -> tuple[str, dict[str, str]]:
+    """The question's id and the answers by question text.
+
+    Raises:
+        InvalidRequest: it answers nothing.
+    """
+    if not response.question_id:
+        raise InvalidRequest("No question is named: give a question_id")
+    if not response.answers:
+        raise InvalidRequest("There is no answer in this: give one by the question's text")
+    return response.question_id, dict(response.answers)
+
+
+def session_filter(request: v1.ListSessionsRequest) -> SessionFilter:
+    """Which sessions a list is about.
+
+    Raises:
+        InvalidRequest: an unknown status, a relative directory or too long a page.
+    """
+    known = tuple(status.value for status in SessionStatus)
+    for status in request.statuses:
+        if status not in known:
+            raise InvalidRequest(f"{status[:80]!r} is no status of a session: use {', '.join(known)}")
+    directory = request.working_directory
+    if directory and not Path(directory).is_absolute():
+        raise InvalidRequest(f"The working directory {directory[:500]!r} is not absolute: give the whole path")
+    if request.limit > PAGE_LIMIT:
+        raise InvalidRequest(f"A page has at most {PAGE_LIMIT} sessions: ask for fewer and go on with offset")
+    return SessionFilter(
+        working_directory=os.path.normpath(directory) if directory else "",
+        worktree_id=request.worktree_id,
+        statuses=tuple(request.statuses),
+        limit=request.limit or PAGE_DEFAULT,
+        offset=request.offset,
+    )
+
+
+def _check_size(what: str, values: Mapping[str, str], limit_bytes: int) -> None:
+    size = sum(len(name.encode()) + len(value.encode()) for name, value in values.items())
+    if size > limit_bytes:
+        raise InvalidRequest(f"The {what} has {size} bytes: send at most {limit_bytes}", limit_bytes=str(limit_bytes))

@@ -1,0 +1,144 @@
+"""The rim of the API: bytes become requests, errors become statuses, here and nowhere else.
+
+Handlers are registered without serializers. What a client sent is parsed here, so that a request that cannot be
+parsed is INVALID_ARGUMENT; what streams to clients is bytes already.
+"""
+
+import asyncio
+import logging
+import uuid
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, NoReturn, TypeAlias, TypeVar
+
+import grpc
+from google.protobuf.message import DecodeError, Message
+from grpc import aio
+
+from betcode.domain.errors import BetcodeError, DaemonStopping, InvalidRequest
+from betcode.server.errors import InternalFault, status_of
+from betcode.sessions import ClientName
+
+logger = logging.getLogger(__name__)
+
+Context: TypeAlias = "aio.ServicerContext[bytes, bytes]"
+Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
+RequestT = TypeVar("RequestT", bound=Message)
+ResponseT = TypeVar("ResponseT", bound=Message)
+
+CLIENT_ID = "x-client-id"
+CLIENT_TYPE = "x-client-type"
+TICKET = "x-betcode-ticket"
+_NAME_LIMIT = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who calls, as far as it said."""
+
+    client: ClientName
+    ticket: str = ""
+
+
+def decode(kind: type[RequestT], data: bytes) -> RequestT:
+    """The request that these bytes are.
+
+    Raises:
+        InvalidRequest: they are none.
+    """
+    try:
+        return kind.FromString(data)
+    except DecodeError as error:
+        reason = "a text is not valid UTF-8" if "UTF-8" in str(error) else "the bytes are no such message"
+        raise InvalidRequest(f"The {kind.DESCRIPTOR.name} cannot be read: {reason}") from None
+
+
+def caller_of(context: Context) -> Caller:
+    """The names a client gave in its metadata; one without an id gets one for this call."""
+    names: dict[str, str] = {}
+    for key, value in context.invocation_metadata() or ():
+        if isinstance(value, str):
+            names[key] = value[:_NAME_LIMIT]
+    client_id = names.get(CLIENT_ID) or f"client-{uuid.uuid4().hex[:12]}"
+    return Caller(ClientName(client_id, names.get(CLIENT_TYPE, "")), names.get(TICKET, ""))
+
+
+class Rim:
+    """Wraps handlers, and knows the streams that are open so that a stopping daemon can end them politely."""
+
+    def __init__(self) -> None:
+        self._streams: set[asyncio.Task[Any]] = set()
+        self._stopping = False
+
+    def unary(self, kind: type[RequestT], handle: Callable[[Caller, RequestT], Awaitable[Message]]) -> Handler:
+        """One request, one response."""
+
+        async def call(data: bytes, context: Context) -> bytes:
+            try:
+                response = await handle(caller_of(context), decode(kind, data))
+                return response.SerializeToString()
+            except Exception as error:  # noqa: BLE001 the top of a call: every error becomes a status
+                await self._abort(context, error)
+
+        return grpc.unary_unary_rpc_method_handler(call)
+
+    def stream(self, kind: type[RequestT], handle: Callable[[Caller, RequestT, Context], Awaitable[None]]) -> Handler:
+        """One request; the handler writes bytes to the context, one message at a time."""
+
+        async def call(data: bytes, context: Context) -> None:
+            with self._as_stream():
+                try:
+                    await handle(caller_of(context), decode(kind, data), context)
+                except asyncio.CancelledError:
+                    await self._abort_if_stopping(context)
+                    raise
+                except Exception as error:  # noqa: BLE001 the top of a call
+                    await self._abort(context, error)
+
+        return grpc.unary_stream_rpc_method_handler(call)
+
+    def conversation(self, handle: Callable[[Caller, Context], Awaitable[None]]) -> Handler:
+        """Both ways at once; the handler reads from and writes to the context."""
+
+        async def call(_: object, context: Context) -> None:
+            with self._as_stream():
+                try:
+                    await handle(caller_of(context), context)
+                except asyncio.CancelledError:
+                    await self._abort_if_stopping(context)
+                    raise
+                except Exception as error:  # noqa: BLE001 the top of a call
+                    await self._abort(context, error)
+
+        return grpc.stream_stream_rpc_method_handler(call)
+
+    def end_streams(self) -> None:
+        """Have every open stream end with UNAVAILABLE, so that its client comes again."""
+        self._stopping = True
+        for task in self._streams:
+            task.cancel()
+
+    @contextmanager
+    def _as_stream(self) -> Iterator[None]:
+        task = asyncio.current_task()
+        assert task is not None
+        self._streams.add(task)
+        try:
+            yield
+        finally:
+            self._streams.discard(task)
+
+    async def _abort_if_stopping(self, context: Context) -> None:
+        task = asyncio.current_task()
+        if self._stopping and task is not None:
+            task.uncancel()
+            await self._abort(context, DaemonStopping())
+
+    async def _abort(self, context: Context, error: Exception) -> NoReturn:
+        if isinstance(error, aio.AbortError):
+            raise error
+        if not isinstance(error, BetcodeError):
+            logger.error("a call failed", exc_info=error)
+            error = InternalFault()
+        await context.abort_with_status(status_of(error))

@@ -1,0 +1,146 @@
+"""The server itself: every service of the contract on one private unix socket, and the ticket socket beside it."""
+
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+
+import anyio
+import grpc
+from google.protobuf.descriptor import FileDescriptor, ServiceDescriptor
+from grpc import aio
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+from betcode.config.places import Places
+from betcode.config.settings import EngineSettings
+from betcode.server.agent import AgentCalls
+from betcode.server.converse import Conversations
+from betcode.server.gate import Gate, Tickets, serve_tickets
+from betcode.server.health import About, Health
+from betcode.server.reflection import lazy_reflection
+from betcode.server.rim import Handler, Rim
+from betcode.server.socket_file import SocketFile, SocketTaken, own_socket_file
+from betcode.server.unbuilt import feature_of, refusing
+from betcode.sessions import Supervisor
+from betcode.v1 import (
+    agent_pb2,
+    config_pb2,
+    gitlab_pb2,
+    machine_pb2,
+    subagent_pb2,
+    tunnel_pb2,
+    version_pb2,
+    worktree_pb2,
+)
+from betcode.v1 import health_pb2 as betcode_health_pb2
+from obey.local.v1 import local_pb2
+
+logger = logging.getLogger(__name__)
+
+_FILES: tuple[FileDescriptor, ...] = tuple(
+    module.DESCRIPTOR
+    for module in (
+        agent_pb2,
+        betcode_health_pb2,
+        config_pb2,
+        gitlab_pb2,
+        machine_pb2,
+        subagent_pb2,
+        tunnel_pb2,
+        version_pb2,
+        worktree_pb2,
+        local_pb2,
+    )
+)
+_GRACE_S = 2.0  # for calls that are under way when the daemon stops
+_STOP_BOUND_S = 6.0
+_ROOM_FOR_THE_REST_BYTES = 1024 * 1024
+
+
+@asynccontextmanager
+async def serve(
+    engine: Supervisor,
+    settings: EngineSettings,
+    places: Places,
+    about: About,
+    probe_storage: Callable[[], Awaitable[None]],
+) -> AsyncIterator[None]:
+    """Serve until the block is left; then open streams end with UNAVAILABLE, so that their clients come again.
+
+    Raises:
+        SocketTaken: another server has one of the sockets.
+    """
+    rim = Rim()
+    with own_socket_file(places.socket) as file, own_socket_file(places.ticket_socket) as ticket_file:
+        tickets = Tickets()
+        gate = Gate(tickets, places.runs, file.address)
+        health = Health(engine, settings, about, probe_storage)
+        await health.refresh()
+        server = aio.server(options=_options(settings))
+        _register(server, _built(AgentCalls(engine, gate, about.default_provider), engine, health, rim), health)
+        await _bind_and_start(server, file)
+        try:
+            async with serve_tickets(ticket_file, tickets, gate), anyio.create_task_group() as tasks:
+                tasks.start_soon(health.monitor)
+                yield
+                tasks.cancel_scope.cancel()
+        finally:
+            with anyio.move_on_after(_STOP_BOUND_S, shield=True):
+                await health.servicer.enter_graceful_shutdown()
+                rim.end_streams()
+                await server.stop(_GRACE_S)
+
+
+def _options(settings: EngineSettings) -> list[tuple[str, int]]:
+    # An attachment somewhat over its limit must arrive, so that it can be refused by name.
+    largest = settings.message_limit_bytes + 4 * settings.attachment_limit_bytes + _ROOM_FOR_THE_REST_BYTES
+    return [("grpc.max_receive_message_length", largest), ("grpc.so_reuseport", 0)]
+
+
+def _built(calls: AgentCalls, engine: Supervisor, health: Health, rim: Rim) -> Mapping[str, Handler]:
+    """Every call that this release answers, by its full name."""
+    conversations = Conversations(engine, calls)
+    v1 = agent_pb2
+    agent = {
+        "Converse": rim.conversation(conversations.converse),
+        "ListSessions": rim.unary(v1.ListSessionsRequest, calls.list_sessions),
+        "ResumeSession": rim.stream(v1.ResumeSessionRequest, calls.resume_session),
+        "Follow": rim.stream(v1.FollowRequest, calls.follow),
+        "Submit": rim.unary(v1.SubmitRequest, calls.submit),
+        "CancelTurn": rim.unary(v1.CancelTurnRequest, calls.cancel_turn),
+        "CloseSession": rim.unary(v1.CloseSessionRequest, calls.close_session),
+        "DeleteSession": rim.unary(v1.DeleteSessionRequest, calls.delete_session),
+        "ListPending": rim.unary(v1.ListPendingRequest, calls.list_pending),
+        "AnswerPermission": rim.unary(v1.AnswerPermissionRequest, calls.answer_permission),
+        "AnswerQuestion": rim.unary(v1.AnswerQuestionRequest, calls.answer_question),
+        "ReadBlob": rim.stream(v1.ReadBlobRequest, calls.read_blob),
+    }
+    built = {f"betcode.v1.AgentService.{name}": handler for name, handler in agent.items()}
+    details = rim.unary(betcode_health_pb2.HealthDetailsRequest, health.details)
+    return built | {"betcode.v1.BetCodeHealth.GetHealthDetails": details}
+
+
+def _register(server: aio.Server, built: Mapping[str, Handler], health: Health) -> None:
+    services = [service for file in _FILES for service in file.services_by_name.values()]
+    generic = [_service_handler(service, built) for service in services]
+    names = [service.full_name for service in services]
+    names.append(health_pb2.DESCRIPTOR.services_by_name["Health"].full_name)
+    server.add_generic_rpc_handlers((*generic, lazy_reflection(names)))
+    health_pb2_grpc.add_HealthServicer_to_server(health.servicer, server)
+
+
+def _service_handler(service: ServiceDescriptor, built: Mapping[str, Handler]) -> grpc.GenericRpcHandler:
+    handlers: dict[str, Handler] = {}
+    for method in service.methods:
+        feature = feature_of(method)
+        handlers[method.name] = refusing(method, feature) if feature else built[method.full_name]
+    return grpc.method_handlers_generic_handler(service.full_name, handlers)
+
+
+async def _bind_and_start(server: aio.Server, file: SocketFile) -> None:
+    try:
+        server.add_insecure_port(f"unix:{file.address}")
+    except RuntimeError as error:
+        raise SocketTaken(f"{file.path} cannot be listened at: {error}") from error
+    file.made_private()
+    await server.start()
+    logger.info("listening", extra={"socket": str(file.path)})

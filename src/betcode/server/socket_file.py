@@ -1,0 +1,93 @@
+"""The files our sockets have: in a private directory, a stale one replaced, a live one never."""
+
+import errno
+import fcntl
+import os
+import socket
+import stat
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+_ADDRESS_LIMIT_BYTES = 107 if sys.platform == "linux" else 103
+_OUR_DIRECTORY = "betcode"
+
+
+class SocketTaken(Exception):
+    """The socket cannot be ours; the message is one sentence that says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class SocketFile:
+    path: Path
+    address: str  # what to bind: the path, or a short name for it where it is too long for a socket address
+
+    def made_private(self) -> None:
+        """Nobody but this user may connect."""
+        self.path.chmod(0o600)
+
+
+@contextmanager
+def own_socket_file(path: Path) -> Iterator[SocketFile]:
+    """The right to bind `path`, for as long as the block lasts; what is left of it goes with the block.
+
+    Raises:
+        SocketTaken: a live server has it, or it cannot be used.
+    """
+    with ExitStack() as stack:
+        make_private_directory(path.parent)
+        directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        stack.callback(os.close, directory)
+        # Two daemons with different state directories may be told the same socket; grpc would replace the other's.
+        lock = os.open(path.with_name(path.name + ".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        stack.callback(os.close, lock)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise SocketTaken(f"Another daemon serves at {path}: stop it or choose another socket") from None
+        file = SocketFile(path, _address(path, directory))
+        _remove_stale(file)
+        stack.callback(path.unlink, missing_ok=True)
+        yield file
+
+
+def make_private_directory(directory: Path) -> None:
+    """A directory that only this user can enter; one that others use as well is not changed.
+
+    Raises:
+        SocketTaken: others may replace what is in it.
+    """
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    facts = directory.stat()
+    is_ours = directory.name == _OUR_DIRECTORY or not any(directory.iterdir())
+    if is_ours and facts.st_uid == os.getuid():
+        directory.chmod(0o700)
+        return
+    if facts.st_mode & stat.S_IWOTH and not facts.st_mode & stat.S_ISVTX:
+        raise SocketTaken(f"Everybody may write to {directory}: choose a private directory")
+
+
+def _address(path: Path, directory: int) -> str:
+    if len(os.fsencode(path)) <= _ADDRESS_LIMIT_BYTES:
+        return str(path)
+    if sys.platform == "linux":
+        return f"/proc/self/fd/{directory}/{path.name}"
+    raise SocketTaken(f"{path} is longer than a socket's name may be: choose a shorter one with --socket")
+
+
+def _remove_stale(file: SocketFile) -> None:
+    try:
+        facts = file.path.lstat()
+    except FileNotFoundError:
+        return
+    if not stat.S_ISSOCK(facts.st_mode):
+        raise SocketTaken(f"{file.path} is not a socket: remove it or choose another name")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.setblocking(False)  # a full queue means a live server, however slow it is
+        problem = probe.connect_ex(file.address)
+    if problem in (errno.ECONNREFUSED, errno.ENOENT):
+        file.path.unlink(missing_ok=True)
+        return
+    raise SocketTaken(f"Another program serves at {file.path}: stop it or choose another socket")

@@ -1,0 +1,55 @@
+"""What the contract promises and this release has not built: each call answers UNIMPLEMENTED and names the feature."""
+
+from collections.abc import Mapping
+from typing import NoReturn
+
+import grpc
+from google.protobuf.descriptor import MethodDescriptor
+
+from betcode.domain.errors import FeatureNotAvailable
+from betcode.server.errors import status_of
+from betcode.server.rim import Context, Handler
+
+# By method, else by service; what stands in neither is built.
+FEATURES: Mapping[str, str] = {
+    "betcode.v1.AgentService.CompactSession": "Compacting a session on request",
+    "betcode.v1.AgentService.RequestInputLock": "The input lock",
+    "betcode.v1.AgentService.AnswerLockRequest": "The input lock",
+    "betcode.v1.AgentService.RenameSession": "Renaming a session",
+    "betcode.v1.AgentService.ForkSession": "Forking a session",
+    "betcode.v1.AgentService.ExportSession": "Exporting a session",
+    "betcode.v1.AgentService.SearchSessions": "Searching sessions",
+    "betcode.v1.AgentService.ListSessionGrants": "Session grants",
+    "betcode.v1.AgentService.ClearSessionGrants": "Session grants",
+    "betcode.v1.AgentService.SetSessionGrant": "Session grants",
+    "betcode.v1.VersionService": "Version negotiation",
+    "betcode.v1.WorktreeService": "Worktree management",
+    "betcode.v1.MachineService": "Management of several machines",
+    "betcode.v1.ConfigService": "Settings over the API",
+    "betcode.v1.GitLabService": "The GitLab integration",
+    "betcode.v1.SubagentService": "Subagent orchestration",
+    "betcode.v1.TunnelService": "The relay tunnel",
+    "obey.local.v1.LocalDaemonService": "The obey interface",
+}
+
+
+def feature_of(method: MethodDescriptor) -> str | None:
+    """The feature that a call belongs to; None where it is built."""
+    return FEATURES.get(method.full_name) or FEATURES.get(method.containing_service.full_name)
+
+
+def refusing(method: MethodDescriptor, feature: str) -> Handler:
+    """A handler of the call's own shape that says what is missing."""
+
+    async def refuse(_: object, context: Context) -> NoReturn:
+        await context.abort_with_status(status_of(FeatureNotAvailable(feature)))
+
+    match method.client_streaming, method.server_streaming:
+        case False, False:
+            return grpc.unary_unary_rpc_method_handler(refuse)
+        case False, True:
+            return grpc.unary_stream_rpc_method_handler(refuse)
+        case True, False:
+            return grpc.stream_unary_rpc_method_handler(refuse)
+        case _:
+            return grpc.stream_stream_rpc_method_handler(refuse)

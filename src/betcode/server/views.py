@@ -1,0 +1,85 @@
+"""From rows to what clients see."""
+
+import time
+
+from betcode.domain.identifiers import SessionId
+from betcode.domain.rows import PromptKind, PromptRow, SessionRow
+from betcode.sessions import Summary
+from betcode.v1 import agent_pb2 as v1
+
+_UINT32_MAX = 2**32 - 1
+
+
+def session_info(row: SessionRow) -> bytes:
+    """What a stream that attaches is told first: of this stream only, so it has no number."""
+    event = v1.AgentEvent()
+    event.timestamp.FromNanoseconds(time.time_ns())
+    info = event.session_info
+    info.session_id = row.new.session_id
+    info.model = row.state.model or row.new.model
+    info.working_directory = row.new.working_directory
+    info.worktree_id = row.new.worktree_id
+    info.message_count = row.state.message_count
+    info.is_resumed = True
+    info.context_usage_percent = row.state.context_percent
+    info.provider = row.new.provider
+    return event.SerializeToString()
+
+
+def shown_again(prompt: PromptRow) -> list[bytes]:
+    """The events of an open prompt, for a stream that attaches: without number, marked as a repetition."""
+    events = _events(prompt)
+    for event in events:
+        event.sequence = 0
+        if event.WhichOneof("event") == "permission_request":
+            event.permission_request.is_replay = True
+    return [event.SerializeToString() for event in events]
+
+
+def pending(session: SessionId, prompt: PromptRow) -> v1.PendingPrompt:
+    """One entry of the list of open prompts."""
+    view = v1.PendingPrompt(session_id=session, request_id=prompt.request_id, sequence=prompt.seq)
+    view.asked_at.FromNanoseconds(prompt.asked_ns)
+    for event in _events(prompt):
+        match event.WhichOneof("event"):
+            case "permission_request":
+                view.permission.CopyFrom(event.permission_request)
+            case "user_question":
+                view.questions.questions.append(event.user_question)
+            case _:
+                pass
+    return view
+
+
+def summary(entry: Summary) -> v1.SessionSummary:
+    """One line of the list of sessions."""
+    row, state = entry.row, entry.row.state
+    view = v1.SessionSummary(
+        id=row.new.session_id,
+        model=state.model or row.new.model,
+        working_directory=row.new.working_directory,
+        worktree_id=row.new.worktree_id,
+        status=state.status.value,
+        message_count=min(state.message_count, _UINT32_MAX),
+        total_input_tokens=min(state.input_tokens, _UINT32_MAX),
+        total_output_tokens=min(state.output_tokens, _UINT32_MAX),
+        total_cost_usd=state.cost_usd,
+        last_message_preview=state.preview,
+        name=state.name,
+        provider=row.new.provider,
+        pending_prompts=row.pending_prompts,
+        run_state=row.run_state.value if row.run_state else "",
+        last_sequence=state.last_seq,
+        waiting_for=entry.waiting_for,
+        holds=entry.holds,
+        metadata=row.new.metadata,
+    )
+    view.created_at.FromNanoseconds(row.new.created_ns)
+    view.updated_at.FromNanoseconds(state.updated_ns or row.new.created_ns)
+    return view
+
+
+def _events(prompt: PromptRow) -> list[v1.AgentEvent]:
+    if prompt.kind is PromptKind.PERMISSION:
+        return [v1.AgentEvent.FromString(prompt.event)]
+    return list(v1.AgentEventBatch.FromString(prompt.event).events)

@@ -1,0 +1,82 @@
+"""One JSON object per line, in a file of bounded size and on stderr.
+
+What people and agents say appears at debug and is cut short where it is logged; keys and tokens are never logged.
+"""
+
+import json
+import logging
+import os
+import sys
+from datetime import UTC, datetime
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+
+TRACE = 5  # raw lines of agents
+_LEVELS = {
+    "error": logging.ERROR,
+    "warn": logging.WARNING,
+    "info": logging.INFO,
+    "debug": logging.DEBUG,
+    "trace": TRACE,
+}
+_USUAL = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+
+
+class JsonLines(logging.Formatter):
+    """timestamp, level, target, message; session_id, span and other facts where the caller gave them."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        moment = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        line: dict[str, object] = {
+            "timestamp": moment.replace("+00:00", "Z"),
+            "level": record.levelname.lower(),
+            "target": record.name,
+            "message": record.getMessage(),
+        }
+        line.update((name, value) for name, value in vars(record).items() if name not in _USUAL)
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line, default=str, ensure_ascii=False)
+
+
+class BoundedFile(RotatingFileHandler):
+    """The log file and one older one. Where stderr is this very file it follows it to the new one."""
+
+    def __init__(self, path: Path, limit_bytes: int) -> None:
+        super().__init__(path, maxBytes=limit_bytes, backupCount=1, encoding="utf-8")
+        self.is_stderr = _is_stderr(path)
+
+    def doRollover(self) -> None:  # noqa: N802 the name of the standard library
+        super().doRollover()
+        if self.is_stderr and self.stream is not None:
+            # What Python itself writes, a traceback at the end or a fault, belongs to the new file.
+            os.dup2(self.stream.fileno(), 2)
+
+
+def set_up_logging(path: Path, *, level: str, limit_bytes: int) -> None:
+    """Log to `path`, and to stderr unless that is the same file."""
+    logging.addLevelName(TRACE, "TRACE")
+    logging.addLevelName(logging.WARNING, "WARN")
+    root = logging.getLogger()
+    root.setLevel(_LEVELS[level])
+    # What the runtime and libraries say about their own work is not what an operator looks for.
+    for talkative in ("asyncio", "grpc"):
+        logging.getLogger(talkative).setLevel(max(logging.WARNING, _LEVELS[level]))
+    file = BoundedFile(path, limit_bytes)
+    file.setFormatter(JsonLines())
+    root.addHandler(file)
+    if not file.is_stderr:
+        stream = logging.StreamHandler(sys.stderr)
+        stream.setFormatter(_for_people() if sys.stderr.isatty() else JsonLines())
+        root.addHandler(stream)
+
+
+def _for_people() -> logging.Formatter:
+    return logging.Formatter("%(asctime)s %(levelname)-5s %(message)s", datefmt="%H:%M:%S")
+
+
+def _is_stderr(path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(2), path.stat())
+    except OSError:
+        return False
