@@ -1,0 +1,62 @@
+"""`betcode attach` and `betcode` alone: a conversation in plain lines."""
+
+import os
+from datetime import UTC, datetime
+
+import anyio
+
+from betcode.cli.exit_codes import ExitCode
+from betcode.cli.finding import find_session, find_summary
+from betcode.cli.new_session import new_conversation, working_directory
+from betcode.cli.options import Options
+from betcode.cli.screen import Screen, standard_screen
+from betcode.cli.session_commands import age, connected
+from betcode.cli.talk import Talk
+from betcode.client import Client
+
+
+def attach(options: Options) -> int:
+    """Join a session."""
+    return anyio.run(_attach, options)
+
+
+async def _attach(options: Options) -> int:
+    screen = standard_screen()
+    async with connected(options, screen) as client:
+        session_id = await find_session(client, options.text("session"))
+        return await _converse(options, client, screen, session_id, show_all=options.flag("all"))
+
+
+def open_here(options: Options) -> int:
+    """The newest open session of the current directory, or a new one."""
+    return anyio.run(_open_here, options)
+
+
+async def _open_here(options: Options) -> int:
+    screen = standard_screen()
+    async with connected(options, screen) as client:
+        page = await client.list_sessions(
+            working_directory=working_directory(options), statuses=("new", "active", "idle"), limit=1
+        )
+        if page.sessions:
+            newest = page.sessions[0]
+            session_id = newest.id
+            if newest.message_count:
+                ago = age(datetime.now(UTC) - newest.updated_at.ToDatetime(UTC))
+                screen.note(f"Going on with this directory's session, last used {ago}; /new begins another")
+        else:
+            session_id = await client.start_session(new_conversation(options))
+        return await _converse(options, client, screen, session_id, show_all=False)
+
+
+async def _converse(options: Options, client: Client, screen: Screen, session_id: str, *, show_all: bool) -> int:
+    wanted: str | None = session_id
+    code = ExitCode.OK
+    while wanted is not None:
+        summary = await find_summary(client, wanted)
+        screen.note(f"Session {summary.id} · {summary.provider} · {summary.working_directory}")
+        screen.note("Type a message. /cancel interrupts, /new begins another session, /quit leaves (the agent goes on)")
+        talk = Talk(client, summary, screen, is_terminal=os.isatty(0), show_all=show_all)
+        code = await talk.run()
+        wanted = await client.start_session(new_conversation(options)) if talk.wants_another else None
+    return code

@@ -1,0 +1,165 @@
+"""`betcode daemon`: run it here, start it, stop it, ask how it is."""
+
+import os
+import signal
+import time
+from datetime import UTC, datetime
+
+import anyio
+
+from betcode.cli.daemon_control import daemon_argv, ensure_daemon
+from betcode.cli.exit_codes import CommandFailed, ExitCode
+from betcode.cli.options import Options
+from betcode.cli.screen import Screen, standard_screen
+from betcode.client import Unreachable, open_client
+from betcode.config.lockfile import Holder, is_held, read_holder
+from betcode.v1.health_pb2 import HealthDetailsResponse, ServingStatus
+
+_STOP_BOUND_S = 30.0
+_PAUSE_S = 0.02
+
+
+def run(options: Options) -> int:
+    """The daemon in the foreground, in this very process."""
+    argv = daemon_argv(options)
+    os.execv(argv[0], argv)  # noqa: S606 - no shell is wanted here
+
+
+def start(options: Options) -> int:
+    """Returns when it serves; one that serves already is success too."""
+    return anyio.run(_start, options)
+
+
+async def _start(options: Options) -> int:
+    screen = standard_screen()
+    was_started = await ensure_daemon(options, lambda text: screen.note(text) if "Waiting" in text else None)
+    holder = read_holder(options.places.lock)
+    pid = holder.pid if holder else 0
+    if options.as_json:
+        screen.json({"started": was_started, "pid": pid, "socket": str(options.places.socket)})
+    elif was_started:
+        screen.line(f"The daemon serves at {options.places.socket} (pid {pid})")
+    else:
+        screen.line(f"The daemon is running already at {options.places.socket} (pid {pid})")
+    return ExitCode.OK
+
+
+def stop(options: Options) -> int:
+    """Ask the daemon to stop, and return when its lock has fallen."""
+    screen = standard_screen()
+    lock = options.places.lock
+    holder = _holder_soon(options) if is_held(lock) else None
+    if holder is not None:
+        os.kill(holder.pid, signal.SIGTERM)
+        _wait_until_gone(options, holder, screen)
+    if options.as_json:
+        screen.json({"stopped": holder is not None, "pid": holder.pid if holder else 0})
+    elif holder is None:
+        screen.line("No daemon is running")
+    else:
+        screen.line(f"The daemon (pid {holder.pid}) has stopped; agents at work go on, and the next daemon finds them")
+    return ExitCode.OK
+
+
+def _holder_soon(options: Options) -> Holder | None:
+    """Who holds the lock; one that has just taken it says so in a moment."""
+    for _ in range(50):
+        holder = read_holder(options.places.lock)
+        if holder is not None or not is_held(options.places.lock):
+            return holder
+        time.sleep(_PAUSE_S)
+    raise CommandFailed("The daemon does not say which process it is; try again", ExitCode.NO_CONNECTION)
+
+
+def _wait_until_gone(options: Options, holder: Holder, screen: Screen) -> None:
+    begun = time.monotonic()
+    told = False
+    while True:
+        now = read_holder(options.places.lock)
+        if not is_held(options.places.lock) or (now is not None and now.pid != holder.pid):
+            return
+        waited_s = time.monotonic() - begun
+        if waited_s > _STOP_BOUND_S:
+            raise CommandFailed(
+                f"The daemon (pid {holder.pid}) was told to stop and is still there after {waited_s:.0f} s",
+                ExitCode.INTERNAL,
+            )
+        if waited_s > 1 and not told:
+            screen.note(f"Waiting for the daemon (pid {holder.pid}) to stop")
+            told = True
+        time.sleep(_PAUSE_S)
+
+
+def status(options: Options) -> int:
+    """Whether it runs and how it is; exit code 2 where it does not."""
+    return anyio.run(_status, options)
+
+
+async def _status(options: Options) -> int:
+    screen = standard_screen()
+    holder = read_holder(options.places.lock)
+    try:
+        async with open_client(options.places) as client:
+            details = await client.health()
+    except Unreachable:
+        details = None
+    if options.as_json:
+        screen.json(_as_json(options, holder, details), indent=2)
+    else:
+        for line in _as_lines(options, holder, details):
+            screen.line(line)
+    return ExitCode.OK if details is not None else ExitCode.NO_CONNECTION
+
+
+def _as_json(options: Options, holder: Holder | None, details: HealthDetailsResponse | None) -> dict[str, object]:
+    facts: dict[str, object] = {
+        "running": details is not None or is_held(options.places.lock),
+        "serving": details is not None and details.overall_status == ServingStatus.SERVING,
+        "pid": holder.pid if holder else None,
+        "version": holder.version if holder else None,
+        "started": holder.started if holder else None,
+        "socket": holder.socket if holder else str(options.places.socket),
+        "state_dir": str(options.places.state_dir),
+        "log": str(options.places.daemon_log),
+    }
+    if details is not None:
+        facts["degraded"] = details.degraded_reason if details.degraded else None
+        facts["components"] = {
+            one.name: {"status": ServingStatus.Name(one.status), "message": one.message} for one in details.components
+        }
+        facts["facts"] = dict(sorted(details.metadata.items()))
+    return facts
+
+
+def _as_lines(options: Options, holder: Holder | None, details: HealthDetailsResponse | None) -> list[str]:
+    places = options.places
+    if details is None:
+        if is_held(places.lock):
+            who = f" (pid {holder.pid})" if holder else ""
+            return [f"The daemon{who} is alive but does not answer", f"  log        {places.daemon_log}"]
+        return ["No daemon is running. Start it with: betcode daemon start", f"  socket     {places.socket}"]
+    lines = ["The daemon is running" + (f", but: {details.degraded_reason}" if details.degraded else "")]
+    if holder:
+        lines += [
+            f"  pid        {holder.pid}",
+            f"  version    {holder.version}",
+            f"  started    {_ago(holder.started)}",
+        ]
+    lines += [f"  socket     {places.socket}", f"  state      {places.state_dir}", f"  log        {places.daemon_log}"]
+    said = {"pid", "version", "uptime_seconds", "socket", "state_dir"}
+    lines += [f"  {name:10} {value}" for name, value in sorted(details.metadata.items()) if name not in said]
+    lines += [
+        f"  {one.name}: {ServingStatus.Name(one.status).lower()}" + (f" ({one.message})" if one.message else "")
+        for one in details.components
+    ]
+    return lines
+
+
+def _ago(started: str) -> str:
+    try:
+        seconds = (datetime.now(UTC) - datetime.fromisoformat(started)).total_seconds()
+    except (ValueError, TypeError):
+        return started
+    minutes, hours = int(seconds // 60), int(seconds // 3600)
+    age = f"{int(seconds)} s" if minutes < 2 else f"{minutes} min" if hours < 2 else f"{hours} h"
+    return f"{started} ({age} ago)"

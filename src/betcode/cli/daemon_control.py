@@ -1,0 +1,142 @@
+"""Finds the daemon, starts it when it is needed, and never takes a slow one for a dead one."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+import anyio
+
+from betcode.cli.exit_codes import CommandFailed, ExitCode
+from betcode.cli.options import Options
+from betcode.client import ClientError, open_client
+from betcode.config.lockfile import Holder, is_held, read_holder
+from betcode.config.places import Places
+
+Say = Callable[[str], None]
+
+_PROBE_S = 5.0  # one question whether it serves
+_PATIENCE_S = 120.0
+_FIRST_WORD_S = 1.0  # who waits longer is told why
+_FURTHER_WORD_S = 10.0
+_PAUSE_S = 0.03
+_LOG_LINES = 12
+
+
+async def serves(places: Places) -> bool:
+    """Whether a daemon at the socket says that it serves."""
+    if not places.socket.exists():
+        return False
+    async with open_client(places) as client:
+        try:
+            return await client.is_serving(timeout_s=_PROBE_S)
+        except ClientError:
+            return False
+
+
+async def ensure_daemon(options: Options, say: Say) -> bool:
+    """Return when a daemon serves; whether it was started for that. Only a daemon that is not there is started.
+
+    Raises:
+        CommandFailed: there is none, and it cannot or must not be started.
+    """
+    if await serves(options.places):
+        return False
+    if is_held(options.places.lock):
+        await _wait_until_serving(options.places, None, say)
+        return False
+    if not options.may_start:
+        raise CommandFailed(
+            f"No daemon answers at {options.places.socket}. Start it with: betcode daemon start",
+            ExitCode.NO_CONNECTION,
+        )
+    say("Starting the daemon (stop it with: betcode daemon stop)")
+    await _wait_until_serving(options.places, launch(options), say)
+    return True
+
+
+def daemon_argv(options: Options) -> list[str]:
+    """The daemon as a process of its own. -P: the current directory must not provide the modules."""
+    places = options.places
+    argv = [sys.executable, "-P", "-m", "betcode.daemon", "--state-dir", str(places.state_dir)]
+    argv += ["--config-dir", str(places.config_dir), "--socket", str(places.socket)]
+    return [*argv, "--claude-bin", options.claude_bin] if options.claude_bin else argv
+
+
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """A daemon process of ours, and where in the log its words begin."""
+
+    process: subprocess.Popen[bytes]
+    log_offset: int
+
+
+def launch(options: Options) -> Launched:
+    """Start the daemon detached from this terminal; it goes on when we and the terminal are gone.
+
+    Raises:
+        CommandFailed: there is no place for its state.
+    """
+    places = options.places
+    try:
+        places.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        log = os.open(places.daemon_log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise CommandFailed(f"The daemon has no place for its state: {error}", ExitCode.NO_CONNECTION) from error
+    try:
+        process = subprocess.Popen(
+            daemon_argv(options), stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/", start_new_session=True
+        )
+        return Launched(process, os.fstat(log).st_size)
+    finally:
+        os.close(log)
+
+
+async def _wait_until_serving(places: Places, launched: Launched | None, say: Say) -> None:
+    begun = time.monotonic()
+    next_word_s = _FIRST_WORD_S
+    while not await serves(places):
+        holder = read_holder(places.lock)
+        _refuse_another_socket(places, holder)
+        if launched is not None and launched.process.poll() is not None and not is_held(places.lock):
+            # Checked in this order: another daemon that was quicker than ours holds the lock by now.
+            raise CommandFailed(_why_it_ended(places, launched), ExitCode.NO_CONNECTION)
+        if launched is None and not is_held(places.lock):
+            raise CommandFailed("The daemon has just stopped; try again", ExitCode.NO_CONNECTION)
+        waited_s = time.monotonic() - begun
+        if waited_s > _PATIENCE_S:
+            raise CommandFailed(
+                f"The daemon{_pid(holder)} is alive but has not answered for {waited_s:.0f} s; its log is "
+                f"{places.daemon_log}",
+                ExitCode.NO_CONNECTION,
+            )
+        if waited_s >= next_word_s:
+            say(f"Waiting for the daemon{_pid(holder)}, which is alive and does not answer yet")
+            next_word_s = waited_s + _FURTHER_WORD_S
+        await anyio.sleep(_PAUSE_S)
+
+
+def _pid(holder: Holder | None) -> str:
+    return f" (pid {holder.pid})" if holder else ""
+
+
+def _refuse_another_socket(places: Places, holder: Holder | None) -> None:
+    if holder is not None and holder.socket and holder.socket != str(places.socket):
+        raise CommandFailed(
+            f"The daemon of {places.state_dir} (pid {holder.pid}) listens at another socket: "
+            f"use --socket {holder.socket}",
+            ExitCode.NO_CONNECTION,
+        )
+
+
+def _why_it_ended(places: Places, launched: Launched) -> str:
+    words = ""
+    with suppress(OSError), places.daemon_log.open("rb") as log:
+        log.seek(launched.log_offset)
+        lines = log.read().decode(errors="replace").splitlines()
+        words = "\n".join(lines[-_LOG_LINES:])
+    said = f"; it said:\n{words}" if words else ""
+    return f"The daemon ended at once with code {launched.process.returncode}{said}"

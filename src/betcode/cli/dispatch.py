@@ -1,0 +1,72 @@
+"""From arguments to a command, and from what went wrong to one sentence and an exit code."""
+
+import importlib
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, cast
+
+from betcode.cli.exit_codes import CommandFailed, ExitCode, exit_of
+from betcode.cli.parser import build_parser
+
+if TYPE_CHECKING:
+    from betcode.cli.options import Options  # after the parser has let us through
+
+
+def dispatch(arguments: Sequence[str]) -> int:
+    """Run the command that the arguments name; its exit code."""
+    try:
+        chosen = build_parser().parse_args(arguments)
+        from betcode.cli.options import options_from
+
+        options = options_from(chosen, os.environ)
+        code = _command(options.handler)(options)
+        sys.stdout.flush()
+    except (KeyboardInterrupt, BrokenPipeError, Exception) as error:  # noqa: BLE001 - the top of the program
+        return _end_with(error)
+    return code
+
+
+def _command(handler: str) -> "Callable[[Options], int]":
+    """The function behind `module:function`; imported only now, so that other commands do not pay for it."""
+    module, _, function = handler.partition(":")
+    return cast("Callable[[Options], int]", getattr(importlib.import_module(f"betcode.cli.{module}"), function))
+
+
+def _end_with(error: BaseException) -> int:
+    cause = _single(error)
+    if isinstance(cause, BrokenPipeError):
+        # Nobody reads any more. What is still buffered must not raise again while Python shuts down.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.BROKEN_PIPE
+    if isinstance(cause, KeyboardInterrupt):
+        return ExitCode.INTERRUPTED
+    message, code = _verdict(cause)
+    from betcode.cli.terminal_text import clean
+
+    print(f"betcode: {clean(message)}", file=sys.stderr)
+    if os.environ.get("BETCODE_DEBUG"):
+        import traceback
+
+        traceback.print_exception(error)
+    return code
+
+
+def _single(error: BaseException) -> BaseException:
+    """The first cause in a group that a task group made."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def _verdict(error: BaseException) -> tuple[str, ExitCode]:
+    if isinstance(error, CommandFailed):
+        return error.message, error.exit_code
+    from betcode.client.errors import ClientError, Unreachable
+
+    if isinstance(error, Unreachable):
+        return f"{error.message}. Start it with: betcode daemon start", ExitCode.NO_CONNECTION
+    if isinstance(error, ClientError):
+        return error.message, exit_of(error.code)
+    hint = "" if os.environ.get("BETCODE_DEBUG") else " (BETCODE_DEBUG=1 shows where)"
+    return f"internal error: {type(error).__name__}: {error}{hint}", ExitCode.INTERNAL

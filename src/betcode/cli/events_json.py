@@ -1,0 +1,36 @@
+"""Events and sessions as JSON for scripts: the protocol's own field names, numbers as numbers."""
+
+from google.protobuf.json_format import MessageToDict
+
+from betcode.v1 import agent_pb2 as v1
+
+
+def event_json(event: v1.AgentEvent) -> dict[str, object]:
+    """One event; `type` names its kind."""
+    fields: dict[str, object] = MessageToDict(event, preserving_proto_field_name=True)
+    return {"type": event.WhichOneof("event") or "unknown", **fields, "sequence": event.sequence}
+
+
+def summary_json(summary: v1.SessionSummary) -> dict[str, object]:
+    """One session, with every field whether it is set or not."""
+    return {
+        "id": summary.id,
+        "name": summary.name,
+        "status": summary.status,
+        "provider": summary.provider,
+        "model": summary.model,
+        "working_directory": summary.working_directory,
+        "message_count": summary.message_count,
+        "total_input_tokens": summary.total_input_tokens,
+        "total_output_tokens": summary.total_output_tokens,
+        "total_cost_usd": summary.total_cost_usd,
+        "created_at": summary.created_at.ToJsonString(),
+        "updated_at": summary.updated_at.ToJsonString(),
+        "last_message_preview": summary.last_message_preview,
+        "pending_prompts": summary.pending_prompts,
+        "run_state": summary.run_state,
+        "last_sequence": summary.last_sequence,
+        "waiting_for": summary.waiting_for,
+        "holds": list(summary.holds),
+        "metadata": dict(summary.metadata),
+    }

@@ -1,0 +1,57 @@
+"""What a command's exit code says, and which error ends in which."""
+
+from collections.abc import Mapping
+from enum import IntEnum
+
+from betcode.domain.errors import ErrorCode
+
+
+class ExitCode(IntEnum):
+    OK = 0
+    AGENT_ERROR = 1
+    NO_CONNECTION = 2
+    PERMISSION_DENIED = 3
+    RATE_LIMITED = 4
+    INVALID_ARGUMENTS = 5
+    SESSION_NOT_FOUND = 6
+    INTERNAL = 7
+    # As a shell reports a program that a signal ended.
+    INTERRUPTED = 130
+    BROKEN_PIPE = 141
+
+
+EXIT_OF: Mapping[ErrorCode, ExitCode] = {
+    ErrorCode.INVALID_REQUEST: ExitCode.INVALID_ARGUMENTS,
+    ErrorCode.SESSION_NOT_FOUND: ExitCode.SESSION_NOT_FOUND,
+    ErrorCode.SESSION_CLOSED: ExitCode.INVALID_ARGUMENTS,
+    ErrorCode.SEQUENCE_OUT_OF_RANGE: ExitCode.INVALID_ARGUMENTS,
+    ErrorCode.PERMISSION_NOT_FOUND: ExitCode.INVALID_ARGUMENTS,
+    ErrorCode.PERMISSION_STALE: ExitCode.INVALID_ARGUMENTS,
+    ErrorCode.ANSWER_REFUSED: ExitCode.PERMISSION_DENIED,
+    ErrorCode.BLOB_NOT_FOUND: ExitCode.INVALID_ARGUMENTS,
+    ErrorCode.POOL_EXHAUSTED: ExitCode.RATE_LIMITED,
+    ErrorCode.AGENT_UNAVAILABLE: ExitCode.AGENT_ERROR,
+    ErrorCode.SUBPROCESS_CRASHED: ExitCode.AGENT_ERROR,
+    ErrorCode.STORAGE_DEGRADED: ExitCode.INTERNAL,
+    ErrorCode.SQLITE_ERROR: ExitCode.INTERNAL,
+    ErrorCode.FEATURE_NOT_AVAILABLE: ExitCode.INVALID_ARGUMENTS,
+    ErrorCode.DAEMON_STOPPING: ExitCode.NO_CONNECTION,
+    ErrorCode.INTERNAL: ExitCode.INTERNAL,
+}
+
+
+class CommandFailed(Exception):
+    """A command ends here: one sentence for a person, and the exit code."""
+
+    def __init__(self, message: str, exit_code: ExitCode) -> None:
+        super().__init__(message)
+        self.message = message
+        self.exit_code = exit_code
+
+
+def exit_of(code: str, otherwise: ExitCode = ExitCode.INTERNAL) -> ExitCode:
+    """The exit code of an error code; a code of a later daemon is taken as `otherwise`."""
+    try:
+        return EXIT_OF[ErrorCode(code)]
+    except ValueError:
+        return otherwise

@@ -1,0 +1,49 @@
+"""Which session is meant: a whole id in either spelling, or the beginning of one."""
+
+from contextlib import aclosing
+
+from betcode.cli.exit_codes import CommandFailed, ExitCode
+from betcode.client import Client
+from betcode.domain.identifiers import NotAnIdentifier, parse_session_id
+from betcode.v1.agent_pb2 import SessionSummary
+
+
+async def find_session(client: Client, text: str) -> str:
+    """The id of the one session that is meant.
+
+    Raises:
+        CommandFailed: none begins so, or several do.
+    """
+    try:
+        return parse_session_id(text)
+    except NotAnIdentifier:
+        pass
+    wanted = text.lower()
+    async with aclosing(client.all_sessions()) as sessions:
+        found = [summary.id async for summary in sessions if summary.id.startswith(wanted)]
+    if not wanted or not found:
+        raise CommandFailed(f"No session begins with {text!r}. See: betcode session list", ExitCode.SESSION_NOT_FOUND)
+    if len(found) > 1:
+        few = ", ".join(found[:3])
+        raise CommandFailed(
+            f"{len(found)} sessions begin with {text!r} ({few}, …): give more of the id", ExitCode.INVALID_ARGUMENTS
+        )
+    return found[0]
+
+
+async def find_summary(client: Client, session_id: str) -> SessionSummary:
+    """What the daemon knows of a session.
+
+    Raises:
+        CommandFailed: there is no such session.
+    """
+    async with aclosing(client.all_sessions()) as sessions:
+        async for summary in sessions:
+            if summary.id == session_id:
+                return summary
+    raise CommandFailed("Session does not exist", ExitCode.SESSION_NOT_FOUND)
+
+
+def short_id(session_id: str) -> str:
+    """Enough of an id to find it again: its time, to the millisecond."""
+    return session_id[:13]

@@ -1,0 +1,190 @@
+"""One turn from its message to its end: the answer to stdout, the rest to stderr, and an exit code."""
+
+import math
+import signal
+from contextlib import aclosing
+from dataclasses import asdict
+from enum import Enum
+
+import anyio
+from anyio.abc import ObjectReceiveStream, ObjectSendStream
+
+from betcode.cli.answer import Answer
+from betcode.cli.asking import Asker
+from betcode.cli.events_json import event_json
+from betcode.cli.exit_codes import ExitCode
+from betcode.cli.link_notes import LinkNotes
+from betcode.cli.prompts import Allow, Deny, Desk, Prompt, Question, Reply, give_answer
+from betcode.cli.render import Describer
+from betcode.cli.screen import Screen
+from betcode.cli.turn_watch import TurnWatch
+from betcode.client import Client, ClientError
+from betcode.v1 import agent_pb2 as v1
+
+_PATIENCE_S = 90.0
+_NO_TERMINAL = "Denied: nobody could be asked, since the command runs without a terminal"
+
+
+class Output(Enum):
+    TEXT = "text"
+    JSON = "json"
+    STREAM_JSON = "stream-json"
+
+
+class OnAsk(Enum):
+    """What happens when the agent asks for permission."""
+
+    ASK = "ask"
+    DENY = "deny"
+    ALLOW = "allow"
+
+
+class HeadlessTurn:
+    """Sends one message and follows until its turn is over."""
+
+    def __init__(
+        self, client: Client, session_id: str, screen: Screen, *, output: Output, on_ask: OnAsk, is_new: bool
+    ) -> None:
+        self._client = client
+        self._session_id = session_id
+        self._screen = screen
+        self._output = output
+        self._on_ask = on_ask
+        self._is_new = is_new
+        self._answer = Answer()
+        self._describer = Describer()
+        self._desk = Desk()
+        self._denied: list[str] = []
+        self._interrupts = 0
+        self.info = v1.SessionInfo()  # the newest that was seen
+
+    async def run(self, prompt: str) -> int:
+        """The exit code that says how the turn ended."""
+        if not self._is_new:
+            self._desk.add_pending(await self._client.pending(self._session_id))
+        accepted = await self._client.send(self._session_id, prompt)
+        self._screen.note(f"Session {self._session_id}")
+        watch = TurnWatch(accepted.message_id)
+        to_ask, asked = anyio.create_memory_object_stream[Prompt](math.inf)
+        async with anyio.create_task_group() as tasks, to_ask, asked:
+            tasks.start_soon(self._heed_interrupts, tasks.cancel_scope)
+            if self._on_ask is OnAsk.ASK:
+                tasks.start_soon(self._ask_all, asked)
+            for prompt_before in self._desk.all:
+                await self._meet(prompt_before, to_ask)
+            await self._follow(watch, 0 if self._is_new else accepted.sequence, to_ask)
+            tasks.cancel_scope.cancel()
+        return self._end(watch)
+
+    async def _follow(self, watch: TurnWatch, after: int, to_ask: ObjectSendStream[Prompt]) -> None:
+        notes = LinkNotes(self._screen.note, patience_s=_PATIENCE_S)
+        async with aclosing(self._client.follow(self._session_id, after, on_link=notes)) as events:
+            async for event in events:
+                await self._show(event)
+                prompt = self._desk.see(event)
+                if prompt is not None:
+                    await self._meet(prompt, to_ask)
+                if watch.see(event):
+                    return
+        self._screen.note("The session was closed before the turn ended")
+        watch.stop_reason = watch.stop_reason or "cancelled"
+
+    async def _show(self, event: v1.AgentEvent) -> None:
+        kind = event.WhichOneof("event")
+        if self._output is Output.STREAM_JSON:
+            self._screen.json(event_json(event))
+        if kind == "text_delta":
+            text = self._answer.take(event, await self._uncut(event))
+            if self._output is Output.TEXT:
+                self._screen.answer(text)
+        elif kind == "session_info":
+            self.info = event.session_info
+        else:
+            for line in self._describer.describe(event):
+                self._screen.note(line)
+
+    async def _uncut(self, event: v1.AgentEvent) -> str | None:
+        for cut in event.cuts:
+            if cut.field == "text_delta.text":
+                async with aclosing(self._client.read_blob(self._session_id, cut.sha256)) as pieces:
+                    return b"".join([piece async for piece in pieces]).decode(errors="replace")
+        return None
+
+    async def _meet(self, prompt: Prompt, to_ask: ObjectSendStream[Prompt]) -> None:
+        match self._on_ask:
+            case OnAsk.ASK:
+                await to_ask.send(prompt)
+            case OnAsk.DENY:
+                for line in prompt.lines():
+                    self._screen.note(line)
+                self._screen.note(_NO_TERMINAL)
+                await self._give(prompt, Deny(_NO_TERMINAL))
+            case OnAsk.ALLOW:
+                self._screen.note("Allowed: the demo agent only pretends to use tools")
+                await self._give(prompt, Allow())
+
+    async def _ask_all(self, asked: ObjectReceiveStream[Prompt]) -> None:
+        asker = Asker(self._screen, self._desk)
+        async for prompt in asked:
+            typed = await asker.ask(prompt)
+            if typed is not None:
+                await self._give(prompt, typed)
+
+    async def _give(self, prompt: Prompt, typed: Allow | Deny | Reply) -> None:
+        try:
+            await give_answer(self._client, prompt, typed)
+        except ClientError as error:
+            self._screen.note(error.message)
+            return
+        self._desk.done(prompt)
+        if isinstance(typed, Deny):
+            self._desk.forget(prompt.request_id)  # the other questions of its group go with it
+            self._denied.append(prompt.asked.question if isinstance(prompt, Question) else prompt.request.tool_name)
+
+    async def _heed_interrupts(self, scope: anyio.CancelScope) -> None:
+        with anyio.open_signal_receiver(signal.SIGINT) as signals:
+            async for _ in signals:
+                self._interrupts += 1
+                if self._interrupts > 1:
+                    scope.cancel()
+                    return
+                self._screen.note("Interrupting the turn; Ctrl-C again leaves it running")
+                try:
+                    await self._client.cancel(self._session_id)
+                except ClientError as error:
+                    self._screen.note(error.message)
+
+    def _end(self, watch: TurnWatch) -> int:
+        self._screen.end_answer()
+        code = self._exit_code(watch)
+        if self._output is not Output.TEXT:
+            self._screen.json(self._result(watch, code))
+        if self._interrupts > 1:
+            self._screen.note(f"Left running. Find it again with: betcode attach {self._session_id}")
+        elif watch.failed and watch.error is None:
+            self._screen.note(f"The turn ended with: {watch.stop_reason}")
+        return code
+
+    def _exit_code(self, watch: TurnWatch) -> ExitCode:
+        if self._interrupts:
+            return ExitCode.INTERRUPTED
+        if watch.exit_code is ExitCode.OK and self._denied:
+            return ExitCode.PERMISSION_DENIED
+        return watch.exit_code
+
+    def _result(self, watch: TurnWatch, code: ExitCode) -> dict[str, object]:
+        error = watch.error
+        return {
+            "type": "result",
+            "session_id": self._session_id,
+            "message_id": watch.message_id,
+            "provider": self.info.provider,
+            "model": self.info.model,
+            "text": self._answer.whole,
+            "stop_reason": watch.stop_reason,
+            "is_error": watch.failed,
+            "error": {"code": error.code, "message": error.message, "details": dict(error.details)} if error else None,
+            "denied": self._denied,
+            "usage": asdict(watch.usage),
+            "exit_code": int(code),
+        }

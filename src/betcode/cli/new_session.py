@@ -1,0 +1,45 @@
+"""What a new session is made with, from the command line, the environment and the settings."""
+
+import os
+from pathlib import Path
+
+from betcode.cli.exit_codes import CommandFailed, ExitCode
+from betcode.cli.options import Options
+from betcode.client import NewConversation, session_environment
+from betcode.config.settings import WrongSetting, load_settings
+
+
+def new_conversation(options: Options) -> NewConversation:
+    """The session that these options ask for.
+
+    Raises:
+        CommandFailed: the settings cannot be read, or there is no working directory.
+    """
+    try:
+        allowed = load_settings(options.places.config_dir).settings.environment_allow
+    except WrongSetting as error:
+        raise CommandFailed(str(error), ExitCode.INVALID_ARGUMENTS) from error
+    return NewConversation(
+        working_directory=working_directory(options),
+        provider=options.text("provider"),
+        model=options.text("model"),
+        allowed_tools=options.texts("allowed_tools"),
+        plan_mode=options.flag("plan"),
+        environment=session_environment(os.environ, allowed),
+    )
+
+
+def working_directory(options: Options) -> str:
+    """The directory that was asked for, or the current one, as an absolute path without links.
+
+    Raises:
+        CommandFailed: the current directory is gone, or the path is not text.
+    """
+    try:
+        path = str((Path.cwd() / Path(options.text("cwd")).expanduser()).resolve())
+        path.encode()
+    except FileNotFoundError as error:
+        raise CommandFailed("The current directory does not exist any more", ExitCode.INVALID_ARGUMENTS) from error
+    except UnicodeEncodeError as error:
+        raise CommandFailed("The working directory's name is not UTF-8", ExitCode.INVALID_ARGUMENTS) from error
+    return path

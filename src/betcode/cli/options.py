@@ -1,0 +1,58 @@
+"""What was asked for on the command line, with the places and the environment already applied."""
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from betcode.config.places import Places, choose_places
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options of every command, and those of the one that was chosen."""
+
+    handler: str
+    places: Places
+    claude_bin: str
+    may_start: bool  # the daemon may be started when none runs
+    as_json: bool
+    chosen: argparse.Namespace
+
+    def text(self, name: str) -> str:
+        """An option that is a text; empty when it was not given."""
+        value = getattr(self.chosen, name, None)
+        return value if isinstance(value, str) else ""
+
+    def number(self, name: str) -> int:
+        value = getattr(self.chosen, name, None)
+        return value if isinstance(value, int) else 0
+
+    def flag(self, name: str) -> bool:
+        return getattr(self.chosen, name, False) is True
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        value = getattr(self.chosen, name, None)
+        return tuple(str(one) for one in value) if isinstance(value, list) else ()
+
+
+def options_from(chosen: argparse.Namespace, environ: Mapping[str, str]) -> Options:
+    """The options with flags over variables over the platform's habit."""
+    places = choose_places(
+        environ,
+        state_dir=_path(chosen.state_dir),
+        config_dir=_path(chosen.config_dir),
+        socket=_path(chosen.socket),
+    )
+    return Options(
+        handler=chosen.handler,
+        places=places,
+        claude_bin=chosen.claude_bin or environ.get("BETCODE_CLAUDE_BIN", ""),
+        may_start=not chosen.no_start,
+        as_json=chosen.json,
+        chosen=chosen,
+    )
+
+
+def _path(text: str | None) -> Path | None:
+    return Path(text) if text else None

@@ -1,0 +1,177 @@
+"""The commands and their options, as a tree that parses, prints help and completes.
+
+argparse and nothing else: `--help` and completion must answer within 60 ms, and larger libraries take that
+long to load.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from betcode._version import __version__
+from betcode.cli.exit_codes import ExitCode
+
+_EPILOG = """\
+Without a command, betcode opens the conversation of the current directory.
+
+Exit codes: 0 done, 1 the agent failed, 2 no connection to the daemon, 3 permission denied, 4 rate limited,
+5 invalid arguments, 6 session not found, 7 internal error.
+"""
+_MODE = argparse.RawDescriptionHelpFormatter
+_ID = "id of a session, or the beginning of one"
+
+
+class Parser(argparse.ArgumentParser):
+    """Ends with our code for invalid arguments, and takes no abbreviations that a later option could break."""
+
+    def __init__(self, *args: object, **options: object) -> None:
+        options.setdefault("allow_abbrev", False)
+        options.setdefault("formatter_class", _MODE)
+        super().__init__(*args, **options)  # type: ignore[arg-type] # what argparse itself passes on
+
+    def error(self, message: str) -> NoReturn:
+        print(f"betcode: {message}. See: {self.prog} --help", file=sys.stderr)
+        sys.exit(ExitCode.INVALID_ARGUMENTS)
+
+
+def build_parser() -> Parser:
+    """The whole tree."""
+    parser = Parser(
+        prog="betcode",
+        description="Runs coding agents as durable sessions that any number of clients can watch and answer.",
+        epilog=_EPILOG,
+    )
+    parser.set_defaults(handler="attach_command:open_here")
+    parser.add_argument("-V", "--version", action="version", version=f"betcode {__version__}")
+    _add_common(parser, top=True)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
+    _add_run(commands)
+    _add_attach(commands)
+    _add_session(commands)
+    _add_daemon(commands)
+    completion = _command(commands, "completion", "print a completion script for a shell", "completion:print_script")
+    completion.add_argument("shell", choices=["bash", "zsh", "fish"])
+    return parser
+
+
+Commands = argparse._SubParsersAction  # the type of what add_subparsers returns; argparse has no public name for it
+
+
+def _command(commands: "Commands[Parser]", name: str, says: str, handler: str) -> Parser:
+    parser = commands.add_parser(name, help=says, description=says[0].upper() + says[1:] + ".")
+    parser.set_defaults(handler=handler)
+    _add_common(parser, top=False)
+    return parser
+
+
+def _noun(commands: "Commands[Parser]", name: str, says: str) -> "Commands[Parser]":
+    parser = commands.add_parser(name, help=says, description=says[0].upper() + says[1:] + ".")
+    return parser.add_subparsers(title="commands", metavar="COMMAND", dest="verb", required=True)
+
+
+def _add_common(parser: Parser, *, top: bool) -> None:
+    """The options that every command takes, before it or after it."""
+    group = parser.add_argument_group("places and output")
+    for flag, says in (
+        ("--socket", "the daemon's socket (BETCODE_SOCKET)"),
+        ("--state-dir", "database, journals and log (BETCODE_STATE_DIR)"),
+        ("--config-dir", "settings (BETCODE_CONFIG_DIR)"),
+        ("--claude-bin", "the claude program, for a daemon that is started (BETCODE_CLAUDE_BIN)"),
+    ):
+        group.add_argument(flag, metavar="PATH", default=None if top else argparse.SUPPRESS, help=says)
+    for flag, says in (
+        ("--json", "print JSON"),
+        ("--no-start", "fail when no daemon runs, instead of starting one"),
+    ):
+        group.add_argument(flag, action="store_true", default=False if top else argparse.SUPPRESS, help=says)
+
+
+def _add_run(commands: "Commands[Parser]") -> None:
+    run = _command(commands, "run", "run one turn and print the answer", "run_command:run")
+    run.add_argument("prompt", nargs="?", help="what to say to the agent; - or nothing: read from stdin")
+    run.add_argument("-s", "--session", metavar="ID", help="go on with this session instead of a new one")
+    _add_new_session(run)
+    run.add_argument("-o", "--output", choices=["text", "json", "stream-json"], default="text", help="what to print")
+
+
+def _add_new_session(parser: Parser) -> None:
+    group = parser.add_argument_group("a new session")
+    group.add_argument("-C", "--cwd", metavar="DIR", help="its working directory (the current one)")
+    group.add_argument("--provider", metavar="NAME", help="which kind of agent: claude or demo")
+    group.add_argument("--model", metavar="NAME", help="the model it is launched with")
+    group.add_argument(
+        "--allowed-tools", metavar="TOOL", action="append", help="run this tool without asking; may be repeated"
+    )
+    group.add_argument("--plan", action="store_true", help="begin in plan mode")
+
+
+def _add_attach(commands: "Commands[Parser]") -> None:
+    attach = _command(commands, "attach", "watch a session, type, answer and cancel", "attach_command:attach")
+    attach.add_argument("session", metavar="ID", help=_ID)
+    attach.add_argument("--all", action="store_true", help="show the whole history first, not only its end")
+
+
+def _add_session(commands: "Commands[Parser]") -> None:
+    verbs = _noun(commands, "session", "list sessions and look at them")
+    listing = _command(verbs, "list", "list sessions, newest first", "session_commands:list_sessions")
+    listing.add_argument("--here", action="store_true", help="only those of the current directory")
+    listing.add_argument("-C", "--cwd", metavar="DIR", help="only those of this directory")
+    listing.add_argument(
+        "--status", action="append", choices=["new", "active", "idle", "closed"], help="only these; may be repeated"
+    )
+    listing.add_argument("--limit", type=_count, default=50, metavar="N", help="at most so many (50)")
+    listing.add_argument("--offset", type=_count, default=0, metavar="N", help="pass over the first N")
+    show = _command(verbs, "show", "show what is known of a session, and its conversation", "session_commands:show")
+    show.add_argument("session", metavar="ID", help=_ID)
+    follow = _command(verbs, "follow", "print events as they come", "session_commands:follow")
+    follow.add_argument("session", metavar="ID", help=_ID)
+    follow.add_argument("--after", type=_count, default=0, metavar="SEQ", help="begin after this event (0: all)")
+    follow.add_argument("--until-idle", action="store_true", help="end when no turn is open and all was printed")
+    close = _command(verbs, "close", "end a session's agent and take no further input", "session_commands:close")
+    close.add_argument("session", metavar="ID", help=_ID)
+
+
+def _add_daemon(commands: "Commands[Parser]") -> None:
+    verbs = _noun(commands, "daemon", "start, stop and look at the daemon")
+    _command(verbs, "run", "run the daemon in the foreground", "daemon_commands:run")
+    _command(verbs, "start", "start the daemon and return when it serves", "daemon_commands:start")
+    _command(verbs, "stop", "stop the daemon; agents at work go on", "daemon_commands:stop")
+    _command(verbs, "status", "say whether the daemon runs, and how it is", "daemon_commands:status")
+
+
+def _count(text: str) -> int:
+    number = int(text) if text.isascii() and text.isdigit() else -1
+    if not 0 <= number < 2**32:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 up")
+    return number
+
+
+def candidates(parser: argparse.ArgumentParser, words: Sequence[str]) -> list[str]:
+    """What the last of `words` can become."""
+    current = parser
+    for word in words[:-1]:
+        below = _subcommands(current)
+        if word in below:
+            current = below[word]
+    beginning = words[-1] if words else ""
+    if beginning.startswith("-"):
+        choices = [flag for action in current._actions for flag in action.option_strings if flag.startswith("--")]
+    else:
+        choices = [*_subcommands(current), *_values(current)]
+    return [choice for choice in choices if choice.startswith(beginning)]
+
+
+def _subcommands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            return dict(action.choices)
+    return {}
+
+
+def _values(parser: argparse.ArgumentParser) -> list[str]:
+    """The choices of a command's own first argument."""
+    for action in parser._actions:
+        if not action.option_strings and action.choices and not isinstance(action, argparse._SubParsersAction):
+            return [str(choice) for choice in action.choices]
+    return []

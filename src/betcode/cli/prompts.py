@@ -1,0 +1,231 @@
+"""What an agent asks a person, in plain lines: shown, answered, and taken back when somebody else was quicker."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import anyio
+
+from betcode.client import Client
+from betcode.v1 import agent_pb2 as v1
+
+_SHOWN_LINES = 24
+_SHOWN_LETTERS = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class Permission:
+    """May this tool run?"""
+
+    request: v1.PermissionRequest
+    was_cut: bool = False
+
+    @property
+    def request_id(self) -> str:
+        return self.request.request_id
+
+    def lines(self, *, whole: bool = False) -> list[str]:
+        """The tool, what it is for, and its input, with nothing left out silently."""
+        request = self.request
+        title = f"{request.tool_name} asks for permission"
+        shown = [f"{title}: {request.description}" if request.description else title]
+        shown += [f"    {line}" for line in _input_lines(request, whole=whole)]
+        if self.was_cut:
+            shown.append("    (too long to be shown whole)")
+        return shown
+
+    @property
+    def question(self) -> str:
+        return "Allow? [y = yes, n = no, n REASON, v = show all] "
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Which of these?"""
+
+    asked: v1.UserQuestion
+
+    @property
+    def request_id(self) -> str:
+        return self.asked.group_id or self.asked.question_id
+
+    def lines(self) -> list[str]:
+        """The question and its options."""
+        title = f"{self.asked.header}: {self.asked.question}" if self.asked.header else self.asked.question
+        return [title] + [
+            f"    {number}. {option.label or option.value}" + (f": {option.description}" if option.description else "")
+            for number, option in enumerate(self.asked.options, 1)
+        ]
+
+    @property
+    def question(self) -> str:
+        several = ", several with commas" if self.asked.multi_select else ""
+        return f"Your answer [number{several}, or your own words; /deny = none] "
+
+
+Prompt = Permission | Question
+
+
+@dataclass(frozen=True, slots=True)
+class Allow:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Deny:
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShowAll:
+    pass
+
+
+Typed = Allow | Deny | Reply | ShowAll
+
+
+def understand(prompt: Prompt, line: str) -> Typed | None:
+    """What a typed line says to this prompt; None: nothing that could be mistaken for an answer."""
+    text = line.strip()
+    word, _, rest = text.partition(" ")
+    if isinstance(prompt, Permission):
+        match word.lower():
+            case "y" | "yes" if not rest:
+                return Allow()
+            case "n" | "no":
+                return Deny(rest.strip())
+            case "v" if not rest:
+                return ShowAll()
+            case _:
+                return None
+    if word.lower() == "/deny":
+        return Deny(rest.strip())
+    return Reply(_chosen(prompt.asked, text)) if text else None
+
+
+def _chosen(asked: v1.UserQuestion, text: str) -> str:
+    """Numbers as the options they stand for; anything else is an answer in own words."""
+    parts = [part.strip() for part in text.split(",")] if asked.multi_select else [text]
+    if all(part.isascii() and part.isdigit() and 1 <= int(part) <= len(asked.options) for part in parts):
+        options = [asked.options[int(part) - 1] for part in parts]
+        return ", ".join(option.label or option.value for option in options)
+    return text
+
+
+class Desk:
+    """The prompts that are open, in the order in which they came."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, Prompt] = {}
+        self._changed = anyio.Event()
+
+    @property
+    def all(self) -> tuple[Prompt, ...]:
+        return tuple(self._open.values())
+
+    def has(self, prompt: Prompt) -> bool:
+        return any(one is prompt for one in self._open.values())
+
+    async def gone(self, prompt: Prompt) -> None:
+        """Return when the prompt is not open any more."""
+        while self.has(prompt):
+            await self._changed.wait()
+
+    @property
+    def current(self) -> Prompt | None:
+        return next(iter(self._open.values()), None)
+
+    def see(self, event: v1.AgentEvent) -> Prompt | None:
+        """The prompt that this event opens, if it is not known yet; resolved ones leave the desk."""
+        match event.WhichOneof("event"):
+            case "permission_request":
+                return self._add(
+                    event.permission_request.request_id, Permission(event.permission_request, any(event.cuts))
+                )
+            case "user_question":
+                return self._add(event.user_question.question_id, Question(event.user_question))
+            case "permission_resolved":
+                self.forget(event.permission_resolved.request_id)
+            case _:
+                pass
+        return None
+
+    def add_pending(self, pending: Iterable[v1.PendingPrompt]) -> None:
+        """Those that were open before we came."""
+        for one in pending:
+            if one.WhichOneof("prompt") == "permission":
+                self._add(one.permission.request_id, Permission(one.permission))
+            for question in one.questions.questions:
+                self._add(question.question_id, Question(question))
+
+    def forget(self, request_id: str) -> bool:
+        """Whether anything of this request was still open."""
+        mine = [key for key, prompt in self._open.items() if request_id in (key, prompt.request_id)]
+        for key in mine:
+            del self._open[key]
+        self._announce()
+        return bool(mine)
+
+    def done(self, prompt: Prompt) -> None:
+        """One prompt is answered by us; other questions of its group stay."""
+        self._open = {key: other for key, other in self._open.items() if other is not prompt}
+        self._announce()
+
+    def _announce(self) -> None:
+        self._changed.set()
+        self._changed = anyio.Event()
+
+    def _add(self, key: str, prompt: Prompt) -> Prompt | None:
+        if key in self._open:
+            return None
+        self._open[key] = prompt
+        return prompt
+
+
+async def give_answer(client: Client, prompt: Prompt, typed: Allow | Deny | Reply) -> None:
+    """Tell the daemon.
+
+    Raises:
+        ClientError: somebody else answered differently, the agent took it back, or we may not answer.
+    """
+    match typed:
+        case Allow():
+            await client.answer_permission(prompt.request_id, v1.ALLOW_ONCE)
+        case Deny(message):
+            await client.answer_permission(prompt.request_id, v1.DENY, message=message)
+        case Reply(text):
+            assert isinstance(prompt, Question)
+            await client.answer_question(prompt.asked.question_id, {prompt.asked.question: text})
+
+
+def _input_lines(request: v1.PermissionRequest, *, whole: bool) -> list[str]:
+    lines: list[str] = []
+    for name, value in _fields(request.input_json).items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        first, *rest = text.split("\n")
+        lines.append(f"{name}: {first}")
+        lines += [f"  {line}" for line in rest]
+    if whole:
+        return lines
+    shown: list[str] = []
+    letters = 0
+    for number, line in enumerate(lines):
+        if number == _SHOWN_LINES or letters + len(line) > _SHOWN_LETTERS:
+            left = sum(len(other) for other in lines[number:])
+            return [*shown, line[: max(_SHOWN_LETTERS - letters, 0)], f"… and {left:,} more characters: v shows all"]
+        shown.append(line)
+        letters += len(line)
+    return shown
+
+
+def _fields(input_json: str) -> Mapping[str, object]:
+    try:
+        value = json.loads(input_json or "{}")
+    except (ValueError, RecursionError):
+        return {"input": input_json}
+    return value if isinstance(value, dict) else {"input": value}

@@ -1,0 +1,97 @@
+"""Events as lines for a person."""
+
+from betcode.cli.terminal_text import one_line
+from betcode.v1 import agent_pb2 as v1
+
+_WIDTH = 110
+_TELLING = ("command", "file_path", "path", "pattern", "url", "query", "description", "prompt", "subject")
+_BOXES = {v1.PENDING: "☐", v1.IN_PROGRESS: "▸", v1.COMPLETED: "☑"}
+
+
+class Describer:
+    """Remembers the names of running tools, so that a result can say whose it is."""
+
+    def __init__(self) -> None:
+        self._tools: dict[str, str] = {}
+
+    def describe(self, event: v1.AgentEvent) -> list[str]:
+        """The lines that tell of an event beside the answer; none for what need not be said."""
+        match event.WhichOneof("event"):
+            case "tool_call_start":
+                started = event.tool_call_start
+                self._tools[started.tool_id] = started.tool_name
+                return [f"● {started.tool_name} {telling_input(started)}".rstrip()]
+            case "tool_call_result":
+                return self._result(event.tool_call_result)
+            case "todo_update":
+                return [
+                    f"  {_BOXES.get(item.status, '·')} {one_line(item.subject, _WIDTH)}"
+                    for item in event.todo_update.items
+                ]
+            case "error":
+                return [f"error: {event.error.message}"]
+            case "notice":
+                return [one_line(event.notice.message, 400)]
+            case "gap":
+                return [f"Something is missing here: {event.gap.reason}"]
+            case "message_state":
+                return _message_state(event.message_state)
+            case "permission_resolved":
+                return _resolved(event.permission_resolved)
+            case "plan_mode":
+                return ["Plan mode is on" if event.plan_mode.active else "Plan mode is off"]
+            case "compaction":
+                return [
+                    "The conversation was cleared"
+                    if event.compaction.new_conversation_id
+                    else "The conversation was compacted"
+                ]
+            case _:
+                return []
+
+    def _result(self, result: v1.ToolCallResult) -> list[str]:
+        name = self._tools.pop(result.tool_id, "tool")
+        took = f" after {result.duration_ms / 1000:.1f} s" if result.duration_ms >= 1000 else ""
+        if result.is_error:
+            return [f"✗ {name} failed{took}: {one_line(result.output, _WIDTH)}"]
+        output = one_line(result.output, _WIDTH)
+        return [f"✓ {name}{took}" + (f": {output}" if output else "")]
+
+
+def telling_input(started: v1.ToolCallStart) -> str:
+    """The one part of a tool's input that says most about it."""
+    fields = started.input.fields
+    for name in _TELLING:
+        if name in fields and fields[name].WhichOneof("kind") == "string_value":
+            return one_line(fields[name].string_value, _WIDTH)
+    return one_line(started.description, _WIDTH)
+
+
+def turn_summary(usage: v1.UsageReport) -> str:
+    """What a turn took."""
+    cost = f", ${usage.cost_usd:.4f}" if usage.cost_usd else ""
+    return f"{usage.duration_ms / 1000:.1f} s, {usage.input_tokens:,} tokens in, {usage.output_tokens:,} out{cost}"
+
+
+def _message_state(change: v1.MessageStateChange) -> list[str]:
+    match change.state:
+        case v1.MESSAGE_STATE_ACCEPTED if change.reason:
+            return [change.reason]
+        case v1.MESSAGE_STATE_CANCELLED:
+            return ["The message was cancelled" + (f": {change.reason}" if change.reason else "")]
+        case v1.MESSAGE_STATE_UNKNOWN:
+            return [f"Whether the agent took the message is not known: {change.reason}"]
+        case _:
+            return []
+
+
+def _resolved(resolved: v1.PermissionResolved) -> list[str]:
+    if resolved.resolution != "answered":
+        return [f"The question is {resolved.resolution}" + (f": {resolved.message}" if resolved.message else "")]
+    match resolved.decision:
+        case v1.ALLOW_ONCE:
+            return ["Allowed"]
+        case v1.DENY:
+            return ["Denied" + (f": {resolved.message}" if resolved.message else "")]
+        case _:
+            return ["Answered"]

@@ -1,0 +1,67 @@
+"""`betcode run`: one turn without a conversation around it."""
+
+import sys
+
+import anyio
+
+from betcode.cli.daemon_control import ensure_daemon
+from betcode.cli.exit_codes import CommandFailed, ExitCode
+from betcode.cli.finding import find_session
+from betcode.cli.headless import HeadlessTurn, OnAsk, Output
+from betcode.cli.keyboard import can_ask
+from betcode.cli.new_session import new_conversation
+from betcode.cli.options import Options
+from betcode.cli.screen import standard_screen
+from betcode.client import ClientIdentity, open_client
+
+_OF_A_NEW_SESSION = ("provider", "model", "cwd")
+
+
+def run(options: Options) -> int:
+    """Say the prompt, print the answer, and end with what became of it."""
+    prompt = _prompt(options)
+    if options.text("session") and (
+        any(map(options.text, _OF_A_NEW_SESSION)) or options.texts("allowed_tools") or options.flag("plan")
+    ):
+        raise CommandFailed(
+            "--session goes on with a session as it is: --provider, --model, --cwd, --allowed-tools and --plan are "
+            "for a new one",
+            ExitCode.INVALID_ARGUMENTS,
+        )
+    return anyio.run(_run, options, prompt)
+
+
+async def _run(options: Options, prompt: str) -> int:
+    screen = standard_screen()
+    asks = can_ask()
+    await ensure_daemon(options, screen.note if asks else lambda _text: None)
+    output = Output.JSON if options.as_json and options.text("output") == "text" else Output(options.text("output"))
+    async with open_client(options.places, ClientIdentity(client_type="cli")) as client:
+        given = options.text("session")
+        is_new = not given
+        session_id = await (client.start_session(new_conversation(options)) if is_new else find_session(client, given))
+        turn = HeadlessTurn(
+            client, session_id, screen, output=output, on_ask=OnAsk.ASK if asks else OnAsk.DENY, is_new=is_new
+        )
+        return await turn.run(prompt)
+
+
+def _prompt(options: Options) -> str:
+    given: str | None = options.chosen.prompt
+    text = _from_stdin() if given is None or given == "-" else given
+    if not text.strip():
+        raise CommandFailed('The prompt is empty. Say what to do: betcode run "PROMPT"', ExitCode.INVALID_ARGUMENTS)
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise CommandFailed("The prompt is not valid UTF-8", ExitCode.INVALID_ARGUMENTS) from error
+    return text
+
+
+def _from_stdin() -> str:
+    if sys.stdin is None or sys.stdin.isatty():
+        raise CommandFailed('Say what to do: betcode run "PROMPT"', ExitCode.INVALID_ARGUMENTS)
+    try:
+        return sys.stdin.buffer.read().decode()
+    except UnicodeDecodeError as error:
+        raise CommandFailed("The prompt on stdin is not valid UTF-8", ExitCode.INVALID_ARGUMENTS) from error

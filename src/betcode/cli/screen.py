@@ -1,0 +1,85 @@
+"""Where a command writes: the answer to stdout, everything else to stderr, and nothing unsafe to a terminal."""
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from typing import TextIO
+
+from betcode.cli.terminal_text import clean, safe_json
+
+
+class Screen:
+    """Keeps the two streams in order where both are the same terminal."""
+
+    def __init__(self, out: TextIO, err: TextIO, *, colour: bool) -> None:
+        self._out = out
+        self._err = err
+        self._out_is_terminal = out.isatty()
+        self._err_is_terminal = err.isatty()
+        self._dim = colour and self._err_is_terminal
+        self._in_a_line = False  # the last that was shown on the terminal did not end its line
+
+    @property
+    def width(self) -> int:
+        """Columns of the terminal; wide enough for anything where there is none."""
+        if not self._out_is_terminal:
+            return 200
+        try:
+            return max(os.get_terminal_size(self._out.fileno()).columns, 40)
+        except OSError:
+            return 80
+
+    def answer(self, text: str) -> None:
+        """The agent's own words: as they are into a pipe, made safe on a terminal."""
+        if not text:
+            return
+        self._out.write(clean(text) if self._out_is_terminal else text)
+        self._out.flush()
+        self._in_a_line = not text.endswith("\n")
+
+    def end_answer(self) -> None:
+        """An answer ends with its line."""
+        if self._in_a_line:
+            self._out.write("\n")
+            self._out.flush()
+            self._in_a_line = False
+
+    def line(self, text: str = "") -> None:
+        """A line of the result."""
+        self._break_line()
+        self._out.write(clean(text) + "\n")
+        self._out.flush()
+
+    def json(self, value: Mapping[str, object], *, indent: int | None = None) -> None:
+        """One JSON value; compact on a line of its own unless an indent is given."""
+        self._out.write(safe_json(json.dumps(value, ensure_ascii=False, indent=indent)) + "\n")
+        self._out.flush()
+
+    def note(self, text: str) -> None:
+        """A line beside the result: progress, tool calls, warnings."""
+        self._break_line()
+        safe = clean(text)
+        self._err.write(f"\x1b[2m{safe}\x1b[0m\n" if self._dim else f"{safe}\n")
+        self._err.flush()
+
+    def ask(self, text: str) -> None:
+        """A question that is answered on the same line."""
+        self._break_line()
+        self._err.write(clean(text))
+        self._err.flush()
+
+    def _break_line(self) -> None:
+        if self._in_a_line and self._out_is_terminal:
+            self._out.write("\n")
+            self._out.flush()
+            self._in_a_line = False
+
+
+def standard_screen() -> Screen:
+    """The process's own stdout and stderr. A character that they cannot show becomes an escape, not an exception."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    colour = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return Screen(sys.stdout, sys.stderr, colour=colour)

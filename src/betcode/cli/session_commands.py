@@ -1,0 +1,189 @@
+"""`betcode session`: which there are, what one said, and what it says now."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing, asynccontextmanager
+from datetime import UTC, datetime, timedelta
+
+import anyio
+
+from betcode.cli.daemon_control import ensure_daemon
+from betcode.cli.events_json import event_json, summary_json
+from betcode.cli.exit_codes import ExitCode
+from betcode.cli.finding import find_session, find_summary, short_id
+from betcode.cli.keyboard import can_ask
+from betcode.cli.link_notes import LinkNotes
+from betcode.cli.new_session import working_directory
+from betcode.cli.options import Options
+from betcode.cli.screen import Screen, standard_screen
+from betcode.cli.table import table
+from betcode.cli.transcript import Transcript
+from betcode.client import Client, ClientIdentity, open_client
+from betcode.v1 import agent_pb2 as v1
+
+_HEADINGS = ("ID", "STATUS", "CHANGED", "MESSAGES", "COST", "AGENT", "DIRECTORY", "LAST MESSAGE")
+
+
+@asynccontextmanager
+async def connected(options: Options, screen: Screen) -> AsyncIterator[Client]:
+    """A client of a daemon that serves, started if need be."""
+    await ensure_daemon(options, screen.note if can_ask() else lambda _text: None)
+    async with open_client(options.places, ClientIdentity(client_type="cli")) as client:
+        yield client
+
+
+def list_sessions(options: Options) -> int:
+    return anyio.run(_list, options)
+
+
+async def _list(options: Options) -> int:
+    screen = standard_screen()
+    only_here = options.flag("here") or bool(options.text("cwd"))
+    async with connected(options, screen) as client:
+        page = await client.list_sessions(
+            working_directory=working_directory(options) if only_here else "",
+            statuses=options.texts("status"),
+            limit=options.number("limit"),
+            offset=options.number("offset"),
+        )
+    if options.as_json:
+        screen.json({"sessions": [summary_json(one) for one in page.sessions], "total": page.total}, indent=2)
+        return ExitCode.OK
+    if not page.sessions:
+        screen.line("No sessions yet. Begin one with: betcode" if not page.total else "No sessions there")
+        return ExitCode.OK
+    now = datetime.now(UTC)
+    for line in table(_HEADINGS, [_row(one, page.sessions, now) for one in page.sessions], screen.width):
+        screen.line(line)
+    shown = options.number("offset") + len(page.sessions)
+    if shown < page.total:
+        screen.note(f"{page.total - shown} more: betcode session list --offset {shown}")
+    return ExitCode.OK
+
+
+def _row(one: v1.SessionSummary, page: Sequence[v1.SessionSummary], now: datetime) -> list[str]:
+    short = short_id(one.id)
+    alone = sum(other.id.startswith(short) for other in page) == 1
+    status = one.status
+    if one.pending_prompts or one.waiting_for == "person":
+        status = "waits for you"
+    elif one.waiting_for == "slot":
+        status = "waits in line"
+    return [
+        short if alone else one.id,
+        status,
+        age(now - one.updated_at.ToDatetime(UTC)),
+        str(one.message_count),
+        f"${one.total_cost_usd:.2f}" if one.total_cost_usd else "",
+        one.provider,
+        one.working_directory,
+        one.name or one.last_message_preview,
+    ]
+
+
+def age(delta: timedelta) -> str:
+    """How long ago, in the largest unit that says enough."""
+    seconds = max(int(delta.total_seconds()), 0)
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds // size} {unit} ago"
+    return "now" if seconds < 10 else f"{seconds} s ago"
+
+
+def show(options: Options) -> int:
+    return anyio.run(_show, options)
+
+
+async def _show(options: Options) -> int:
+    screen = standard_screen()
+    async with connected(options, screen) as client:
+        summary = await find_summary(client, await find_session(client, options.text("session")))
+        if options.as_json:
+            events = [event_json(event) async for event in _history(client, summary)]
+            screen.json({"session": summary_json(summary), "events": events}, indent=2)
+            return ExitCode.OK
+        for line in _facts(summary):
+            screen.line(line)
+        screen.line()
+        transcript = Transcript(screen)
+        async for event in _history(client, summary):
+            transcript.show(event)
+        screen.end_answer()
+    return ExitCode.OK
+
+
+async def _history(client: Client, summary: v1.SessionSummary) -> AsyncIterator[v1.AgentEvent]:
+    """What was stored when we asked, and nothing live."""
+    if summary.last_sequence == 0:
+        return
+    async with aclosing(client.follow(summary.id)) as events:
+        async for event in events:
+            if event.sequence:
+                yield event
+            if event.sequence >= summary.last_sequence:
+                return
+
+
+def _facts(one: v1.SessionSummary) -> list[str]:
+    tokens = f"{one.total_input_tokens:,} in, {one.total_output_tokens:,} out"
+    facts = {
+        "session": one.id,
+        "name": one.name,
+        "status": one.status + (f", its agent is {one.run_state}" if one.run_state else ""),
+        "waits for": one.waiting_for,
+        "holds": ", ".join(one.holds),
+        "agent": " ".join(filter(None, (one.provider, one.model))),
+        "directory": one.working_directory,
+        "created": one.created_at.ToJsonString(),
+        "changed": one.updated_at.ToJsonString(),
+        "messages": str(one.message_count),
+        "tokens": tokens,
+        "cost": f"${one.total_cost_usd:.4f}" if one.total_cost_usd else "",
+        "prompts": f"{one.pending_prompts} open: betcode attach {short_id(one.id)}" if one.pending_prompts else "",
+        **{f"metadata {key}": value for key, value in one.metadata.items()},
+    }
+    return [f"{name:10} {value}" for name, value in facts.items() if value]
+
+
+def follow(options: Options) -> int:
+    return anyio.run(_follow, options)
+
+
+async def _follow(options: Options) -> int:
+    screen = standard_screen()
+    transcript = Transcript(screen)
+    async with connected(options, screen) as client:
+        session_id = await find_session(client, options.text("session"))
+        summary = await find_summary(client, session_id) if options.flag("until_idle") else None
+        is_open = summary is not None and summary.status == "active"
+        if summary is not None and not is_open and summary.last_sequence <= options.number("after"):
+            return ExitCode.OK
+        after = options.number("after")
+        async with aclosing(client.follow(session_id, after, on_link=LinkNotes(screen.note))) as events:
+            async for event in events:
+                if options.as_json:
+                    screen.json(event_json(event))
+                else:
+                    transcript.show(event)
+                if summary is not None:
+                    if event.WhichOneof("event") == "status_change":
+                        is_open = event.status_change.status != v1.IDLE
+                    if not is_open and event.sequence >= summary.last_sequence:
+                        break
+        screen.end_answer()
+    return ExitCode.OK
+
+
+def close(options: Options) -> int:
+    return anyio.run(_close, options)
+
+
+async def _close(options: Options) -> int:
+    screen = standard_screen()
+    async with connected(options, screen) as client:
+        session_id = await find_session(client, options.text("session"))
+        was_open = await client.close(session_id)
+    if options.as_json:
+        screen.json({"session_id": session_id, "was_open": was_open})
+    else:
+        screen.line("The session is closed; its history stays" if was_open else "The session was closed already")
+    return ExitCode.OK

@@ -1,0 +1,207 @@
+"""A conversation in plain lines: watch, type, answer, cancel."""
+
+import signal
+from collections import deque
+from contextlib import aclosing
+
+import anyio
+
+from betcode.cli.exit_codes import ExitCode
+from betcode.cli.keyboard import Keyboard
+from betcode.cli.link_notes import LinkNotes
+from betcode.cli.prompts import Allow, Deny, Desk, Permission, Prompt, Reply, ShowAll, give_answer, understand
+from betcode.cli.screen import Screen
+from betcode.cli.transcript import Transcript
+from betcode.cli.turn_watch import TurnWatch
+from betcode.client import Client, ClientError
+from betcode.v1 import agent_pb2 as v1
+
+_TURNS_SHOWN = 3
+_HELP = """\
+Lines are messages to the agent, or answers while it asks.
+/cancel     interrupt the open turn        /say TEXT  a message, also while the agent asks
+/new        begin another session here     /quit      leave; the agent goes on"""
+_NO_TERMINAL = "Denied: nobody could be asked, since there is nothing left to read on stdin"
+
+
+class Talk:
+    """One person at one session; leaving ends nothing."""
+
+    def __init__(
+        self, client: Client, summary: v1.SessionSummary, screen: Screen, *, is_terminal: bool, show_all: bool
+    ) -> None:
+        self.wants_another = False
+        self._client = client
+        self._session_id = summary.id
+        self._screen = screen
+        self._is_terminal = is_terminal
+        self._transcript = Transcript(screen)
+        self._desk = Desk()
+        self._keyboard = Keyboard()
+        self._past_until = summary.last_sequence
+        self._past: deque[list[v1.AgentEvent]] = deque([[]], maxlen=None if show_all else _TURNS_SHOWN)
+        self._turns_before = 0
+        self._turn_open = summary.status == "active"
+        self._own: dict[str, TurnWatch] = {}  # our messages whose turn is not over
+        self._input_ended = False
+        self._denied = False
+        self._interrupted = False
+
+    async def run(self) -> ExitCode:
+        """Until the person leaves or the session ends."""
+        if self._past_until == 0:
+            self._past.clear()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._heed_interrupts, tasks.cancel_scope)
+            tasks.start_soon(self._read_lines, tasks.cancel_scope)
+            await self._watch(tasks.cancel_scope)
+            tasks.cancel_scope.cancel()
+        self._screen.end_answer()
+        return ExitCode.PERMISSION_DENIED if self._denied else ExitCode.OK
+
+    # ------------------------------------------------------------ what the agent says
+
+    async def _watch(self, scope: anyio.CancelScope) -> None:
+        on_link = LinkNotes(self._screen.note)
+        async with aclosing(self._client.follow(self._session_id, on_link=on_link)) as events:
+            async for event in events:
+                if event.sequence <= self._past_until and self._past_until:
+                    self._remember(event)
+                else:
+                    await self._live(event)
+                if self._input_ended and not self._own:
+                    scope.cancel()
+        self._screen.note("The session has ended")
+
+    def _remember(self, event: v1.AgentEvent) -> None:
+        """History is read whole and its end is shown, so that what is shown begins with a message."""
+        if event.sequence == 0:
+            return
+        if event.WhichOneof("event") == "user_input":
+            self._turns_before += 1
+            self._past.append([])
+        self._past[-1].append(event)
+        self._desk.see(event)
+        if event.sequence < self._past_until:
+            return
+        left_out = self._turns_before - len(self._past)
+        if left_out > 0:
+            self._screen.note(f"… {left_out} earlier messages: betcode session show {self._session_id}")
+        for turn in self._past:
+            for past in turn:
+                self._transcript.show(past)
+        self._past.clear()
+        self._past_until = 0
+        self._ask_current()
+
+    async def _live(self, event: v1.AgentEvent) -> None:
+        kind = event.WhichOneof("event")
+        if kind == "status_change":
+            self._turn_open = event.status_change.status != v1.IDLE
+            self._interrupted = self._interrupted and self._turn_open
+        typed_here = kind == "user_input" and event.user_input.message_id in self._own and self._is_terminal
+        prompt = self._desk.see(event)
+        if not typed_here and prompt is None:
+            self._transcript.show(event)
+        for message_id, watch in list(self._own.items()):
+            if watch.see(event):
+                del self._own[message_id]
+        if prompt is not None and self._input_ended:
+            await self._answer(prompt, Deny(_NO_TERMINAL))
+        elif prompt is not None and self._desk.current is prompt:
+            self._ask_current()
+
+    # ------------------------------------------------------------ what the person types
+
+    async def _read_lines(self, scope: anyio.CancelScope) -> None:
+        while (line := await self._keyboard.line()) is not None:
+            try:
+                if await self._typed(line):
+                    scope.cancel()
+                    return
+            except ClientError as error:
+                self._screen.note(error.message)
+        self._input_ended = True
+        for prompt in self._desk.all:
+            await self._answer(prompt, Deny(_NO_TERMINAL))
+        if self._is_terminal or not self._own:
+            scope.cancel()
+
+    async def _typed(self, line: str) -> bool:
+        """Whether the person wants to leave."""
+        word, _, rest = line.strip().partition(" ")
+        match word:
+            case "/quit" | "/exit":
+                return True
+            case "/new":
+                self.wants_another = True
+                return True
+            case "/help":
+                self._screen.note(_HELP)
+            case "/cancel":
+                await self._cancel()
+            case "/say":
+                await self._say(rest)
+            case _ if self._desk.current is not None:
+                await self._answer_typed(self._desk.current, line)
+            case _:
+                await self._say(line)
+        return False
+
+    async def _say(self, text: str) -> None:
+        if not text.strip():
+            return
+        accepted = await self._client.send(self._session_id, text)
+        self._own[accepted.message_id] = TurnWatch(accepted.message_id)
+
+    async def _cancel(self) -> None:
+        if not await self._client.cancel(self._session_id):
+            self._screen.note("No turn is open")
+
+    async def _answer_typed(self, prompt: Prompt, line: str) -> None:
+        match understand(prompt, line):
+            case None:
+                self._screen.note("The agent waits for an answer first; /say TEXT sends a message all the same")
+                self._screen.ask(prompt.question)
+            case ShowAll():
+                assert isinstance(prompt, Permission)
+                self._show_prompt(prompt.lines(whole=True), prompt.question)
+            case (Allow() | Deny() | Reply()) as answer:
+                await self._answer(prompt, answer)
+
+    async def _answer(self, prompt: Prompt, answer: Allow | Deny | Reply) -> None:
+        try:
+            await give_answer(self._client, prompt, answer)
+        except ClientError as error:
+            self._screen.note(error.message)
+        if isinstance(answer, Deny):
+            self._denied = self._denied or self._input_ended
+            self._desk.forget(prompt.request_id)
+        self._desk.done(prompt)
+        self._ask_current()
+
+    def _ask_current(self) -> None:
+        prompt = self._desk.current
+        if prompt is not None and not self._input_ended:
+            self._show_prompt(prompt.lines(), prompt.question)
+
+    def _show_prompt(self, lines: list[str], question: str) -> None:
+        for line in lines:
+            self._screen.note(line)
+        self._screen.ask(question)
+
+    # ------------------------------------------------------------ Ctrl-C
+
+    async def _heed_interrupts(self, scope: anyio.CancelScope) -> None:
+        with anyio.open_signal_receiver(signal.SIGINT) as signals:
+            async for _ in signals:
+                if not self._turn_open or self._interrupted:
+                    self._screen.note(f"Left. Come back with: betcode attach {self._session_id}")
+                    scope.cancel()
+                    return
+                self._interrupted = True
+                self._screen.note("Interrupting the turn; Ctrl-C again leaves it running")
+                try:
+                    await self._cancel()
+                except ClientError as error:
+                    self._screen.note(error.message)

@@ -1,0 +1,64 @@
+"""Text from elsewhere, made safe to show: nothing in it can move the cursor, set a title or turn the line around."""
+
+import re
+import unicodedata
+
+# Controls except tab and newline; C1 controls; line and paragraph separators; marks that reorder text; tag characters,
+# which are invisible letters; and halves of surrogate pairs, which no terminal can show.
+_UNSAFE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb"
+    "\ud800-\udfff\U000e0000-\U000e007f]"
+)
+_ESCAPED_IN_JSON = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u206f\ufeff]")
+
+
+def clean(text: str) -> str:
+    """The text with every unsafe character made visible; tabs and newlines stay."""
+    return _UNSAFE.sub(_visible, text.replace("\r\n", "\n"))
+
+
+def one_line(text: str, width: int) -> str:
+    """The text on one line of at most `width` columns, with an ellipsis where it was longer."""
+    flat = " ".join(clean(text).split())
+    if columns(flat) <= width:
+        return flat
+    taken = ""
+    used = 0
+    for letter in flat:
+        used += _columns_of(letter)
+        if used > width - 1:
+            break
+        taken += letter
+    return taken + "…"
+
+
+def columns(text: str) -> int:
+    """How many columns a terminal needs for the text."""
+    return len(text) if text.isascii() else sum(_columns_of(letter) for letter in text)
+
+
+def padded(text: str, width: int) -> str:
+    """The text followed by as many spaces as fill `width` columns."""
+    return text + " " * (width - columns(text))
+
+
+def safe_json(text: str) -> str:
+    """JSON text in which the unsafe characters that JSON allows are escaped; it means the same."""
+    return _ESCAPED_IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def _visible(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    if code < 0x20:
+        return chr(0x2400 + code)  # the pictures of control characters: ␛ for escape
+    if code == 0x7F:
+        return "␡"
+    if 0xD800 <= code <= 0xDFFF:
+        return "\ufffd"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def _columns_of(letter: str) -> int:
+    if unicodedata.combining(letter) or unicodedata.category(letter) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(letter) in "WF" else 1

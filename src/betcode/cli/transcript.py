@@ -1,0 +1,50 @@
+"""A conversation as a person reads it, event after event."""
+
+from betcode.cli.answer import Answer
+from betcode.cli.prompts import Permission
+from betcode.cli.render import Describer, turn_summary
+from betcode.cli.screen import Screen
+from betcode.v1 import agent_pb2 as v1
+
+
+class Transcript:
+    """Prints events to the screen's result."""
+
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
+        self._answer = Answer()
+        self._describer = Describer()
+        self._usage = ""
+
+    def show(self, event: v1.AgentEvent) -> None:
+        """Print what the event has to tell, if anything."""
+        kind = event.WhichOneof("event")
+        match kind:
+            case "text_delta":
+                self._screen.answer(self._answer.take(event))
+            case "user_input":
+                self._turn_over()
+                for line in event.user_input.content.split("\n"):
+                    self._screen.line(f"> {line}")
+                for name in event.user_input.attachments:
+                    self._screen.line(f"> [{name}]")
+            case "permission_request":
+                for line in Permission(event.permission_request, bool(event.cuts)).lines():
+                    self._screen.line(f"? {line}")
+            case "user_question":
+                self._screen.line(f"? {event.user_question.question}")
+            case "usage":
+                self._usage = turn_summary(event.usage)
+            case "turn_complete":
+                self._turn_over()
+                ending = event.turn_complete.stop_reason
+                told = self._usage if ending in ("", "end_turn") else ", ".join(filter(None, (ending, self._usage)))
+                self._screen.line(f"── {told}" if told else "──")
+                self._usage = ""
+            case _:
+                for line in self._describer.describe(event):
+                    self._screen.line(line)
+
+    def _turn_over(self) -> None:
+        self._screen.end_answer()
+        self._answer = Answer()
