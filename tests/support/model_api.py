@@ -24,6 +24,7 @@ class ModelRequest:
     model: str
     tools: tuple[str, ...]
     session: str
+    messages: int  # the length of the conversation it was sent
     at_monotonic: float
 
 
@@ -131,6 +132,7 @@ class _Handler(BaseHTTPRequestHandler):
                     model=str(body.get("model", "")),
                     tools=tuple(tool.get("name", "") for tool in body.get("tools") or ()),
                     session=self.headers.get("x-claude-code-session-id", ""),
+                    messages=len(body.get("messages", ())),
                     at_monotonic=time.monotonic(),
                 )
             )

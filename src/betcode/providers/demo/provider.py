@@ -1,0 +1,66 @@
+"""How the demo agent is launched."""
+
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from betcode.domain.ports import Capabilities, Dialogue, Launch, LaunchContext
+from betcode.domain.rows import NewSession
+from betcode.providers.claude import ClaudeProvider
+
+# How a session's environment, which its client chooses, directs the demo agent: for tests, benchmarks and bug reports.
+_FLAGS: Mapping[str, str] = {
+    "BETCODE_DEMO_SPEED": "--speed",  # 1: as recorded, 0: as fast as possible
+    "BETCODE_DEMO_CASSETTE": "--cassette",  # a recording, or the directory of a journal, to play
+    "BETCODE_DEMO_FLOOD": "--flood",  # answer each message with so many text deltas,
+    "BETCODE_DEMO_RATE": "--rate",  # so many a second (0: flat out),
+    "BETCODE_DEMO_BYTES": "--bytes",  # each so long
+}
+
+
+class DemoProvider:
+    """Our own agent program that plays recordings; it needs nothing and is always there."""
+
+    name = "demo"
+    capabilities = Capabilities(
+        resume=True,
+        continues_broken_turn=False,  # a message that is sent again begins its recording again
+        interrupt=True,
+        permissions=True,
+        deltas=True,
+        recognises_repeats=True,  # and a recording has no effects that could happen twice
+    )
+
+    def __init__(self) -> None:
+        self._claude = ClaudeProvider(None)
+        self.dialogue_version = self._claude.dialogue_version
+
+    def check(self) -> None:
+        """It is part of this program, so nothing can be missing."""
+
+    def launch(self, session: NewSession, context: LaunchContext) -> Launch:
+        return Launch(
+            argv=(sys.executable, "-I", "-m", "betcode.agents.demo", *_flags(session, context)),
+            env=context.environment,
+            cwd=Path(session.working_directory),
+        )
+
+    def dialogue(self, session: NewSession, conversation_id: str, state: bytes = b"", *, version: int = 0) -> Dialogue:
+        return self._claude.dialogue(session, conversation_id, state, version=version)
+
+    def carry_over(self, state: bytes, version: int) -> bytes:
+        """What a new run of the same session goes on from."""
+        return self._claude.carry_over(state, version)
+
+
+def _flags(session: NewSession, context: LaunchContext) -> Iterator[str]:
+    yield f"--{'resume' if context.resume else 'session-id'}={context.conversation_id}"
+    if session.model:
+        yield f"--model={session.model}"
+    if session.allowed_tools:
+        yield f"--allowed-tools={','.join(session.allowed_tools)}"
+    if session.plan_mode:
+        yield "--permission-mode=plan"
+    for variable, flag in _FLAGS.items():
+        if value := context.environment.get(variable):
+            yield f"{flag}={value}"

@@ -1,0 +1,162 @@
+"""Daemon, holder or agent killed under a real turn."""
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+
+from betcode.holder.launch import holder_pid
+from betcode.holder.platform import descendants
+from support.claude import needs_claude
+from support.model_script import bash, say
+from support.runs import gone
+from support.talk import assert_whole, is_idle, kinds, settled_text, states_of, streamed_text
+from support.world import World, claude_world
+
+pytestmark = [needs_claude, pytest.mark.anyio]
+
+
+async def kill_holder(world: World) -> None:
+    """SIGKILL; returns when the agent and everything it began is gone too, within 5 s."""
+    run = world.runs[-1]
+    tree = [run.agent_pid, *(process.pid for process in descendants(run.agent_pid))]
+    holder = holder_pid(run.directory)
+    assert holder
+    os.kill(holder, signal.SIGKILL)
+    for pid in tree:
+        await gone(pid, within_s=5)
+
+
+@contextmanager
+def sign_of_life(world: World) -> Iterator[int]:
+    """A pipe in the working directory, called `started`, that a tool can write to."""
+    path = world.work / "started"
+    os.mkfifo(path)
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+async def tool_at_work(started: int) -> None:
+    """The command of the script has begun."""
+    with anyio.fail_after(30):
+        await anyio.wait_readable(started)
+
+
+async def test_the_next_daemons_answer_reaches_the_agent_and_the_tool_runs_once(tmp_path: Path) -> None:
+    scripts = {"append": [bash("echo ran >> ran.txt"), say("Done.")]}
+    async with claude_world(tmp_path, scripts) as world:
+        talk = await world.session()
+        await talk.say("[[fake:append]]")
+        request = await talk.asked()
+        pid = world.runs[0].agent_pid
+        await world.daemon.restart()
+        pending = await talk.client.pending(talk.session_id)
+        assert [prompt.request_id for prompt in pending] == [request.request_id]
+        await talk.answer(request, allow=True)
+        events = await talk.until(is_idle)
+        assert settled_text(events) == "Done."
+        assert (world.work / "ran.txt").read_text() == "ran\n"
+        assert [run.agent_pid for run in world.runs] == [pid]
+        assert world.api.calls("append") == [0, 1]
+        assert_whole(talk.events)
+
+
+async def test_an_answer_given_just_before_the_kill_is_spent_once(tmp_path: Path) -> None:
+    scripts = {"append": [bash("echo ran >> ran.txt"), say("Done.")]}
+    async with claude_world(tmp_path, scripts) as world:
+        talk = await world.session()
+        await talk.say("[[fake:append]]")
+        request = await talk.asked()
+        await talk.answer(request, allow=True)
+        await world.daemon.restart()
+        assert await talk.answer(request, allow=True) is True  # said before, nothing twice
+        events = await talk.until(is_idle)
+        assert settled_text(events) == "Done."
+        assert (world.work / "ran.txt").read_text() == "ran\n"
+        assert_whole(talk.events)
+
+
+async def test_a_turn_streams_on_over_a_killed_daemon(tmp_path: Path) -> None:
+    gate = threading.Event()
+    text = "One two three four five six seven eight nine ten."
+    async with claude_world(tmp_path, {"slow": [say(text, gate=gate, gate_after_chunks=2)]}) as world:
+        talk = await world.session()
+        await talk.say("[[fake:slow]]")
+        await talk.until("text_delta")
+        world.daemon.kill()
+        gate.set()
+        await world.daemon.start()
+        await talk.until(is_idle)
+        assert streamed_text(talk.events) == text
+        assert settled_text(talk.events) == text
+        assert world.api.calls("slow") == [0]
+        assert len(world.runs) == 1
+        assert_whole(talk.events)
+
+
+async def test_a_killed_holder_takes_agent_and_tool_along_and_the_model_is_not_called(tmp_path: Path) -> None:
+    scripts = {"wait": [bash("echo begun > started; sleep 600"), say("Never said.")], "on": [say("Going on.")]}
+    async with claude_world(tmp_path, scripts) as world:
+        talk = await world.session(allowed_tools=("Bash",))
+        with sign_of_life(world) as started:
+            lost = await talk.say("[[fake:wait]]")
+            await tool_at_work(started)
+        calls = len(world.api.requests)
+        await kill_holder(world)
+        events = await talk.until(is_idle)
+        assert len(world.api.requests) == calls
+        assert [event.error.code for event in events if event.HasField("error")] == ["SUBPROCESS_CRASHED"]
+        assert (await talk.summary()).status == "idle"
+        assert "CONSUMED" not in states_of(talk.events, lost.message_id)
+        assert_whole(talk.events)
+
+
+async def test_an_open_prompt_is_asked_again_after_a_killed_holder(tmp_path: Path) -> None:
+    scripts = {"append": [bash("echo ran >> ran.txt"), say("Done.")], "on": [say("Going on.")]}
+    async with claude_world(tmp_path, scripts) as world:
+        talk = await world.session()
+        first = await talk.say("[[fake:append]]")
+        old = await talk.asked()
+        calls = len(world.api.requests)
+        await kill_holder(world)
+        events = await talk.until(is_idle)
+        assert len(world.api.requests) == calls
+        resolved = next(event.permission_resolved for event in events if event.HasField("permission_resolved"))
+        assert (resolved.request_id, resolved.resolution) == (old.request_id, "withdrawn")
+        assert not await talk.client.pending(talk.session_id)
+        second = await talk.say("[[fake:on]] go on")
+        again = await talk.asked()
+        assert again.request_id != old.request_id
+        assert (again.tool_name, again.input_json) == (old.tool_name, old.input_json)
+        await talk.answer(again, allow=True)
+        await talk.until(lambda event: second.message_id in event.turn_complete.message_ids)
+        await talk.until(is_idle)
+        assert (world.work / "ran.txt").read_text() == "ran\n"
+        for message in (first, second):
+            assert states_of(talk.events, message.message_id)[-1] == "CONSUMED"
+        assert_whole(talk.events)
+
+
+async def test_a_killed_agent_is_told_and_its_tools_are_ended(tmp_path: Path) -> None:
+    scripts = {"wait": [bash("echo begun > started; sleep 600"), say("Never said.")]}
+    async with claude_world(tmp_path, scripts) as world:
+        talk = await world.session(allowed_tools=("Bash",))
+        with sign_of_life(world) as started:
+            await talk.say("[[fake:wait]]")
+            await tool_at_work(started)
+        agent = world.runs[0].agent_pid
+        tools = [process.pid for process in descendants(agent)]
+        assert tools
+        os.kill(agent, signal.SIGKILL)
+        events = await talk.until(is_idle)
+        assert "error" in kinds(events)
+        for pid in tools:
+            await gone(pid, within_s=5)
