@@ -1,0 +1,57 @@
+"""Journals are kept for days, not for ever, and never taken from a live agent."""
+
+import fcntl
+import gzip
+import os
+from pathlib import Path
+
+from betcode.holder.journal import segment_name
+from betcode.sessions.retention import sweep
+
+DAY_S = 86_400.0
+
+
+def a_run(runs: Path, name: str, *, size: int = 100, age_s: float = 0.0, now: float = 1e9) -> Path:
+    directory = runs / name
+    directory.mkdir()
+    (directory / segment_name(0)).write_bytes(os.urandom(size))
+    os.utime(directory, (now - age_s, now - age_s))
+    return directory
+
+
+def test_an_ended_run_is_compressed_and_kept(tmp_path: Path) -> None:
+    directory = a_run(tmp_path, "ended", size=500)
+    body = (directory / segment_name(0)).read_bytes()
+    swept = sweep(tmp_path, {}, keep_s=7 * DAY_S, keep_bytes=10**9)
+    assert (swept.compressed, swept.removed) == (1, 0)
+    assert gzip.decompress((directory / (segment_name(0) + ".gz")).read_bytes()) == body
+    assert sweep(tmp_path, {}, keep_s=7 * DAY_S, keep_bytes=10**9).compressed == 0
+
+
+def test_old_runs_go_and_young_ones_stay(tmp_path: Path) -> None:
+    (old := a_run(tmp_path, "old"))
+    sweep(tmp_path, {}, keep_s=7 * DAY_S, keep_bytes=10**9)
+    os.utime(old, (0, 0))
+    young = a_run(tmp_path, "young", age_s=6 * DAY_S)
+    swept = sweep(tmp_path, {}, keep_s=7 * DAY_S, keep_bytes=10**9)
+    assert swept.removed == 1
+    assert young.exists()
+    assert not old.exists()
+
+
+def test_past_the_size_the_oldest_go_first(tmp_path: Path) -> None:
+    for number in range(4):
+        directory = a_run(tmp_path, f"run{number}", size=1000)
+        sweep(tmp_path, {}, keep_s=1e9 * 9, keep_bytes=10**9)
+        os.utime(directory, (1000 + number, 1000 + number))
+    sweep(tmp_path, {}, keep_s=1e9 * 9, keep_bytes=2500)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run2", "run3"]
+
+
+def test_a_run_whose_holder_lives_is_left_alone(tmp_path: Path) -> None:
+    directory = a_run(tmp_path, "alive")
+    with (directory / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        swept = sweep(tmp_path, {}, keep_s=0, keep_bytes=0, now=1e12)
+    assert swept.removed == 0
+    assert (directory / segment_name(0)).exists()
