@@ -20,6 +20,8 @@ from support.world import World, claude_world
 
 pytestmark = [needs_claude, pytest.mark.anyio]
 
+ENDLESS = bash("echo begun > started; until [ -e never ]; do sleep 0.1; done")
+
 
 async def kill_holder(world: World) -> None:
     """SIGKILL; returns when the agent and everything it began is gone too, within 5 s."""
@@ -103,7 +105,7 @@ async def test_a_turn_streams_on_over_a_killed_daemon(tmp_path: Path) -> None:
 
 
 async def test_a_killed_holder_takes_agent_and_tool_along_and_the_model_is_not_called(tmp_path: Path) -> None:
-    scripts = {"wait": [bash("echo begun > started; sleep 600"), say("Never said.")], "on": [say("Going on.")]}
+    scripts = {"wait": [ENDLESS, say("Never said.")], "on": [say("Going on.")]}
     async with claude_world(tmp_path, scripts) as world:
         talk = await world.session(allowed_tools=("Bash",))
         with sign_of_life(world) as started:
@@ -146,7 +148,7 @@ async def test_an_open_prompt_is_asked_again_after_a_killed_holder(tmp_path: Pat
 
 
 async def test_a_killed_agent_is_told_and_its_tools_are_ended(tmp_path: Path) -> None:
-    scripts = {"wait": [bash("echo begun > started; sleep 600"), say("Never said.")]}
+    scripts = {"wait": [ENDLESS, say("Never said.")]}
     async with claude_world(tmp_path, scripts) as world:
         talk = await world.session(allowed_tools=("Bash",))
         with sign_of_life(world) as started:
