@@ -106,7 +106,7 @@ class Intake:
                 run=run.key,
                 kind=PromptKind.QUESTION,
                 tool_name="AskUserQuestion",
-                input_json="",
+                input_json=first.user_question.input_json,
                 event=v1.AgentEventBatch(events=[bound(question)[0] for question in questions]).SerializeToString(),
                 seq=Seq(self.next_seq + len(self.said) - len(questions)),
                 asked_ns=first.timestamp.ToNanoseconds(),

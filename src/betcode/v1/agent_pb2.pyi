@@ -840,6 +840,7 @@ class UserQuestion(_message.Message):
     MULTI_SELECT_FIELD_NUMBER: _builtins.int
     HEADER_FIELD_NUMBER: _builtins.int
     GROUP_ID_FIELD_NUMBER: _builtins.int
+    INPUT_JSON_FIELD_NUMBER: _builtins.int
     question_id: _builtins.str
     question: _builtins.str
     multi_select: _builtins.bool
@@ -847,6 +848,8 @@ class UserQuestion(_message.Message):
     """Added by this project."""
     group_id: _builtins.str
     """questions asked together share it"""
+    input_json: _builtins.str
+    """the agent's own JSON text for the whole group"""
     @_builtins.property
     def options(self) -> _containers.RepeatedCompositeFieldContainer[Global___QuestionOption]: ...
     def __init__(
@@ -858,10 +861,11 @@ class UserQuestion(_message.Message):
         multi_select: _builtins.bool = ...,
         header: _builtins.str = ...,
         group_id: _builtins.str = ...,
+        input_json: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["group_id", b"group_id", "header", b"header", "multi_select", b"multi_select", "options", b"options", "question", b"question", "question_id", b"question_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["group_id", b"group_id", "header", b"header", "input_json", b"input_json", "multi_select", b"multi_select", "options", b"options", "question", b"question", "question_id", b"question_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
