@@ -1,0 +1,9 @@
+"""The durable log: one SQLite file with sessions, events, runs, inputs, prompts and blobs.
+
+This room keeps what it is given and gives it back: all of a commit or nothing, each number once. What the events mean,
+who is told of them and when to try again is the business of `sessions`. SQL stays in here.
+"""
+
+from betcode.storage.store import SqliteStore, open_store
+
+__all__ = ["SqliteStore", "open_store"]

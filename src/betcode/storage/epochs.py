@@ -1,0 +1,115 @@
+"""When numbers may have been lost: a power cut, or a database that was put back from a backup."""
+
+import ctypes
+import ctypes.util
+import os
+import secrets
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import apsw
+
+from betcode.storage.database import Durability, hold_durability
+
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_TOKEN = "incarnation"  # noqa: S105 - a name in the table `meta`
+
+POWER_CUT = "power cut"
+RESTORED_BACKUP = "restored backup"
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    number: int
+    reason: str
+
+
+def kernel_boot_id() -> str:
+    """What changes with every start of the machine; empty where nothing tells."""
+    if sys.platform == "darwin":
+        return _darwin_boot_id()
+    try:
+        return _BOOT_ID.read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
+
+
+def begin(db: apsw.Connection, path: Path, *, durability: Durability, boot_id: str) -> Epoch:
+    """The epoch of this opening. From here on the database counts as open, on the disk itself."""
+    meta = dict(db.execute("SELECT name, value FROM meta"))
+    token = meta.get(_TOKEN, "")
+    restored = bool(token) and token not in _tokens_beside(path)
+    same_boot = bool(boot_id) and boot_id == meta.get("boot_id")
+    power_cut = bool(token) and not same_boot and meta.get("clean") == "0" and meta.get("durability") == "normal"
+    epoch = Epoch(int(meta.get("epoch", "0")), meta.get("epoch_reason", ""))
+    if power_cut or restored:
+        epoch = Epoch(epoch.number + 1, POWER_CUT if power_cut else RESTORED_BACKUP)
+    values = {"boot_id": boot_id, "durability": durability, "clean": "0"}
+    values |= {"epoch": str(epoch.number), "epoch_reason": epoch.reason}
+    # A mismatch must stay visible until the new epoch is in the database.
+    _change_token(db, path, token, values, announce=not restored)
+    hold_durability(db, path, durability)
+    return epoch
+
+
+def end(db: apsw.Connection, path: Path) -> None:
+    """Everything is on the disk itself, and the database says so."""
+    hold_durability(db, path, "full")
+    db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+    token = str(db.execute("SELECT value FROM meta WHERE name = ?", (_TOKEN,)).get)
+    _change_token(db, path, token, {"clean": "1"}, announce=True)
+
+
+def _change_token(db: apsw.Connection, path: Path, old: str, values: dict[str, str], *, announce: bool) -> None:
+    """Store `values` and a new token, here and beside, so that a kill at any moment is not taken for a backup."""
+    new = secrets.token_hex(16)
+    if announce:
+        _write_beside(path, old, new)
+    hold_durability(db, path, "full")
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        db.executemany("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)", {**values, _TOKEN: new}.items())
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+    _write_beside(path, new)
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(path.name + ".incarnation")
+
+
+def _tokens_beside(path: Path) -> list[str]:
+    try:
+        return _beside(path).read_text(encoding="ascii").split()
+    except FileNotFoundError:
+        return []
+
+
+def _write_beside(path: Path, *tokens: str) -> None:
+    """Whole or not at all, and on the disk."""
+    unfinished = _beside(path).with_name(_beside(path).name + ".unfinished")
+    handle = os.open(unfinished, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+    try:
+        os.write(handle, "\n".join(tokens).encode("ascii"))
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+    unfinished.replace(_beside(path))
+    directory = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
+
+
+def _darwin_boot_id() -> str:
+    libc = ctypes.CDLL(ctypes.util.find_library("c"))
+    buffer = ctypes.create_string_buffer(64)
+    size = ctypes.c_size_t(len(buffer))
+    if libc.sysctlbyname(b"kern.bootsessionuuid", buffer, ctypes.byref(size), None, 0) != 0:
+        return ""
+    return buffer.value.decode("ascii")

@@ -1,0 +1,30 @@
+"""Where an event is: its session's key and its number in one integer, which is the key of its row."""
+
+from betcode.domain.errors import StorageFailed
+
+_SEQ_BITS = 40
+_SEQ_MASK = (1 << _SEQ_BITS) - 1
+_KEY_LIMIT = 1 << (63 - _SEQ_BITS)
+
+
+def place_of(session: int, seq: int) -> int:
+    """The place of an event; places of one session follow each other.
+
+    Raises:
+        StorageFailed: there is no such place.
+    """
+    if not (0 <= seq <= _SEQ_MASK and 0 < session < _KEY_LIMIT):
+        raise StorageFailed(f"no place for event {seq} of session {session}")
+    return session << _SEQ_BITS | seq
+
+
+def first_place(session: int) -> int:
+    return place_of(session, 0)
+
+
+def last_place(session: int) -> int:
+    return place_of(session, _SEQ_MASK)
+
+
+def seq_of(place: int) -> int:
+    return place & _SEQ_MASK

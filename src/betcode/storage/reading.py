@@ -1,0 +1,233 @@
+"""Questions as SQL. Called by a reader's thread, with its own connection."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import apsw
+
+from betcode.domain.identifiers import RunId, RunKey, Seq, SessionId, SessionKey
+from betcode.domain.ports import SessionFilter
+from betcode.domain.rows import (
+    Batch,
+    InputKind,
+    InputRow,
+    InputState,
+    NewSession,
+    PromptKind,
+    PromptRow,
+    PromptState,
+    RunRow,
+    SessionRow,
+    SessionState,
+)
+from betcode.domain.run import RunState
+from betcode.domain.session import SessionStatus
+from betcode.storage.places import last_place, place_of, seq_of
+from betcode.storage.writing import BLOB_PIECE_BYTES
+
+_SESSION = """
+SELECT s.key, s.session_id, s.provider, s.working_directory, s.worktree_id, s.created_ns,
+    s.status, s.last_seq, s.epoch, s.name, s.model, s.conversation_id, s.conversation_began, s.turn_interrupted,
+    s.message_count, s.input_tokens, s.output_tokens, s.cost_usd, s.context_percent, s.preview, s.updated_ns,
+    m.model, m.allowed_tools, m.plan_mode, m.metadata, m.environment,
+    (SELECT count(*) FROM prompts p WHERE p.session = s.key AND p.state = 'open'),
+    (SELECT r.state FROM runs r WHERE r.session = s.key ORDER BY r.key DESC LIMIT 1)
+"""
+_FIND_SESSION = f"""{_SESSION}
+FROM sessions s JOIN session_makings m ON m.session = s.key WHERE s.session_id = ? AND s.deleted = 0
+"""
+_WITH_PREFIX = """
+SELECT session_id FROM sessions WHERE session_id >= ? AND session_id < ? AND deleted = 0 ORDER BY session_id LIMIT ?
+"""
+_EVENTS = "SELECT place, data FROM events WHERE place > ? AND place <= ? ORDER BY place"
+_RUN = """
+SELECT r.key, r.session, r.run_id, r.state, r.started_ns, r.holder_pid, r.agent_pid, r.agent_start, r.journal_offset,
+    r.dialogue_version, r.dialogue_state, r.last_input, r.ended_ns, r.exit_note
+"""
+_LIVE_RUNS = f"""{_RUN}, s.session_id FROM runs r JOIN sessions s ON s.key = r.session
+WHERE r.state IN ('spawning', 'running') AND s.deleted = 0 ORDER BY r.key
+"""
+_NEWEST_RUN = f"{_RUN} FROM runs r WHERE r.session = ? ORDER BY r.key DESC LIMIT 1"
+_INPUT = """
+SELECT i.input_id, i.session, i.kind, p.payload, i.state, i.run, i.number, i.created_ns, i.content
+FROM inputs i JOIN input_payloads p ON p.input = i.key
+"""
+_OPEN_INPUTS = f"{_INPUT} WHERE i.session = ? AND i.state IN ('accepted', 'delivered') ORDER BY i.key"
+_FIND_INPUT = f"{_INPUT} WHERE i.session = ? AND i.input_id = ?"
+_PROMPT = """
+SELECT p.request_id, p.session, p.run, p.kind, p.tool_name, p.input_json, p.event, p.seq, p.asked_ns, p.state,
+    p.decision, p.answers, p.answered_by, p.answered_ns, p.idempotency_key, s.session_id
+FROM prompts p JOIN sessions s ON s.key = p.session AND s.deleted = 0
+"""
+_OPEN_PROMPTS = f"{_PROMPT} WHERE p.state = 'open' ORDER BY p.key"
+_OPEN_PROMPTS_OF = f"{_PROMPT} WHERE p.state = 'open' AND p.session = ? ORDER BY p.key"
+_FIND_PROMPT = f"{_PROMPT} WHERE p.request_id = ?"
+_PIECES = """
+SELECT p.data FROM blobs b JOIN blob_pieces p ON p.blob = b.key
+WHERE b.session = ? AND b.sha256 = ? AND p.piece BETWEEN ? AND ? ORDER BY p.piece
+"""
+
+
+def find_session(db: apsw.Connection, session: SessionId) -> SessionRow | None:
+    row = db.execute(_FIND_SESSION, (session,)).fetchone()
+    return None if row is None else _session_row(row)
+
+
+def sessions_with_prefix(db: apsw.Connection, prefix: str, limit: int) -> list[SessionId]:
+    low = prefix.lower()
+    # Nothing in an id is beyond "g", so that the index gives exactly those that begin so.
+    return [SessionId(text) for (text,) in db.execute(_WITH_PREFIX, (low, low + "g", limit))]
+
+
+def list_sessions(db: apsw.Connection, which: SessionFilter) -> tuple[list[SessionRow], int]:
+    """One page, newest first, and the number of all matches, both of one moment."""
+    where, values = ["deleted = 0"], []
+    if which.working_directory:
+        where.append("working_directory = ?")
+        values.append(which.working_directory)
+    if which.worktree_id:
+        where.append("worktree_id <> '' AND worktree_id = ?")
+        values.append(which.worktree_id)
+    if which.statuses:
+        where.append(f"status IN ({', '.join('?' * len(which.statuses))})")
+        values += which.statuses
+    matching = f"FROM sessions WHERE {' AND '.join(where)}"
+    page = f"SELECT key {matching} ORDER BY updated_ns DESC, key DESC LIMIT ? OFFSET ?"
+    rows = f"""{_SESSION} FROM ({page}) page JOIN sessions s ON s.key = page.key
+        JOIN session_makings m ON m.session = s.key ORDER BY s.updated_ns DESC, s.key DESC"""
+    with db:
+        total = int(db.execute(f"SELECT count(*) {matching}", values).get)
+        found = db.execute(rows, (*values, max(which.limit, 0), max(which.offset, 0))).fetchall()
+    return [_session_row(row) for row in found], total
+
+
+def read_events(db: apsw.Connection, session: SessionKey, after: Seq, limit_bytes: int) -> Batch | None:
+    events: list[bytes] = []
+    first = last = place_of(session, after)
+    room = limit_bytes
+    for place, data in db.execute(_EVENTS, (last, last_place(session))):
+        room -= len(data)
+        if not events:
+            first = place
+        elif room < 0:
+            break
+        events.append(data)
+        last = place
+    return Batch(Seq(seq_of(first)), Seq(seq_of(last)), tuple(events)) if events else None
+
+
+def live_runs(db: apsw.Connection) -> list[tuple[SessionId, RunRow]]:
+    return [(SessionId(row[-1]), _run_row(row[:-1])) for row in db.execute(_LIVE_RUNS)]
+
+
+def newest_run(db: apsw.Connection, session: SessionKey) -> RunRow | None:
+    row = db.execute(_NEWEST_RUN, (session,)).fetchone()
+    return None if row is None else _run_row(row)
+
+
+def open_inputs(db: apsw.Connection, session: SessionKey) -> list[InputRow]:
+    return [_input_row(row) for row in db.execute(_OPEN_INPUTS, (session,))]
+
+
+def find_input(db: apsw.Connection, session: SessionKey, input_id: str) -> InputRow | None:
+    row = db.execute(_FIND_INPUT, (session, input_id)).fetchone()
+    return None if row is None else _input_row(row)
+
+
+def open_prompts(db: apsw.Connection, session: SessionKey | None) -> list[tuple[SessionId, PromptRow]]:
+    rows = db.execute(_OPEN_PROMPTS) if session is None else db.execute(_OPEN_PROMPTS_OF, (session,))
+    return [_prompt_row(row) for row in rows]
+
+
+def find_prompt(db: apsw.Connection, request_id: str) -> tuple[SessionId, PromptRow] | None:
+    row = db.execute(_FIND_PROMPT, (request_id,)).fetchone()
+    return None if row is None else _prompt_row(row)
+
+
+def blob_size(db: apsw.Connection, session: SessionKey, sha256: str) -> int | None:
+    size = db.execute("SELECT size FROM blobs WHERE session = ? AND sha256 = ?", (session, sha256)).get
+    return None if size is None else int(size)
+
+
+def read_blob(db: apsw.Connection, session: SessionKey, sha256: str, offset: int, limit: int) -> bytes:
+    """At most `limit` bytes from `offset`; empty at the end, and where there is no such blob."""
+    if offset < 0 or limit <= 0:
+        return b""
+    first, last = offset // BLOB_PIECE_BYTES, (offset + limit - 1) // BLOB_PIECE_BYTES
+    pieces = [data for (data,) in db.execute(_PIECES, (session, sha256, first, last))]
+    skip = offset - first * BLOB_PIECE_BYTES
+    return b"".join(pieces)[skip : skip + limit]
+
+
+def _session_row(row: Sequence[Any]) -> SessionRow:
+    key, session_id, provider, working_directory, worktree_id, created_ns = row[:6]
+    status, last_seq, epoch, name, model, conversation_id, began, interrupted = row[6:14]
+    made_model, allowed_tools, plan_mode, metadata, environment, pending, run_state = row[21:]
+    new = NewSession(
+        session_id=SessionId(session_id),
+        provider=provider,
+        working_directory=working_directory,
+        model=made_model,
+        allowed_tools=tuple(json.loads(allowed_tools)),
+        plan_mode=bool(plan_mode),
+        worktree_id=worktree_id,
+        metadata=json.loads(metadata),
+        environment=None if environment is None else json.loads(environment),
+        created_ns=created_ns,
+    )
+    state = SessionState(
+        SessionStatus(status),
+        Seq(last_seq),
+        epoch,
+        name,
+        model,
+        conversation_id,
+        bool(began),
+        bool(interrupted),
+        *row[14:21],
+    )
+    return SessionRow(SessionKey(key), new, state, pending, None if run_state is None else RunState(run_state))
+
+
+def _run_row(row: Sequence[Any]) -> RunRow:
+    key, session, run_id, state, *rest = row
+    return RunRow(RunKey(key), SessionKey(session), RunId(run_id), RunState(state), *rest)
+
+
+def _input_row(row: Sequence[Any]) -> InputRow:
+    input_id, session, kind, payload, state, run, number, created_ns, content = row
+    return InputRow(
+        input_id=input_id,
+        session=SessionKey(session),
+        kind=InputKind(kind),
+        payload=payload,
+        state=InputState(state),
+        run=None if run is None else RunKey(run),
+        number=number,
+        created_ns=created_ns,
+        content=content,
+    )
+
+
+def _prompt_row(row: Sequence[Any]) -> tuple[SessionId, PromptRow]:
+    request_id, session, run, kind, tool_name, input_json, event, seq, asked_ns, state = row[:10]
+    decision, answers, answered_by, answered_ns, idempotency_key, session_id = row[10:]
+    prompt = PromptRow(
+        request_id=request_id,
+        session=SessionKey(session),
+        run=RunKey(run),
+        kind=PromptKind(kind),
+        tool_name=tool_name,
+        input_json=input_json,
+        event=event,
+        seq=Seq(seq),
+        asked_ns=asked_ns,
+        state=PromptState(state),
+        decision=decision,
+        answers=json.loads(answers),
+        answered_by=answered_by,
+        answered_ns=answered_ns,
+        idempotency_key=idempotency_key,
+    )
+    return SessionId(session_id), prompt

@@ -1,0 +1,166 @@
+"""The store: one database file, one writer, two readers, one thread for checkpoints."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TypeVar
+
+import anyio
+import anyio.to_thread
+import apsw
+
+from betcode.domain.changes import Change
+from betcode.domain.identifiers import RunId, Seq, SessionId, SessionKey
+from betcode.domain.ports import SessionFilter
+from betcode.domain.rows import Batch, InputRow, NewSession, PromptRow, RunRow, SessionRow, SessionState, StoredEvent
+from betcode.storage import deleting, epochs, reading, writing
+from betcode.storage.checkpoints import Checkpoints
+from betcode.storage.database import Durability, told
+from betcode.storage.files import close_files, open_files
+from betcode.storage.lane import Lane
+from betcode.storage.migrations import MIGRATIONS, Migration
+from betcode.storage.writer import AGAIN, Again, Writer
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class SqliteStore:
+    """The durable log behind `betcode.domain.ports.Store`. Made by `open_store`."""
+
+    def __init__(self, epoch: epochs.Epoch, writer: Writer, readers: Sequence[Lane[apsw.Connection]]) -> None:
+        self.epoch = epoch.number
+        self.epoch_reason = epoch.reason
+        self._writer = writer
+        self._readers = readers
+
+    async def create_session(self, new: NewSession, state: SessionState, events: Sequence[StoredEvent]) -> SessionKey:
+        return await self._writer.write(lambda db: writing.create_session(db, new, state, events))
+
+    async def create_run(self, session: SessionKey, run_id: RunId, started_ns: int) -> RunRow:
+        return await self._writer.write(lambda db: writing.create_run(db, session, run_id, started_ns))
+
+    async def commit(self, changes: Sequence[Change]) -> None:
+        """All of it, on disk, or an error and none of it; a caller that is cancelled meanwhile learns it all the same.
+
+        Raises:
+            StorageDegraded: nothing can be written now (disk full, locked); try again later.
+            StorageFailed: this very commit is refused and always will be.
+        """
+        await self._writer.write(lambda db: writing.apply(db, changes))
+
+    async def writable(self) -> None:
+        """Returns if something can be written now.
+
+        Raises:
+            StorageDegraded: nothing can.
+        """
+        await self._writer.write(writing.probe)
+
+    async def find_session(self, session: SessionId) -> SessionRow | None:
+        return await self._read(lambda db: reading.find_session(db, session))
+
+    async def sessions_with_prefix(self, prefix: str, limit: int) -> Sequence[SessionId]:
+        return await self._read(lambda db: reading.sessions_with_prefix(db, prefix, limit))
+
+    async def list_sessions(self, which: SessionFilter) -> tuple[Sequence[SessionRow], int]:
+        """One page, the session with the newest change first, and the number of all matches."""
+        return await self._read(lambda db: reading.list_sessions(db, which))
+
+    async def read_events(self, session: SessionKey, after: Seq, limit_bytes: int) -> Batch | None:
+        """What comes after `after`, at most `limit_bytes` but at least one event; None if there is nothing."""
+        return await self._read(lambda db: reading.read_events(db, session, after, limit_bytes))
+
+    async def live_runs(self) -> Sequence[tuple[SessionId, RunRow]]:
+        return await self._read(reading.live_runs)
+
+    async def newest_run(self, session: SessionKey) -> RunRow | None:
+        return await self._read(lambda db: reading.newest_run(db, session))
+
+    async def open_inputs(self, session: SessionKey) -> Sequence[InputRow]:
+        """Inputs that are accepted or delivered but neither consumed nor given up, in order."""
+        return await self._read(lambda db: reading.open_inputs(db, session))
+
+    async def find_input(self, session: SessionKey, input_id: str) -> InputRow | None:
+        return await self._read(lambda db: reading.find_input(db, session, input_id))
+
+    async def open_prompts(self, session: SessionKey | None) -> Sequence[tuple[SessionId, PromptRow]]:
+        return await self._read(lambda db: reading.open_prompts(db, session))
+
+    async def find_prompt(self, request_id: str) -> tuple[SessionId, PromptRow] | None:
+        return await self._read(lambda db: reading.find_prompt(db, request_id))
+
+    async def blob_size(self, session: SessionKey, sha256: str) -> int | None:
+        return await self._read(lambda db: reading.blob_size(db, session, sha256))
+
+    async def read_blob(self, session: SessionKey, sha256: str, offset: int, limit: int) -> bytes:
+        """At most `limit` bytes from `offset`; empty at the end, and where there is no such blob."""
+        return await self._read(lambda db: reading.read_blob(db, session, sha256, offset, limit))
+
+    async def delete_session(self, session: SessionKey) -> None:
+        """Forget it: nobody sees it any more when this returns, and its rows go in slices behind other commits."""
+        await self._writer.write(lambda db: deleting.mark_deleted(db, session))
+        self._writer.write_later(_slices_of(session))
+
+    async def _read(self, question: Callable[[apsw.Connection], T]) -> T:
+        lane = min(self._readers, key=lambda each: each.waiting)
+        try:
+            return await lane.call(question)
+        except apsw.Error as error:
+            logger.exception("the database could not be read")
+            raise told(error) from error
+
+
+@asynccontextmanager
+async def open_store(
+    path: Path,
+    *,
+    on_fatal: Callable[[BaseException], None],
+    durability: Durability = "normal",
+    faults: Callable[[str], None] | None = None,
+    boot_id: str | None = None,
+    migrations: Sequence[Migration] = MIGRATIONS,
+) -> AsyncIterator[SqliteStore]:
+    """The log, ready for use; leaving the block finishes what was submitted and closes it.
+
+    `on_fatal` is called, from any thread, when the log can never be written again: the daemon must end. `faults` is
+    called in the writer's thread at "before-commit" and "after-commit", for tests that end the process there.
+
+    Raises:
+        DatabaseUnusable: the file cannot be used; the message says why and what to do.
+    """
+    boot = epochs.kernel_boot_id() if boot_id is None else boot_id
+    opened = await anyio.to_thread.run_sync(open_files, path, durability, boot, migrations)
+    loop = asyncio.get_running_loop()
+    checkpoints = Checkpoints(opened.checkpoints, on_fatal)
+    writer = Writer(opened.writer, on_fatal=on_fatal, on_pages=checkpoints.pages_written, faults=faults or _no_faults)
+    checkpoints.start(writer.gate)
+    readers = [Lane(f"log-reader-{number}", db, loop) for number, db in enumerate(opened.readers, start=1)]
+
+    def stop_and_close() -> None:
+        died_of = writer.stop()
+        checkpoints.stop()
+        for reader in readers:
+            reader.stop()
+        close_files(path, opened, clean=died_of is None)
+
+    try:
+        for session in opened.half_deleted:
+            writer.write_later(_slices_of(session))
+        yield SqliteStore(opened.epoch, writer, readers)
+    finally:
+        writer.close()
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(stop_and_close)
+
+
+def _slices_of(session: SessionKey) -> Callable[[apsw.Connection], Again | None]:
+    """A job that takes away a slice each time, until nothing is left."""
+    return lambda db: AGAIN if deleting.delete_slice(db, session) else None
+
+
+def _no_faults(step: str) -> None:
+    """Nothing goes wrong on purpose."""

@@ -1,0 +1,235 @@
+"""Changes as SQL. Called by the writer's thread, inside a transaction."""
+
+import functools
+import json
+from collections.abc import Sequence
+from typing import assert_never
+
+import apsw
+
+from betcode.domain.changes import (
+    AddBlob,
+    AddInput,
+    AppendEvents,
+    AssignInput,
+    Change,
+    MoveInput,
+    SavePrompt,
+    SaveRun,
+    SaveSession,
+)
+from betcode.domain.errors import StorageFailed
+from betcode.domain.identifiers import RunId, RunKey, SessionKey
+from betcode.domain.rows import Blob, InputRow, NewSession, PromptRow, RunRow, SessionState, StoredEvent
+from betcode.domain.run import RunState
+from betcode.storage.places import first_place, last_place, place_of, seq_of
+
+BLOB_PIECE_BYTES = 128 * 1024
+
+# Many rows in one statement: each statement is one more time that the thread must get the interpreter back.
+_ROWS_AT_ONCE = (64, 16, 4, 1)
+
+
+def apply(db: apsw.Connection, changes: Sequence[Change]) -> None:
+    """Make all the changes.
+
+    Raises:
+        StorageFailed: one of them cannot be made.
+    """
+    for change in changes:
+        match change:
+            case AppendEvents():
+                _append(db, change.session, change.events)
+            case SaveSession():
+                _save_session(db, change.session, change.state)
+            case SaveRun():
+                _save_run(db, change.run)
+            case AddInput():
+                _add_input(db, change.row)
+            case AssignInput():
+                _assign_input(db, change)
+            case MoveInput():
+                db.execute(_MOVE_INPUT, (change.state, change.session, change.input_id))
+                _one_row(db, f"input {change.input_id}")
+            case SavePrompt():
+                _save_prompt(db, change.row)
+            case AddBlob():
+                _add_blob(db, change.session, change.blob)
+            case _:
+                assert_never(change)
+
+
+_INSERT_SESSION = """
+INSERT INTO sessions (session_id, provider, working_directory, worktree_id, created_ns,
+    status, last_seq, epoch, name, model, conversation_id, conversation_began, turn_interrupted, message_count,
+    input_tokens, output_tokens, cost_usd, context_percent, preview, updated_ns)
+VALUES (?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+_INSERT_MAKING = """
+INSERT INTO session_makings (session, model, allowed_tools, plan_mode, metadata, environment) VALUES (?, ?, ?, ?, ?, ?)
+"""
+_UPDATE_SESSION = """
+UPDATE sessions SET status = ?, last_seq = ?, epoch = ?, name = ?, model = ?, conversation_id = ?,
+    conversation_began = ?, turn_interrupted = ?, message_count = ?, input_tokens = ?, output_tokens = ?,
+    cost_usd = ?, context_percent = ?, preview = ?, updated_ns = ?
+WHERE key = ? AND deleted = 0
+"""
+_END_OF_LOG = """
+SELECT (SELECT max(place) FROM events WHERE place BETWEEN ? AND ?) FROM sessions WHERE key = ? AND deleted = 0
+"""
+_INSERT_RUN = """
+INSERT INTO runs (session, run_id, state, started_ns, holder_pid, agent_pid, agent_start, journal_offset,
+    dialogue_version, dialogue_state, last_input, ended_ns, exit_note)
+SELECT key, ?, ?, ?, 0, 0, 0, 0, 0, x'', 0, 0, '' FROM sessions WHERE key = ? AND deleted = 0
+"""
+_UPDATE_RUN = """
+UPDATE runs SET state = ?, holder_pid = ?, agent_pid = ?, agent_start = ?, journal_offset = ?, dialogue_version = ?,
+    dialogue_state = ?, last_input = ?, ended_ns = ?, exit_note = ?
+WHERE key = ? AND session = ?
+"""
+_INSERT_INPUT = """
+INSERT INTO inputs (session, input_id, kind, state, run, number, created_ns, content)
+SELECT key, ?, ?, ?, ?, ?, ?, ? FROM sessions WHERE key = ? AND deleted = 0
+"""
+_INSERT_PAYLOAD = "INSERT INTO input_payloads (input, payload) VALUES (last_insert_rowid(), ?)"
+_ASSIGN_INPUT = "UPDATE inputs SET run = ?, number = ? WHERE session = ? AND input_id = ?"
+_ASSIGN_PAYLOAD = """
+UPDATE input_payloads SET payload = ? WHERE input = (SELECT key FROM inputs WHERE session = ? AND input_id = ?)
+"""
+_MOVE_INPUT = "UPDATE inputs SET state = ? WHERE session = ? AND input_id = ?"
+_SAVE_PROMPT = """
+INSERT INTO prompts (request_id, session, run, kind, tool_name, input_json, event, seq, asked_ns, state, decision,
+    answers, answered_by, answered_ns, idempotency_key)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (request_id) DO UPDATE SET run = excluded.run, kind = excluded.kind, tool_name = excluded.tool_name,
+    input_json = excluded.input_json, event = excluded.event, seq = excluded.seq, asked_ns = excluded.asked_ns,
+    state = excluded.state, decision = excluded.decision, answers = excluded.answers,
+    answered_by = excluded.answered_by, answered_ns = excluded.answered_ns, idempotency_key = excluded.idempotency_key
+WHERE session = excluded.session
+"""
+
+
+def create_session(
+    db: apsw.Connection, new: NewSession, state: SessionState, events: Sequence[StoredEvent]
+) -> SessionKey:
+    """A session with its first events."""
+    made = (new.session_id, new.provider, new.working_directory, new.worktree_id, new.created_ns)
+    db.execute(_INSERT_SESSION, made + _state_values(state))
+    key = SessionKey(db.last_insert_rowid())
+    environment = None if new.environment is None else json.dumps(dict(new.environment))
+    tools, metadata = json.dumps(new.allowed_tools), json.dumps(dict(new.metadata))
+    db.execute(_INSERT_MAKING, (key, new.model, tools, new.plan_mode, metadata, environment))
+    _append(db, key, events)
+    return key
+
+
+def create_run(db: apsw.Connection, session: SessionKey, run_id: RunId, started_ns: int) -> RunRow:
+    """A run that is being started."""
+    db.execute(_INSERT_RUN, (run_id, RunState.SPAWNING, started_ns, session))
+    _one_row(db, f"session {session}")
+    return RunRow(RunKey(db.last_insert_rowid()), session, run_id, RunState.SPAWNING, started_ns)
+
+
+def probe(db: apsw.Connection) -> None:
+    """A write that leaves nothing to see."""
+    db.execute("INSERT OR REPLACE INTO meta (name, value) VALUES ('probe', '')")
+
+
+def _append(db: apsw.Connection, session: SessionKey, events: Sequence[StoredEvent]) -> None:
+    """Events behind the last one of their session, each number greater than the one before."""
+    if not events:
+        return
+    row = db.execute(_END_OF_LOG, (first_place(session), last_place(session), session)).fetchone()
+    if row is None:
+        raise StorageFailed(f"there is no session {session}")
+    before: int = row[0] or first_place(session)
+    values: list[int | bytes] = []
+    for event in events:
+        place = place_of(session, event.seq)
+        if place <= before:
+            raise StorageFailed(f"event {event.seq} of session {session} does not come after {seq_of(before)}")
+        values += (place, event.kind, event.data)
+        before = place
+    at = 0
+    for rows in _ROWS_AT_ONCE:
+        while len(values) - at >= 3 * rows:
+            db.execute(_insert_events(rows), values[at : at + 3 * rows])
+            at += 3 * rows
+
+
+@functools.cache
+def _insert_events(rows: int) -> str:
+    return f"INSERT INTO events (place, kind, data) VALUES {', '.join(['(?, ?, ?)'] * rows)}"
+
+
+def _save_session(db: apsw.Connection, session: SessionKey, state: SessionState) -> None:
+    db.execute(_UPDATE_SESSION, (*_state_values(state), session))
+    _one_row(db, f"session {session}")
+
+
+def _state_values(state: SessionState) -> tuple[str | int | float, ...]:
+    return (
+        state.status,
+        state.last_seq,
+        state.epoch,
+        state.name,
+        state.model,
+        state.conversation_id,
+        state.conversation_began,
+        state.turn_interrupted,
+        state.message_count,
+        state.input_tokens,
+        state.output_tokens,
+        state.cost_usd,
+        state.context_percent,
+        state.preview,
+        state.updated_ns,
+    )
+
+
+def _save_run(db: apsw.Connection, run: RunRow) -> None:
+    moving = (run.state, run.holder_pid, run.agent_pid, run.agent_start, run.offset, run.dialogue_version)
+    ending = (run.dialogue_state, run.last_input, run.ended_ns, run.exit_note)
+    db.execute(_UPDATE_RUN, (*moving, *ending, run.key, run.session))
+    _one_row(db, f"run {run.key}")
+
+
+def _add_input(db: apsw.Connection, row: InputRow) -> None:
+    values = (row.input_id, row.kind, row.state, row.run, row.number, row.created_ns, row.content, row.session)
+    db.execute(_INSERT_INPUT, values)
+    _one_row(db, f"session {row.session}")
+    db.execute(_INSERT_PAYLOAD, (row.payload,))
+
+
+def _assign_input(db: apsw.Connection, change: AssignInput) -> None:
+    db.execute(_ASSIGN_INPUT, (change.run, change.number, change.session, change.input_id))
+    _one_row(db, f"input {change.input_id}")
+    db.execute(_ASSIGN_PAYLOAD, (change.payload, change.session, change.input_id))
+
+
+def _save_prompt(db: apsw.Connection, row: PromptRow) -> None:
+    asked = (row.request_id, row.session, row.run, row.kind, row.tool_name, row.input_json, row.event, row.seq)
+    answer = (row.decision, json.dumps(dict(row.answers)), row.answered_by, row.answered_ns, row.idempotency_key)
+    db.execute(_SAVE_PROMPT, (*asked, row.asked_ns, row.state, *answer))
+    _one_row(db, f"prompt {row.request_id} of session {row.session}")
+
+
+def _add_blob(db: apsw.Connection, session: SessionKey, blob: Blob) -> None:
+    """The same content again is there already."""
+    insert = "INSERT INTO blobs (session, sha256, size) VALUES (?, ?, ?) ON CONFLICT (session, sha256) DO NOTHING"
+    db.execute(insert, (session, blob.sha256, len(blob.data)))
+    if not db.changes():
+        return
+    key = db.last_insert_rowid()
+    view = memoryview(blob.data)
+    pieces = (
+        (key, number, view[start : start + BLOB_PIECE_BYTES])
+        for number, start in enumerate(range(0, len(view), BLOB_PIECE_BYTES))
+    )
+    db.executemany("INSERT INTO blob_pieces (blob, piece, data) VALUES (?, ?, ?)", pieces)
+
+
+def _one_row(db: apsw.Connection, what: str) -> None:
+    """Nothing is reported as done that met no row."""
+    if db.changes() != 1:
+        raise StorageFailed(f"there is no {what}")
