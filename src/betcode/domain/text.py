@@ -1,0 +1,20 @@
+"""Text that can be written down: every string of an event is valid Unicode, cut only between characters."""
+
+
+def valid(text: str) -> str:
+    """The text with halves of surrogate pairs replaced by U+FFFD; pairs become the character they stand for."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def shortened(text: str, limit: int) -> str:
+    """At most `limit` characters of it, the last an ellipsis where something is missing."""
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def beginning(data: bytes, limit_bytes: int) -> str:
+    """As many whole characters as fit."""
+    return data[:limit_bytes].decode(errors="ignore")

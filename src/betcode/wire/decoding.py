@@ -1,0 +1,148 @@
+"""One line of an agent's stdout, or of what it was told, as a frame."""
+
+import re
+from collections.abc import Callable
+from typing import Any, get_args
+
+import msgspec
+from msgspec import Raw
+
+from betcode.wire import frames, repair
+from betcode.wire.frames import Assistant, ControlRequest, Frame, System, SystemFrame, TopLevel
+from betcode.wire.values import Malformed, Unknown
+
+_DEEPEST = 200  # levels that are still read when a line is nested beyond measure
+_READS = 12  # how many fields may be wrong before a frame is given up
+_KINDS = frozenset(str(kind.__struct_config__.tag) for kind in get_args(TopLevel))
+_PATH = re.compile(r"at `(?:key in )?\$([^`]*)`")
+_STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]|(\[\.\.\.\])")
+
+_top_level: Callable[[bytes], TopLevel] = msgspec.json.Decoder(TopLevel).decode
+_systems: dict[str, Callable[[bytes], SystemFrame]] = {
+    kind.subtype: msgspec.json.Decoder(kind).decode for kind in get_args(SystemFrame)
+}
+_refused = (msgspec.DecodeError, UnicodeDecodeError)
+
+
+def decode(line: bytes) -> Frame | Unknown | Malformed:
+    """What the line is. Never raises."""
+    try:
+        frame = _top_level(line)
+        if type(frame) is System:
+            return _system(line, frame.subtype)
+        return frame
+    except msgspec.ValidationError as refusal:
+        return _by_parts(line, refusal)
+    except (*_refused, RecursionError):
+        return _repaired(line)
+
+
+def _system(line: bytes, subtype: str) -> Frame | Unknown:
+    read = _systems.get(subtype)
+    return Unknown(f"system/{subtype}", line) if read is None else read(line)
+
+
+def _repaired(line: bytes) -> Frame | Unknown | Malformed:
+    """Try again with repaired text: a lost `result` is a turn that never ends."""
+    stripped = line.strip()
+    if not stripped.startswith((b"{", b"[")):
+        return Malformed(line, "no JSON") if stripped else Unknown("", line)
+    reason = "no JSON"
+    for mend in (repair.whole_characters, repair.plain_json, lambda text: repair.shallow(text, _DEEPEST)):
+        try:
+            return _read_again(line, mend(line))
+        except RecursionError:
+            reason = "nested too deeply"
+        except (*_refused, ValueError) as refusal:
+            reason = str(refusal)
+    return Malformed(line, reason)
+
+
+def _read_again(line: bytes, mended: bytes) -> Frame | Unknown | Malformed:
+    msgspec.json.decode(mended, type=Raw)  # a field's wrong type would hide that the line itself is still broken
+    try:
+        frame = _top_level(mended)
+        if type(frame) is System:
+            return _system(mended, frame.subtype)
+    except msgspec.ValidationError as refusal:
+        return _by_parts(mended, refusal)
+    return _with_own_text(frame, line, mended)
+
+
+def _by_parts(line: bytes, refusal: msgspec.ValidationError) -> Frame | Unknown | Malformed:
+    """A frame of a known kind with fields of another type than expected: what can be read of it."""
+    try:
+        value = msgspec.json.decode(line)
+    except (*_refused, RecursionError):
+        try:
+            value = msgspec.json.decode(repair.shallow(repair.plain_json(line), _DEEPEST))
+        except (*_refused, ValueError, RecursionError):
+            return Malformed(line, str(refusal))
+    if not isinstance(value, dict):
+        return Unknown("", line)
+    kind = value.get("type")
+    if kind not in _KINDS:
+        return Unknown(kind if isinstance(kind, str) else "", line)
+    if kind == "system":
+        return _salvaged(line, value, _system_kind(value), refusal)
+    return _salvaged(line, value, TopLevel, refusal)
+
+
+def _system_kind(value: dict[str, Any]) -> Any:
+    return next((kind for kind in get_args(SystemFrame) if kind.subtype == value.get("subtype")), System)
+
+
+def _salvaged(line: bytes, value: Any, kind: Any, refusal: msgspec.ValidationError) -> Frame | Unknown | Malformed:
+    for _ in range(_READS):
+        try:
+            frame: Frame = msgspec.json.decode(msgspec.json.encode(value), type=kind, strict=False)
+        except msgspec.ValidationError as again:
+            refusal = again
+            if not _without(value, str(again)):
+                break
+        except (msgspec.DecodeError, RecursionError):
+            break
+        else:
+            return Unknown("system", line) if type(frame) is System else frame
+    return Malformed(line, str(refusal))
+
+
+def _without(value: Any, refusal: str) -> bool:
+    """Take the value that was refused out of its place."""
+    path = _PATH.search(refusal)
+    if path is None:
+        return False
+    steps: list[str | int] = []
+    for name, index, anything in _STEP.findall(path[1]):
+        if anything:
+            break
+        steps.append(name or int(index))
+    if not steps:
+        return False
+    for step in steps[:-1]:
+        value = value[step]
+    del value[steps[-1]]
+    return True
+
+
+def _with_own_text(frame: TopLevel, line: bytes, mended: bytes) -> TopLevel:
+    """Give tool inputs back as the agent wrote them, where mending left every place in the line alone."""
+    if len(line) != len(mended):
+        if type(frame) is ControlRequest:
+            frame.request.is_exact = False
+        return frame
+    if type(frame) is ControlRequest:
+        frame.request.input = _own_text(frame.request.input, line, mended)
+    elif type(frame) is Assistant and not isinstance(frame.message.content, str):
+        for block in frame.message.content:
+            block.input = _own_text(block.input, line, mended)
+    return frame
+
+
+def _own_text(value: Raw, line: bytes, mended: bytes) -> Raw:
+    text = bytes(value)
+    place = mended.find(text)
+    return Raw(line[place : place + len(text)]) if place >= 0 else value
+
+
+__all__ = ["decode", "frames"]

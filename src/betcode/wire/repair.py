@@ -1,0 +1,68 @@
+"""Second chances for lines that a strict reader refuses; each makes text that it accepts, or gives up."""
+
+import json
+import math
+import re
+
+# Every escape is consumed, so that an escaped backslash before `ud800` is not taken for one. A pair is left alone.
+_ESCAPE = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
+)
+_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
+_REPLACEMENT = rb"\ufffd"
+
+
+def whole_characters(line: bytes) -> bytes:
+    """The line with lone surrogates and bytes that are no UTF-8 replaced by U+FFFD.
+
+    An escaped surrogate and its replacement are equally long, so that places in the line stay where they are.
+    """
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        line = line.decode(errors="replace").encode()
+    return _ESCAPE.sub(lambda hit: _REPLACEMENT if hit[1] else hit[0], line)
+
+
+def plain_json(line: bytes) -> bytes:
+    """The line as the standard library reads it, written again: NaN, infinities and endless numbers become null.
+
+    Raises:
+        ValueError: it is no JSON.
+        RecursionError: it is nested too deeply.
+    """
+    text = whole_characters(line)
+    value = json.loads(text, parse_constant=lambda _: None, parse_float=_number, parse_int=_integer)
+    return json.dumps(value, ensure_ascii=False).encode()
+
+
+def shallow(line: bytes, levels: int) -> bytes:
+    """The line with everything below `levels` replaced by null."""
+    kept: list[bytes] = []
+    depth, done = 0, 0
+    for token in _TOKEN.finditer(line):
+        match token[0]:
+            case b"{" | b"[":
+                depth += 1
+                if depth == levels + 1:
+                    kept += (line[done : token.start()], b"null")
+            case b"}" | b"]":
+                if depth == levels + 1:
+                    done = token.end()
+                depth -= 1
+            case _:
+                pass
+    if depth > levels:
+        return line  # never closed: cut off in the middle
+    kept.append(line[done:])
+    return b"".join(kept)
+
+
+def _number(text: str) -> float | None:
+    value = float(text)
+    return value if math.isfinite(value) else None
+
+
+def _integer(text: str) -> int | float | None:
+    # Python refuses to read an integer of thousands of digits, and no field here could hold it.
+    return int(text) if len(text) < 300 else _number(text)
