@@ -15,14 +15,23 @@ if TYPE_CHECKING:
 
 def dispatch(arguments: Sequence[str]) -> int:
     """Run the command that the arguments name; its exit code."""
-    try:
+
+    def run() -> int:
         chosen = build_parser().parse_args(arguments)
         from betcode.cli.options import options_from
 
         options = options_from(chosen, os.environ)
-        code = _command(options.handler)(options)
+        return _command(options.handler)(options)
+
+    return guarded(run)
+
+
+def guarded(run: Callable[[], int]) -> int:
+    """The exit code of `run`; whatever it raises becomes one sentence on stderr and the exit code of that."""
+    try:
+        code = run()
         sys.stdout.flush()
-    except (KeyboardInterrupt, BrokenPipeError, Exception) as error:  # noqa: BLE001 - the top of the program
+    except (KeyboardInterrupt, Exception) as error:  # noqa: BLE001 - the top of the program
         return _end_with(error)
     return code
 

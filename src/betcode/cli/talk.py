@@ -14,6 +14,7 @@ from betcode.cli.screen import Screen
 from betcode.cli.transcript import Transcript
 from betcode.cli.turn_watch import TurnWatch
 from betcode.client import Client, ClientError
+from betcode.domain.identifiers import new_message_id
 from betcode.v1 import agent_pb2 as v1
 
 _TURNS_SHOWN = 3
@@ -151,8 +152,13 @@ class Talk:
     async def _say(self, text: str) -> None:
         if not text.strip():
             return
-        accepted = await self._client.send(self._session_id, text)
-        self._own[accepted.message_id] = TurnWatch(accepted.message_id)
+        message_id = new_message_id()
+        self._own[message_id] = TurnWatch(message_id)  # before it is sent: its echo may be quicker than the reply
+        try:
+            await self._client.send(self._session_id, text, message_id=message_id)
+        except ClientError:
+            del self._own[message_id]
+            raise
 
     async def _cancel(self) -> None:
         if not await self._client.cancel(self._session_id):

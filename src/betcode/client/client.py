@@ -19,7 +19,7 @@ from betcode.v1 import agent_pb2 as v1
 from betcode.v1.health_pb2 import HealthDetailsRequest, HealthDetailsResponse
 from betcode.v1.health_pb2_grpc import BetCodeHealthStub
 
-_PAGE = 500
+_PAGE = 200
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@ ClientError
 └── Refused            the daemon answered with an error; `code` says which
 """
 
-import asyncio
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
@@ -63,14 +62,6 @@ def as_client_errors() -> Iterator[None]:
         yield
     except grpc.aio.AioRpcError as error:
         raise client_error(error) from None
-    except asyncio.CancelledError:
-        task = asyncio.current_task()
-        if task is None or task.cancelling():
-            raise
-        # grpc.aio raises this as well when it was the daemon that let go of the call, as it does when it stops.
-        raise Unreachable(
-            "The daemon let go of the call", code="", details={}, status=grpc.StatusCode.UNAVAILABLE
-        ) from None
 
 
 def client_error(error: grpc.aio.AioRpcError) -> ClientError:
@@ -82,6 +73,11 @@ def client_error(error: grpc.aio.AioRpcError) -> ClientError:
         return Refused(message, code=info.reason, details=dict(info.metadata), status=status)
     if status is grpc.StatusCode.UNAVAILABLE:
         return Unreachable("The daemon cannot be reached", code="", details={"reason": message}, status=status)
+    if (
+        status is grpc.StatusCode.CANCELLED
+    ):  # by the daemon, as when it stops: what we cancel ourselves raises otherwise
+        unavailable = grpc.StatusCode.UNAVAILABLE
+        return Unreachable("The daemon let go of the call", code="", details={"reason": message}, status=unavailable)
     if status is grpc.StatusCode.DEADLINE_EXCEEDED:
         return Unreachable("The daemon did not answer in time", code="", details={"reason": message}, status=status)
     return Refused(message, code=ErrorCode.INTERNAL, details={}, status=status)

@@ -1,0 +1,84 @@
+"""What `make run` does: the daemon, and a conversation on a terminal or one turn without one."""
+
+import os
+import shutil
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import NoReturn
+
+import anyio
+
+from betcode.cli.attach_command import open_here
+from betcode.cli.daemon_control import ensure_daemon
+from betcode.cli.dispatch import guarded
+from betcode.cli.exit_codes import ExitCode
+from betcode.cli.headless import HeadlessTurn, OnAsk, Output
+from betcode.cli.keyboard import can_ask
+from betcode.cli.new_session import new_conversation
+from betcode.cli.options import Options, options_from
+from betcode.cli.parser import build_parser
+from betcode.cli.screen import Screen, standard_screen
+from betcode.client import Client, ClientIdentity, NewConversation, open_client
+
+_PROMPT = "Hello! In a few sentences: what is betcode?"
+
+
+def main() -> NoReturn:
+    """Run and exit."""
+    options = options_from(build_parser().parse_args(sys.argv[1:]), os.environ)
+    sys.exit(guarded(lambda: anyio.run(_first_run, options) if not can_ask() else _conversation(options)))
+
+
+def _conversation(options: Options) -> int:
+    screen = standard_screen()
+    anyio.run(_say_which_agent, options, screen)
+    return open_here(options)
+
+
+async def _say_which_agent(options: Options, screen: Screen) -> str:
+    """The daemon's own choice, and why it fell so; the agent's name."""
+    await ensure_daemon(options, screen.note)
+    async with open_client(options.places) as client:
+        chosen = (await client.health()).metadata["default_provider"]
+    if chosen == "claude":
+        where = options.claude_bin or shutil.which("claude") or "where the daemon was started"
+        screen.note(f"Agent: claude, found at {where}")
+    elif chosen == "demo":
+        screen.note("Agent: the built-in demo, since no claude was found on PATH; it needs no account")
+    else:
+        screen.note(f"Agent: {chosen}, as the settings say")
+    return chosen
+
+
+async def _first_run(options: Options) -> int:
+    screen = standard_screen()
+    agent = await _say_which_agent(options, screen)
+    new = new_conversation(options)
+    async with open_client(options.places, ClientIdentity(client_type="cli")) as client:
+        code = await _one_turn(client, new, screen, is_demo=agent == "demo")
+        if code != ExitCode.OK and agent != "demo":
+            screen.note(f"{agent} could not answer; this is the built-in demo agent instead")
+            code = await _one_turn(client, replace(new, provider="demo", model=""), screen, is_demo=True)
+    command = _command()
+    screen.note(f"The daemon goes on. Next: {command} session list, {command} run PROMPT, {command} daemon stop")
+    return code
+
+
+async def _one_turn(client: Client, new: NewConversation, screen: Screen, *, is_demo: bool) -> int:
+    screen.note(f"> {_PROMPT}")
+    session_id = await client.start_session(new)
+    on_ask = OnAsk.ALLOW if is_demo else OnAsk.DENY
+    return await HeadlessTurn(client, session_id, screen, output=Output.TEXT, on_ask=on_ask, is_new=True).run(_PROMPT)
+
+
+def _command() -> str:
+    """How the command is called from here."""
+    beside = Path(sys.executable).with_name("betcode")
+    if shutil.which("betcode") or not beside.exists():
+        return "betcode"
+    return str(beside.relative_to(Path.cwd())) if beside.is_relative_to(Path.cwd()) else str(beside)
+
+
+if __name__ == "__main__":
+    main()

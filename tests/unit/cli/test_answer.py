@@ -1,0 +1,57 @@
+"""The agent's words, as they stream and as they settle."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from betcode.cli.answer import Answer
+from betcode.v1.agent_pb2 import AgentEvent, TextDelta
+
+
+def said(text: str, *, settled: bool = False, message: str = "m1", block: int = 0, parent: str = "") -> AgentEvent:
+    delta = TextDelta(text=text, is_complete=settled, message_id=message, block=block)
+    return AgentEvent(parent_tool_use_id=parent, text_delta=delta)
+
+
+@given(st.lists(st.text(max_size=8), max_size=12))
+def test_deltas_and_their_settled_text_print_the_text_once(pieces: list[str]) -> None:
+    answer = Answer()
+    whole = "".join(pieces)
+    printed = "".join(answer.take(said(piece)) for piece in pieces)
+    printed += answer.take(said(whole, settled=True))
+    assert printed == whole
+    assert answer.whole == whole
+
+
+def test_text_without_deltas_prints_when_it_settles() -> None:
+    assert Answer().take(said("hello", settled=True)) == "hello"
+
+
+def test_void_deltas_are_followed_by_the_true_text() -> None:
+    answer = Answer()
+    answer.take(said("Hel"))
+    assert answer.take(said("Good day", settled=True)) == "\n\nGood day"
+    assert answer.whole == "Good day"
+
+
+def test_two_blocks_stand_apart() -> None:
+    answer = Answer()
+    printed = answer.take(said("one", settled=True)) + answer.take(said("two", block=1, settled=True))
+    assert printed == "one\n\ntwo" == answer.whole
+
+
+def test_a_subagents_words_are_not_the_answer() -> None:
+    answer = Answer()
+    assert answer.take(said("aside", parent="tool_1")) == ""
+    assert answer.whole == ""
+
+
+def test_the_whole_text_of_a_cut_event_is_what_counts() -> None:
+    answer = Answer()
+    answer.take(said("abc"))
+    assert answer.take(said("ab…cut", settled=True), settled="abcdef") == "def"
+
+
+def test_an_interrupted_block_keeps_what_was_heard() -> None:
+    answer = Answer()
+    answer.take(said("half a sen"))
+    assert answer.whole == "half a sen"

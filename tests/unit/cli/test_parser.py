@@ -1,0 +1,65 @@
+"""The command line."""
+
+import pytest
+
+from betcode.cli.options import options_from
+from betcode.cli.parser import build_parser, candidates
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ([""], ["run", "attach", "session", "daemon", "completion"]),
+        (["da"], ["daemon"]),
+        (["daemon", "st"], ["start", "stop", "status"]),
+        (["session", "list", "--st"], ["--state-dir", "--status"]),
+        (["completion", ""], ["bash", "zsh", "fish"]),
+        (["run", "x"], []),
+    ],
+)
+def test_words_complete_to_what_can_follow(words: list[str], found: list[str]) -> None:
+    assert candidates(build_parser(), words) == found
+
+
+@pytest.mark.behaviour("exit-code.5")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["nonsense"],
+        ["run", "a", "b"],
+        ["run", "--output", "xml"],
+        ["session"],
+        ["session", "list", "--limit", "-1"],
+        ["daemon", "fly"],
+        ["attach"],
+        ["run", "--sess", "x"],
+        ["--socket"],
+    ],
+)
+def test_what_the_parser_rejects_exits_with_5(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        build_parser().parse_args(arguments)
+    assert ended.value.code == 5
+    assert capsys.readouterr().err.startswith("betcode: ")
+
+
+@pytest.mark.parametrize("where", ["before", "after"])
+def test_places_can_be_named_before_the_command_or_after_it(where: str) -> None:
+    command, place = ["session", "list"], ["--state-dir", "/s", "--json"]
+    chosen = build_parser().parse_args([*place, *command] if where == "before" else [*command, *place])
+    options = options_from(chosen, {"HOME": "/h", "BETCODE_STATE_DIR": "/other"})
+    assert str(options.places.state_dir) == "/s"
+    assert options.as_json
+
+
+def test_variables_choose_places_where_no_flag_does() -> None:
+    environ = {
+        "BETCODE_STATE_DIR": "/s",
+        "BETCODE_CONFIG_DIR": "/c",
+        "BETCODE_SOCKET": "/x",
+        "BETCODE_CLAUDE_BIN": "/b",
+    }
+    options = options_from(build_parser().parse_args([]), environ)
+    places = options.places
+    assert (str(places.state_dir), str(places.config_dir), str(places.socket)) == ("/s", "/c", "/x")
+    assert options.claude_bin == "/b"

@@ -1,0 +1,112 @@
+"""What an agent asks, and what a typed line answers."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from betcode.cli.prompts import Allow, Deny, Desk, Permission, Question, Reply, ShowAll, understand
+from betcode.v1 import agent_pb2 as v1
+
+
+def permission(command: str = "ls", request_id: str = "r1") -> v1.AgentEvent:
+    request = v1.PermissionRequest(
+        request_id=request_id, tool_name="Bash", input_json=json.dumps({"command": command, "timeout": 10})
+    )
+    return v1.AgentEvent(permission_request=request)
+
+
+def question(text: str, number: int = 0, *, multi: bool = False) -> v1.AgentEvent:
+    options = [v1.QuestionOption(value=word, label=word) for word in ("red", "green", "blue")]
+    asked = v1.UserQuestion(question_id=f"g#{number}", group_id="g", question=text, options=options, multi_select=multi)
+    return v1.AgentEvent(user_question=asked)
+
+
+def resolved(request_id: str) -> v1.AgentEvent:
+    return v1.AgentEvent(permission_resolved=v1.PermissionResolved(request_id=request_id, resolution="answered"))
+
+
+BASH = Permission(permission().permission_request)
+COLOUR = Question(question("Which colour?").user_question)
+COLOURS = Question(question("Which colours?", multi=True).user_question)
+
+
+@pytest.mark.parametrize(
+    ("line", "typed"),
+    [
+        ("y", Allow()),
+        (" YES ", Allow()),
+        ("n", Deny()),
+        ("no", Deny()),
+        ("n use git instead", Deny("use git instead")),
+        ("v", ShowAll()),
+        ("", None),
+        ("yep", None),
+        ("y please", None),
+        ("ok", None),
+    ],
+)
+def test_only_a_clear_yes_allows(line: str, typed: object) -> None:
+    assert understand(BASH, line) == typed
+
+
+@given(st.text(max_size=12))
+def test_no_other_line_is_taken_for_a_yes(line: str) -> None:
+    if line.strip().lower() not in ("y", "yes"):
+        assert understand(BASH, line) != Allow()
+
+
+@pytest.mark.parametrize(
+    ("prompt", "line", "typed"),
+    [
+        (COLOUR, "2", Reply("green")),
+        (COLOUR, "mauve", Reply("mauve")),
+        (COLOUR, "9", Reply("9")),
+        (COLOUR, "", None),
+        (COLOUR, "1,2", Reply("1,2")),
+        (COLOURS, "1, 3", Reply("red, blue")),
+        (COLOUR, "/deny", Deny()),
+    ],
+)
+def test_a_number_stands_for_its_option(prompt: Question, line: str, typed: object) -> None:
+    assert understand(prompt, line) == typed
+
+
+def test_the_input_is_shown_as_the_agent_wrote_it() -> None:
+    lines = Permission(permission("echo one\necho two").permission_request).lines()
+    assert lines == ["Bash asks for permission", "    command: echo one", "      echo two", "    timeout: 10"]
+
+
+def test_a_long_input_says_how_much_is_not_shown_and_shows_it_on_request() -> None:
+    prompt = Permission(permission("\n".join(f"line {n}" for n in range(500))).permission_request)
+    assert "more characters" in prompt.lines()[-1]
+    assert any("line 499" in line for line in prompt.lines(whole=True))
+
+
+def test_a_prompt_leaves_the_desk_when_somebody_answers() -> None:
+    desk = Desk()
+    prompt = desk.see(permission())
+    assert prompt is not None
+    assert desk.current is prompt
+    desk.see(resolved("r1"))
+    assert desk.current is None
+
+
+def test_a_prompt_that_is_shown_again_is_the_same_prompt() -> None:
+    desk = Desk()
+    assert desk.see(permission()) is not None
+    assert desk.see(permission()) is None
+    assert len(desk.all) == 1
+
+
+def test_the_questions_of_a_group_leave_one_by_one_or_together() -> None:
+    desk = Desk()
+    first = desk.see(question("First?", 0))
+    second = desk.see(question("Second?", 1))
+    assert first is not None
+    assert second is not None
+    desk.done(first)
+    assert desk.all == (second,)
+    desk.see(resolved("g"))
+    assert desk.current is None

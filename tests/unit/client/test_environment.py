@@ -1,0 +1,62 @@
+"""Which variables a session is made with."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from betcode.client.environment import ALLOWED, WITHHELD, session_environment
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "PATH",
+        "HOME",
+        "LANG",
+        "LC_ALL",
+        "SSH_AUTH_SOCK",
+        "https_proxy",
+        "NO_PROXY",
+        "PYENV_ROOT",
+        "NVM_DIR",
+        "ASDF_DIR",
+        "VIRTUAL_ENV",
+        "XDG_RUNTIME_DIR",
+        "ANTHROPIC_API_KEY",
+        "CLAUDE_CONFIG_DIR",
+        "AWS_PROFILE",
+        "MISE_SHELL",
+    ],
+)
+def test_what_an_agent_needs_is_sent(name: str) -> None:
+    assert session_environment({name: "value"}) == {name: "value"}
+
+
+@pytest.mark.parametrize(
+    "name", ["GITHUB_TOKEN", "PGPASSWORD", "PS1", "_", "PATHS", "HISTFILE", "AWS_VAULT", "LD_PRELOAD", "PYTHONPATH"]
+)
+def test_what_it_does_not_need_stays_here(name: str) -> None:
+    assert session_environment({name: "value"}) == {}
+
+
+@pytest.mark.parametrize("name", WITHHELD)
+def test_a_session_begun_inside_an_agent_does_not_take_its_marks(name: str) -> None:
+    assert session_environment({name: "1"}, also=[name]) == {}
+
+
+def test_settings_add_names_and_patterns() -> None:
+    environ = {"GH_TOKEN": "a", "TEAM_A": "b", "TEAM_B": "c", "OTHER": "d"}
+    assert session_environment(environ, also=["GH_TOKEN", "TEAM_*"]) == {"GH_TOKEN": "a", "TEAM_A": "b", "TEAM_B": "c"}
+
+
+def test_a_value_that_is_no_text_is_left_out() -> None:
+    assert session_environment({"PATH": "/bin:\udcff", "HOME": "/root"}) == {"HOME": "/root"}
+
+
+@given(st.dictionaries(st.text(min_size=1, max_size=12), st.text(max_size=12)))
+def test_nothing_is_invented_or_changed(environ: dict[str, str]) -> None:
+    assert session_environment(environ).items() <= environ.items()
+
+
+def test_the_list_has_no_pattern_that_lets_everything_through() -> None:
+    assert all(len(name) >= 4 for name in ALLOWED if "*" in name)

@@ -1,0 +1,35 @@
+"""A client's place in a log."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from betcode.client.following import Position
+from betcode.v1.agent_pb2 import AgentEvent
+
+
+def events(numbers: list[int]) -> list[AgentEvent]:
+    return [AgentEvent(sequence=number) for number in numbers]
+
+
+@pytest.mark.behaviour("reconnect.deduplicates")
+@given(st.integers(0, 20), st.lists(st.integers(1, 20), max_size=60))
+def test_each_number_comes_through_at_most_once_and_in_order(after: int, numbers: list[int]) -> None:
+    position = Position(after)
+    seen = [event.sequence for event in position.fresh(events(numbers))]
+    assert seen == sorted(set(seen))
+    assert all(number > after for number in seen)
+    assert position.after == max([after, *seen])
+
+
+def test_what_is_not_history_comes_through_and_moves_nothing() -> None:
+    position = Position(5)
+    assert len(list(position.fresh(events([0, 0])))) == 2
+    assert position.after == 5
+
+
+def test_a_position_moves_only_with_what_was_taken() -> None:
+    position = Position(0)
+    taken = position.fresh(events([1, 2, 3]))
+    next(taken)
+    assert position.after == 1
