@@ -162,7 +162,7 @@ class Asked(Struct):
     permission_suggestions: list[Raw] | None = None
     tool_use_id: str = ""
     requires_user_interaction: bool = False
-    is_exact: bool = field(default=True, name="\0exact")  # never on the wire: `input` is the agent's own text
+    is_exact: bool = field(default=True, name="betcode:exact")  # ours: `input` is the agent's own text
 
 
 class ControlRequest(Struct, tag="control_request"):

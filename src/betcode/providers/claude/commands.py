@@ -1,0 +1,115 @@
+"""Commands as lines for the agent's stdin. A line that is no JSON would end the agent, so each is built whole here."""
+
+import base64
+import json
+from typing import Any, assert_never
+
+import msgspec
+
+from betcode.domain.commands import (
+    AnswerPermission,
+    AnswerQuestions,
+    AttachedFile,
+    Behaviour,
+    Command,
+    Interrupt,
+    RefuseRequest,
+    SendMessage,
+)
+from betcode.domain.errors import InvalidRequest
+from betcode.domain.text import valid
+
+_IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+_DOCUMENT = "application/pdf"
+_DENIED = "The user denied this request."
+
+
+def line(command: Command) -> bytes:
+    """Raises InvalidRequest where the command cannot be said to this agent."""
+    match command:
+        case SendMessage():
+            return _encoded(
+                {
+                    "type": "user",
+                    "message": {"role": "user", "content": _content(command)},
+                    "uuid": command.message_id,
+                }
+            )
+        case AnswerPermission(behaviour=Behaviour.ALLOW):
+            own_input = _own_input(command.request_id, command.input_json)
+            updated = f',"updatedInput":{own_input}' if own_input else ""
+            return _response(command.request_id, f'{{"behavior":"allow"{updated}}}')
+        case AnswerPermission():
+            said = json.dumps(valid(command.message) or _DENIED)
+            return _response(command.request_id, f'{{"behavior":"deny","message":{said}}}')
+        case AnswerQuestions():
+            return _response(command.request_id, f'{{"behavior":"allow","updatedInput":{_with_answers(command)}}}')
+        case Interrupt():
+            request: dict[str, Any] = {"subtype": "interrupt"}
+            if command.cancel_queued:
+                request["cancel_queued"] = True
+            return _encoded({"type": "control_request", "request_id": command.request_id, "request": request})
+        case RefuseRequest():
+            answer = {"subtype": "error", "request_id": command.request_id, "error": valid(command.reason)}
+            return _encoded({"type": "control_response", "response": answer})
+        case _:
+            assert_never(command)
+
+
+def _encoded(value: dict[str, Any]) -> bytes:
+    return msgspec.json.encode(value) + b"\n"
+
+
+def _response(request_id: str, response: str) -> bytes:
+    """The agent's own JSON goes back as it came, spliced in as text."""
+    text = (
+        f'{{"type":"control_response","response":{{"subtype":"success","request_id":{json.dumps(request_id)},'
+        f'"response":{response}}}}}\n'
+    )
+    return text.encode()
+
+
+def _own_input(request_id: str, input_json: str) -> str:
+    """The text on one line; empty where there is none, which lets the agent use its own."""
+    text = valid(input_json).replace("\n", " ").replace("\r", " ").strip()
+    if not text:
+        return ""
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        raise InvalidRequest("The tool's input is not JSON and cannot be sent back", request_id=request_id) from None
+    return text
+
+
+def _with_answers(command: AnswerQuestions) -> str:
+    """The questions as they came, and the answers beside them."""
+    own_input = _own_input(command.request_id, command.input_json) or "{}"
+    if not own_input.startswith("{"):
+        raise InvalidRequest("The questions are no JSON object and cannot be sent back", request_id=command.request_id)
+    rest = own_input[1:-1].strip()
+    answers = json.dumps({valid(question): valid(answer) for question, answer in command.answers.items()})
+    return f'{{{rest}{"," if rest else ""}"answers":{answers}}}'
+
+
+def _content(command: SendMessage) -> str | list[dict[str, Any]]:
+    text = valid(command.content)
+    if not command.attachments:
+        return text
+    blocks: list[dict[str, Any]] = [{"type": "text", "text": text}] if text else []
+    return blocks + [_block(attached) for attached in command.attachments]
+
+
+def _block(attached: AttachedFile) -> dict[str, Any]:
+    kind = attached.mime_type.partition(";")[0].strip().lower()
+    if kind in _IMAGES or kind == _DOCUMENT:
+        source = {"type": "base64", "media_type": kind, "data": base64.b64encode(attached.data).decode()}
+        return {"type": "document" if kind == _DOCUMENT else "image", "source": source}
+    try:
+        text = attached.data.decode()
+    except UnicodeDecodeError:
+        raise InvalidRequest(
+            "The agent takes images (png, jpeg, gif, webp), PDF and text files only",
+            filename=attached.filename,
+            mime_type=attached.mime_type,
+        ) from None
+    return {"type": "text", "text": f'<file name="{valid(attached.filename)}">\n{text}\n</file>'}

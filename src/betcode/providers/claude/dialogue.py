@@ -1,0 +1,233 @@
+"""The dialogue with Claude Code: its records, in the journal's order, become events. No I/O, no clock."""
+
+import logging
+import re
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from betcode.domain.commands import Command, RefuseRequest
+from betcode.domain.records import Record, RecordKind
+from betcode.domain.rows import NewSession
+from betcode.domain.text import shortened
+from betcode.providers.claude import commands, jobs, prompts, system, text, tools, turns
+from betcode.providers.claude.moment import Moment
+from betcode.providers.claude.state import VERSION, State, dump, load
+from betcode.v1 import agent_pb2 as v1
+from betcode.wire import Malformed, Unknown, decode, frames
+from betcode.wire.frames import Assistant, Block, ControlResponse, Init, Result, StreamEvent, User
+
+logger = logging.getLogger(__name__)
+
+_EXCERPT = 200
+_ERRORS_KEPT = 5
+_LONGEST_ERROR = 500
+_ERROR_NOTICES = 20  # of one run
+_TOOL_ID = re.compile(rb'"tool_use_id":\s*"([^"\\]{1,200})"')
+_TOOL_STARTS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
+
+
+def _on_assistant(frame: Assistant, now: Moment) -> None:
+    """Finished blocks: they are what was said, whatever the deltas were."""
+    parent = frame.parent_tool_use_id or ""
+    message = frame.message
+    blocks = [Block(type="text", text=message.content)] if isinstance(message.content, str) else message.content
+    if not parent:
+        turns.begin(now)
+        stream = now.state.stream
+        if stream is not None and stream.message_id != message.id:
+            text.void(now)
+            now.state.stream = None
+            if message.usage is not None:
+                now.state.context_tokens = turns.context_tokens(message.usage) or now.state.context_tokens
+        if frame.is_api_error_message:
+            turns.on_api_error(frame, "\n".join(block.text for block in blocks), now)
+            return
+    for block in blocks:
+        index = text.block_of(now.state, message.id)
+        if block.type in ("text", "thinking"):
+            thinking = block.type == "thinking"
+            said = block.thinking if thinking else block.text
+            text.settle(now, message.id, index, said, thinking=thinking, parent=parent)
+        elif block.type in _TOOL_STARTS:
+            tools.start(now, block.id, block.name, bytes(block.input), parent)
+        elif block.type.endswith("_tool_result"):
+            tools.finish(now, block.tool_use_id, block)
+
+
+Handler = Callable[[Any, Moment], None]
+
+HANDLERS: Mapping[type, Handler] = MappingProxyType(
+    {
+        StreamEvent: text.on_stream,
+        Assistant: _on_assistant,
+        User: tools.on_user,
+        Result: turns.on_result,
+        frames.CommandLifecycle: turns.on_lifecycle,
+        frames.ControlRequest: prompts.on_request,
+        frames.ControlCancel: prompts.on_withdrawn,
+        frames.ConversationReset: system.on_reset,
+        frames.RateLimit: system.on_rate_limit,
+        Init: system.on_init,
+        frames.Status: system.on_status,
+        frames.ApiRetry: system.on_retry,
+        frames.CompactBoundary: system.on_compacted,
+        frames.PermissionDenied: system.on_denied,
+        frames.Informational: system.on_informational,
+        frames.BackgroundTasks: jobs.on_tasks,
+        frames.TaskStarted: jobs.on_task_started,
+        frames.TaskUpdated: jobs.on_task_updated,
+        frames.TaskNotification: jobs.on_task_notification,
+    }
+)
+_INPUT_HANDLERS: Mapping[type, Handler] = MappingProxyType(
+    {User: turns.on_delivered, ControlResponse: prompts.on_answer}
+)
+
+
+class ClaudeDialogue:
+    """Implements `betcode.domain.ports.Dialogue`."""
+
+    def __init__(self, session: NewSession, state: State, handlers: Mapping[type, Handler] = HANDLERS) -> None:
+        self._session = session
+        self._state = state
+        self._handlers = handlers
+
+    def receive(self, record: Record) -> list[v1.AgentEvent]:
+        """The events of one record. Whatever the record holds, this does not raise, and a result ends its turn."""
+        now = Moment(self._state, self._session, record.wall_ns, record.mono_ns)
+        match record.kind:
+            case RecordKind.OUT:
+                self._on_line(record, now)
+            case RecordKind.IN:
+                frame = decode(record.data)
+                self._translate(frame, _INPUT_HANDLERS.get(type(frame)), record, now)
+            case RecordKind.ERR:
+                self._on_error_line(record, now)
+            case RecordKind.DAMAGED:
+                gap = now.say().gap
+                gap.reason = record.data.decode(errors="replace")[:_LONGEST_ERROR]
+                gap.bytes_lost = max(record.end - record.offset, 0)
+            case RecordKind.START | RecordKind.EXIT | RecordKind.NOTE:
+                pass  # an agent's end is the engine's to judge, with what is open here
+        return now.events
+
+    def send(self, command: Command) -> bytes:
+        """One line for the agent's stdin. Raises InvalidRequest where that cannot be."""
+        return commands.line(command)
+
+    def state(self) -> bytes:
+        return dump(self._state)
+
+    # ------------------------------------------------------------ what is open
+
+    @property
+    def turn_open(self) -> bool:
+        """A turn runs, or a message that the agent was given has not been answered yet."""
+        return self._state.turn or bool(self._state.pending)
+
+    @property
+    def holds(self) -> tuple[str, ...]:
+        state = self._state
+        return (
+            *(f"background task: {label}" for label in state.background.values()),
+            *(f"scheduled: {job.label}" for job in state.jobs.values()),
+        )
+
+    @property
+    def conversation_id(self) -> str:
+        return self._state.conversation_id
+
+    @property
+    def conversation_began(self) -> bool:
+        return self._state.began
+
+    @property
+    def open_requests(self) -> tuple[str, ...]:
+        return tuple(self._state.requests)
+
+    @property
+    def refusals(self) -> tuple[RefuseRequest, ...]:
+        return tuple(RefuseRequest(request_id, reason) for request_id, reason in self._state.refused.items())
+
+    @property
+    def last_errors(self) -> tuple[str, ...]:
+        return tuple(self._state.errors)
+
+    @property
+    def plan_mode(self) -> bool:
+        return self._state.plan_mode
+
+    # ------------------------------------------------------------ lines
+
+    def _on_line(self, record: Record, now: Moment) -> None:
+        if record.too_long:
+            self._on_too_long(record, now)
+            return
+        frame = decode(record.data)
+        if type(frame) is Malformed:
+            self._on_malformed(frame, now)
+            return
+        if self._state.bad_lines:
+            self._end_bad_lines(now)
+        if type(frame) is Unknown:
+            logger.debug("passed over a frame of kind %r", frame.kind)
+            return
+        if self._state.lost and type(frame) not in (Init, Result):
+            return
+        self._translate(frame, self._handlers.get(type(frame)), record, now)
+
+    def _translate(self, frame: object, handler: Handler | None, record: Record, now: Moment) -> None:
+        if handler is None:
+            return
+        # Deltas come by the thousand and change next to nothing; before anything else the way back is kept.
+        before = b"" if type(frame) is StreamEvent else dump(self._state)
+        try:
+            handler(frame, now)
+        except Exception:
+            logger.exception("a frame could not be translated", extra={"offset": record.offset})
+            if before:
+                self._state = now.state = load(before, VERSION)
+            now.events.clear()
+            self._say_malformed(now, "something it said could not be translated", record.data)
+            if type(frame) is Result:
+                turns.end_turn(now, "error")
+
+    def _on_malformed(self, frame: Malformed, now: Moment) -> None:
+        """The first of a run of broken lines is told at once, the others are counted."""
+        self._state.bad_lines += 1
+        logger.warning("a line of the agent is not to be read: %s", frame.reason)
+        if self._state.bad_lines == 1:
+            self._say_malformed(now, f"a line is not to be read ({shortened(frame.reason, _EXCERPT)})", frame.raw)
+
+    def _end_bad_lines(self, now: Moment) -> None:
+        more = self._state.bad_lines - 1
+        self._state.bad_lines = 0
+        if more:
+            now.notice(v1.NOTICE_KIND_MALFORMED, f"The agent: {more} more lines were not to be read", lines=str(more))
+
+    def _on_too_long(self, record: Record, now: Moment) -> None:
+        size = max(record.end - record.offset, len(record.data))
+        self._say_malformed(now, f"a line of about {size} bytes is over the limit and was passed over", record.data)
+        # What it was can be guessed from its beginning; a tool and a turn must end all the same.
+        if b'"total_cost_usd"' in record.data:
+            turns.end_turn(now, "error")
+        elif (hit := _TOOL_ID.search(record.data)) and (tool_id := hit[1].decode(errors="replace")) in now.state.tools:
+            output = f"[a result of about {size} bytes, over the limit for a line]"
+            tools.finish(now, tool_id, Block(type="tool_result", content=output))
+
+    def _say_malformed(self, now: Moment, what: str, raw: bytes) -> None:
+        excerpt = raw[: 4 * _EXCERPT].decode(errors="replace")
+        now.notice(v1.NOTICE_KIND_MALFORMED, f"The agent: {what}", excerpt=shortened(excerpt, _EXCERPT))
+
+    def _on_error_line(self, record: Record, now: Moment) -> None:
+        said = shortened(record.data[: 4 * _LONGEST_ERROR].decode(errors="replace").strip(), _LONGEST_ERROR)
+        if not said:
+            return
+        state = self._state
+        state.errors = [*state.errors, said][-_ERRORS_KEPT:]
+        if state.error_notices < _ERROR_NOTICES:
+            state.error_notices += 1
+            now.notice(v1.NOTICE_KIND_AGENT, said, stream="stderr")
+        else:
+            logger.debug("stderr: %s", said)

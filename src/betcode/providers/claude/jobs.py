@@ -1,0 +1,124 @@
+"""What the agent does beside its turns: background tasks and scheduled jobs. While any is alive it is not idle."""
+
+import msgspec
+from msgspec import Raw, Struct, field
+
+from betcode.domain.text import shortened
+from betcode.providers.claude.moment import Moment
+from betcode.providers.claude.state import Job, OpenTool
+from betcode.v1 import agent_pb2 as v1
+from betcode.wire.frames import BackgroundTasks, TaskNotification, TaskStarted, TaskUpdated
+
+_MS = 1_000_000
+_WEEK_NS = 7 * 24 * 3600 * 1_000_000_000  # a repeating job expires then
+_WAKEUP = "wakeup"
+_MOST = 64
+_LONGEST = 200
+_OVER = frozenset({"completed", "failed", "killed", "stopped", "cancelled"})
+
+
+class _Scheduled(Struct):
+    id: str = ""
+    schedule: str = field(default="", name="humanSchedule")
+    recurring: bool = False
+    next_ms: float = field(default=0, name="nextFireAt")
+    wakeup_ms: float = field(default=0, name="scheduledFor")
+    jobs: "list[_Scheduled] | None" = None
+
+
+# ---------------------------------------------------------------- background tasks
+
+
+def on_tasks(frame: BackgroundTasks, now: Moment) -> None:
+    now.state.background = {task.task_id: _label(task.description, task.task_type) for task in frame.tasks[:_MOST]}
+
+
+def on_task_started(frame: TaskStarted, now: Moment) -> None:
+    if not frame.is_backgrounded:
+        return
+    label = _label(frame.description, frame.task_type)
+    now.state.background[frame.task_id] = label
+    now.notice(
+        v1.NOTICE_KIND_BACKGROUND,
+        f"Started in the background: {label}",
+        task_id=frame.task_id,
+        tool_use_id=frame.tool_use_id,
+        task_type=frame.task_type,
+        state="started",
+    )
+
+
+def on_task_updated(frame: TaskUpdated, now: Moment) -> None:
+    if frame.patch.is_backgrounded and frame.task_id not in now.state.background:
+        now.state.background[frame.task_id] = _label("", "")
+
+
+def on_task_notification(frame: TaskNotification, now: Moment) -> None:
+    """A background task has ended; one in the foreground says so by its tool's result."""
+    if frame.status not in _OVER:
+        return
+    label = now.state.background.pop(frame.task_id, None)
+    if label is not None:
+        now.notice(
+            v1.NOTICE_KIND_BACKGROUND,
+            shortened(frame.summary, _LONGEST) or label,
+            task_id=frame.task_id,
+            tool_use_id=frame.tool_use_id,
+            state=frame.status,
+        )
+
+
+def _label(description: str, kind: str) -> str:
+    return shortened(description, _LONGEST) or kind or "a background task"
+
+
+# ---------------------------------------------------------------- scheduled jobs
+
+
+def deleted_by(tool_name: str, own_input: bytes) -> str:
+    """The job that a call deletes, when it succeeds."""
+    return _read(own_input).id if tool_name == "CronDelete" else ""
+
+
+def happened(now: Moment, tool: OpenTool, outcome: Raw | None) -> None:
+    """A scheduling tool has succeeded."""
+    state = now.state
+    match tool.name:
+        case "CronDelete":
+            state.jobs.pop(tool.job, None)
+        case "CronCreate":
+            job = _read(outcome)
+            state.jobs[job.id] = _job(job, now)
+        case "CronList":
+            listed = _read(outcome).jobs
+            if listed is not None:
+                wakeup = state.jobs.get(_WAKEUP)
+                state.jobs = {job.id: _job(job, now) for job in listed[:_MOST]}
+                if wakeup is not None:
+                    state.jobs[_WAKEUP] = wakeup
+        case "ScheduleWakeup":
+            at_ns = int(_read(outcome).wakeup_ms) * _MS
+            if at_ns:
+                state.jobs[_WAKEUP] = Job("a wake-up", at_ns)
+            else:
+                state.jobs.pop(_WAKEUP, None)
+        case _:
+            pass
+
+
+def forget_past(now: Moment) -> None:
+    """A turn begins: what was due before it has happened."""
+    if now.state.jobs:
+        now.state.jobs = {name: job for name, job in now.state.jobs.items() if job.over_ns > now.wall_ns}
+
+
+def _job(job: _Scheduled, now: Moment) -> Job:
+    label = shortened(job.schedule, _LONGEST) or job.id
+    return Job(label, now.wall_ns + _WEEK_NS if job.recurring or not job.next_ms else int(job.next_ms) * _MS)
+
+
+def _read(source: Raw | bytes | None) -> _Scheduled:
+    try:
+        return msgspec.json.decode(source, type=_Scheduled, strict=False) if source is not None else _Scheduled()
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return _Scheduled()

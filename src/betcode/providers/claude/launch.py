@@ -1,0 +1,62 @@
+"""How Claude Code is started."""
+
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from betcode.domain.errors import AgentUnavailable
+from betcode.domain.ports import Launch, LaunchContext
+from betcode.domain.rows import NewSession
+
+PROGRAM = "claude"
+
+# The prompt is never an argument: in this mode the agent would ignore it. Without --verbose it refuses to start.
+_ALWAYS = (
+    "-p",
+    "--output-format",
+    "stream-json",
+    "--input-format",
+    "stream-json",
+    "--permission-prompt-tool",
+    "stdio",
+    "--include-partial-messages",
+    "--verbose",
+    "--forward-subagent-text",
+)
+_NOT_INHERITED = frozenset({"CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT"})  # they tell an agent that it runs inside another
+
+
+def find_binary(binary: Path | None, environment: Mapping[str, str]) -> Path:
+    """Raises AgentUnavailable, with what to do."""
+    if binary is not None:
+        if not (binary.is_file() and os.access(binary, os.X_OK)):
+            raise AgentUnavailable(
+                f"{binary} is not a program that can be run: give the path of claude with --claude-bin",
+                path=str(binary),
+            )
+        return binary
+    found = shutil.which(PROGRAM, path=environment.get("PATH")) or shutil.which(PROGRAM)
+    if found is None:
+        raise AgentUnavailable(
+            "Claude Code is not installed: install it (https://code.claude.com), or say where it is with --claude-bin "
+            "or BETCODE_CLAUDE_BIN"
+        )
+    return Path(found)
+
+
+def launch(binary: Path, session: NewSession, context: LaunchContext) -> Launch:
+    """Values that came from outside follow `=`, so that none of them can be read as a flag."""
+    argv = [str(binary), *_ALWAYS]
+    argv.append(f"--{'resume' if context.resume else 'session-id'}={context.conversation_id}")
+    if session.model:
+        argv.append(f"--model={session.model}")
+    if session.allowed_tools:
+        argv.append(f"--allowedTools={','.join(session.allowed_tools)}")
+    if session.plan_mode:
+        argv.append("--permission-mode=plan")
+    env = {name: value for name, value in context.environment.items() if name not in _NOT_INHERITED}
+    env["DISABLE_AUTOUPDATER"] = "1"  # a new version under a running session would be another agent
+    if context.continue_turn:
+        env["CLAUDE_CODE_RESUME_INTERRUPTED_TURN"] = "1"
+    return Launch(argv=tuple(argv), env=env, cwd=Path(session.working_directory))

@@ -1,0 +1,163 @@
+"""What the agent asks a person: permissions, questions and plans; and what nobody here can answer."""
+
+import msgspec
+from msgspec import Raw, Struct, field
+
+from betcode.domain.display import struct_of
+from betcode.domain.text import shortened
+from betcode.providers.claude import tools, turns
+from betcode.providers.claude.moment import Moment
+from betcode.providers.claude.state import OpenRequest
+from betcode.v1 import agent_pb2 as v1
+from betcode.wire.frames import Asked, ControlCancel, ControlRequest, ControlResponse
+
+_MOST_OPEN = 64
+_MOST_SUGGESTIONS = 16
+_LONGEST = 2000
+_LONGEST_PLAN = 16 * 1024
+
+
+class _Option(Struct):
+    label: str = ""
+    description: str = ""
+
+
+class _Question(Struct):
+    question: str
+    header: str = ""
+    multi_select: bool = field(default=False, name="multiSelect")
+    options: list[_Option | str] = field(default_factory=list)
+
+
+class _Questions(Struct):
+    questions: list[_Question]
+
+
+class _Plan(Struct):
+    plan: str = ""
+
+
+class _Rule(Struct):
+    tool: str = field(default="", name="toolName")
+    content: str | None = field(default=None, name="ruleContent")
+
+
+class _Suggestion(Struct):
+    type: str = ""
+    rules: list[_Rule] = field(default_factory=list)
+    directories: list[str] = field(default_factory=list)
+    mode: str = ""
+    behavior: str = ""
+    destination: str = ""
+
+
+def on_request(frame: ControlRequest, now: Moment) -> None:
+    state, asked = now.state, frame.request
+    if not frame.request_id or frame.request_id in state.requests:
+        return
+    if asked.subtype != "can_use_tool":
+        state.refused[frame.request_id] = f"{asked.subtype or 'this request'} is not supported here"
+        return
+    turns.begin(now)
+    known = state.tools.get(asked.tool_use_id)
+    tools.start(now, asked.tool_use_id, asked.tool_name, bytes(asked.input))
+    parent = known.parent if known else ""
+    if not (asked.tool_name == "AskUserQuestion" and _ask(frame.request_id, asked, parent, now)):
+        _request(frame.request_id, asked, parent, now)
+    state.requests[frame.request_id] = OpenRequest(asked.tool_use_id, asked.tool_name in tools.NEEDS_PERSON)
+    if len(state.requests) > _MOST_OPEN:
+        del state.requests[next(iter(state.requests))]
+    now.status(v1.WAITING_FOR_USER)
+
+
+def _request(request_id: str, asked: Asked, parent: str, now: Moment) -> None:
+    own_input = bytes(asked.input)
+    if asked.tool_name == "ExitPlanMode":
+        _present(own_input, now)
+    request = now.say(parent).permission_request
+    request.request_id = request_id
+    request.tool_name = asked.tool_name
+    request.tool_use_id = asked.tool_use_id
+    request.input.CopyFrom(struct_of(own_input))
+    request.input_json = own_input.decode(errors="replace") if asked.is_exact else ""
+    request.description = shortened(
+        asked.description or tools.description_in(request.input) or asked.decision_reason or "", _LONGEST
+    )
+    for suggestion in (asked.permission_suggestions or [])[:_MOST_SUGGESTIONS]:
+        text = bytes(suggestion).decode(errors="replace")
+        request.suggestions.add(label=_label(suggestion), json=text)
+
+
+def _ask(request_id: str, asked: Asked, parent: str, now: Moment) -> bool:
+    """One event per question; False where the questions cannot be read."""
+    own_input = bytes(asked.input)
+    try:
+        questions = msgspec.json.decode(own_input, type=_Questions, strict=False).questions
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    for number, asked_question in enumerate(questions):
+        question = now.say(parent).user_question
+        question.question_id = f"{request_id}#{number}"
+        question.group_id = request_id
+        question.question = asked_question.question
+        question.header = asked_question.header
+        question.multi_select = asked_question.multi_select
+        if number == 0:
+            question.input_json = own_input.decode(errors="replace")
+        for option in asked_question.options:
+            plain = _Option(option) if isinstance(option, str) else option
+            question.options.add(value=plain.label, label=plain.label, description=plain.description)
+    return bool(questions)
+
+
+def _present(own_input: bytes, now: Moment) -> None:
+    """The plan that a person is asked to accept."""
+    try:
+        plan = msgspec.json.decode(own_input, type=_Plan, strict=False).plan
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        plan = ""
+    now.state.plan = shortened(plan, _LONGEST_PLAN)
+    change = now.say().plan_mode
+    change.active = True
+    change.plan = plan
+
+
+def on_answer(frame: ControlResponse, now: Moment) -> None:
+    """An answer of ours has been written to the agent."""
+    state, answer = now.state, frame.response
+    state.refused.pop(answer.request_id, None)
+    request = state.requests.pop(answer.request_id, None)
+    if request is None:
+        return
+    tool = state.tools.get(request.tool_use_id)
+    if tool is not None:
+        tool.began_ns = now.mono_ns  # how long a person took is not how long the tool ran
+    if state.requests or not state.turn:
+        return
+    allowed = answer.response is not None and answer.response.behavior == "allow"
+    if allowed and tool is not None and not request.needs_person:
+        now.status(v1.EXECUTING_TOOL, tool.name)
+    else:
+        now.turn_to(v1.THINKING)
+
+
+def on_withdrawn(frame: ControlCancel, now: Moment) -> None:
+    state = now.state
+    state.refused.pop(frame.request_id, None)
+    if state.requests.pop(frame.request_id, None) is None:
+        return
+    resolved = now.say().permission_resolved
+    resolved.request_id = frame.request_id
+    resolved.resolution = "withdrawn"
+    if not state.requests and state.turn:
+        now.turn_to(v1.THINKING)
+
+
+def _label(suggestion: Raw) -> str:
+    try:
+        offer = msgspec.json.decode(suggestion, type=_Suggestion, strict=False)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return ""
+    rules = [f"{rule.tool}({rule.content})" if rule.content else rule.tool for rule in offer.rules]
+    what = ", ".join(rules or offer.directories) or offer.mode
+    return shortened(f"{offer.behavior or offer.type} {what}".strip(), _LONGEST)

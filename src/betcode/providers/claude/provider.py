@@ -1,0 +1,54 @@
+"""Claude Code as a provider."""
+
+import logging
+from pathlib import Path
+
+from betcode.domain.ports import Capabilities, Dialogue, Launch, LaunchContext
+from betcode.domain.rows import NewSession
+from betcode.providers.claude import launch
+from betcode.providers.claude.dialogue import ClaudeDialogue
+from betcode.providers.claude.state import VERSION, State, UnreadableState, carried_over, dump, load
+
+logger = logging.getLogger(__name__)
+
+
+class ClaudeProvider:
+    """Implements `betcode.domain.ports.Provider`; `binary` None looks for `claude` on the session's PATH."""
+
+    name = "claude"
+    dialogue_version = VERSION
+    capabilities = Capabilities(
+        resume=True,
+        continues_broken_turn=True,
+        interrupt=True,
+        permissions=True,
+        deltas=True,
+        recognises_repeats=True,
+    )
+
+    def __init__(self, binary: Path | None = None) -> None:
+        self._binary = binary
+
+    def check(self) -> None:
+        """Raises AgentUnavailable."""
+        launch.find_binary(self._binary, {})
+
+    def launch(self, session: NewSession, context: LaunchContext) -> Launch:
+        """Raises AgentUnavailable."""
+        return launch.launch(launch.find_binary(self._binary, context.environment), session, context)
+
+    def dialogue(self, session: NewSession, conversation_id: str, state: bytes = b"", *, version: int = 0) -> Dialogue:
+        if not state:
+            return ClaudeDialogue(session, State(conversation_id=conversation_id))
+        try:
+            return ClaudeDialogue(session, load(state, version))
+        except UnreadableState as trouble:
+            logger.warning("the dialogue's state cannot be read (%s): taken up at the next turn", trouble)
+            return ClaudeDialogue(session, State(conversation_id=conversation_id, began=True, lost=True))
+
+    def carry_over(self, state: bytes, version: int) -> bytes:
+        try:
+            return dump(carried_over(load(state, version)))
+        except UnreadableState as trouble:
+            logger.warning("the dialogue's state cannot be read (%s): totals and lists start afresh", trouble)
+            return b""

@@ -1,0 +1,145 @@
+"""What a dialogue remembers between two records: one small value, stored with the journal's position."""
+
+import msgspec
+from msgspec import Struct, field
+
+VERSION = 1
+
+_OPEN_TOOLS = 256
+_REMEMBERED = 64  # ids of what is over, so that nothing ends twice
+_PENDING = 256
+
+
+class Todo(Struct, array_like=True):
+    id: str
+    subject: str
+    description: str = ""
+    active_form: str = ""
+    status: int = 1
+
+
+class TodoChange(Struct, array_like=True):
+    """What a call of a task tool will have done when it succeeds."""
+
+    kind: str
+    items: list[Todo] = field(default_factory=list)
+
+
+class OpenTool(Struct, array_like=True):
+    name: str
+    began_ns: int  # monotonic
+    parent: str = ""
+    todo: TodoChange | None = None
+    job: str = ""  # the scheduled job that it deletes
+
+
+class Stream(Struct, array_like=True):
+    """The message whose deltas are coming in."""
+
+    message_id: str
+    block: int = -1  # the one that is open
+    unsettled: dict[int, bool] = field(default_factory=dict)  # blocks shown by deltas only; True: thinking
+
+
+class OpenRequest(Struct, array_like=True):
+    tool_use_id: str
+    needs_person: bool = False
+
+
+class Job(Struct, array_like=True):
+    """Something the agent will do by itself later."""
+
+    label: str
+    over_ns: int  # wall time after which it has happened or has expired
+
+
+class State(Struct, omit_defaults=True):
+    # Of the conversation: kept when a new process goes on with it.
+    conversation_id: str = ""
+    began: bool = False
+    model: str = ""
+    info: str = ""  # what SessionInfo last said
+    context_percent: float = 0.0
+    compacted: bool = False
+    total_cost: float = 0.0
+    todos: list[Todo] = field(default_factory=list)
+    plan_mode: bool = False
+    settled: list[str] = field(default_factory=list)  # messages that are consumed or cancelled
+
+    # Of the process.
+    status: int = 0
+    turn: bool = False
+    turn_failed: bool = False  # its error has been told
+    context_tokens: int = 0
+    stream: Stream | None = None
+    next_block: dict[str, int] = field(default_factory=dict)  # by message
+    tools: dict[str, OpenTool] = field(default_factory=dict)
+    ended: list[str] = field(default_factory=list)  # tools
+    requests: dict[str, OpenRequest] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+    pending: dict[str, int] = field(default_factory=dict)  # messages delivered: 0, queued: 1, started: 2
+    has_lifecycle: bool = False
+    is_reset: bool = False  # /clear came; the new id comes with the next init
+    plan: str = ""
+    background: dict[str, str] = field(default_factory=dict)
+    jobs: dict[str, Job] = field(default_factory=dict)
+    bad_lines: int = 0  # in a row
+    errors: list[str] = field(default_factory=list)
+    error_notices: int = 0
+    lost: bool = False  # what came before is not known; taken up again at the next turn
+
+
+class UnreadableState(Exception):
+    """Stored by a version that nothing here can read."""
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(State).decode
+
+
+def dump(state: State) -> bytes:
+    return _encode(state)
+
+
+def load(data: bytes, version: int) -> State:
+    """Raises UnreadableState."""
+    if version != VERSION:
+        raise UnreadableState(f"version {version}")
+    try:
+        return _decode(data)
+    except msgspec.DecodeError as trouble:
+        raise UnreadableState(str(trouble)) from trouble
+
+
+def carried_over(state: State) -> State:
+    """What a new process of the same conversation starts from: nothing is open, and nothing told is told again."""
+    return State(
+        conversation_id=state.conversation_id,
+        began=state.began,
+        model=state.model,
+        info=state.info,
+        context_percent=state.context_percent,
+        compacted=state.compacted,
+        total_cost=state.total_cost,
+        todos=state.todos,
+        plan_mode=state.plan_mode,
+        settled=state.settled,
+    )
+
+
+def remember(ids: list[str], name: str) -> None:
+    ids.append(name)
+    if len(ids) > _REMEMBERED:
+        del ids[0]
+
+
+def open_tool(state: State, tool_id: str, tool: OpenTool) -> None:
+    state.tools[tool_id] = tool
+    if len(state.tools) > _OPEN_TOOLS:
+        del state.tools[next(iter(state.tools))]
+
+
+def await_message(state: State, message_id: str) -> None:
+    state.pending[message_id] = 0
+    if len(state.pending) > _PENDING:
+        del state.pending[next(iter(state.pending))]

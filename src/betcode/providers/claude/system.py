@@ -1,0 +1,141 @@
+"""What the agent says about itself: where and how it works, retries, denials, compaction, another conversation."""
+
+import hashlib
+
+from betcode.domain.text import shortened
+from betcode.providers.claude import jobs, text, turns
+from betcode.providers.claude.moment import Moment, uint64
+from betcode.v1 import agent_pb2 as v1
+from betcode.wire.frames import (
+    ApiRetry,
+    CompactBoundary,
+    ConversationReset,
+    Informational,
+    Init,
+    PermissionDenied,
+    RateLimit,
+    Status,
+)
+
+_LONGEST = 4000
+_PLAN = "plan"
+
+
+def on_init(frame: Init, now: Moment) -> None:
+    """A turn begins; what is new about the session is told first."""
+    state = now.state
+    _follow_conversation(frame.session_id, now)
+    state.began = True
+    state.lost = False
+    state.model = frame.model or state.model
+    told = hashlib.sha256("\0".join((frame.model, frame.cwd, *frame.tools)).encode()).hexdigest()[:16]
+    if told != state.info:
+        state.info = told
+        info = now.say().session_info
+        info.session_id = now.session.session_id
+        info.model = frame.model
+        info.working_directory = frame.cwd
+        info.worktree_id = now.session.worktree_id
+        info.provider = now.session.provider
+        info.is_compacted = state.compacted
+        info.context_usage_percent = state.context_percent
+        info.tools.extend(frame.tools)
+    jobs.forget_past(now)
+    turns.begin(now)
+    _follow_mode(frame.permission_mode, now)
+
+
+def on_status(frame: Status, now: Moment) -> None:
+    if frame.status == "compacting":
+        turns.begin(now)
+        now.turn_to(v1.COMPACTING)
+    elif frame.status is not None:
+        turns.begin(now)
+        if now.state.status == v1.COMPACTING:
+            now.status(v1.THINKING)
+    elif frame.compact_result is not None and now.state.status == v1.COMPACTING:
+        now.status(v1.THINKING)
+    _follow_mode(frame.permission_mode, now)
+
+
+def _follow_mode(mode: str | None, now: Moment) -> None:
+    if mode is None or (mode == _PLAN) == now.state.plan_mode:
+        return
+    now.state.plan_mode = mode == _PLAN
+    change = now.say().plan_mode
+    change.active = now.state.plan_mode
+    change.plan = now.state.plan
+    now.state.plan = ""
+
+
+def _follow_conversation(session_id: str, now: Moment) -> None:
+    """`/clear` gives the conversation another id, and only a later frame says which."""
+    state = now.state
+    if session_id and state.began and (state.is_reset or session_id != state.conversation_id):
+        boundary = now.say().compaction
+        boundary.trigger = "clear"
+        boundary.new_conversation_id = session_id
+        state.context_tokens = 0
+        state.context_percent = 0.0
+    state.is_reset = False
+    state.conversation_id = session_id or state.conversation_id
+
+
+def on_reset(frame: ConversationReset, now: Moment) -> None:  # noqa: ARG001 (its id is not the one to resume by)
+    now.state.is_reset = True
+
+
+def on_compacted(frame: CompactBoundary, now: Moment) -> None:
+    facts = frame.compact_metadata
+    boundary = now.say().compaction
+    boundary.trigger = facts.trigger
+    boundary.tokens_before = uint64(facts.pre_tokens)
+    boundary.tokens_after = uint64(facts.post_tokens)
+    now.state.compacted = True
+    now.state.context_tokens = 0
+
+
+def on_retry(frame: ApiRetry, now: Moment) -> None:
+    text.void(now)
+    what = f"{frame.error or 'error'}{f' {frame.error_status}' if frame.error_status is not None else ''}"
+    now.notice(
+        v1.NOTICE_KIND_API_RETRY,
+        f"The model's API did not answer ({what}): attempt {frame.attempt} of {frame.max_retries} "
+        f"in {frame.retry_delay_ms / 1000:.1f} s",
+        attempt=str(frame.attempt),
+        max_retries=str(frame.max_retries),
+        retry_delay_ms=str(int(frame.retry_delay_ms)),
+        error=frame.error or "",
+        error_status="" if frame.error_status is None else str(frame.error_status),
+    )
+
+
+def on_denied(frame: PermissionDenied, now: Moment) -> None:
+    now.notice(
+        v1.NOTICE_KIND_AGENT,
+        f"{frame.tool_name} was denied by the agent's own rules",
+        tool_name=frame.tool_name,
+        tool_use_id=frame.tool_use_id,
+        reason=shortened(frame.decision_reason or frame.decision_reason_type or "", _LONGEST),
+        message=shortened(frame.message, _LONGEST),
+    )
+
+
+def on_informational(frame: Informational, now: Moment) -> None:
+    if frame.content:
+        now.notice(v1.NOTICE_KIND_AGENT, shortened(frame.content, _LONGEST), level=frame.level)
+
+
+def on_rate_limit(frame: RateLimit, now: Moment) -> None:
+    limits = frame.rate_limit_info
+    if limits.status in ("", "allowed"):
+        return
+    which = f" ({limits.kind})" if limits.kind else ""
+    reached = "is reached" if limits.status == "rejected" else "is near"
+    now.notice(
+        v1.NOTICE_KIND_AGENT,
+        f"The usage limit{which} {reached}",
+        status=limits.status,
+        limit=limits.kind,
+        resets_at="" if limits.resets_at is None else str(int(limits.resets_at)),
+    )

@@ -1,0 +1,206 @@
+"""Turns: they begin with the agent's first word, end with its result, and name the messages they answered."""
+
+from collections.abc import Iterable
+
+from betcode.domain.text import shortened
+from betcode.providers.claude.moment import Moment, uint32
+from betcode.providers.claude.state import State, await_message, remember
+from betcode.v1 import agent_pb2 as v1
+from betcode.wire.frames import Assistant, CommandLifecycle, ModelUsage, Result, Usage, User
+
+_RATE_LIMITED = 429
+_PERCENT_STEP = 0.5  # a smaller change of the context's filling is not worth an event
+_LONGEST_ERROR = 4000
+
+
+def begin(now: Moment) -> None:
+    """A turn is open from here on, if none was."""
+    if not now.state.turn:
+        now.state.turn = True
+        now.state.turn_failed = False
+        now.status(v1.THINKING)
+
+
+def rest(now: Moment) -> None:
+    """Say that the agent is idle, once nothing is open and nothing is queued."""
+    state = now.state
+    if not state.turn and not state.pending and state.status not in (0, v1.IDLE):
+        now.status(v1.IDLE)
+
+
+# ---------------------------------------------------------------- messages
+
+
+def on_delivered(frame: User, now: Moment) -> None:
+    """A person's message has been written to the agent."""
+    if frame.uuid and frame.uuid not in now.state.settled:
+        await_message(now.state, frame.uuid)
+        _message_state(now, frame.uuid, v1.MESSAGE_STATE_DELIVERED)
+
+
+def on_lifecycle(frame: CommandLifecycle, now: Moment) -> None:
+    state, message_id = now.state, frame.command_uuid
+    state.has_lifecycle = True
+    if message_id not in state.pending:
+        return
+    match frame.state:
+        case "queued":
+            state.pending[message_id] = max(state.pending[message_id], 1)
+        case "started":
+            state.pending[message_id] = 2
+        case "completed":
+            _settle(now, message_id, v1.MESSAGE_STATE_CONSUMED)
+        case "cancelled":
+            _settle(now, message_id, v1.MESSAGE_STATE_CANCELLED)
+        case _:
+            pass
+    rest(now)
+
+
+def _message_state(now: Moment, message_id: str, to: v1.MessageState.ValueType, reason: str = "") -> None:
+    change = now.say().message_state
+    change.message_id = message_id
+    change.state = to
+    change.reason = reason
+
+
+def _settle(now: Moment, message_id: str, to: v1.MessageState.ValueType, reason: str = "") -> None:
+    now.state.pending.pop(message_id, None)
+    if message_id not in now.state.settled:
+        remember(now.state.settled, message_id)
+        _message_state(now, message_id, to, reason)
+
+
+def _answered(frame: Result, state: State) -> list[str]:
+    """The messages that a result ends; where it names none, those the agent had started or never acknowledged."""
+    if frame.user_message_uuids or frame.user_message_uuid:
+        return frame.user_message_uuids or [frame.user_message_uuid or ""]
+    if frame.origin is not None:
+        return []
+    stage = 2 if state.has_lifecycle else 0
+    return [message_id for message_id, reached in state.pending.items() if reached >= stage]
+
+
+# ---------------------------------------------------------------- the end of a turn
+
+
+def on_result(frame: Result, now: Moment) -> None:
+    state = now.state
+    reason = _stop_reason(frame)
+    answered = _answered(frame, state)
+    for message_id in answered:
+        _settle(now, message_id, v1.MESSAGE_STATE_CONSUMED, "cancelled" if reason == "cancelled" else "")
+    if reason == "error" and not state.turn_failed:
+        text = "; ".join(frame.errors) or frame.result or "The turn failed"
+        _error(now, text, frame.api_error_status, frame.api_error_type or "")
+    _report_context(frame, now)
+    _report_usage(frame, now)
+    end_turn(now, reason, answered, frame.origin.kind if frame.origin else "")
+
+
+def end_turn(now: Moment, reason: str, answered: Iterable[str] = (), origin: str = "") -> None:
+    state = now.state
+    complete = now.say().turn_complete
+    complete.stop_reason = reason
+    complete.message_ids.extend(answered)
+    complete.origin = origin
+    state.turn = False
+    state.stream = None
+    state.next_block.clear()
+    # What the main thread left open will never end; a background agent's calls go on.
+    state.tools = {name: tool for name, tool in state.tools.items() if tool.parent}
+    rest(now)
+
+
+def _stop_reason(frame: Result) -> str:
+    how = frame.terminal_reason or ""
+    if how.startswith("aborted"):
+        return "cancelled"
+    if how == "max_turns" or frame.subtype == "error_max_turns":
+        return "max_turns"
+    if frame.subtype.startswith("error_max_budget"):
+        return "max_budget"
+    if frame.is_error or frame.subtype.startswith("error"):
+        return "error"
+    return frame.stop_reason or "end_turn"
+
+
+def on_api_error(frame: Assistant, text: str, now: Moment) -> None:
+    """What the model's API refused; the turn ends with it, the agent does not."""
+    now.state.turn_failed = True
+    _error(now, text, frame.api_error_status, frame.api_error_type or frame.error or "")
+
+
+def _error(now: Moment, text: str, status: int | None, kind: str) -> None:
+    error = now.say().error
+    error.code = "RATE_LIMITED" if status == _RATE_LIMITED or kind.startswith("rate_limit") else "AGENT_ERROR"
+    error.message = shortened(text, _LONGEST_ERROR)
+    if status is not None:
+        error.details["api_error_status"] = str(status)
+    if kind:
+        error.details["api_error_type"] = kind
+
+
+# ---------------------------------------------------------------- usage
+
+
+def context_tokens(usage: Usage) -> int:
+    return usage.input_tokens + usage.cache_read_input_tokens + usage.cache_creation_input_tokens + usage.output_tokens
+
+
+def _report_usage(frame: Result, now: Moment) -> None:
+    """One turn's tokens and cost, its subagents' included."""
+    state = now.state
+    since = frame.model_usage_since_last_result
+    # The total is cumulative over the session, but a killed process takes its part with it and the next one counts from
+    # less. The agent's own count since its last result is right in both cases; older agents do not give it.
+    if since is not None:
+        cost = sum(part.cost_usd for part in since.values())
+    elif frame.total_cost_usd >= state.total_cost:
+        cost = frame.total_cost_usd - state.total_cost
+    else:
+        cost = frame.total_cost_usd
+    state.total_cost = frame.total_cost_usd
+    usage = now.say().usage
+    usage.model = _model(since, state)
+    usage.cost_usd = max(cost, 0.0)
+    usage.duration_ms = uint32(frame.duration_ms)
+    if since:
+        _add_up(usage, since.values())
+    elif frame.usage is not None:
+        usage.input_tokens = uint32(frame.usage.input_tokens)
+        usage.output_tokens = uint32(frame.usage.output_tokens)
+        usage.cache_read_tokens = uint32(frame.usage.cache_read_input_tokens)
+        usage.cache_creation_tokens = uint32(frame.usage.cache_creation_input_tokens)
+
+
+def _add_up(usage: v1.UsageReport, parts: Iterable[ModelUsage]) -> None:
+    parts = list(parts)
+    usage.input_tokens = uint32(sum(part.input_tokens for part in parts))
+    usage.output_tokens = uint32(sum(part.output_tokens for part in parts))
+    usage.cache_read_tokens = uint32(sum(part.cache_read_tokens for part in parts))
+    usage.cache_creation_tokens = uint32(sum(part.cache_creation_tokens for part in parts))
+
+
+def _model(since: dict[str, ModelUsage] | None, state: State) -> str:
+    return next(iter(since)) if since and len(since) == 1 else state.model
+
+
+def _report_context(frame: Result, now: Moment) -> None:
+    """How full the agent's context is, when that has changed visibly."""
+    state = now.state
+    model = frame.model_usage.get(state.model)
+    if model is None or model.context_window <= 0 or not state.context_tokens:
+        return
+    percent = min(100.0 * state.context_tokens / model.context_window, 100.0)
+    if abs(percent - state.context_percent) < _PERCENT_STEP:
+        return
+    state.context_percent = percent
+    info = now.say().session_info
+    info.session_id = now.session.session_id
+    info.model = state.model
+    info.working_directory = now.session.working_directory
+    info.worktree_id = now.session.worktree_id
+    info.provider = now.session.provider
+    info.is_compacted = state.compacted
+    info.context_usage_percent = percent
