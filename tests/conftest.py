@@ -1,9 +1,18 @@
 """What every test stands on."""
 
+from pathlib import Path
+
 import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.configuration import set_hypothesis_home_dir
+
+set_hypothesis_home_dir(Path(__file__).parent.parent / ".cache" / "hypothesis")
+# A slow machine is no failure; a property is.
+settings.register_profile("betcode", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+settings.load_profile("betcode")
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def anyio_backend() -> str:
     """Tests run on asyncio, as grpc.aio does."""
     return "asyncio"
