@@ -1,10 +1,11 @@
 """Batches: stored records joined without parsing them."""
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from betcode.domain.identifiers import Seq
 from betcode.domain.rows import Batch
 from betcode.v1.agent_pb2 import AgentEvent, AgentEventBatch
-from hypothesis import given
-from hypothesis import strategies as st
 
 
 @given(st.lists(st.text(max_size=300), max_size=12))

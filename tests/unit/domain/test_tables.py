@@ -1,11 +1,12 @@
 """The state tables of sessions and runs."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from betcode.domain import run, session
 from betcode.domain.run import RunState, RunStimulus
 from betcode.domain.session import SessionStatus, SessionStimulus
-from hypothesis import given
-from hypothesis import strategies as st
 
 
 @pytest.mark.behaviour("session.states", "session.active", "session.idle")

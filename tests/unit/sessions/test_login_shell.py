@@ -1,8 +1,9 @@
 """The login shell's environment."""
 
-from betcode.sessions.login_shell import parse_environment
 from hypothesis import given
 from hypothesis import strategies as st
+
+from betcode.sessions.login_shell import parse_environment
 
 
 def test_values_with_newlines_and_equal_signs_are_kept_whole() -> None:

@@ -29,7 +29,7 @@ def test_an_ended_run_is_compressed_and_kept(tmp_path: Path) -> None:
 
 
 def test_old_runs_go_and_young_ones_stay(tmp_path: Path) -> None:
-    (old := a_run(tmp_path, "old"))
+    old = a_run(tmp_path, "old")
     sweep(tmp_path, {}, keep_s=7 * DAY_S, keep_bytes=10**9)
     os.utime(old, (0, 0))
     young = a_run(tmp_path, "young", age_s=6 * DAY_S)

@@ -1,10 +1,11 @@
 """Slots: a bounded number of turns at work, the rest in line."""
 
 import pytest
-from betcode.domain.errors import PoolExhausted
-from betcode.sessions.slots import Slots
 from hypothesis import given
 from hypothesis import strategies as st
+
+from betcode.domain.errors import PoolExhausted
+from betcode.sessions.slots import Slots
 
 
 class Taker:

@@ -2,11 +2,12 @@
 
 import anyio
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from betcode.domain.identifiers import Seq
 from betcode.domain.rows import StoredEvent
 from betcode.sessions.tail import LIMIT_BYTES, LIMIT_EVENTS, Tail
-from hypothesis import given
-from hypothesis import strategies as st
 
 
 def stored(*numbers: int, size: int = 4) -> list[StoredEvent]:

@@ -1,0 +1,140 @@
+"""Followers that are cut off, stall or vanish: everyone else, and everyone who comes back, gets everything once."""
+
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+import pytest
+
+from betcode.client import open_client
+from betcode.client.client import Client, NewConversation
+from betcode.v1 import agent_pb2 as v1
+from support.cutting_proxy import open_cutting_proxy
+from support.daemon import Daemon, obedient_daemon
+
+if TYPE_CHECKING:
+    from betcode.v1.agent_pb2_grpc import AgentServiceAsyncStub
+
+BOUND_S = 60.0
+QUICK_LADDER_MS = (1, 2, 5)
+LAST_WORD = "the-end"
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def daemon(tmp_path: Path) -> AsyncIterator[Daemon]:
+    async with obedient_daemon(tmp_path) as daemon:
+        yield daemon
+
+
+async def a_session(daemon: Daemon, client: Client) -> str:
+    return await client.start_session(NewConversation(str(daemon.work), provider="claude"))
+
+
+async def history(stub: "AgentServiceAsyncStub", session: str) -> list[v1.AgentEvent]:
+    """The whole finished conversation, as one undisturbed reader gets it."""
+    got: list[v1.AgentEvent] = []
+    async for batch in stub.Follow(v1.FollowRequest(session_id=session)):
+        got.extend(event for event in batch.events if event.sequence)
+        if ended(got[-1]):
+            return got
+    raise AssertionError("the stream ended before the conversation")
+
+
+def ended(event: v1.AgentEvent) -> bool:
+    return event.status_change.status == v1.IDLE
+
+
+@pytest.mark.behaviour(
+    "resume.exclusive-start", "resume.ascending", "resume.goes-live", "followers.attach.full-history"
+)
+async def test_a_stream_cut_after_every_single_event_misses_nothing(daemon: Daemon) -> None:
+    async with open_client(daemon.places) as client, daemon.agent_service() as stub:
+        session = await a_session(daemon, client)
+        await client.send(session, "count 60\nwait more\ncount 20\nsay " + LAST_WORD)
+        got: list[v1.AgentEvent] = []
+        with anyio.fail_after(BOUND_S):
+            while not got or not ended(got[-1]):
+                after = got[-1].sequence if got else 0
+                call = stub.ResumeSession(v1.ResumeSessionRequest(session_id=session, from_sequence=after))
+                async for event in call:
+                    if event.sequence:
+                        got.append(event)
+                        break
+                call.cancel()
+                if len(got) == 40:
+                    (daemon.work / "more").touch()
+            assert got == await history(stub, session)
+
+
+@pytest.mark.behaviour("reconnect.from-last-sequence", "reconnect.deduplicates", "converse.reopen.replays-missed")
+async def test_a_client_whose_connection_is_cut_at_every_event_sees_one_unbroken_conversation(
+    daemon: Daemon, tmp_path: Path
+) -> None:
+    socket = tmp_path / "cut.sock"
+    async with open_cutting_proxy(socket, daemon.places.socket) as proxy, open_client(daemon.places) as direct:
+        session = await a_session(daemon, direct)
+        await direct.send(session, "count 50\nsay " + LAST_WORD)
+        got: list[v1.AgentEvent] = []
+        places = replace(daemon.places, socket=socket)
+        async with open_client(places, ladder_ms=QUICK_LADDER_MS) as client:
+            with anyio.fail_after(BOUND_S):
+                async with aclosing(client.follow(session, 0)) as events:
+                    async for event in events:
+                        if not event.sequence:
+                            continue
+                        got.append(event)
+                        if ended(event):
+                            break
+                        proxy.cut()
+        assert proxy.connections > 3, "the connection was really cut"
+        async with daemon.agent_service() as stub:
+            assert got == await history(stub, session)
+
+
+@pytest.mark.behaviour("followers.broadcast", "followers.slow.agent-never-blocked", "followers.slow.resync")
+async def test_ten_followers_some_stalled_some_vanishing_and_the_rest_see_the_same(daemon: Daemon) -> None:
+    async with open_client(daemon.places) as client, daemon.agent_service() as stub:
+        session = await a_session(daemon, client)
+        seen: dict[int, list[v1.AgentEvent]] = {}
+        request = v1.FollowRequest(session_id=session)
+
+        async def faithful(name: int) -> None:
+            seen[name] = await history(stub, session)
+
+        async def vanishing() -> None:
+            for batches in range(1, 30):
+                call = stub.Follow(request)
+                for _ in range(batches):
+                    batch = await call.read()
+                    assert isinstance(batch, v1.AgentEventBatch)
+                    if any(ended(event) for event in batch.events):
+                        break
+                call.cancel()
+
+        stalled = [stub.Follow(request) for _ in range(3)]
+        with anyio.fail_after(BOUND_S):
+            for call in stalled:
+                await call.read()  # one batch, and never another
+            async with anyio.create_task_group() as tasks:
+                for name in range(4):
+                    tasks.start_soon(faithful, name)
+                for _ in range(3):
+                    tasks.start_soon(vanishing)
+                await client.send(session, "count 4000 200\nsay " + LAST_WORD)
+            whole = await history(stub, session)
+            assert len(whole) > 4000
+            assert [event.sequence for event in whole] == list(range(1, len(whole) + 1))
+            for got in seen.values():
+                assert got == whole
+            for call in stalled:  # those who wake up after all have missed nothing either
+                late: list[v1.AgentEvent] = []
+                while not late or not ended(late[-1]):
+                    batch = await call.read()
+                    assert isinstance(batch, v1.AgentEventBatch)
+                    late.extend(event for event in batch.events if event.sequence)
+                assert [event.sequence for event in late] == [event.sequence for event in whole][-len(late) :]
