@@ -1,0 +1,60 @@
+"""Counting what a Follow stream brings without parsing it, so that the client's side costs as little as can be."""
+
+from betcode.v1.agent_pb2 import IDLE, AgentEvent, FollowRequest
+
+FOLLOW = "/betcode.v1.AgentService/Follow"
+RESUME = "/betcode.v1.AgentService/ResumeSession"
+OPTIONS = (
+    ("grpc.use_local_subchannel_pool", 1),  # a connection of its own, as another program would have it
+    ("grpc.max_receive_message_length", 64 * 1024 * 1024),
+)
+_KNOWN_AT_MOST = 4096
+
+
+def follow_request(session: str, after: int = 0) -> bytes:
+    return FollowRequest(session_id=session, from_sequence=after).SerializeToString()
+
+
+def resume_request(session: str) -> bytes:
+    return FollowRequest(session_id=session).SerializeToString()  # the first two fields are the same
+
+
+class Counter:
+    """How many events each batch holds, and whether the turn ended with it; streams share what one has counted."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, bytes], tuple[int, bool]] = {}
+
+    def count(self, batch: bytes) -> tuple[int, bool]:
+        # A batch begins with its first event's number, so length and beginning tell it from every other of its log.
+        key = (len(batch), batch[:48])
+        known = self._known.get(key)
+        if known is None:
+            if len(self._known) >= _KNOWN_AT_MOST:
+                self._known.clear()
+            known = self._known[key] = _look_at(batch)
+        return known
+
+
+def _look_at(batch: bytes) -> tuple[int, bool]:
+    count, last = walk(batch)
+    event = AgentEvent.FromString(last)
+    return count, event.status_change.status == IDLE
+
+
+def walk(batch: bytes) -> tuple[int, bytes]:
+    """The number of events in an AgentEventBatch, and the last one's bytes."""
+    at, count, begin = 0, 0, 0
+    end = len(batch)
+    while at < end:
+        at += 1  # the tag
+        length = shift = 0
+        while (byte := batch[at]) > 127:
+            length |= (byte & 127) << shift
+            shift += 7
+            at += 1
+        length |= byte << shift
+        begin = at + 1
+        at = begin + length
+        count += 1
+    return count, batch[begin:]
