@@ -107,7 +107,7 @@ class User(Struct, tag="user"):
     message: Message = field(default_factory=Message)
     parent_tool_use_id: str | None = None
     uuid: str = ""
-    tool_use_result: Raw | None = None
+    tool_use_result: Raw = EMPTY_OBJECT
     is_replay: bool = field(default=False, name="isReplay")
     is_synthetic: bool = field(default=False, name="isSynthetic")
 

@@ -80,7 +80,7 @@ def deleted_by(tool_name: str, own_input: bytes) -> str:
     return _read(own_input).id if tool_name == "CronDelete" else ""
 
 
-def happened(now: Moment, tool: OpenTool, outcome: Raw | None) -> None:
+def happened(now: Moment, tool: OpenTool, outcome: Raw) -> None:
     """A scheduling tool has succeeded."""
     state = now.state
     match tool.name:
@@ -117,8 +117,8 @@ def _job(job: _Scheduled, now: Moment) -> Job:
     return Job(label, now.wall_ns + _WEEK_NS if job.recurring or not job.next_ms else int(job.next_ms) * _MS)
 
 
-def _read(source: Raw | bytes | None) -> _Scheduled:
+def _read(source: Raw | bytes) -> _Scheduled:
     try:
-        return msgspec.json.decode(source, type=_Scheduled, strict=False) if source is not None else _Scheduled()
+        return msgspec.json.decode(source, type=_Scheduled, strict=False)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return _Scheduled()

@@ -116,6 +116,8 @@ def _present(own_input: bytes, now: Moment) -> None:
         plan = msgspec.json.decode(own_input, type=_Plan, strict=False).plan
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         plan = ""
+    if not plan:
+        return
     now.state.plan = shortened(plan, _LONGEST_PLAN)
     change = now.say().plan_mode
     change.active = True

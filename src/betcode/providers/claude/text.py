@@ -29,12 +29,14 @@ def on_stream(frame: StreamEvent, now: Moment) -> None:
             state.stream.block = event.index
         case "content_block_stop" if state.stream is not None:
             state.stream.block = -1
-            state.stream.unsettled.pop(event.index, None)
         case "message_delta":
             if event.usage:
                 state.context_tokens = turns.context_tokens(event.usage)
-        case "message_stop" if frame.abandoned_blocks is not None:
-            void(now, frame.abandoned_blocks.from_block_index)
+        case "message_stop" if state.stream is not None:
+            if frame.abandoned_blocks is not None:
+                void(now, frame.abandoned_blocks.from_block_index)
+            # What ended as it should and was not settled was said all the same.
+            state.stream.unsettled.clear()
         case _:
             pass
 

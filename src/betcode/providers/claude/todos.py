@@ -46,7 +46,7 @@ def planned(tool_name: str, own_input: bytes) -> TodoChange | None:
     return TodoChange(tool_name, [_todo(entry.taskId, entry)])
 
 
-def happened(now: Moment, change: TodoChange | None, outcome: Raw | None) -> None:
+def happened(now: Moment, change: TodoChange | None, outcome: Raw) -> None:
     """The call succeeded: say the whole list, if that changed it."""
     if change is None:
         return
@@ -103,8 +103,8 @@ def _todo(todo_id: str, entry: _Entry) -> Todo:
     )
 
 
-def _read(outcome: Raw | None) -> _Outcome:
+def _read(outcome: Raw) -> _Outcome:
     try:
-        return msgspec.json.decode(outcome, type=_Outcome, strict=False) if outcome is not None else _Outcome()
+        return msgspec.json.decode(outcome, type=_Outcome, strict=False)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return _Outcome()

@@ -30,7 +30,7 @@ def start(now: Moment, tool_id: str, name: str, own_input: bytes, parent: str = 
         tool.todo = todos.planned(name, own_input)
         tool.job = jobs.deleted_by(name, own_input)
     open_tool(state, tool_id, tool)
-    if not parent and name not in NEEDS_PERSON:
+    if not parent and name not in NEEDS_PERSON and not state.requests:
         now.status(v1.EXECUTING_TOOL, name)
 
 

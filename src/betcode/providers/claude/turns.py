@@ -109,7 +109,8 @@ def end_turn(now: Moment, reason: str, answered: Iterable[str] = (), origin: str
     state.next_block.clear()
     # What the main thread left open will never end; a background agent's calls go on.
     state.tools = {name: tool for name, tool in state.tools.items() if tool.parent}
-    rest(now)
+    if not state.pending:
+        now.turn_to(v1.IDLE)
 
 
 def _stop_reason(frame: Result) -> str:
