@@ -193,11 +193,8 @@ class Door:
             self._clients = [client for client in self._clients if not client.closed]
         return self._clients
 
-    def close(self) -> None:
-        """Let everybody go."""
-        for client in self._clients:
-            client.close()
-        self._listener.close()
+    def remove(self) -> None:
+        """Take the socket's name away; connections end with the process."""
         _unlink("socket")
 
     def _drop_hoarders(self) -> None:

@@ -52,8 +52,7 @@ class Holder:
                 key.data(events)
             if self._journal.end > self._rung_at:
                 self._ring()
-        self._door.close()
-        self._journal.close()
+        self._door.remove()
 
     def _timeout(self) -> float | None:
         due = [at for at in (self._retry_at, self._ending.due, self._drain_until, self._leave_at) if at is not None]

@@ -150,7 +150,7 @@ class JournalReader:
             return True
         if rest:
             return False
-        if self._following is None and Segment.exists(self._directory, end):
+        if self._following is None and end > self._segment.start and Segment.exists(self._directory, end):
             self._following = end
             return True  # what was written before the next one began is there now; look once more
         if self._following == end:

@@ -76,10 +76,9 @@ def compress_behind(directory: Path, offset: int, *, finished: bool = False) -> 
     count = 0
     for start, following in zip(starts, [*starts[1:], None], strict=True):
         path = directory / segment_name(start)
-        try:
-            end = start + path.stat().st_size if following is None else following
-        except FileNotFoundError:
+        if not path.exists():
             continue  # compressed before
+        end = start + path.stat().st_size if following is None else following
         if end <= offset and (following is not None or finished):
             _compress(path)
             count += 1
