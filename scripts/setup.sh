@@ -78,7 +78,7 @@ install() {
 
 python=$(find_python)
 case $what in
-    use) say "setting up in $here/.venv (about 60 MB to fetch the first time) ..." ;;
+    use) say "setting up in $here/.venv (about 45 MB to fetch the first time) ..." ;;
     *) say "setting up in $here/.venv (about 250 MB to fetch the first time, for the tests) ..." ;;
 esac
 if own=$(command -v uv) && install "$own"; then
