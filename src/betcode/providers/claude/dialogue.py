@@ -173,8 +173,11 @@ class ClaudeDialogue:
         if type(frame) is Unknown:
             logger.debug("passed over a frame of kind %r", frame.kind)
             return
-        if self._state.lost and type(frame) not in (Init, Result):
-            return
+        if self._state.lost:
+            if type(frame) not in (Init, Result):
+                return
+            self._state.lost = False
+            now.notice(v1.NOTICE_KIND_RUN, "What the agent said in the last turn could not be followed to its end")
         self._translate(frame, self._handlers.get(type(frame)), record, now)
 
     def _translate(self, frame: object, handler: Handler | None, record: Record, now: Moment) -> None:

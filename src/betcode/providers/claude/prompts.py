@@ -146,13 +146,10 @@ def on_answer(frame: ControlResponse, now: Moment) -> None:
 def on_withdrawn(frame: ControlCancel, now: Moment) -> None:
     state = now.state
     state.refused.pop(frame.request_id, None)
-    if state.requests.pop(frame.request_id, None) is None:
-        return
-    resolved = now.say().permission_resolved
-    resolved.request_id = frame.request_id
-    resolved.resolution = "withdrawn"
-    if not state.requests and state.turn:
-        now.turn_to(v1.THINKING)
+    if frame.request_id in state.requests:
+        tools.withdraw(now, frame.request_id)
+        if not state.requests and state.turn:
+            now.turn_to(v1.THINKING)
 
 
 def _label(suggestion: Raw) -> str:

@@ -26,7 +26,6 @@ def on_init(frame: Init, now: Moment) -> None:
     state = now.state
     _follow_conversation(frame.session_id, now)
     state.began = True
-    state.lost = False
     state.model = frame.model or state.model
     told = hashlib.sha256("\0".join((frame.model, frame.cwd, *frame.tools)).encode()).hexdigest()[:16]
     if told != state.info:

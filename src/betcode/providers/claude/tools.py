@@ -49,6 +49,8 @@ def finish(now: Moment, tool_id: str, block: Block, frame: User | None = None) -
         return
     tool = state.tools.pop(tool_id, None)
     remember(state.ended, tool_id)
+    for request_id in [name for name, request in state.requests.items() if request.tool_use_id == tool_id]:
+        withdraw(now, request_id)  # nobody answered, and the agent went on without
     parent = (frame.parent_tool_use_id if frame else None) or (tool.parent if tool else "")
     result = now.say(parent).tool_call_result
     result.tool_id = tool_id
@@ -60,6 +62,14 @@ def finish(now: Moment, tool_id: str, block: Block, frame: User | None = None) -
         jobs.happened(now, tool, frame.tool_use_result)
     if not parent and state.turn and not state.requests and not any(not other.parent for other in state.tools.values()):
         now.turn_to(v1.THINKING)
+
+
+def withdraw(now: Moment, request_id: str) -> None:
+    """The agent no longer waits for an answer."""
+    if now.state.requests.pop(request_id, None) is not None:
+        resolved = now.say().permission_resolved
+        resolved.request_id = request_id
+        resolved.resolution = "withdrawn"
 
 
 def description_in(shown: Struct) -> str:
