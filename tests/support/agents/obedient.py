@@ -6,6 +6,7 @@
     tool              asks to run a command; allowed, it appends a line to ran.txt
     ask               asks one question
     spawn COMMAND…    runs a program of its own, as a tool would, and says what it printed
+    play FILE         writes the bytes of a file of the working directory to stdout, just as they are
     die               exits with 3 in the middle of the turn
     env NAME          says the value of an environment variable
     argv              says its own arguments
@@ -43,6 +44,8 @@ class Agent:
         self._interrupted = threading.Event()
         self._cost = 0.0
         self._plan = "--permission-mode=plan" in arguments
+        self._said = ""  # the id of the message that is being said
+        self._texts: list[str] = []
 
     def run(self) -> None:
         with Path("agent.pids").open("a") as pids:
@@ -66,7 +69,6 @@ class Agent:
 
     def _turn(self, message: Frame) -> None:
         self._interrupted.clear()
-        said = str(uuid.uuid4())
         mode = "plan" if self._plan else "default"
         model = next((a.split("=", 1)[1] for a in self._arguments if a.startswith("--model=")), MODEL)
         self._write(
@@ -78,32 +80,25 @@ class Agent:
         content = body["content"]
         prompt = content if isinstance(content, str) else "\n".join(b["text"] for b in content if b["type"] == "text")
         ending = {"subtype": "success", "is_error": False, "terminal_reason": "completed", "stop_reason": "end_turn"}
-        texts: list[str] = []
         try:
-            self._stream({"type": "message_start", "message": self._message(said, [])}, said)
-            self._stream(
-                {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}, said
-            )
+            self._begin_message()
             for text in self._deeds(prompt):
-                texts.append(text)
+                self._texts.append(text)
                 delta = {"type": "text_delta", "text": text}
-                self._stream({"type": "content_block_delta", "index": 0, "delta": delta}, said)
+                self._stream({"type": "content_block_delta", "index": 0, "delta": delta})
                 if self._interrupted.is_set():
                     raise Interrupted
         except Interrupted:
             ending = {"subtype": "error_during_execution", "is_error": True, "terminal_reason": "aborted_streaming"}
-        block = {"type": "text", "text": "".join(texts)}
-        self._write({"type": "assistant", "message": self._message(said, [block]), "parent_tool_use_id": None})
-        self._stream({"type": "content_block_stop", "index": 0}, said)
+        text = "".join(self._texts)
+        self._end_message("end_turn")
         usage = {"input_tokens": 100, "output_tokens": 20}
-        self._stream({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": usage}, said)
-        self._stream({"type": "message_stop"}, said)
         self._lifecycle(message, "completed")
         self._cost += 0.25
         usage_of_model = {"inputTokens": 100, "outputTokens": 20, "contextWindow": 1000, "costUSD": self._cost}
         self._write(
             {"type": "result", "duration_ms": 5, "num_turns": 1, "usage": usage, "total_cost_usd": self._cost}
-            | {"modelUsage": {model: usage_of_model}, "result": block["text"], "permission_denials": []}
+            | {"modelUsage": {model: usage_of_model}, "result": text, "permission_denials": []}
             | {"user_message_uuids": [message["uuid"]] if "uuid" in message else []}
             | ending
         )
@@ -116,6 +111,7 @@ class Agent:
             "tool": lambda _: iter([self._tool()]),
             "ask": lambda _: iter([self._question()]),
             "spawn": self._spawn,
+            "play": self._play,
             "die": self._die,
             "env": lambda name: iter([os.environ.get(name, "")]),
             "argv": lambda _: iter([json.dumps(self._arguments)]),
@@ -143,15 +139,35 @@ class Agent:
         done = subprocess.run(command.split(" "), capture_output=True, text=True, check=False)
         yield (done.stdout + done.stderr).strip()
 
+    def _play(self, name: str) -> Iterator[str]:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(Path(name).read_bytes())
+        sys.stdout.buffer.flush()
+        yield "played"
+
     def _die(self, _: str) -> Iterator[str]:
         yield "dying"
         os._exit(3)
+
+    def _begin_message(self) -> None:
+        self._said, self._texts = f"msg_{uuid.uuid4().hex}", []
+        self._stream({"type": "message_start", "message": self._message([])})
+        self._stream({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}})
+
+    def _end_message(self, stop_reason: str, *uses: Frame) -> None:
+        blocks: list[Frame] = [{"type": "text", "text": "".join(self._texts)}] if self._texts else []
+        for block in [*blocks, *uses]:
+            self._write({"type": "assistant", "message": self._message([block]), "parent_tool_use_id": None})
+        self._stream({"type": "content_block_stop", "index": 0})
+        usage = {"input_tokens": 100, "output_tokens": 20}
+        self._stream({"type": "message_delta", "delta": {"stop_reason": stop_reason}, "usage": usage})
+        self._stream({"type": "message_stop"})
 
     def _tool(self) -> str:
         tool = f"toolu_{uuid.uuid4().hex}"
         given = {"command": "touch ran.txt", "description": "Leave a mark", "times": 10}
         use = {"type": "tool_use", "id": tool, "name": "Bash", "input": given}
-        self._write({"type": "assistant", "message": self._message(f"msg_{tool}", [use]), "parent_tool_use_id": None})
+        self._end_message("tool_use", use)
         allowed = any(a.startswith("--allowedTools=") and "Bash" in a for a in self._arguments)
         reply: Frame = {"behavior": "allow"} if allowed else self._request("Bash", given, tool)
         yes = reply.get("behavior") == "allow"
@@ -160,6 +176,7 @@ class Agent:
                 ran.write(json.dumps(reply.get("updatedInput")) + "\n")
         text = "it ran" if yes else str(reply.get("message"))
         self._tool_result(tool, text, is_error=not yes)
+        self._begin_message()
         return "ran" if yes else "denied"
 
     def _question(self) -> str:
@@ -168,9 +185,10 @@ class Agent:
         question = {"question": "Which colour?", "header": "Colour", "options": options, "multiSelect": False}
         given: Frame = {"questions": [question]}
         use = {"type": "tool_use", "id": tool, "name": "AskUserQuestion", "input": given}
-        self._write({"type": "assistant", "message": self._message(f"msg_{tool}", [use]), "parent_tool_use_id": None})
+        self._end_message("tool_use", use)
         reply = self._request("AskUserQuestion", given, tool)
         self._tool_result(tool, "answered", is_error=False)
+        self._begin_message()
         return json.dumps(reply.get("updatedInput"))
 
     def _request(self, name: str, given: Frame, tool: str) -> Frame:
@@ -198,13 +216,13 @@ class Agent:
         if "uuid" in message:
             self._write({"type": "command_lifecycle", "command_uuid": message["uuid"], "state": state})
 
-    def _message(self, said: str, content: list[Frame]) -> Frame:
+    def _message(self, content: list[Frame]) -> Frame:
         usage = {"input_tokens": 100, "output_tokens": 1}
-        message = {"id": said, "type": "message", "role": "assistant", "model": MODEL, "stop_reason": None}
+        message = {"id": self._said, "type": "message", "role": "assistant", "model": MODEL, "stop_reason": None}
         return message | {"content": content, "usage": usage}
 
-    def _stream(self, event: Frame, said: str) -> None:
-        self._write({"type": "stream_event", "event": event, "parent_tool_use_id": None, "api_message_id": said})
+    def _stream(self, event: Frame) -> None:
+        self._write({"type": "stream_event", "event": event, "parent_tool_use_id": None, "api_message_id": self._said})
 
     def _write(self, frame: Frame) -> None:
         frame = frame | {"session_id": self.session, "uuid": str(uuid.uuid4())}

@@ -1,0 +1,80 @@
+"""settings.json: what people write, and what they wrote wrongly."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from betcode.config.settings import KEYS, Settings, WrongSetting, load_settings
+
+
+def written(directory: Path, values: object) -> Path:
+    (directory / "settings.json").write_text(json.dumps(values))
+    return directory
+
+
+def test_no_file_is_the_defaults(tmp_path: Path) -> None:
+    loaded = load_settings(tmp_path)
+    assert loaded.settings == Settings()
+    assert (loaded.settings.engine.turn_limit, loaded.settings.engine.queue_limit) == (5, 50)
+    assert loaded.settings.engine.idle_retire_s == 600
+
+
+def test_durations_and_sizes_are_read_as_people_write_them(tmp_path: Path) -> None:
+    agents = {"turn_limit": 2, "idle_retire": "90s", "memory_limit": "2GB", "frame_limit": "1MiB"}
+    engine = load_settings(written(tmp_path, {"agents": agents})).settings.engine
+    assert engine.turn_limit == 2
+    assert engine.idle_retire_s == 90
+    assert engine.agent_memory_limit_bytes == 2_000_000_000
+    assert engine.frame_limit_bytes == 1024 * 1024
+
+
+def test_a_key_may_be_written_with_dots(tmp_path: Path) -> None:
+    assert load_settings(written(tmp_path, {"agents.turn_limit": 3})).settings.engine.turn_limit == 3
+
+
+def test_an_unknown_key_is_a_warning_with_a_suggestion(tmp_path: Path) -> None:
+    loaded = load_settings(written(tmp_path, {"agents": {"turn_limits": 3}}))
+    assert loaded.settings == Settings()
+    assert len(loaded.warnings) == 1
+    assert "agents.turn_limits" in loaded.warnings[0]
+    assert "did you mean agents.turn_limit?" in loaded.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "says"),
+    [
+        ("agents.turn_limit", 0, "at least 1"),
+        ("agents.turn_limit", "many", "whole number"),
+        ("agents.turn_limit", True, "whole number"),
+        ("agents.idle_retire", "soon", '"10m"'),
+        ("agents.memory_limit", "2 parsecs", '"2GB"'),
+        ("agents.memory_limit", -1, '"2GB"'),
+        ("daemon.durability", "most", '"normal" or "full"'),
+        ("environment.allow", "GH_TOKEN", "list of names"),
+        ("agents.default_provider", 3, "a text"),
+    ],
+)
+def test_a_wrong_value_is_one_sentence_that_names_it(tmp_path: Path, key: str, value: object, says: str) -> None:
+    with pytest.raises(WrongSetting) as wrong:
+        load_settings(written(tmp_path, {key: value}))
+    assert key in str(wrong.value)
+    assert says in str(wrong.value)
+    assert "\n" not in str(wrong.value)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '"x"'])
+def test_what_is_no_object_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "settings.json").write_text(text)
+    with pytest.raises(WrongSetting):
+        load_settings(tmp_path)
+
+
+def test_names_to_inherit_are_a_list(tmp_path: Path) -> None:
+    loaded = load_settings(written(tmp_path, {"environment": {"allow": ["GH_TOKEN"]}}))
+    assert loaded.settings.environment_allow == ("GH_TOKEN",)
+
+
+def test_every_key_names_a_field() -> None:
+    fields = {*Settings.__dataclass_fields__, *Settings().engine.__dataclass_fields__}
+    assert {known.name for known in KEYS.values()} <= fields

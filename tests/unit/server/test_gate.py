@@ -1,0 +1,40 @@
+"""Tickets: who asked for one, and for how long it counts."""
+
+from betcode.server.gate import TICKET_LIFE_S, Tickets
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_ticket_counts_for_a_minute_as_often_as_wanted() -> None:
+    clock = Clock()
+    tickets = Tickets(clock)
+    token = tickets.issue(42)
+    assert tickets.owner(token) == 42
+    clock.now += TICKET_LIFE_S - 1
+    assert tickets.owner(token) == 42
+    clock.now += 1
+    assert tickets.owner(token) is None
+
+
+def test_an_invented_ticket_counts_for_nothing() -> None:
+    assert Tickets().owner("invented") is None
+
+
+def test_tickets_are_never_the_same() -> None:
+    tickets = Tickets()
+    assert len({tickets.issue(1) for _ in range(100)}) == 100
+
+
+def test_old_tickets_are_forgotten() -> None:
+    clock = Clock()
+    tickets = Tickets(clock)
+    first = [tickets.issue(1) for _ in range(10_000)]
+    clock.now += TICKET_LIFE_S + 1
+    tickets.issue(2)
+    assert len(tickets._known) == 1
+    assert all(tickets.owner(token) is None for token in first)

@@ -1,0 +1,64 @@
+"""Log lines: JSON, bounded, with the facts the caller gave."""
+
+import json
+import logging
+import os
+import sys
+from pathlib import Path
+
+from betcode.telemetry.logs import BoundedFile, JsonLines
+
+
+def record(message: str, **extra: object) -> logging.LogRecord:
+    return logging.makeLogRecord({"name": "betcode.x", "levelno": 20, "levelname": "INFO", "msg": message, **extra})
+
+
+def test_a_line_is_one_json_object_with_the_usual_names() -> None:
+    line = JsonLines().format(record("first\nsecond", session_id="s1", span="turn"))
+    assert "\n" not in line
+    values = json.loads(line)
+    assert values.pop("timestamp").endswith("Z")
+    assert values == {
+        "level": "info",
+        "target": "betcode.x",
+        "message": "first\nsecond",
+        "session_id": "s1",
+        "span": "turn",
+    }
+
+
+def test_an_exception_is_part_of_its_line() -> None:
+    try:
+        raise ValueError("why")
+    except ValueError:
+        line = JsonLines().format(record("failed", exc_info=sys.exc_info()))
+    assert "ValueError: why" in json.loads(line)["exception"]
+
+
+def test_the_file_does_not_grow_without_bound(tmp_path: Path) -> None:
+    path = tmp_path / "daemon.log"
+    handler = BoundedFile(path, 10_000)
+    for number in range(1000):
+        handler.emit(record(f"line {number} " + "x" * 100))
+    handler.close()
+    files = sorted(tmp_path.iterdir())
+    assert [file.name for file in files] == ["daemon.log", "daemon.log.1"]
+    assert all(file.stat().st_size <= 10_200 for file in files)
+    assert "line 999 " in path.read_text()
+
+
+def test_stderr_follows_the_file_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "daemon.log"
+    kept = os.dup(2)
+    with path.open("a") as file:
+        os.dup2(file.fileno(), 2)
+    try:
+        handler = BoundedFile(path, 1000)
+        for number in range(20):
+            handler.emit(record(f"line {number} " + "x" * 100))
+        os.write(2, b"a last word\n")
+        handler.close()
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+    assert "a last word" in path.read_text()
