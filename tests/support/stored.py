@@ -1,6 +1,5 @@
 """Things to put into a store, and a look into its file from outside."""
 
-import sqlite3
 import subprocess
 import sys
 import threading
@@ -10,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import anyio
+import apsw
 
 from betcode.domain.identifiers import Seq, SessionKey, new_session_id
 from betcode.domain.rows import NewSession, SessionState, StoredEvent
@@ -59,13 +59,23 @@ async def all_events(store: SqliteStore, session: SessionKey, limit_bytes: int =
     return found
 
 
-def ask(path: Path, question: str, *values: object) -> list[tuple[object, ...]]:
-    """What another program sees in the file."""
-    connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+def ask(path: Path, question: str) -> list[tuple[object, ...]]:
+    """What is in the file, by a connection of its own."""
+    # Not by the standard module: a second copy of SQLite in one process undoes the locks of the first.
+    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
-        return connection.execute(question, values).fetchall()
+        return connection.execute(question).fetchall()
     finally:
         connection.close()
+
+
+def copy_files(path: Path, directory: Path) -> Path:
+    """The database and what is beside it, as they are at this moment."""
+    directory.mkdir()
+    # By another process: closing a file here lets go of the locks that SQLite has on it.
+    files = sorted(path.parent.glob(f"{path.name}*"))
+    subprocess.run(["cp", "--", *files, directory], check=True)
+    return directory / path.name
 
 
 async def until(question: Callable[[], bool], bound_s: float = 10) -> None:

@@ -10,6 +10,8 @@ logger = logging.getLogger(__name__)
 
 _EVERY_PAGES = 1_000  # 4 MB
 _RESTART_AT_PAGES = 8_000  # 32 MB
+_AHEAD_PAGES = 16_000  # 64 MB
+_PATIENCE_S = 2.0
 
 
 class Checkpoints:
@@ -18,10 +20,13 @@ class Checkpoints:
     def __init__(self, db: apsw.Connection, on_fatal: Callable[[BaseException], None]) -> None:
         self._db = db
         self._on_fatal = on_fatal
-        self._wake = threading.Event()
-        self._stopping = False
-        self._pages = 0
         self._gate = threading.Lock()
+        self._wake = threading.Event()
+        self._tried = threading.Event()
+        self._stopping = False
+        self._written = 0
+        self._asked_at = 0
+        self._copied = 0
         self._thread = threading.Thread(target=self._run, name="log-checkpoints", daemon=True)
 
     def start(self, gate: threading.Lock) -> None:
@@ -30,13 +35,21 @@ class Checkpoints:
         self._thread.start()
 
     def pages_written(self, total: int) -> None:
-        """In the writer's thread: so many pages have been written in all."""
-        if total - self._pages >= _EVERY_PAGES:
-            self._pages = total
+        """In the writer's thread, between transactions: so many pages have been written in all.
+
+        A writer that is far ahead of the copying waits for it here, or its log would grow for as long as it writes.
+        """
+        self._written = total
+        if total - self._asked_at >= _EVERY_PAGES:
+            self._asked_at = total
             self._wake.set()
+        if total - self._copied >= _AHEAD_PAGES:
+            self._tried.clear()
+            self._wake.set()
+            self._tried.wait(_PATIENCE_S)
 
     def stop(self) -> None:
-        """Called from another thread than its own."""
+        """From another thread: finish, and end."""
         self._stopping = True
         self._wake.set()
         self._thread.join()
@@ -46,22 +59,25 @@ class Checkpoints:
             while self._wake.wait() and not self._stopping:
                 self._wake.clear()
                 self._checkpoint()
+                self._tried.set()
         except BaseException as error:
             logger.critical("the log's checkpoints have ended", exc_info=True)
             self._on_fatal(error)
 
     def _checkpoint(self) -> None:
-        """Copy beside the writer; once the log has grown large, hold the writer while the rest is copied."""
+        """Copy beside the writer; when the log is large all the same, hold the writer while the rest is copied."""
+        written = self._written
         try:
             pages, _copied = self._db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
-            if pages < _RESTART_AT_PAGES:
-                return
-            # Under steady writing the copy never quite catches up, and the log would grow for ever.
-            self._db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
-            with self._gate:
-                self._db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_RESTART)
+            if pages >= _RESTART_AT_PAGES:
+                # Under steady writing the copy never quite catches up, so the log never begins anew by itself.
+                with self._gate:
+                    written = self._written
+                    self._db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_RESTART)
+        except apsw.BusyError:
+            logger.debug("a reader is in the way of a checkpoint")
         except apsw.Error as error:
-            # A reader in the way, or no room: the log keeps everything, and the next wake tries again.
-            logger.log(
-                logging.DEBUG if isinstance(error, apsw.BusyError) else logging.ERROR, "no checkpoint: %s", error
-            )
+            # Nothing is lost: the log keeps it all, and the next wake tries again.
+            logger.error("what was committed could not be copied into the database: %s", error)
+        else:
+            self._copied = written

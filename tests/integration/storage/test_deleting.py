@@ -1,0 +1,106 @@
+"""Deleting: gone at once for everyone, and from the file in slices."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from betcode.domain.changes import AddBlob, AddInput, AppendEvents, SavePrompt, SaveSession
+from betcode.domain.errors import StorageFailed
+from betcode.domain.identifiers import Seq, SessionId, SessionKey, new_run_id
+from betcode.domain.ports import SessionFilter
+from betcode.domain.rows import Blob, InputKind, InputRow, PromptKind, PromptRow, SessionState
+from betcode.storage import SqliteStore, open_store
+from support.stored import Fatal, all_events, ask, events, making, store_at, until
+
+pytestmark = pytest.mark.anyio
+
+TABLES = (
+    "sessions",
+    "session_makings",
+    "events",
+    "runs",
+    "inputs",
+    "input_payloads",
+    "prompts",
+    "blobs",
+    "blob_pieces",
+)
+
+
+async def full_session(store: SqliteStore, name: str, many: int) -> tuple[SessionId, SessionKey]:
+    """One with something in every table."""
+    new = making()
+    session = await store.create_session(new, SessionState(), events(1, many))
+    run = await store.create_run(session, new_run_id(), 1)
+    prompt = PromptRow(name, session, run.key, PromptKind.PERMISSION, "Bash", "{}", b"", Seq(1), 1)
+    blob = Blob("0" * 64, os.urandom(6_000_000))
+    message = InputRow(name, session, InputKind.MESSAGE, b"payload")
+    await store.commit([AddInput(message), SavePrompt(prompt), AddBlob(session, blob)])
+    return new.session_id, session
+
+
+def rows(path: Path) -> dict[str, object]:
+    return {table: ask(path, f"SELECT count(*) FROM {table}")[0][0] for table in TABLES}
+
+
+async def test_a_deleted_session_is_gone_at_once_and_leaves_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "betcode.db"
+    async with store_at(path) as store:
+        kept_id, kept = await full_session(store, "kept", 10)
+        before = rows(path)
+        session_id, session = await full_session(store, "deleted", 9_000)
+        await store.delete_session(session)
+        assert await store.find_session(session_id) is None
+        assert await store.sessions_with_prefix(session_id, 5) == []
+        assert [row.new.session_id for row in (await store.list_sessions(SessionFilter()))[0]] == [kept_id]
+        assert [found for found, _run in await store.live_runs()] == [kept_id]
+        assert [found for found, _prompt in await store.open_prompts(None)] == [kept_id]
+        assert await store.find_prompt("deleted") is None
+        for change in (AppendEvents(session, events(9_001)), SaveSession(session, SessionState())):
+            with pytest.raises(StorageFailed):
+                await store.commit([change])
+        await until(lambda: rows(path) == before)
+        assert len(await all_events(store, kept)) == 10
+
+
+async def test_other_commits_do_not_wait_for_a_large_one_to_go(tmp_path: Path) -> None:
+    path = tmp_path / "betcode.db"
+    async with store_at(path) as store:
+        other = await store.create_session(making(), SessionState(), ())
+        session = await store.create_session(making(), SessionState(), ())
+        for first in range(1, 100_000, 5_000):
+            await store.commit([AppendEvents(session, events(first, 5_000, b"x" * 200))])
+        await store.delete_session(session)
+        number, longest = 0, 0.0
+        while ask(path, "SELECT count(*) FROM sessions") != [(1,)]:
+            number += 1
+            began = time.perf_counter()
+            await store.commit([AppendEvents(other, events(number))])
+            longest = max(longest, time.perf_counter() - began)
+        assert number > 10  # they went between the slices
+        assert longest < 0.5
+
+
+async def test_a_delete_that_was_cut_off_is_finished_at_the_next_start(tmp_path: Path) -> None:
+    path = tmp_path / "betcode.db"
+    fatal = Fatal()
+    slices: list[str] | None = None
+
+    def end_after_three_slices(step: str) -> None:
+        if slices is not None and step == "before-commit":
+            slices.append(step)
+            if len(slices) > 4:  # the mark, and three slices
+                raise RuntimeError("the writer ends here")
+
+    async with open_store(path, on_fatal=fatal, faults=end_after_three_slices, boot_id="boot-1") as store:
+        await full_session(store, "kept", 10)
+        before = rows(path)
+        _id, session = await full_session(store, "deleted", 20_000)
+        slices = []
+        await store.delete_session(session)
+        await until(fatal.happened.is_set)
+    assert rows(path) != before
+    async with store_at(path):
+        await until(lambda: rows(path) == before)

@@ -1,0 +1,80 @@
+"""Migrations: applied once, with a copy of what was there before, and never backwards."""
+
+import stat
+from pathlib import Path
+
+import apsw
+import pytest
+
+from betcode.domain.errors import DatabaseUnusable
+from betcode.domain.rows import SessionState
+from betcode.storage import open_store
+from betcode.storage.migrations import MIGRATIONS
+from support.stored import Fatal, all_events, ask, events, making, new_session, store_at
+
+pytestmark = pytest.mark.anyio
+
+
+def m002_for_the_test(db: apsw.Connection) -> None:
+    db.execute("CREATE TABLE second (value INTEGER)")
+    db.execute("INSERT INTO second VALUES (2)")
+
+
+def m002_that_fails(db: apsw.Connection) -> None:
+    db.execute("CREATE TABLE second (value INTEGER)")
+    raise ValueError("half of it is done")
+
+
+NEWER = (*MIGRATIONS, m002_for_the_test)
+
+
+@pytest.mark.behaviour("storage.migrations")
+async def test_each_migration_is_applied_once(tmp_path: Path) -> None:
+    path = tmp_path / "betcode.db"
+    for _ in range(2):
+        async with open_store(path, on_fatal=Fatal(), migrations=NEWER):
+            assert ask(path, "SELECT value FROM second") == [(2,)]
+    assert ask(path, "SELECT number, name FROM migrations") == [(1, "m001_the_log"), (2, "m002_for_the_test")]
+
+
+async def test_a_copy_is_kept_before_an_existing_database_is_changed(tmp_path: Path) -> None:
+    path = tmp_path / "betcode.db"
+    copy = tmp_path / "betcode.db.before-m002"
+    new = making()
+    async with store_at(path) as store:
+        session = await store.create_session(new, SessionState(), events(1, 3))
+    assert not copy.exists()
+    async with open_store(path, on_fatal=Fatal(), migrations=NEWER) as store:
+        assert len(await all_events(store, session)) == 3
+    assert stat.S_IMODE(copy.stat().st_mode) == 0o600
+    assert ask(copy, "SELECT number FROM migrations") == [(1,)]
+    assert ask(copy, "SELECT seq FROM events") == [(1,), (2,), (3,)]
+    assert sorted(file.name for file in tmp_path.glob("*unfinished*")) == []
+
+
+async def test_a_new_database_needs_no_copy(tmp_path: Path) -> None:
+    async with open_store(tmp_path / "betcode.db", on_fatal=Fatal(), migrations=NEWER):
+        assert list(tmp_path.glob("*before*")) == []
+
+
+async def test_a_migration_that_fails_leaves_the_database_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "betcode.db"
+    async with store_at(path) as store:
+        await new_session(store)
+    with pytest.raises(ValueError, match="half of it is done"):
+        async with open_store(path, on_fatal=Fatal(), migrations=(*MIGRATIONS, m002_that_fails)):
+            pass
+    with pytest.raises(apsw.SQLError, match="no such table: second"):
+        ask(path, "SELECT * FROM second")
+    async with open_store(path, on_fatal=Fatal(), migrations=NEWER):
+        assert ask(path, "SELECT count(*) FROM sessions") == [(1,)]
+
+
+async def test_a_database_of_a_newer_program_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "betcode.db"
+    async with open_store(path, on_fatal=Fatal(), migrations=NEWER) as store:
+        await new_session(store)
+    with pytest.raises(DatabaseUnusable, match=r"was written by a newer betcode .* upgrade betcode"):
+        async with open_store(path, on_fatal=Fatal()):
+            pass
+    assert ask(path, "SELECT count(*) FROM sessions") == [(1,)]
