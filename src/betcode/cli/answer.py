@@ -44,4 +44,5 @@ class Answer:
         self._blocks[index] = text
         if text.startswith(shown):
             return text[len(shown) :]
-        return "\n\n" + text  # the deltas were void: what is printed cannot be taken back, so the true text follows
+        # The deltas were void: what is printed cannot be taken back, so the true text follows where there is any.
+        return "\n\n" + text if text else ""

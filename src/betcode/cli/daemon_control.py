@@ -1,5 +1,6 @@
 """Finds the daemon, starts it when it is needed, and never takes a slow one for a dead one."""
 
+import json
 import os
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from betcode.config.places import Places
 
 Say = Callable[[str], None]
 
-_PROBE_S = 5.0  # one question whether it serves
+_PROBE_S = 1.0  # one question whether it serves; who does not answer in time is asked again
 _PATIENCE_S = 120.0
 _FIRST_WORD_S = 1.0  # who waits longer is told why
 _FURTHER_WORD_S = 10.0
@@ -133,10 +134,22 @@ def _refuse_another_socket(places: Places, holder: Holder | None) -> None:
 
 
 def _why_it_ended(places: Places, launched: Launched) -> str:
-    words = ""
+    words: list[str] = []
     with suppress(OSError), places.daemon_log.open("rb") as log:
         log.seek(launched.log_offset)
-        lines = log.read().decode(errors="replace").splitlines()
-        words = "\n".join(lines[-_LOG_LINES:])
-    said = f"; it said:\n{words}" if words else ""
-    return f"The daemon ended at once with code {launched.process.returncode}{said}"
+        words = [plain(line) for line in log.read().decode(errors="replace").splitlines()]
+    said = "; ".join(word for word in words[-_LOG_LINES:] if word)
+    return f"The daemon ended at once with code {launched.process.returncode}: {said or 'it said nothing'}"
+
+
+def plain(line: str) -> str:
+    """A line of the daemon's log without what only its developers need; empty where nothing is left."""
+    try:
+        entry = json.loads(line)
+        message, level, trace = str(entry["message"]), str(entry["level"]), str(entry.get("exception", ""))
+    except (ValueError, KeyError, TypeError):
+        return line.strip()
+    if level not in ("warn", "error", "critical"):
+        return ""
+    causes = [text for part in trace.splitlines() if (text := part.strip(" |+-"))]
+    return f"{message} ({causes[-1]})" if causes else message

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from enum import Enum
 
 import anyio
-from anyio.abc import ObjectReceiveStream, ObjectSendStream
+from anyio.abc import ObjectReceiveStream, ObjectSendStream, TaskGroup
 
 from betcode.cli.answer import Answer
 from betcode.cli.asking import Asker
@@ -67,7 +67,7 @@ class HeadlessTurn:
         watch = TurnWatch(accepted.message_id)
         to_ask, asked = anyio.create_memory_object_stream[Prompt](math.inf)
         async with anyio.create_task_group() as tasks, to_ask, asked:
-            tasks.start_soon(self._heed_interrupts, tasks.cancel_scope)
+            tasks.start_soon(self._heed_interrupts, tasks)
             if self._on_ask is OnAsk.ASK:
                 tasks.start_soon(self._ask_all, asked)
             for prompt_before in self._desk.all:
@@ -141,18 +141,22 @@ class HeadlessTurn:
             self._desk.forget(prompt.request_id)  # the other questions of its group go with it
             self._denied.append(prompt.asked.question if isinstance(prompt, Question) else prompt.request.tool_name)
 
-    async def _heed_interrupts(self, scope: anyio.CancelScope) -> None:
+    async def _heed_interrupts(self, tasks: TaskGroup) -> None:
         with anyio.open_signal_receiver(signal.SIGINT) as signals:
             async for _ in signals:
                 self._interrupts += 1
                 if self._interrupts > 1:
-                    scope.cancel()
+                    tasks.cancel_scope.cancel()
                     return
                 self._screen.note("Interrupting the turn; Ctrl-C again leaves it running")
-                try:
-                    await self._client.cancel(self._session_id)
-                except ClientError as error:
-                    self._screen.note(error.message)
+                tasks.start_soon(self._interrupt)
+
+    async def _interrupt(self) -> None:
+        """Beside the waiting for signals: a second Ctrl-C must be heard even when the daemon does not answer."""
+        try:
+            await self._client.cancel(self._session_id)
+        except ClientError as error:
+            self._screen.note(error.message)
 
     def _end(self, watch: TurnWatch) -> int:
         self._screen.end_answer()

@@ -5,6 +5,7 @@ from collections import deque
 from contextlib import aclosing
 
 import anyio
+from anyio.abc import TaskGroup
 
 from betcode.cli.exit_codes import ExitCode
 from betcode.cli.keyboard import Keyboard
@@ -42,6 +43,7 @@ class Talk:
         self._past_until = summary.last_sequence
         self._past: deque[list[v1.AgentEvent]] = deque([[]], maxlen=None if show_all else _TURNS_SHOWN)
         self._turns_before = 0
+        self._caught_up = anyio.Event()  # the past was shown
         self._turn_open = summary.status == "active"
         self._own: dict[str, TurnWatch] = {}  # our messages whose turn is not over
         self._input_ended = False
@@ -51,9 +53,9 @@ class Talk:
     async def run(self) -> ExitCode:
         """Until the person leaves or the session ends."""
         if self._past_until == 0:
-            self._past.clear()
+            self._caught_up.set()
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._heed_interrupts, tasks.cancel_scope)
+            tasks.start_soon(self._heed_interrupts, tasks)
             tasks.start_soon(self._read_lines, tasks.cancel_scope)
             await self._watch(tasks.cancel_scope)
             tasks.cancel_scope.cancel()
@@ -66,7 +68,7 @@ class Talk:
         on_link = LinkNotes(self._screen.note)
         async with aclosing(self._client.follow(self._session_id, on_link=on_link)) as events:
             async for event in events:
-                if event.sequence <= self._past_until and self._past_until:
+                if not self._caught_up.is_set():
                     self._remember(event)
                 else:
                     await self._live(event)
@@ -92,7 +94,7 @@ class Talk:
             for past in turn:
                 self._transcript.show(past)
         self._past.clear()
-        self._past_until = 0
+        self._caught_up.set()
         self._ask_current()
 
     async def _live(self, event: v1.AgentEvent) -> None:
@@ -115,6 +117,7 @@ class Talk:
     # ------------------------------------------------------------ what the person types
 
     async def _read_lines(self, scope: anyio.CancelScope) -> None:
+        await self._caught_up.wait()  # what is typed may be the answer to a question of the past
         while (line := await self._keyboard.line()) is not None:
             try:
                 if await self._typed(line):
@@ -122,11 +125,12 @@ class Talk:
                     return
             except ClientError as error:
                 self._screen.note(error.message)
-        self._input_ended = True
-        for prompt in self._desk.all:
-            await self._answer(prompt, Deny(_NO_TERMINAL))
         if self._is_terminal or not self._own:
             scope.cancel()
+            return
+        self._input_ended = True  # what was said is still waited for
+        for prompt in self._desk.all:
+            await self._answer(prompt, Deny(_NO_TERMINAL))
 
     async def _typed(self, line: str) -> bool:
         """Whether the person wants to leave."""
@@ -198,16 +202,20 @@ class Talk:
 
     # ------------------------------------------------------------ Ctrl-C
 
-    async def _heed_interrupts(self, scope: anyio.CancelScope) -> None:
+    async def _heed_interrupts(self, tasks: TaskGroup) -> None:
         with anyio.open_signal_receiver(signal.SIGINT) as signals:
             async for _ in signals:
                 if not self._turn_open or self._interrupted:
                     self._screen.note(f"Left. Come back with: betcode attach {self._session_id}")
-                    scope.cancel()
+                    tasks.cancel_scope.cancel()
                     return
                 self._interrupted = True
                 self._screen.note("Interrupting the turn; Ctrl-C again leaves it running")
-                try:
-                    await self._cancel()
-                except ClientError as error:
-                    self._screen.note(error.message)
+                tasks.start_soon(self._interrupt)
+
+    async def _interrupt(self) -> None:
+        """Beside the waiting for signals: a second Ctrl-C must be heard even when the daemon does not answer."""
+        try:
+            await self._cancel()
+        except ClientError as error:
+            self._screen.note(error.message)

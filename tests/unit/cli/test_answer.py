@@ -55,3 +55,11 @@ def test_an_interrupted_block_keeps_what_was_heard() -> None:
     answer = Answer()
     answer.take(said("half a sen"))
     assert answer.whole == "half a sen"
+
+
+def test_deltas_that_came_to_nothing_are_no_part_of_the_answer() -> None:
+    answer = Answer()
+    answer.take(said("Hel"))
+    assert answer.take(said("", settled=True)) == ""
+    assert answer.take(said("Good day", message="m2", settled=True)) == "\n\nGood day"
+    assert answer.whole == "Good day"

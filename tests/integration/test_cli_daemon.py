@@ -1,0 +1,131 @@
+"""`betcode daemon`: start, stop and status of a real daemon."""
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from betcode.config.lockfile import is_held, read_holder
+from support.command import Shell, shell
+
+
+@pytest.mark.behaviour("transport.daemon-start")
+def test_start_returns_when_it_serves_and_stop_when_it_is_gone(tmp_path: Path) -> None:
+    with shell(tmp_path) as here:
+        assert here.run("daemon", "status").returncode == 2
+        started = here.json("daemon", "start", "--json")
+        assert started["started"] is True
+        status = here.json("daemon", "status", "--json")
+        assert (status["running"], status["serving"], status["pid"]) == (True, True, started["pid"])
+        assert status["socket"] == str(here.places.socket)
+        again = here.json("daemon", "start", "--json")
+        assert again == {"started": False, "pid": started["pid"], "socket": str(here.places.socket)}
+        assert here.json("daemon", "stop", "--json") == {"stopped": True, "pid": started["pid"]}
+        assert not is_held(here.places.lock)
+        assert here.json("daemon", "stop", "--json") == {"stopped": False, "pid": 0}
+
+
+def test_status_is_readable(tmp_path: Path) -> None:
+    with shell(tmp_path) as here:
+        assert "No daemon is running" in here.run("daemon", "status").stdout
+        here.run("daemon", "start")
+        lines = here.run("daemon", "status").stdout
+        for word in ("The daemon is running", "pid", "version", "socket", "sqlite: serving"):
+            assert word in lines
+
+
+def test_ten_commands_at_once_start_one_daemon(tmp_path: Path) -> None:
+    with shell(tmp_path) as here:
+        starters = [
+            subprocess.Popen(
+                here.argv("daemon", "start", "--json"),
+                env=here.environment,
+                cwd=here.work,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+            )
+            for _ in range(4)
+        ]
+        ended = [starter.communicate(timeout=60) for starter in starters]
+        assert [starter.returncode for starter in starters] == [0] * 4, [errors for _, errors in ended]
+        holder = read_holder(here.places.lock)
+        assert holder is not None
+        assert {json.loads(out)["pid"] for out, _ in ended} == {holder.pid}
+
+
+def test_a_slow_daemon_is_waited_for_and_never_replaced(tmp_path: Path) -> None:
+    with shell(tmp_path) as here:
+        pid = here.json("daemon", "start", "--json")["pid"]
+        os.kill(pid, signal.SIGSTOP)
+        with subprocess.Popen(
+            here.argv("session", "list", "--json"),
+            env=here.environment | {"BETCODE_DEBUG": "1"},
+            cwd=here.work,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as waiting:
+            status = here.run("daemon", "status")
+            assert status.returncode == 2
+            assert "alive but does not answer" in status.stdout
+            assert waiting.poll() is None
+            os.kill(pid, signal.SIGCONT)
+            out, errors = waiting.communicate(timeout=30)
+        assert waiting.returncode == 0, errors
+        assert json.loads(out)["total"] == 0
+        assert here.json("daemon", "status", "--json")["pid"] == pid
+
+
+def test_a_daemon_that_ends_at_once_says_why(tmp_path: Path) -> None:
+    with shell(tmp_path, settings={"agents": {"turn_limit": "many"}}) as here:
+        done = here.run("daemon", "start")
+        assert done.returncode == 2
+        assert "agents.turn_limit must be" in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_run_in_the_foreground_serves_until_it_is_told_to_stop(tmp_path: Path) -> None:
+    with shell(tmp_path) as here:
+        foreground = subprocess.Popen(here.argv("daemon", "run"), env=here.environment, stderr=subprocess.DEVNULL)
+        assert here.json("daemon", "start", "--json")["pid"] in (foreground.pid, _holder(here))
+        here.run("daemon", "stop")
+        assert foreground.wait(30) in (0, 1)
+
+
+def test_another_socket_of_the_same_state_is_named(tmp_path: Path) -> None:
+    with shell(tmp_path) as here:
+        here.run("daemon", "start")
+        done = here.run("session", "list", "--socket", str(tmp_path / "other.sock"))
+        assert done.returncode == 2
+        assert f"--socket {here.places.socket}" in done.stderr
+
+
+def test_a_daemon_killed_under_a_waiting_command_is_found_again(tmp_path: Path) -> None:
+    with shell(tmp_path) as here:
+        pid = here.json("daemon", "start", "--json")["pid"]
+        with subprocess.Popen(
+            here.argv("run", "wait go\nsay done"),
+            env=here.environment,
+            cwd=here.work,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as running:
+            assert running.stdout is not None
+            assert running.stdout.read(len("waiting")) == "waiting"
+            os.kill(pid, signal.SIGKILL)
+            here.run("daemon", "start")
+            (here.work / "go").touch()
+            out, errors = running.communicate(timeout=60)
+        assert running.returncode == 0, errors
+        assert out == "done\n"
+        assert "trying again" in errors
+        assert "Connected again" in errors
+
+
+def _holder(here: Shell) -> int:
+    holder = read_holder(here.places.lock)
+    return holder.pid if holder else 0

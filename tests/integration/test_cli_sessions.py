@@ -1,0 +1,117 @@
+"""`betcode session`: lists, histories and live events."""
+
+import json
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+from support.command import Shell, shell
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
+    with shell(tmp_path_factory.mktemp("sessions")) as commands:
+        yield commands
+
+
+def begin(here: Shell, prompt: str, *more: str) -> str:
+    return str(here.json("run", "--json", *more, prompt)["session_id"])
+
+
+@pytest.mark.behaviour("session.list.all", "session.list.preview", "session.list.counts")
+def test_the_list_has_the_newest_first(here: Shell) -> None:
+    older, newer = begin(here, "say older"), begin(here, "say newer")
+    listed = here.json("session", "list", "--json")
+    assert [one["id"] for one in listed["sessions"]][:2] == [newer, older]
+    assert listed["total"] == len(listed["sessions"])
+    newest = listed["sessions"][0]
+    assert (newest["status"], newest["provider"], newest["message_count"]) == ("idle", "claude", 2)
+    assert newest["total_cost_usd"] == 0.25
+    table = here.run("session", "list").stdout.splitlines()
+    assert table[0].split()[:2] == ["ID", "STATUS"]
+    assert table[1].startswith(newer[:13])
+
+
+@pytest.mark.behaviour("session.list.by-directory", "session.list.paging")
+def test_the_list_can_be_narrowed_and_paged(here: Shell) -> None:
+    (here.work / "apart").mkdir()
+    apart = begin(here, "say hi", "-C", "apart")
+    begin(here, "say hi")
+    listed = here.json("session", "list", "--json", "-C", "apart")
+    assert [one["id"] for one in listed["sessions"]] == [apart]
+    pages = [here.json("session", "list", "--json", "--limit", "1", "--offset", str(n)) for n in range(2)]
+    assert pages[0]["sessions"] != pages[1]["sessions"]
+    assert pages[0]["total"] == pages[1]["total"] > 1
+    assert "more: betcode session list --offset 1" in here.run("session", "list", "--limit", "1").stderr
+
+
+def test_a_session_shows_its_facts_and_its_conversation(here: Shell) -> None:
+    session = begin(here, "say \x1b[31mhello\ntool", "--allowed-tools", "Bash")
+    shown = here.run("session", "show", session[:18]).stdout
+    assert session in shown
+    assert "> say ␛[31mhello" in shown
+    assert "● Bash touch ran.txt" in shown
+    told = here.json("session", "show", "--json", session)
+    assert told["session"]["id"] == session
+    assert [event["sequence"] for event in told["events"]] == list(range(1, told["session"]["last_sequence"] + 1))
+
+
+@pytest.mark.behaviour("reconnect.after-end")
+def test_a_closed_session_is_followed_to_its_end(here: Shell) -> None:
+    session = begin(here, "say hello")
+    assert here.json("session", "close", "--json", session) == {"session_id": session, "was_open": True}
+    assert here.json("session", "close", "--json", session)["was_open"] is False
+    events = [json.loads(line) for line in here.run("session", "follow", "--json", session).stdout.splitlines()]
+    assert "turn_complete" in [event["type"] for event in events]
+    assert here.run("run", "--session", session, "say more").returncode == 5
+
+
+def test_following_begins_after_a_number_and_can_end_when_the_session_rests(here: Shell) -> None:
+    session = begin(here, "say hello")
+    whole = here.run("session", "follow", "--json", "--until-idle", session).stdout.splitlines()
+    later = here.run("session", "follow", "--json", "--until-idle", "--after", "3", session).stdout.splitlines()
+    assert later == whole[3:]
+
+
+def test_a_follower_sees_a_turn_as_it_happens(here: Shell) -> None:
+    session = begin(here, "say hello")
+    with subprocess.Popen(
+        here.argv("session", "follow", "--json", session),
+        env=here.environment,
+        cwd=here.work,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as follower:
+        assert follower.stdout is not None
+        seen = [json.loads(next(follower.stdout))]
+        here.run("run", "--session", session, "say live words")
+        while seen[-1].get("text_delta", {}).get("text") != "live words":
+            seen.append(json.loads(next(follower.stdout)))
+        follower.kill()
+    numbers = [event["sequence"] for event in seen if event["sequence"]]
+    assert numbers == list(range(1, len(numbers) + 1))
+
+
+@pytest.mark.behaviour("exit-code.6")
+@pytest.mark.parametrize("verb", ["show", "follow", "close"])
+def test_an_unknown_session_exits_with_6(here: Shell, verb: str) -> None:
+    for unknown in ("019a0000-0000-7000-8000-000000000000", "zzz"):
+        assert here.run("session", verb, unknown).returncode == 6
+    assert here.run("attach", "zzz").returncode == 6
+
+
+def test_a_prefix_of_several_sessions_names_none(here: Shell) -> None:
+    begin(here, "say a")
+    begin(here, "say b")
+    done = here.run("session", "show", "0")
+    assert done.returncode == 5
+    assert "give more of the id" in done.stderr
+
+
+def test_what_is_piped_into_a_conversation_is_said_and_waited_for(here: Shell) -> None:
+    session = begin(here, "say hello")
+    done = here.run("attach", session, stdin="say one\nsay two\n")
+    assert done.returncode == 0
+    assert "one" in done.stdout
+    assert "two" in done.stdout

@@ -1,0 +1,185 @@
+"""Commands on a terminal: what a person sees and types."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.command import Shell, shell
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
+    with shell(tmp_path_factory.mktemp("terminal")) as commands:
+        yield commands
+
+
+def ran(here: Shell) -> int:
+    path = here.work / "ran.txt"
+    return len(path.read_text().splitlines()) if path.exists() else 0
+
+
+def test_a_daemon_that_is_started_is_mentioned_in_one_line(tmp_path: Path) -> None:
+    with shell(tmp_path) as here, here.terminal("run", "say hello") as person:
+        person.expect("Starting the daemon")
+        person.expect("hello")
+        assert person.ended() == 0
+
+
+def test_yes_runs_the_tool(here: Shell) -> None:
+    before = ran(here)
+    with here.terminal("run", "tool") as person:
+        person.expect("Bash asks for permission: a mark")
+        person.expect("command: touch ran.txt")
+        person.expect("Allow? [y")
+        person.type("perhaps\n")
+        person.expect("Please answer y or n")
+        assert ran(here) == before
+        person.expect("Allow? [y")
+        person.type("y\n")
+        person.expect("ran")
+        assert person.ended() == 0
+    assert ran(here) == before + 1
+
+
+@pytest.mark.behaviour("exit-code.3")
+def test_no_does_not_run_it_and_the_agent_hears_why(here: Shell) -> None:
+    before = ran(here)
+    with here.terminal("run", "tool") as person:
+        person.expect("Allow? [y")
+        person.type("n use another file\n")
+        person.expect("use another file")
+        person.expect("denied")
+        assert person.ended() == 3
+    assert ran(here) == before
+
+
+def test_a_question_is_answered_by_number(here: Shell) -> None:
+    with here.terminal("run", "ask") as person:
+        person.expect("Which colour?")
+        person.expect("2. blue")
+        person.expect("Your answer")
+        person.type("2\n")
+        person.expect('"Which colour?": "blue"')
+        assert person.ended() == 0
+
+
+def test_a_prompt_that_somebody_else_answers_is_let_go(here: Shell) -> None:
+    with here.terminal("run", "tool") as person:
+        session = person.expect("Allow? [y").split("Session ")[1].split()[0]
+        assert here.run("attach", session, stdin="n not like this\n").returncode == 0
+        person.expect("denied")
+        assert person.ended() == 0
+
+
+def test_escape_sequences_do_not_reach_the_terminal(here: Shell) -> None:
+    with here.terminal("run", "say \x1b]0;owned\x07") as person:
+        person.expect("␛]0;owned␇")
+        assert person.ended() == 0
+        assert "\x1b" not in person.seen
+
+
+@pytest.mark.behaviour("cancel.turn.interrupts")
+def test_ctrl_c_interrupts_the_turn(here: Shell) -> None:
+    with here.terminal("run", "wait never") as person:
+        session = person.expect("waiting").split("Session ")[1].split()[0]
+        person.interrupt()
+        person.expect("Interrupting the turn")
+        assert person.ended() == 130
+    assert here.json("session", "show", "--json", session)["session"]["status"] == "idle"
+
+
+def test_ctrl_c_twice_leaves_the_turn_running_and_says_where(tmp_path: Path) -> None:
+    with shell(tmp_path) as here, here.terminal("run", "wait never") as person:
+        session = person.expect("waiting").split("Session ")[1].split()[0]
+        here.daemon_signal("STOP")  # it cannot hear the first Ctrl-C before the second comes
+        person.interrupt()
+        person.expect("Interrupting the turn")
+        person.interrupt()
+        person.expect(f"Left running. Find it again with: betcode attach {session}")
+        assert person.ended() == 130
+        here.daemon_signal("CONT")
+        assert here.json("session", "show", "--json", session)["session"]["status"] in ("active", "idle")
+
+
+def test_a_conversation_shows_takes_and_answers(here: Shell) -> None:
+    session = here.json("run", "--json", "say the beginning")["session_id"]
+    with here.terminal("attach", session) as person:
+        person.echo_off()
+        person.expect("> say the beginning")
+        person.expect("the beginning")
+        person.type("say and more\n")
+        person.expect("and more")
+        person.expect("──")
+        person.type("tool\n")
+        person.expect("Allow? [y")
+        person.type("not yet\n")
+        person.expect("waits for an answer")
+        person.type("y\n")
+        person.expect("Allowed")
+        person.expect("ran")
+        person.expect("──")
+        person.type("/quit\n")
+        assert person.ended() == 0
+
+
+def test_cancel_interrupts_from_a_conversation(here: Shell) -> None:
+    session = here.json("run", "--json", "say hi")["session_id"]
+    with here.terminal("attach", session) as person:
+        person.echo_off()
+        person.expect("── ")
+        person.type("wait never\n")
+        person.expect("waiting")
+        person.type("/cancel\n")
+        person.expect("── cancelled")
+        person.type("\x04")
+        assert person.ended() == 0
+
+
+def test_ctrl_c_in_a_resting_conversation_leaves_it(here: Shell) -> None:
+    session = here.json("run", "--json", "say hi")["session_id"]
+    with here.terminal("attach", session) as person:
+        person.expect("── ")
+        person.interrupt()
+        person.expect("Left. Come back with: betcode attach")
+        assert person.ended() == 0
+
+
+def test_two_people_see_the_same_conversation(here: Shell) -> None:
+    session = here.json("run", "--json", "say hi")["session_id"]
+    with here.terminal("attach", session) as one, here.terminal("attach", session) as other:
+        one.echo_off()
+        one.expect("── ")
+        other.expect("── ")
+        one.type("say from the first\n")
+        other.expect("> say from the first")
+        other.expect("from the first")
+        one.expect("from the first")
+
+
+def test_betcode_alone_goes_on_with_the_session_of_the_directory(tmp_path: Path) -> None:
+    with shell(tmp_path) as here:
+        with here.terminal() as person:
+            person.echo_off()
+            session = person.expect("Type a message").split("Session ")[1].split()[0]
+            person.type("say first\n")
+            person.expect("── ")
+            person.type("/quit\n")
+            assert person.ended() == 0
+        with here.terminal() as person:
+            person.echo_off()
+            person.expect(f"Session {session}")
+            person.expect("> say first")
+            person.type("/new\n")
+            assert session not in person.expect("Type a message")
+            person.type("/quit\n")
+            assert person.ended() == 0
+        assert here.json("session", "list", "--json")["total"] == 2
+
+
+@pytest.mark.behaviour("lifecycle.daemon.background-service")
+def test_the_daemon_outlives_the_terminal_that_started_it(tmp_path: Path) -> None:
+    with shell(tmp_path) as here:
+        with here.terminal() as person:
+            person.expect("Type a message")
+        assert here.run("daemon", "status").returncode == 0

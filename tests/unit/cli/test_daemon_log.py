@@ -1,0 +1,24 @@
+"""The daemon's last words, as a person reads them."""
+
+import json
+
+import pytest
+
+from betcode.cli.daemon_control import plain
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("  A daemon already runs  ", "A daemon already runs"),
+        (json.dumps({"level": "info", "message": "listening"}), ""),
+        (json.dumps({"level": "error", "message": "cannot serve: no room"}), "cannot serve: no room"),
+        (
+            json.dumps({"level": "error", "message": "it ends", "exception": "Traceback:\n  | OSError: gone\n  +----"}),
+            "it ends (OSError: gone)",
+        ),
+        ("[1]", "[1]"),
+    ],
+)
+def test_a_line_is_reduced_to_what_it_says(line: str, told: str) -> None:
+    assert plain(line) == told
