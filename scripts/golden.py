@@ -1,6 +1,6 @@
 """Write down the events that every recording gives now. Read what changed before you believe it.
 
-    python scripts/golden.py [NAME ...]
+python scripts/golden.py [NAME ...]
 """
 
 import json
@@ -9,9 +9,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-from support.recordings import GOLDEN, SESSION, recordings, records_of, shown
-
 from betcode.providers.claude import ClaudeProvider
+from support.recordings import GOLDEN, SESSION, recordings, records_of, shown
 
 
 def main(names: list[str]) -> None:

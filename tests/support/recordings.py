@@ -41,7 +41,7 @@ def records_from(rows: Iterator[dict[str, Any]]) -> Iterator[Record]:
             continue
         data = (row["line"] if isinstance(row["line"], str) else json.dumps(row["line"])).encode()
         number += kind is RecordKind.IN
-        since_ns = int(row["t"] * 1_000_000_000)
+        since_ns = round(row["t"] * 1000) * 1_000_000
         yield Record(
             kind=kind,
             number=number if kind is RecordKind.IN else 0,
