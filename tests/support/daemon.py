@@ -8,6 +8,7 @@ import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
 import anyio
 import grpc
@@ -16,8 +17,12 @@ from grpc_health.v1 import health_pb2
 
 from betcode.config.places import Places, choose_places
 from betcode.holder.platform import Process, descendants, processes, send_signal
-from betcode.v1.agent_pb2_grpc import AgentServiceAsyncStub, AgentServiceStub
+from betcode.v1.agent_pb2_grpc import AgentServiceStub
 
+if TYPE_CHECKING:
+    from betcode.v1.agent_pb2_grpc import AgentServiceAsyncStub  # known to the stub files only
+
+Agent: TypeAlias = "AgentServiceAsyncStub"
 AGENTS = Path(__file__).parent / "agents"
 BOUND_S = 20.0
 
@@ -161,7 +166,7 @@ class Daemon:
             yield channel
 
     @asynccontextmanager
-    async def agent_service(self) -> AsyncIterator[AgentServiceAsyncStub]:
+    async def agent_service(self) -> AsyncIterator[Agent]:
         async with self.channel() as channel:
             yield AgentServiceStub(channel)
 
