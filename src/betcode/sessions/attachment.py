@@ -27,7 +27,7 @@ _AGENT_ENDED = "the agent has ended"
 
 
 class HolderGone(Exception):
-    """The holder is not there, or not any more; its journal is."""
+    """The holder is not there, or not any more; its journal is. Its lock may fall a moment after its connections."""
 
 
 class AgentGone(HolderGone):

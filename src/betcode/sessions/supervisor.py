@@ -1,6 +1,7 @@
 """All sessions of one daemon: found, opened when something happens to them, let go when nothing does."""
 
 import logging
+import shutil
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
@@ -42,6 +43,7 @@ logger = logging.getLogger(__name__)
 BLOB_PIECE_BYTES = 64 * 1024
 LOOK_EVERY_S = 1.0
 SWEEP_EVERY_S = 600.0
+DISK_FULL_BELOW_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,7 +289,9 @@ class Supervisor:
                 since = agent.idle_since
                 if since is not None and anyio.current_time() - since >= idle_s:
                     room.tasks.start_soon(agent.retire)
+            full = shutil.disk_usage(room.runs_dir).free < DISK_FULL_BELOW_BYTES
             for session, live in list(self._live.items()):
+                live.writer.note_disk(full=full)
                 if live.disposable:
                     del self._live[session]
 

@@ -23,6 +23,7 @@ logger = logging.getLogger(__name__)
 
 EPOCH_JUMP = 1_000_000
 RETRY_AFTER_S = 0.5
+DISK_FULL = "the disk is full"
 
 
 class SessionWriter:
@@ -107,6 +108,13 @@ class SessionWriter:
             else:
                 self._recover()
                 return
+
+    def note_disk(self, *, full: bool) -> None:
+        """A full disk may silence an agent before there is anything to write: say so all the same."""
+        if full:
+            self._degrade(DISK_FULL)
+        elif self.degraded_reason == DISK_FULL:
+            self._recover()
 
     def _degrade(self, reason: str) -> None:
         if not self.degraded_reason:
