@@ -27,12 +27,14 @@ async def test_an_agent_with_a_background_task_is_kept_until_the_task_is_over(tm
     scripts = {**PLAIN, "begin": [waits, say("It runs.")]}
     async with claude_world(tmp_path, scripts, settings=RETIRED_SOON) as world:
         talk = await world.session(allowed_tools=("Bash",))
-        assert settled_text(await talk.turn("[[fake:begin]]")) == "It runs."
-        held = await talk.summary_when(lambda summary: bool(summary.holds))
+        assert settled_text(await talk.turn("[[fake:begin]]")).endswith("It runs.")
+        await talk.summary_when(lambda summary: bool(summary.holds))
         await another_agent_is_retired(world)
         held = await talk.summary()
         assert held.run_state == "running"
         assert held.holds
+        await talk.turn("[[fake:plain]] it still listens")
+        assert len(world.runs) == 2  # this one and the other
         (world.work / "go").touch()
         turn = (await talk.until("turn_complete"))[-1].turn_complete
         assert (turn.origin, list(turn.message_ids)) == ("task-notification", [])

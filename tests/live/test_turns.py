@@ -210,9 +210,9 @@ async def test_plan_mode_takes_effect(tmp_path: Path) -> None:
 
 
 async def test_an_allowed_tool_name_is_not_asked_for(tmp_path: Path) -> None:
-    scripts = {"touch": [bash("echo made >> made.txt"), say("Done.")]}
+    scripts = {"touch": [bash("touch made.txt"), say("Done.")]}
     async with claude_world(tmp_path, scripts) as world:
-        talk = await world.session(allowed_tools=("Bash(echo *)", "Read"))
+        talk = await world.session(allowed_tools=("Bash(touch *)", "Read"))
         events = await talk.turn("[[fake:touch]]")
         assert "permission_request" not in kinds(events)
-        assert (world.work / "made.txt").read_text() == "made\n"
+        assert (world.work / "made.txt").exists()
