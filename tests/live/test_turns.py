@@ -18,6 +18,7 @@ HELLO = "Hello! This comes word by word."
 RETIRED_SOON = {"agents": {"idle_retire": "300ms"}}
 
 
+@pytest.mark.behaviour("events.order.end-of-turn")
 async def test_a_text_turn_streams_settles_and_ends(tmp_path: Path) -> None:
     async with claude_world(tmp_path, {"hello": [say(HELLO)]}) as world:
         talk = await world.session()
@@ -68,6 +69,7 @@ async def test_a_denied_tool_does_not_run_and_the_turn_goes_on(tmp_path: Path) -
         assert not (await talk.client.pending(talk.session_id))
 
 
+@pytest.mark.behaviour("lifecycle.run.stays-after-turn")
 async def test_two_turns_share_one_process(tmp_path: Path) -> None:
     async with claude_world(tmp_path, {"one": [say("One.")], "two": [say("Two.")]}) as world:
         talk = await world.session()
@@ -146,6 +148,7 @@ async def test_a_line_of_a_megabyte_passes(tmp_path: Path) -> None:
         assert_whole(talk.events)
 
 
+@pytest.mark.behaviour("events.user-input", "converse.turn.messages-merge")
 async def test_messages_sent_during_a_turn_are_queued_and_answered(tmp_path: Path) -> None:
     gate = threading.Event()
     scripts = {"slow": [say("Slowly, slowly, slowly.", gate=gate, gate_after_chunks=1)], "later": [say("Later.")]}

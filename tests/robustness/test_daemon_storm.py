@@ -62,6 +62,7 @@ async def storm(daemon: Daemon, talk: Talk, chance: random.Random, *, most_event
         await daemon.start()
 
 
+@pytest.mark.behaviour("followers.every-line")
 async def test_a_log_written_by_many_killed_daemons_is_one_reading_of_the_journal(tmp_path: Path) -> None:
     lines = 60_000 if SOAK else 1_600
     async with demo_sessions(tmp_path) as (daemon, client):
@@ -182,6 +183,7 @@ async def test_an_answer_taken_by_a_dying_daemon_reaches_the_agent_once(tmp_path
         assert_equals_its_journal(talk, run, DemoProvider(), daemon.work)
 
 
+@pytest.mark.behaviour("session.persistence.all-messages")
 async def test_ten_followers_of_a_storm_see_the_same_log(tmp_path: Path) -> None:
     """Each with its own position, through every reconnection."""
     async with demo_sessions(tmp_path) as (daemon, client):

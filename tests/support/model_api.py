@@ -24,6 +24,7 @@ class ModelRequest:
     model: str
     tools: tuple[str, ...]
     session: str
+    user_agent: str
     messages: int  # the length of the conversation it was sent
     at_monotonic: float
 
@@ -132,6 +133,7 @@ class _Handler(BaseHTTPRequestHandler):
                     model=str(body.get("model", "")),
                     tools=tuple(tool.get("name", "") for tool in body.get("tools") or ()),
                     session=self.headers.get("x-claude-code-session-id", ""),
+                    user_agent=self.headers.get("user-agent", ""),
                     messages=len(body.get("messages", ())),
                     at_monotonic=time.monotonic(),
                 )
