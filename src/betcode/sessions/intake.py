@@ -36,6 +36,7 @@ class Intake:
     changes: list[Change] = field(default_factory=list)
     exit: Record | None = None
     turn_completed: bool = False
+    asked: dict[str, range] = field(default_factory=dict)  # new prompts, and which of `said` show them
 
     def take(self, dialogue: Dialogue, run: RunRow, records: Sequence[Record]) -> RunRow:
         """Translate the records and return the run as it is after them."""
@@ -93,7 +94,8 @@ class Intake:
                 event=event.SerializeToString(),
                 seq=Seq(self.next_seq + len(self.said)),
                 asked_ns=event.timestamp.ToNanoseconds(),
-            )
+            ),
+            shown=1,
         )
         return event
 
@@ -110,10 +112,26 @@ class Intake:
                 event=v1.AgentEventBatch(events=[bound(question)[0] for question in questions]).SerializeToString(),
                 seq=Seq(self.next_seq + len(self.said) - len(questions)),
                 asked_ns=first.timestamp.ToNanoseconds(),
-            )
+            ),
+            shown=len(questions),
         )
 
-    def _save_prompt(self, row: PromptRow) -> None:
+    def refuse(self, request_id: str) -> None:
+        """Take a new prompt back: its id means another one already, so no answer could be told apart."""
+        del self.prompts[request_id]
+        self.changes = [
+            change
+            for change in self.changes
+            if not (isinstance(change, SavePrompt) and change.row.request_id == request_id)
+        ]
+        for place in self.asked.pop(request_id):
+            self.said[place] = events.malformed(
+                "The agent asked something under an id that was used before; it was refused"
+            )
+
+    def _save_prompt(self, row: PromptRow, shown: int) -> None:
+        first = row.seq - self.next_seq
+        self.asked[row.request_id] = range(first, first + shown)
         self.prompts[row.request_id] = row
         self.changes.append(SavePrompt(row))
 

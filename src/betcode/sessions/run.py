@@ -16,6 +16,7 @@ import anyio
 import anyio.to_thread
 
 from betcode.domain.changes import AddInput, AssignInput, Change, SaveRun
+from betcode.domain.commands import RefuseRequest
 from betcode.domain.errors import StorageDegraded
 from betcode.domain.identifiers import RunId, RunKey, new_run_id
 from betcode.domain.ports import Dialogue, LaunchContext
@@ -229,6 +230,7 @@ class AgentRun:
             writer = session.writer
             intake = Intake(writer.key, writer.next_seq, dict(session.inputs), dict(session.prompts))
             row = intake.take(self.dialogue, self.row, records)
+            await self._refuse_ids_used_before(intake)
             self._refuse_what_nobody_answers(intake)
             session.room.faults("after-reading")
             state = writer.state
@@ -251,13 +253,23 @@ class AgentRun:
         session.followers.look_for_laggards()
         return False
 
+    async def _refuse_ids_used_before(self, intake: Intake) -> None:
+        for request_id in list(intake.asked):
+            known = await self.session.room.store.find_prompt(request_id)
+            if known is not None:
+                intake.refuse(request_id)
+                self._refuse(intake, RefuseRequest(request_id, "this request id was used before"))
+
     def _refuse_what_nobody_answers(self, intake: Intake) -> None:
         for command in self.dialogue.refusals:
             if command.request_id not in self._refused:
                 self._refused.add(command.request_id)
-                row = self.session.control_row(command)
-                intake.inputs[row.input_id] = row
-                intake.changes.append(AddInput(row))
+                self._refuse(intake, command)
+
+    def _refuse(self, intake: Intake, command: RefuseRequest) -> None:
+        row = self.session.control_row(command)
+        intake.inputs[row.input_id] = row
+        intake.changes.append(AddInput(row))
 
     # ------------------------------------------------------------ speaking
 

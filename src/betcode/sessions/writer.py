@@ -81,7 +81,12 @@ class SessionWriter:
                     await self._until_written([event], (), {})
                 except StorageFailed:
                     await self._until_written([events.malformed("an event could not be stored")], (), {})
-            await self._until_written((), changes, fields)
+            for change in changes:
+                try:
+                    await self._until_written((), [change], {})
+                except StorageFailed:
+                    logger.exception("a %s was refused", type(change).__name__, extra=self._log_extra)
+            await self._until_written((), (), fields)
 
     async def jump_after_epoch(self) -> None:
         """After a power cut or a restored backup no number is used again: leave room and say why."""
