@@ -1,0 +1,96 @@
+"""Sessions of the demo agent, as a newcomer meets them: through a daemon, with no CLI and no account."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from support.runs import runs_in
+from support.talk import assert_whole, is_idle, kinds, settled_text, states_of
+from support.world import demo_sessions, demo_talk
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_greeting_needs_no_permission(tmp_path: Path) -> None:
+    async with demo_sessions(tmp_path) as (daemon, client):
+        talk = await demo_talk(daemon, client, speed=0)
+        events = await talk.turn("Say hello to a newcomer")
+        assert "demo agent" in settled_text(events)
+        assert "permission_request" not in kinds(events)
+        turn = next(event.turn_complete for event in events if event.HasField("turn_complete"))
+        assert turn.stop_reason == "end_turn"
+        infos = [event.session_info for event in events if event.HasField("session_info")]
+        assert infos[-1].model == "betcode-demo"
+        assert infos[-1].working_directory == str(daemon.work)
+        assert_whole(talk.events)
+
+
+@pytest.mark.parametrize(("allow", "heard"), [(True, "You allowed it"), (False, "You denied it")])
+async def test_a_permission_is_asked_and_heard(tmp_path: Path, allow: bool, heard: str) -> None:
+    async with demo_sessions(tmp_path) as (daemon, client):
+        talk = await demo_talk(daemon, client, speed=0)
+        await talk.say("show me a tool")
+        request = await talk.asked()
+        assert (request.tool_name, request.description) == ("Bash", "Write a greeting to a file")
+        await talk.answer(request, allow=allow)
+        events = await talk.until(is_idle)
+        assert heard in settled_text(events)
+        results = [event.tool_call_result.is_error for event in events if event.HasField("tool_call_result")]
+        assert results == [not allow]
+
+
+async def test_a_question_is_asked_and_its_answer_comes_back(tmp_path: Path) -> None:
+    async with demo_sessions(tmp_path) as (daemon, client):
+        talk = await demo_talk(daemon, client, speed=0)
+        await talk.say("ask me a question")
+        question = (await talk.until("user_question"))[-1].user_question
+        assert [option.label for option in question.options] == ["A tour", "A tool call"]
+        answered = await client.answer_question(question.question_id, {question.question: "A tour"})
+        assert answered.group_complete
+        events = await talk.until(is_idle)
+        result = next(event.tool_call_result for event in events if event.HasField("tool_call_result"))
+        assert "A tour" in result.output
+        assert not result.is_error
+
+
+async def test_a_long_answer_can_be_stopped_and_the_agent_stays(tmp_path: Path) -> None:
+    async with demo_sessions(tmp_path) as (daemon, client):
+        talk = await demo_talk(daemon, client, speed=4)
+        await talk.say("something long")
+        await talk.until("text_delta")
+        assert await client.cancel(talk.session_id)
+        events = await talk.until(is_idle)
+        turn = next(event.turn_complete for event in events if event.HasField("turn_complete"))
+        assert turn.stop_reason == "cancelled"
+        await talk.turn("hello")
+        assert len(runs_in(daemon.places.runs)) == 1
+
+
+async def test_a_killed_agent_plays_the_message_again_when_the_session_goes_on(tmp_path: Path) -> None:
+    async with demo_sessions(tmp_path) as (daemon, client):
+        talk = await demo_talk(daemon, client, speed=0)
+        first = await talk.say("permission")
+        await talk.asked()
+        os.kill(runs_in(daemon.places.runs)[0].agent_pid, signal.SIGKILL)
+        await talk.until(is_idle)
+        second = await talk.say("I am back")
+        await talk.answer(await talk.asked(), allow=True)
+        await talk.until(lambda event: second.message_id in event.turn_complete.message_ids)
+        await talk.until(is_idle)
+        for message in (first, second):
+            assert states_of(talk.events, message.message_id).count("CONSUMED") == 1
+        assert len(runs_in(daemon.places.runs)) == 2
+        assert_whole(talk.events)
+
+
+async def test_a_journal_of_one_session_can_be_played_in_another(tmp_path: Path) -> None:
+    async with demo_sessions(tmp_path) as (daemon, client):
+        talk = await demo_talk(daemon, client, speed=0)
+        original = await talk.turn("a tour")
+        (run,) = runs_in(daemon.places.runs)
+        copy = await demo_talk(daemon, client, speed=0, cassette=run.directory)
+        played = await copy.turn("again, please")
+        assert settled_text(played) == settled_text(original)
+        assert kinds(played) == kinds(original)
