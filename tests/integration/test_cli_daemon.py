@@ -37,7 +37,7 @@ def test_status_is_readable(tmp_path: Path) -> None:
             assert word in lines
 
 
-def test_ten_commands_at_once_start_one_daemon(tmp_path: Path) -> None:
+def test_commands_at_the_same_moment_start_one_daemon(tmp_path: Path) -> None:
     with shell(tmp_path) as here:
         starters = [
             subprocess.Popen(

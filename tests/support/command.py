@@ -10,7 +10,7 @@ import sys
 import termios
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +142,22 @@ class Terminal:
         return bool(data)
 
 
+def end_inside(root: Path) -> None:
+    """End every process that works somewhere below `root`: daemons, holders, agents and their tools."""
+    while left := [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if _works_below(pid, root)]:
+        for pid in left:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def _works_below(pid: int, root: Path) -> bool:
+    try:
+        is_zombie = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+        return not is_zombie and Path(f"/proc/{pid}/cwd").readlink().is_relative_to(root)
+    except OSError:
+        return False
+
+
 @contextmanager
 def shell(root: Path, *, obedient: bool = True, settings: Mapping[str, object] | None = None) -> Iterator[Shell]:
     """Commands in a place of their own; leaving the block ends every process they left running."""
@@ -150,3 +166,4 @@ def shell(root: Path, *, obedient: bool = True, settings: Mapping[str, object] |
         yield commands
     finally:
         commands.daemon.end_everything()
+        end_inside(root)
