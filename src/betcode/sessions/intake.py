@@ -118,16 +118,10 @@ class Intake:
 
     def refuse(self, request_id: str) -> None:
         """Take a new prompt back: its id means another one already, so no answer could be told apart."""
-        del self.prompts[request_id]
-        self.changes = [
-            change
-            for change in self.changes
-            if not (isinstance(change, SavePrompt) and change.row.request_id == request_id)
-        ]
+        self.prompts.pop(request_id, None)
+        self.changes = [change for change in self.changes if not _is_prompt(change, request_id)]
         for place in self.asked.pop(request_id):
-            self.said[place] = events.malformed(
-                "The agent asked something under an id that was used before; it was refused"
-            )
+            self.said[place] = events.malformed("The agent asked under an id that was used before, and was refused")
 
     def _save_prompt(self, row: PromptRow, shown: int) -> None:
         first = row.seq - self.next_seq
@@ -160,3 +154,7 @@ class Intake:
         else:
             del self.inputs[input_id]
         self.changes.append(MoveInput(self.session, input_id, state))
+
+
+def _is_prompt(change: Change, request_id: str) -> bool:
+    return isinstance(change, SavePrompt) and change.row.request_id == request_id

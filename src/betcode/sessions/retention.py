@@ -26,7 +26,7 @@ def sweep(
 ) -> Swept:
     """Compress what lies behind the committed offsets of live runs, and drop ended runs that are old or too many.
 
-    `committed` has the offsets of live runs by id; every other run has ended. A run whose holder lives is never dropped.
+    `committed` has the offsets of live runs by id; the others have ended. A run whose holder lives is never dropped.
     """
     now = time.time() if now is None else now
     compressed = 0
