@@ -144,7 +144,7 @@ class Terminal:
 
 def end_inside(root: Path) -> None:
     """End every process that works somewhere below `root`: daemons, holders, agents and their tools."""
-    while left := [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if _works_below(pid, root)]:
+    while left := [int(one.name) for one in Path("/proc").glob("[0-9]*") if _works_below(int(one.name), root)]:
         for pid in left:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
