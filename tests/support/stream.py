@@ -56,7 +56,7 @@ class Stream:
     async def say(self, text: str, message_id: str = "") -> None:
         await self.send(message(text, message_id))
 
-    async def answer(self, request_id: str, decision: v1.PermissionDecision = v1.ALLOW_ONCE) -> None:
+    async def answer(self, request_id: str, decision: v1.PermissionDecision.ValueType = v1.ALLOW_ONCE) -> None:
         await self.send(v1.AgentRequest(permission=v1.PermissionResponse(request_id=request_id, decision=decision)))
 
     async def next(self) -> v1.AgentEvent | None:

@@ -127,6 +127,9 @@ class Agent:
     def _count(self, rest: str) -> Iterator[str]:
         amount, _, size = rest.partition(" ")
         for number in range(int(amount)):
+            if number and number % 500 == 0:  # a model's message is never endless
+                self._end_message("end_turn")
+                self._begin_message()
             yield f"{number} ".ljust(int(size or 0), "x")
 
     def _wait(self, name: str) -> Iterator[str]:
