@@ -1,10 +1,13 @@
 """What every test stands on."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.configuration import set_hypothesis_home_dir
+
+from support.leftovers import end_leftovers
 
 set_hypothesis_home_dir(Path(__file__).parent.parent / ".cache" / "hypothesis")
 # A slow machine is no failure; a property is.
@@ -16,3 +19,10 @@ settings.load_profile("betcode")
 def anyio_backend() -> str:
     """Tests run on asyncio, as grpc.aio does."""
     return "asyncio"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nothing_left_running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """After a module's tests, and its own fixtures, no process of theirs is left."""
+    yield
+    end_leftovers(tmp_path_factory.getbasetemp())
