@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import stat
 import subprocess
 from pathlib import Path
 
@@ -26,6 +27,28 @@ def test_start_returns_when_it_serves_and_stop_when_it_is_gone(tmp_path: Path) -
         assert here.json("daemon", "stop", "--json") == {"stopped": True, "pid": started["pid"]}
         assert not is_held(here.places.lock)
         assert here.json("daemon", "stop", "--json") == {"stopped": False, "pid": 0}
+
+
+@pytest.mark.behaviour("transport.unix.socket", "transport.unix.fallback")
+@pytest.mark.parametrize("has_runtime_directory", [True, False])
+def test_the_daemon_listens_where_commands_look_for_it(tmp_path: Path, has_runtime_directory: bool) -> None:
+    runtime = tmp_path / "r"
+    if has_runtime_directory:
+        runtime.mkdir(mode=0o700)
+    with shell(tmp_path) as here:
+        here.environment = {
+            name: value for name, value in here.environment.items() if not name.startswith("BETCODE_")
+        } | {"XDG_RUNTIME_DIR": str(runtime)}
+        config = Path(here.environment["HOME"]) / ".config" / "betcode"
+        expected = (runtime / "betcode" if has_runtime_directory else config) / "daemon.sock"
+        try:
+            assert here.json("daemon", "start", "--json")["socket"] == str(expected)
+            assert expected.is_socket()
+            assert stat.S_IMODE(expected.stat().st_mode) == 0o600
+            assert stat.S_IMODE(expected.parent.stat().st_mode) == 0o700
+            assert here.run("session", "list").returncode == 0
+        finally:
+            here.run("daemon", "stop")
 
 
 def test_status_is_readable(tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ def test_escape_sequences_do_not_reach_the_terminal(here: Shell) -> None:
         assert "\x1b" not in person.seen
 
 
-@pytest.mark.behaviour("cancel.turn.interrupts")
+@pytest.mark.behaviour("cancel.rpc.interrupts")
 def test_ctrl_c_interrupts_the_turn(here: Shell) -> None:
     with here.terminal("run", "wait never") as person:
         session = person.expect("waiting").split("Session ")[1].split()[0]

@@ -1,0 +1,40 @@
+"""Where things live."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from betcode.config.places import choose_places
+
+
+@pytest.mark.behaviour("transport.unix.socket")
+def test_the_socket_is_in_the_runtime_directory(tmp_path: Path) -> None:
+    places = choose_places({"HOME": "/h", "XDG_RUNTIME_DIR": str(tmp_path)})
+    assert places.socket == tmp_path / "betcode" / "daemon.sock"
+
+
+@pytest.mark.behaviour("transport.unix.socket", "transport.unix.fallback")
+def test_the_runtime_directory_is_the_users_own_where_nothing_names_it() -> None:
+    usual = Path(f"/run/user/{os.getuid()}")
+    is_there = usual.is_dir() and os.access(usual, os.W_OK)
+    expected = usual / "betcode" / "daemon.sock" if is_there else Path("/h/.config/betcode/daemon.sock")
+    assert choose_places({"HOME": "/h"}).socket == expected
+
+
+@pytest.mark.behaviour("transport.unix.fallback")
+def test_without_a_runtime_directory_the_socket_is_beside_the_settings(tmp_path: Path) -> None:
+    places = choose_places({"HOME": "/h", "XDG_RUNTIME_DIR": str(tmp_path / "missing")})
+    assert places.socket == Path("/h/.config/betcode/daemon.sock")
+
+
+def test_a_state_directory_of_ones_own_has_a_socket_of_its_own(tmp_path: Path) -> None:
+    environ = {"HOME": "/h", "XDG_RUNTIME_DIR": str(tmp_path)}
+    assert choose_places(environ, state_dir=Path("/s")).socket == Path("/s/daemon.sock")
+    assert choose_places(environ | {"BETCODE_STATE_DIR": "/s"}).socket == Path("/s/daemon.sock")
+
+
+def test_a_flag_wins_over_its_variable() -> None:
+    environ = {"HOME": "/h", "BETCODE_SOCKET": "/variable", "BETCODE_CONFIG_DIR": "/variable"}
+    places = choose_places(environ, socket=Path("/flag"))
+    assert (places.socket, places.config_dir) == (Path("/flag"), Path("/variable"))
