@@ -50,7 +50,7 @@ WHERE r.state IN ('spawning', 'running') AND s.deleted = 0 ORDER BY r.key
 """
 _NEWEST_RUN = f"{_RUN} FROM runs r WHERE r.session = ? ORDER BY r.key DESC LIMIT 1"
 _INPUT = """
-SELECT i.input_id, i.session, i.kind, p.payload, i.state, i.run, i.number, i.created_ns, i.content
+SELECT i.input_id, i.session, i.kind, p.payload, i.state, i.run, i.number, i.created_ns, i.content, i.seq
 FROM inputs i JOIN input_payloads p ON p.input = i.key
 """
 _OPEN_INPUTS = f"{_INPUT} WHERE i.session = ? AND i.state IN ('accepted', 'delivered') ORDER BY i.key"
@@ -196,7 +196,7 @@ def _run_row(row: Sequence[Any]) -> RunRow:
 
 
 def _input_row(row: Sequence[Any]) -> InputRow:
-    input_id, session, kind, payload, state, run, number, created_ns, content = row
+    input_id, session, kind, payload, state, run, number, created_ns, content, seq = row
     return InputRow(
         input_id=input_id,
         session=SessionKey(session),
@@ -207,6 +207,7 @@ def _input_row(row: Sequence[Any]) -> InputRow:
         number=number,
         created_ns=created_ns,
         content=content,
+        seq=Seq(seq),
     )
 
 

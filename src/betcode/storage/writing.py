@@ -88,8 +88,8 @@ UPDATE runs SET state = ?, holder_pid = ?, agent_pid = ?, agent_start = ?, journ
 WHERE key = ? AND session = ?
 """
 _INSERT_INPUT = """
-INSERT INTO inputs (session, input_id, kind, state, run, number, created_ns, content)
-SELECT key, ?, ?, ?, ?, ?, ?, ? FROM sessions WHERE key = ? AND deleted = 0
+INSERT INTO inputs (session, input_id, kind, state, run, number, created_ns, content, seq)
+SELECT key, ?, ?, ?, ?, ?, ?, ?, ? FROM sessions WHERE key = ? AND deleted = 0
 """
 _INSERT_PAYLOAD = "INSERT INTO input_payloads (input, payload) VALUES (last_insert_rowid(), ?)"
 _ASSIGN_INPUT = "UPDATE inputs SET run = ?, number = ? WHERE session = ? AND input_id = ?"
@@ -195,7 +195,7 @@ def _save_run(db: apsw.Connection, run: RunRow) -> None:
 
 
 def _add_input(db: apsw.Connection, row: InputRow) -> None:
-    values = (row.input_id, row.kind, row.state, row.run, row.number, row.created_ns, row.content, row.session)
+    values = (row.input_id, row.kind, row.state, row.run, row.number, row.created_ns, row.content, row.seq, row.session)
     db.execute(_INSERT_INPUT, values)
     _one_row(db, f"session {row.session}")
     db.execute(_INSERT_PAYLOAD, (row.payload,))

@@ -81,6 +81,7 @@ CREATE TABLE inputs (
     number INTEGER NOT NULL,
     created_ns INTEGER NOT NULL,
     content BLOB NOT NULL,
+    seq INTEGER NOT NULL,
     UNIQUE (session, input_id)
 ) STRICT;
 CREATE INDEX inputs_open ON inputs (session, key) WHERE state IN ('accepted', 'delivered');
