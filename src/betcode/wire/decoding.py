@@ -81,7 +81,7 @@ def _by_parts(line: bytes, refusal: msgspec.ValidationError) -> Frame | Unknown 
     if not isinstance(value, dict):
         return Unknown("", line)
     kind = value.get("type")
-    if kind not in _KINDS:
+    if not isinstance(kind, str) or kind not in _KINDS:
         return Unknown(kind if isinstance(kind, str) else "", line)
     if kind == "system":
         return _salvaged(line, value, _system_kind(value), refusal)
@@ -119,9 +119,12 @@ def _without(value: Any, refusal: str) -> bool:
         steps.append(name or int(index))
     if not steps:
         return False
-    for step in steps[:-1]:
-        value = value[step]
-    del value[steps[-1]]
+    try:
+        for step in steps[:-1]:
+            value = value[step]
+        del value[steps[-1]]
+    except (LookupError, TypeError):
+        return False  # a name with a dot or a bracket in it
     return True
 
 

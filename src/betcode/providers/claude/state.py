@@ -8,6 +8,7 @@ VERSION = 1
 _OPEN_TOOLS = 256
 _REMEMBERED = 64  # ids of what is over, so that nothing ends twice
 _PENDING = 256
+_PLANNED = 32  # calls of task tools whose outcome is awaited
 
 
 class Todo(Struct, array_like=True):
@@ -134,6 +135,13 @@ def remember(ids: list[str], name: str) -> None:
 
 
 def open_tool(state: State, tool_id: str, tool: OpenTool) -> None:
+    if tool.todo is not None:
+        planned = [other for other in state.tools.values() if other.todo is not None]
+        for other in planned[: max(len(planned) - _PLANNED + 1, 0)]:
+            other.todo = None
+        for other in planned:
+            if other.todo is not None and len(other.todo.items) > 1:
+                other.todo = None  # a whole list, and a newer one is coming
     state.tools[tool_id] = tool
     if len(state.tools) > _OPEN_TOOLS:
         del state.tools[next(iter(state.tools))]

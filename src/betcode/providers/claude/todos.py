@@ -10,8 +10,8 @@ from betcode.v1 import agent_pb2 as v1
 
 _STATUS = {"pending": v1.PENDING, "in_progress": v1.IN_PROGRESS, "completed": v1.COMPLETED}
 _GONE = 0
-_MOST_ITEMS = 200
-_LONGEST = 1000
+_MOST_ITEMS = 100
+_LONGEST = 300
 
 
 class _Entry(Struct):
