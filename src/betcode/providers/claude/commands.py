@@ -4,8 +4,6 @@ import base64
 import json
 from typing import Any, assert_never
 
-import msgspec
-
 from betcode.domain.commands import (
     AnswerPermission,
     AnswerQuestions,
@@ -21,6 +19,7 @@ from betcode.domain.text import valid
 
 _IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _DOCUMENT = "application/pdf"
+_LINE_ENDS = {0x0A: " ", 0x0D: " ", 0x85: r"\u0085", 0x2028: r"\u2028", 0x2029: r"\u2029"}  # for any reader of lines
 _DENIED = "The user denied this request."
 
 
@@ -57,7 +56,7 @@ def line(command: Command) -> bytes:
 
 
 def _encoded(value: dict[str, Any]) -> bytes:
-    return msgspec.json.encode(value) + b"\n"
+    return json.dumps(value).encode() + b"\n"
 
 
 def _response(request_id: str, response: str) -> bytes:
@@ -71,7 +70,7 @@ def _response(request_id: str, response: str) -> bytes:
 
 def _own_input(request_id: str, input_json: str) -> str:
     """The text on one line; empty where there is none, which lets the agent use its own."""
-    text = valid(input_json).replace("\n", " ").replace("\r", " ").strip()
+    text = valid(input_json).translate(_LINE_ENDS).strip()
     if not text:
         return ""
     try:

@@ -1,0 +1,150 @@
+"""What we say to the agent: whole lines of JSON, with its own text given back as it came."""
+
+import base64
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from betcode.domain.commands import (
+    AnswerPermission,
+    AnswerQuestions,
+    AttachedFile,
+    Behaviour,
+    Command,
+    Interrupt,
+    RefuseRequest,
+    SendMessage,
+)
+from betcode.domain.errors import InvalidRequest
+from betcode.domain.identifiers import MessageId
+from betcode.domain.records import RecordKind
+from betcode.providers.claude import ClaudeProvider
+from support.recordings import SESSION, WIRE, record, records_of
+
+MESSAGE_ID = MessageId("6cce4e91-2076-4370-9601-c975c39520f3")
+PROVIDER = ClaudeProvider()
+WILD = st.text(alphabet=st.characters(exclude_categories=()))
+
+
+def send(command: Command) -> bytes:
+    return PROVIDER.dialogue(SESSION, "").send(command)
+
+
+def sent(command: Command) -> dict[str, Any]:
+    line = send(command)
+    assert line.endswith(b"\n")
+    assert line.count(b"\n") == 1
+    value = json.loads(line)
+    assert isinstance(value, dict)
+    return value
+
+
+@pytest.mark.behaviour("wire.stdin.user-message", "launch.prompt-on-stdin")
+def test_a_message_is_one_user_line_with_its_id() -> None:
+    assert sent(SendMessage(MESSAGE_ID, "hello\nthere")) == {
+        "type": "user",
+        "message": {"role": "user", "content": "hello\nthere"},
+        "uuid": MESSAGE_ID,
+    }
+
+
+@given(WILD, WILD, st.text())
+def test_any_text_makes_a_line_that_the_agent_can_read(content: str, reason: str, answer: str) -> None:
+    sent(SendMessage(MESSAGE_ID, content))
+    sent(RefuseRequest("r", reason))
+    sent(AnswerPermission("r", Behaviour.DENY, "", content))
+    sent(AnswerQuestions("r", json.dumps({"questions": [content]}), {content: answer}))
+
+
+def test_images_documents_and_text_files_become_blocks() -> None:
+    attachments = (
+        AttachedFile("a.png", "image/png", b"\x89PNG"),
+        AttachedFile("a.pdf", "application/pdf", b"%PDF"),
+        AttachedFile("notes.txt", "text/plain; charset=utf-8", "grüße".encode()),
+    )
+    text, image, document, file = sent(SendMessage(MESSAGE_ID, "look", attachments))["message"]["content"]
+    assert text == {"type": "text", "text": "look"}
+    assert image["source"] == {
+        "type": "base64",
+        "media_type": "image/png",
+        "data": base64.b64encode(b"\x89PNG").decode(),
+    }
+    assert (image["type"], document["type"]) == ("image", "document")
+    assert file == {"type": "text", "text": '<file name="notes.txt">\ngrüße\n</file>'}
+
+
+def test_a_file_that_the_agent_cannot_take_is_refused() -> None:
+    with pytest.raises(InvalidRequest) as refusal:
+        send(SendMessage(MESSAGE_ID, "look", (AttachedFile("a.bin", "application/octet-stream", b"\xff\xfe\x00"),)))
+    assert refusal.value.details["filename"] == "a.bin"
+
+
+def test_an_allow_gives_the_agents_own_text_back_unchanged() -> None:
+    own = '{"n": 10,  "f": 1.0, "odd": "\\u0041\\ud800", "big": 123456789012345678901234567890}'
+    line = send(AnswerPermission("r1", Behaviour.ALLOW, own))
+    assert b'"updatedInput":' + own.encode() + b"}" in line
+    response = json.loads(line)["response"]
+    assert (response["subtype"], response["request_id"]) == ("success", "r1")
+    assert response["response"]["behavior"] == "allow"
+
+
+def test_nothing_in_an_answer_can_be_taken_for_the_end_of_a_line() -> None:
+    own = '{\n "text": "a\u2028b\u2029c\x85d"\r\n}'
+    line = send(AnswerPermission("r1", Behaviour.ALLOW, own)).decode()
+    assert len(line.splitlines()) == 1
+    assert json.loads(line)["response"]["response"]["updatedInput"] == {"text": "a\u2028b\u2029c\x85d"}
+    assert len(send(SendMessage(MESSAGE_ID, "a\u2028b\u2029c\x85d")).decode().splitlines()) == 1
+
+
+def test_an_allow_without_an_input_leaves_the_agents_own_in_force() -> None:
+    response = sent(AnswerPermission("r1", Behaviour.ALLOW, ""))["response"]["response"]
+    assert response == {"behavior": "allow"}
+
+
+def test_an_input_that_is_no_json_is_never_sent() -> None:
+    with pytest.raises(InvalidRequest):
+        send(AnswerPermission("r1", Behaviour.ALLOW, '{"cut off'))
+
+
+def test_a_deny_always_has_a_message() -> None:
+    assert sent(AnswerPermission("r1", Behaviour.DENY, "{}", "not here"))["response"]["response"] == {
+        "behavior": "deny",
+        "message": "not here",
+    }
+    assert sent(AnswerPermission("r1", Behaviour.DENY, "{}"))["response"]["response"]["message"]
+
+
+def test_answers_go_back_with_the_questions_as_they_came() -> None:
+    own = '{"questions":[{"question":"Which?","options":[{"label":"a"}]}] }'
+    updated = sent(AnswerQuestions("r1", own, {"Which?": "a"}))["response"]["response"]["updatedInput"]
+    assert updated == {"questions": [{"question": "Which?", "options": [{"label": "a"}]}], "answers": {"Which?": "a"}}
+    assert b'{"questions":[{"question":"Which?","options":[{"label":"a"}]}],"answers"' in send(
+        AnswerQuestions("r1", own, {"Which?": "a"})
+    )
+
+
+def test_an_interrupt_can_drop_what_is_queued() -> None:
+    assert sent(Interrupt("i1"))["request"] == {"subtype": "interrupt"}
+    assert sent(Interrupt("i1", cancel_queued=True))["request"] == {"subtype": "interrupt", "cancel_queued": True}
+
+
+def test_a_refusal_is_an_error_for_that_request() -> None:
+    response = sent(RefuseRequest("r1", "not supported"))["response"]
+    assert response == {"subtype": "error", "request_id": "r1", "error": "not supported"}
+
+
+def test_sending_changes_nothing_until_the_record_comes_by() -> None:
+    dialogue = PROVIDER.dialogue(SESSION, "")
+    records = records_of(WIRE / "b_bash_allow.ndjson")
+    until = next(n for n, one in enumerate(records) if b"can_use_tool" in one.data)
+    for one in records[: until + 1]:
+        dialogue.receive(one)
+    [request_id] = dialogue.open_requests
+    before = dialogue.state()
+    line = dialogue.send(AnswerPermission(request_id, Behaviour.ALLOW, "{}"))
+    assert dialogue.state() == before
+    dialogue.receive(record(line, RecordKind.IN))
+    assert len(dialogue.open_requests) == 0

@@ -1,0 +1,129 @@
+"""How the agent is started, and what it is told by flags and environment."""
+
+import stat
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from betcode.domain.errors import AgentUnavailable
+from betcode.domain.ports import Launch, LaunchContext, Provider
+from betcode.providers.claude import ClaudeProvider
+from support.recordings import SESSION
+
+ID = "0192d3a0-0000-7000-8000-000000000001"
+
+
+@pytest.fixture
+def binary(tmp_path: Path) -> Path:
+    path = tmp_path / "claude"
+    path.write_text("#!/bin/sh\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return path
+
+
+def context(*, resume: bool = False, continue_turn: bool = False, **environment: str) -> LaunchContext:
+    return LaunchContext(ID, resume, continue_turn, {"PATH": "/usr/bin", **environment})
+
+
+def launched(binary: Path, with_context: LaunchContext, **fields: object) -> Launch:
+    return ClaudeProvider(binary).launch(replace(SESSION, **fields), with_context)  # type: ignore[arg-type]
+
+
+@pytest.mark.behaviour("launch.flags", "launch.prompt-on-stdin", "launch.no-agent-engine")
+def test_the_agent_speaks_stream_json_on_both_pipes(binary: Path) -> None:
+    launch = launched(binary, context())
+    assert launch.argv[0] == str(binary)
+    flags = " ".join(launch.argv[1:])
+    for wanted in (
+        "-p --",
+        "--output-format stream-json",
+        "--input-format stream-json",
+        "--permission-prompt-tool stdio",
+        "--include-partial-messages",
+        "--verbose",
+    ):
+        assert wanted in flags
+    assert launch.argv[launch.argv.index("-p") + 1].startswith("--")  # no prompt behind it
+    assert launch.cwd == Path(SESSION.working_directory)
+
+
+@pytest.mark.behaviour("launch.session-id-first")
+def test_the_first_launch_names_the_session(binary: Path) -> None:
+    argv = launched(binary, context()).argv
+    assert f"--session-id={ID}" in argv
+    assert not [flag for flag in argv if flag.startswith("--resume")]
+
+
+@pytest.mark.behaviour("launch.resume-later")
+def test_a_later_launch_resumes_the_agents_conversation(binary: Path) -> None:
+    argv = launched(binary, context(resume=True)).argv
+    assert f"--resume={ID}" in argv
+    assert not [flag for flag in argv if flag.startswith("--session-id")]
+
+
+@pytest.mark.behaviour("launch.allowed-tools")
+def test_allowed_tools_are_one_value(binary: Path) -> None:
+    argv = launched(binary, context(), allowed_tools=("Bash(git *)", "Read")).argv
+    assert "--allowedTools=Bash(git *),Read" in argv
+
+
+def test_model_and_plan_mode_take_effect_and_stay_in_force(binary: Path) -> None:
+    for resume in (False, True):
+        argv = launched(binary, context(resume=resume), model="sonnet", plan_mode=True).argv
+        assert "--model=sonnet" in argv
+        assert "--permission-mode=plan" in argv
+
+
+def test_no_value_can_be_read_as_a_flag(binary: Path) -> None:
+    argv = launched(binary, context(), model="--dangerously-skip-permissions", allowed_tools=("-x",)).argv
+    assert "--dangerously-skip-permissions" not in argv
+    assert "-x" not in argv
+
+
+@pytest.mark.behaviour("launch.environment")
+def test_the_environment_is_the_sessions_without_the_mark_of_another_agent(binary: Path) -> None:
+    env = launched(binary, context(CLAUDECODE="1", ANTHROPIC_API_KEY="key", LANG="C")).env
+    assert env["ANTHROPIC_API_KEY"] == "key"
+    assert env["LANG"] == "C"
+    assert "CLAUDECODE" not in env
+    without = launched(binary, context()).env
+    assert "ANTHROPIC_API_KEY" not in without
+    assert "CLAUDE_CODE_RESUME_INTERRUPTED_TURN" not in without
+
+
+def test_the_environment_is_not_shown(binary: Path) -> None:
+    assert "secret" not in repr(launched(binary, context(ANTHROPIC_API_KEY="secret")))
+
+
+def test_a_broken_turn_is_continued(binary: Path) -> None:
+    env = launched(binary, context(resume=True, continue_turn=True)).env
+    assert env["CLAUDE_CODE_RESUME_INTERRUPTED_TURN"] == "1"
+
+
+def test_the_program_is_found_on_the_sessions_path(binary: Path) -> None:
+    launch = ClaudeProvider().launch(SESSION, LaunchContext(ID, False, False, {"PATH": str(binary.parent)}))
+    assert launch.argv[0] == str(binary)
+
+
+def test_a_missing_program_is_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(AgentUnavailable, match="--claude-bin"):
+        ClaudeProvider().check()
+    with pytest.raises(AgentUnavailable, match="not a program"):
+        ClaudeProvider(tmp_path / "nothing").check()
+    unusable = tmp_path / "claude.txt"
+    unusable.write_text("")
+    with pytest.raises(AgentUnavailable, match="not a program"):
+        ClaudeProvider(unusable).check()
+
+
+def test_a_program_that_is_there_passes_the_check(binary: Path) -> None:
+    ClaudeProvider(binary).check()
+
+
+def test_it_can_do_what_the_engine_asks_the_table_for() -> None:
+    provider: Provider = ClaudeProvider()
+    assert provider.name == "claude"
+    assert provider.capabilities.resume
+    assert provider.capabilities.recognises_repeats
