@@ -1,6 +1,6 @@
 """The agent's words out of its events: what to print as they stream, and the whole in the end."""
 
-from betcode.v1.agent_pb2 import AgentEvent
+from betcode.v1.agent_pb2 import AgentEvent, TextDelta
 
 _Key = tuple[str, int]
 
@@ -11,6 +11,7 @@ class Answer:
     def __init__(self) -> None:
         self._blocks: list[str] = []
         self._open: dict[_Key, int] = {}  # which of the blocks is still streaming
+        self._ending = ""  # the last two letters that were printed
 
     @property
     def whole(self) -> str:
@@ -22,20 +23,23 @@ class Answer:
 
         A subagent's words are no part of the answer.
         """
-        delta = event.text_delta
         if event.parent_tool_use_id:
             return ""
-        text = delta.text if settled is None else settled
+        fresh = self._fresh(event.text_delta, event.text_delta.text if settled is None else settled)
+        if fresh:
+            self._ending = (self._ending + fresh)[-2:]
+        return fresh
+
+    def _fresh(self, delta: TextDelta, text: str) -> str:
         key = (delta.message_id, delta.block)
         index = self._open.get(key)
         if index is None:
             if not text:
                 return ""
-            apart = "\n\n" if self._blocks else ""
             self._blocks.append(text)
             if not delta.is_complete:
                 self._open[key] = len(self._blocks) - 1
-            return apart + text
+            return self._blank_line() + text
         shown = self._blocks[index]
         if not delta.is_complete:
             self._blocks[index] = shown + text
@@ -45,4 +49,10 @@ class Answer:
         if text.startswith(shown):
             return text[len(shown) :]
         # The deltas were void: what is printed cannot be taken back, so the true text follows where there is any.
-        return "\n\n" + text if text else ""
+        return self._blank_line() + text if text else ""
+
+    def _blank_line(self) -> str:
+        """What is missing to a blank line after what was printed last."""
+        if not self._ending:
+            return ""
+        return "\n" * (2 - (len(self._ending) - len(self._ending.rstrip("\n"))))

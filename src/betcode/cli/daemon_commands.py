@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 import anyio
@@ -146,13 +147,30 @@ def _as_lines(options: Options, holder: Holder | None, details: HealthDetailsRes
             f"  started    {_ago(holder.started)}",
         ]
     lines += [f"  socket     {places.socket}", f"  state      {places.state_dir}", f"  log        {places.daemon_log}"]
-    said = {"pid", "version", "uptime_seconds", "socket", "state_dir"}
-    lines += [f"  {name:10} {value}" for name, value in sorted(details.metadata.items()) if name not in said]
+    lines += _figures(details.metadata)
     lines += [
         f"  {one.name}: {ServingStatus.Name(one.status).lower()}" + (f" ({one.message})" if one.message else "")
         for one in details.components
     ]
     return lines
+
+
+def _figures(facts: Mapping[str, str]) -> list[str]:
+    def number(name: str) -> int:
+        text = facts.get(name, "")
+        return int(text) if text.isascii() and text.isdigit() else 0
+
+    memory_mb = number("agent_memory_bytes") // 1_000_000
+    found = ", ".join(
+        f"{number('found_at_start_' + name)} {says}"
+        for name, says in (("adopted", "adopted"), ("ended", "ended meanwhile"), ("orphans", "without a session"))
+    )
+    turns = f"{number('turns_at_work')} of {number('turn_limit')} turns at work, {number('waiting_in_line')} waiting"
+    return [
+        f"  agents     {number('live_agents')} alive ({memory_mb} MB), {turns}",
+        f"  at start   {found}",
+        f"  default    {facts.get('default_provider', '')}",
+    ]
 
 
 def _ago(started: str) -> str:

@@ -22,7 +22,7 @@ from betcode.client import Client, ClientError
 from betcode.v1 import agent_pb2 as v1
 
 _PATIENCE_S = 90.0
-_NO_TERMINAL = "Denied: nobody could be asked, since the command runs without a terminal"
+_NO_TERMINAL = "nobody could be asked, since the command runs without a terminal"
 
 
 class Output(Enum):
@@ -55,6 +55,7 @@ class HeadlessTurn:
         self._describer = Describer()
         self._desk = Desk()
         self._denied: list[str] = []
+        self._answered_here: set[str] = set()  # requests whose resolution is no news
         self._interrupts = 0
         self.info = v1.SessionInfo()  # the newest that was seen
 
@@ -99,7 +100,7 @@ class HeadlessTurn:
                 self._screen.answer(text)
         elif kind == "session_info":
             self.info = event.session_info
-        else:
+        elif event.permission_resolved.request_id not in self._answered_here:
             for line in self._describer.describe(event):
                 self._screen.note(line)
 
@@ -117,7 +118,7 @@ class HeadlessTurn:
             case OnAsk.DENY:
                 for line in prompt.lines():
                     self._screen.note(line)
-                self._screen.note(_NO_TERMINAL)
+                self._screen.note(f"Denied: {_NO_TERMINAL}")
                 await self._give(prompt, Deny(_NO_TERMINAL))
             case OnAsk.ALLOW:
                 self._screen.note("Allowed: the demo agent only pretends to use tools")
@@ -131,6 +132,7 @@ class HeadlessTurn:
                 await self._give(prompt, typed)
 
     async def _give(self, prompt: Prompt, typed: Allow | Deny | Reply) -> None:
+        self._answered_here.add(prompt.request_id)
         try:
             await give_answer(self._client, prompt, typed)
         except ClientError as error:

@@ -23,7 +23,7 @@ _HELP = """\
 Lines are messages to the agent, or answers while it asks.
 /cancel     interrupt the open turn        /say TEXT  a message, also while the agent asks
 /new        begin another session here     /quit      leave; the agent goes on"""
-_NO_TERMINAL = "Denied: nobody could be asked, since there is nothing left to read on stdin"
+_NO_TERMINAL = "nobody could be asked, since there is nothing left to read on stdin"
 
 
 class Talk:

@@ -63,3 +63,9 @@ def test_deltas_that_came_to_nothing_are_no_part_of_the_answer() -> None:
     assert answer.take(said("", settled=True)) == ""
     assert answer.take(said("Good day", message="m2", settled=True)) == "\n\nGood day"
     assert answer.whole == "Good day"
+
+
+def test_a_block_that_ends_its_line_needs_one_line_less() -> None:
+    answer = Answer()
+    printed = answer.take(said("one\n", settled=True)) + answer.take(said("two", block=1, settled=True))
+    assert printed == "one\n\ntwo"
