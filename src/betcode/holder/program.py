@@ -44,8 +44,7 @@ def main() -> None:
         sys.exit(1)
     _tell(f"ready {os.getpid()}")
     holder.run()
-    # The kernel closes descriptors from the lowest on: the lock falls before anyone sees a connection end.
-    os._exit(0)
+    os._exit(0)  # without the interpreter's own end, which would close connections while the lock is still held
 
 
 def _begin(spec: dict[str, object], umask: int) -> Holder:

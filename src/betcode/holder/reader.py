@@ -57,6 +57,7 @@ class JournalReader:
         self._at = 0  # how much of the buffer was taken
         self._lines: dict[RecordKind, _LongLine] = {}
         self._finished = False
+        self._reached_end = False  # of the file, at the last look
         self._looking_back = False
         self._times = (0, 0)  # of the last record: damage is dated by what came before it
         self.position = offset  # end of the last record given; read on from here at any later time
@@ -86,7 +87,11 @@ class JournalReader:
             taken += self._base + self._at - before
             if records:
                 self._times = records[-1].wall_ns, records[-1].mono_ns
-            if reason is not None and not self._fill() and not self._step_over(reason, records):
+            if reason is None:
+                continue
+            if records and self._reached_end:
+                break  # what there is more can wait, and what we have need not
+            if not self._fill() and not self._step_over(reason, records):
                 break
         if records:
             self.position = records[-1].end
@@ -145,6 +150,7 @@ class JournalReader:
         if self._following is not None:
             size = min(size, self._following - end)
         chunk = self._segment.read(end, size) if size > 0 else b""
+        self._reached_end = len(chunk) < size
         if chunk:
             self._base, self._buffer, self._at = end - len(rest), rest + chunk, 0
             return True

@@ -6,6 +6,7 @@ import re
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -56,7 +57,7 @@ def test_any_chunking_gives_the_same_lines(stream: bytes, cuts: list[int], segme
         journal = Journal(name, segment_bytes=segment)
         recorder = LineRecorder(journal, b"out")
         edges = sorted({0, len(stream), *(cut for cut in cuts if cut < len(stream))})
-        for start, end in zip(edges, edges[1:], strict=False):
+        for start, end in pairwise(edges):
             recorder.feed(stream[start:end])
         recorder.finish()
         journal.close()

@@ -55,7 +55,13 @@ def test_a_changed_payload_is_refused(command: tuple[str, int, str, bytes], data
 
 @pytest.mark.parametrize(
     "junk",
-    [b"\n", b"GET / HTTP/1.1\r\n", b"x" * 300, b"input 1 2 -5 00000000\n", b"input 1 2 %d 0\n" % (FRAME_LIMIT_BYTES + 1)],
+    [
+        b"\n",
+        b"GET / HTTP/1.1\r\n",
+        b"x" * 300,
+        b"input 1 2 -5 00000000\n",
+        b"input 1 2 %d 0\n" % (FRAME_LIMIT_BYTES + 1),
+    ],
 )
 def test_what_is_no_command_ends_the_conversation(junk: bytes) -> None:
     buffer = FrameBuffer()

@@ -1,0 +1,31 @@
+"""An agent that starts tools in sessions of their own; `exit` leaves them running, `stay` waits with them.
+
+Each tool holds the agent's stdout and ignores SIGTERM; some fork on and on until they are stopped.
+"""
+
+import os
+import signal
+import sys
+import threading
+
+
+def tool(forks: int) -> None:
+    """A process that left the agent's session, orphaned by a double fork."""
+    if os.fork():
+        return
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if forks:
+        tool(forks - 1)
+    os.write(1, b"tool %d\n" % os.getpid())
+    threading.Event().wait()
+
+
+for _ in range(3):
+    tool(2)
+if sys.argv[1] == "stay":
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    threading.Event().wait()
+sys.stdin.readline()  # told to go by any input
