@@ -16,13 +16,14 @@ _GIVE_WAY_S = 0.001
 class GiveWay:
     """Leaves the interpreter to a thread while it works for the loop, a millisecond at most at a time.
 
-    A thread that talks to SQLite gives the interpreter up at every step and must get it back after each. Beside a
-    loop that is always busy it can starve for seconds (measured: 12 s for one read); a loop that sleeps for those
+    A thread that talks to SQLite gives the interpreter up at every step and must get it back after each. Beside a loop
+    that is always busy it can starve (measured on two idle cores: 12 s for one read); a loop that sleeps for those
     hundred microseconds lets it finish at once. The bound keeps a slow disk from stopping the loop.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, bound_s: float = _GIVE_WAY_S) -> None:
         self._loop = loop
+        self._bound_s = bound_s
         self._finished = threading.Event()
         self._asked = False
 
@@ -39,10 +40,10 @@ class GiveWay:
         self._finished.set()
 
     def _wait(self) -> None:
-        if self._finished.wait(_GIVE_WAY_S):
+        if self._finished.wait(self._bound_s):
             self._asked = False
         else:
-            self._loop.call_later(2 * _GIVE_WAY_S, self._wait)
+            self._loop.call_later(2 * self._bound_s, self._wait)
 
 
 class Asked(Generic[T]):

@@ -85,3 +85,11 @@ async def test_a_new_database_beside_an_old_token_begins_at_nothing(tmp_path: Pa
 
 def test_the_machine_tells_its_start() -> None:
     assert kernel_boot_id() == kernel_boot_id() != ""
+
+
+async def test_a_kill_while_the_token_changes_is_no_backup(tmp_path: Path) -> None:
+    path, beside = tmp_path / "betcode.db", tmp_path / "betcode.db.incarnation"
+    await epoch_at(path)
+    beside.write_text(beside.read_text() + "\nthe-next-one")  # said beside, and not yet in the database
+    assert await epoch_at(path) == (0, "")
+    assert "the-next-one" not in beside.read_text()
