@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
+import anyio.lowlevel
 import anyio.to_thread
 
 from betcode.domain.changes import AddInput, AssignInput, Change, SaveRun
@@ -202,15 +203,17 @@ class AgentRun:
     # ------------------------------------------------------------ reading
 
     async def _read_on(self, attachment: Attachment, reader: JournalReader) -> bool:
-        seen = 0
+        end = 0
         while True:
             records = reader.read(READ_BYTES)
             if records:
                 if await self._take_in(records):
                     return True
-                continue
+                await anyio.lowlevel.checkpoint()  # followers first: they wait for what was just announced
+                if reader.seen < end:
+                    continue
             try:
-                seen = await attachment.grown(seen)
+                end = await attachment.grown(max(end, reader.seen))
             except HolderGone:
                 return False
 
