@@ -97,6 +97,18 @@ async def test_tools_of_a_killed_agent_are_ended(tmp_path: Path) -> None:
         assert marked(run.marker) == []
 
 
+async def test_a_pipe_held_open_by_a_stranger_delays_the_end_only_for_a_while(tmp_path: Path) -> None:
+    with held(tmp_path / "run", agent_command("echo.py")) as run:
+        async with attach(run.run_dir) as attachment:
+            await run.line(attachment, b"ready")
+            with Path(f"/proc/{attachment.hello.agent_pid}/fd/1").open("wb", buffering=0) as stranger:
+                await attachment.close_input()
+                await run.line(attachment, b"eof")
+                stranger.write(b"not the agent's\nhalf")
+                assert json.loads(await run.exit(attachment, within_s=5))["code"] == 0
+        assert run.lines() == [b"ready", b"eof", b"not the agent's", b"half"]
+
+
 async def test_when_a_holder_is_killed_its_agent_gets_a_signal_and_no_eof(tmp_path: Path) -> None:
     fate = tmp_path / "fate"
     with held(tmp_path / "run", agent_command("tells_its_fate.py", str(fate))) as run:

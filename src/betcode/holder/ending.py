@@ -8,6 +8,7 @@ from betcode.holder.agent import Agent
 from betcode.holder.platform import Process, descendants, send_signal
 
 _SWEEP_EVERY_S = 0.02
+_SWEEP_SELDOM_S = 0.5
 _LEFTOVER_GRACE_S = 1.0
 _GIVE_UP_S = 5.0
 
@@ -95,7 +96,7 @@ class Ending:
 
     def _sweep(self, now: float) -> None:
         found = stop_and_kill(lambda: descendants(os.getpid()))
-        self.due = now + _SWEEP_EVERY_S
+        self.due = now + (_SWEEP_EVERY_S if now < self._deadline else _SWEEP_SELDOM_S)
         if self._agent.status is None:
             return  # the kernel owes us its end; a process that sleeps in the kernel may take a while
         if not found:

@@ -8,6 +8,8 @@ from betcode.holder.agent import PIPE_BYTES, Agent
 from betcode.holder.journal import Journal
 from betcode.holder.lines import LineRecorder
 
+_LAST_READS = 16
+
 
 class Outputs:
     """Reads both streams of the agent until their ends."""
@@ -38,8 +40,9 @@ class Outputs:
     def cut(self) -> None:
         """Take what is in the pipes now and wait for no more."""
         for fd in list(self._open):
-            while fd in self._watched and self._read(fd):
-                pass
+            for _ in range(_LAST_READS):  # somebody outside the tree could write for ever
+                if not self._read(fd):
+                    break
             if fd in self._watched:
                 self._end(fd)
 

@@ -14,6 +14,7 @@ sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(
 
 import fcntl
 import json
+import signal
 import time
 
 from betcode.holder.agent import Agent
@@ -34,6 +35,7 @@ def main() -> None:
     if os.fork():
         os._exit(0)
     os.setsid()
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])  # whatever the thread that started us had blocked
     umask = os.umask(0o077)
     try:
         os.chdir(spec["run_dir"])
