@@ -108,13 +108,13 @@ def passing_trouble(error: BaseException) -> str:
     return next((reason for kind, reason in _PASSING if isinstance(error, kind)), "")
 
 
-def told(error: BaseException) -> BetcodeError:
+def told(error: BaseException, doing: str = "written") -> BetcodeError:
     """The error as the rest of the program knows it."""
     if isinstance(error, StorageFailed | StorageDegraded):
         return error
     if reason := passing_trouble(error):
         return StorageDegraded(
-            f"The database cannot be written: {reason}. It goes on by itself when that has passed", reason=reason
+            f"The database cannot be {doing}: {reason}. It goes on by itself when that has passed", reason=reason
         )
     return StorageFailed(f"{type(error).__name__}: {error}")
 

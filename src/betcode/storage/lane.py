@@ -114,16 +114,18 @@ async def outcome(future: asyncio.Future[T]) -> T:
 
     Whoever commits must learn whether it happened; one that leaves without knowing gives a number twice.
     """
+    try:
+        return await asyncio.shield(future)
+    except asyncio.CancelledError as error:
+        cancelled = error
     task = asyncio.current_task()
-    cancelled = False
+    assert task is not None
+    task.uncancel()
     with anyio.CancelScope(shield=True):
         while not future.done():
             try:
                 await asyncio.wait((future,))
             except asyncio.CancelledError:  # a plain asyncio cancellation, which no scope holds back
-                cancelled = True
-                if task is not None:
-                    task.uncancel()
-    if cancelled and task is not None:
-        task.cancel()
+                task.uncancel()
+    task.cancel(*cancelled.args)  # the same one again, so that a scope still knows it for its own
     return future.result()

@@ -111,7 +111,7 @@ class SqliteStore:
             return await lane.call(question)
         except apsw.Error as error:
             logger.exception("the database could not be read")
-            raise told(error) from error
+            raise told(error, "read") from error
 
 
 @asynccontextmanager
