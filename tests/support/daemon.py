@@ -16,6 +16,7 @@ from grpc import aio
 from grpc_health.v1 import health_pb2
 
 from betcode.config.places import Places, choose_places
+from betcode.holder.launch import holder_pids
 from betcode.holder.platform import Process, descendants, processes, send_signal
 from betcode.v1.agent_pb2_grpc import AgentServiceStub
 
@@ -171,20 +172,20 @@ class Daemon:
             yield AgentServiceStub(channel)
 
     def processes(self) -> list[Process]:
-        """Every living process that belongs to this state directory, agents and their tools included."""
-        mine = [one for one in processes().values() if one.pid != os.getpid() and self._mentions(one.pid)]
+        """Every living process that belongs to this daemon's directory, holders, agents and their tools included."""
+        table = processes()
+        holders = holder_pids(self.places.runs)
+        mine = [one for one in table.values() if one.pid in holders or self._mentions(one.pid)]
         below = [child for one in mine for child in descendants(one.pid)]
-        return list({one.pid: one for one in [*mine, *below] if not one.zombie}.values())
+        above = _self_and_ancestors(table)
+        return list({one.pid: one for one in [*mine, *below] if not one.zombie and one.pid not in above}.values())
 
     def _mentions(self, pid: int) -> bool:
-        wanted = os.fsencode(str(self.places.state_dir))
-        for name in ("cmdline", "environ"):
-            try:
-                if wanted in Path(f"/proc/{pid}/{name}").read_bytes():
-                    return True
-            except OSError:
-                continue
-        return False
+        wanted = os.fsencode(f"{self.root}/")
+        try:
+            return wanted in Path(f"/proc/{pid}/cmdline").read_bytes() + b"/"
+        except OSError:
+            return False
 
     def end_everything(self) -> None:
         """Leave no process behind: the daemon, the holders, the agents and what these began."""
@@ -193,6 +194,15 @@ class Daemon:
         while left := self.processes():
             for one in left:
                 send_signal(one, signal.SIGKILL)
+
+
+def _self_and_ancestors(table: Mapping[int, Process]) -> set[int]:
+    above: set[int] = set()
+    pid = os.getpid()
+    while pid in table and pid not in above:
+        above.add(pid)
+        pid = table[pid].parent
+    return above
 
 
 @asynccontextmanager
