@@ -101,11 +101,14 @@ async def test_a_pipe_held_open_by_a_stranger_delays_the_end_only_for_a_while(tm
     with held(tmp_path / "run", agent_command("echo.py")) as run:
         async with attach(run.run_dir) as attachment:
             await run.line(attachment, b"ready")
-            with Path(f"/proc/{attachment.hello.agent_pid}/fd/1").open("wb", buffering=0) as stranger:
+            stranger = os.open(f"/proc/{attachment.hello.agent_pid}/fd/1", os.O_WRONLY)
+            try:
                 await attachment.close_input()
                 await run.line(attachment, b"eof")
-                stranger.write(b"not the agent's\nhalf")
+                os.write(stranger, b"not the agent's\nhalf")
                 assert json.loads(await run.exit(attachment, within_s=5))["code"] == 0
+            finally:
+                os.close(stranger)
         assert run.lines() == [b"ready", b"eof", b"not the agent's", b"half"]
 
 
