@@ -212,6 +212,10 @@ def test_plan_mode_is_entered_presented_and_left() -> None:
     plan = "# Plan\n1. Add a test\n2. Fix the bug\n"
     assert [(change.active, change.plan) for change in changes] == [(True, ""), (True, plan), (False, plan)]
     assert [event.plan_mode.active for event in of_kind(replay("m_enter_plan"), "plan_mode")] == [True]
+    dialogue = PROVIDER.dialogue(SESSION, "")
+    replay("m_plan_deny", dialogue)
+    carried = PROVIDER.carry_over(dialogue.state(), PROVIDER.dialogue_version)
+    assert PROVIDER.dialogue(SESSION, "", carried, version=PROVIDER.dialogue_version).plan_mode
     denied = [event.plan_mode.active for event in of_kind(replay("m_plan_deny"), "plan_mode")]
     assert denied == [True, True]
 

@@ -104,6 +104,7 @@ class LaunchContext:
     resume: bool  # the agent has a transcript under that id
     continue_turn: bool  # its last turn was broken off
     environment: Mapping[str, str] = field(repr=False)
+    plan_mode: bool | None = None  # as the conversation left it; None: as the session was made
 
 
 class Dialogue(Protocol):
@@ -140,6 +141,11 @@ class Dialogue(Protocol):
     @property
     def refusals(self) -> tuple[RefuseRequest, ...]:
         """Requests of the agent that nobody here can answer, to be refused; empty after the refusal came by."""
+        ...
+
+    @property
+    def plan_mode(self) -> bool:
+        """Whether the agent only plans; a process that resumes has to be told."""
         ...
 
     @property

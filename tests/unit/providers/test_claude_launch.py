@@ -75,6 +75,13 @@ def test_model_and_plan_mode_take_effect_and_stay_in_force(binary: Path) -> None
         assert "--permission-mode=plan" in argv
 
 
+def test_a_plan_that_was_accepted_is_not_asked_for_again_after_a_resume(binary: Path) -> None:
+    left = replace(context(resume=True), plan_mode=False)
+    assert "--permission-mode=plan" not in launched(binary, left, plan_mode=True).argv
+    entered = replace(context(resume=True), plan_mode=True)
+    assert "--permission-mode=plan" in launched(binary, entered).argv
+
+
 def test_no_value_can_be_read_as_a_flag(binary: Path) -> None:
     argv = launched(binary, context(), model="--dangerously-skip-permissions", allowed_tools=("-x",)).argv
     assert "--dangerously-skip-permissions" not in argv

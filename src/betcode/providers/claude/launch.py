@@ -53,7 +53,7 @@ def launch(binary: Path, session: NewSession, context: LaunchContext) -> Launch:
         argv.append(f"--model={session.model}")
     if session.allowed_tools:
         argv.append(f"--allowedTools={','.join(session.allowed_tools)}")
-    if session.plan_mode:
+    if session.plan_mode if context.plan_mode is None else context.plan_mode:
         argv.append("--permission-mode=plan")
     env = {name: value for name, value in context.environment.items() if name not in _NOT_INHERITED}
     env["DISABLE_AUTOUPDATER"] = "1"  # a new version under a running session would be another agent
