@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import support.store_child
+import support.store_opener
 from betcode.domain.identifiers import SessionId
 from betcode.domain.ports import SessionFilter
 from betcode.storage import SqliteStore, open_store
@@ -18,15 +19,19 @@ from support.stored import Fatal, all_events, ask
 pytestmark = pytest.mark.anyio
 
 CHILD = Path(support.store_child.__file__)
-ROUNDS = 12
+OPENER = Path(support.store_opener.__file__)
+ROUNDS = 8
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(CHILD.parent.parent)}
 
 
 def acknowledged_by(path: Path, *, kill_after: int = 0, step: str = "", count: int = 0) -> dict[SessionId, int]:
     """Run the child until it is killed; the last number it said for each session."""
     argv = [sys.executable, str(CHILD), str(path), *((step, str(count)) if step else ())]
-    environment = {**os.environ, "PYTHONPATH": str(CHILD.parent.parent)}
     said: dict[SessionId, int] = {}
-    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, env=environment) as child:
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, env=environment()) as child:
         assert child.stdout is not None
         for number, line in enumerate(child.stdout, start=1):
             session, last = line.split()
@@ -76,3 +81,27 @@ async def test_a_kill_at_a_named_step_leaves_whole_commits(tmp_path: Path, step:
         acknowledged |= acknowledged_by(path, step=step, count=count)
         async with open_store(path, on_fatal=Fatal()) as store:
             await look(store, path, acknowledged)
+
+
+def openings_until_killed(path: Path, after_s: float) -> int:
+    """Run the opener until it is killed, so long after its first opening; how many openings it said."""
+    argv = [sys.executable, str(OPENER), str(path)]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, env=environment()) as child:
+        assert child.stdout is not None
+        first = child.stdout.readline()
+        # Anywhere in the closing that follows, or in the next opening.
+        with pytest.raises(subprocess.TimeoutExpired):
+            child.wait(after_s)
+        child.kill()
+        return len([first, *child.stdout.readlines()])
+
+
+async def test_kills_while_opening_and_closing_lose_nothing_and_are_no_power_cut(tmp_path: Path) -> None:
+    path, chance, openings = tmp_path / "betcode.db", random.Random(21), 0
+    for _ in range(ROUNDS):
+        openings += openings_until_killed(path, chance.uniform(0, 0.15))
+        async with open_store(path, on_fatal=Fatal()) as store:
+            assert (store.epoch, store.epoch_reason) == (0, "")
+            _rows, total = await store.list_sessions(SessionFilter())
+            assert total >= openings
+    assert ask(path, "PRAGMA integrity_check") == [("ok",)]
