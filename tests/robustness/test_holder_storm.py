@@ -124,5 +124,5 @@ async def test_the_agents_output_is_whole_whatever_its_daemons_do(tmp_path: Path
         assert b"last %d" % len(said) in run.lines()
         heard = [line for line in run.lines() if line.startswith(b"got")]
         assert heard == [*(b"got input %d" % number for number in range(1, INPUTS + 1)), b"got stop"]
-        assert resident <= 30 * 1024 * 1024
+        assert resident <= 15 * 1024 * 1024
         assert (run.run_dir / "holder.log").read_text() == ""
