@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import shutil
 import sys
 import tempfile
@@ -73,7 +74,10 @@ async def _measured(name: str, quick: bool) -> list[Figure]:
 
 
 def _table(figures: Sequence[Figure]) -> Table:
-    table = Table(title="What it costs", caption="medians of several runs", title_justify="left")
+    caption = (
+        f"medians of several runs; {os.cpu_count()} cores, {os.getloadavg()[2]:.1f} of them busy in these 15 minutes"
+    )
+    table = Table(title="What it costs", caption=caption, title_justify="left", caption_justify="left")
     for heading in ("what", "baseline", "measured", "ratio", "target", "reached"):
         table.add_column(heading, justify="left" if heading in ("what", "target", "reached") else "right")
     for figure in figures:

@@ -23,7 +23,8 @@ async def measure(effort: Effort) -> list[Figure]:
         effort.progress(f"run {run + 1} of {effort.runs}")
         async with running_daemon(effort.root) as daemon:
             idle.append(resident_bytes(daemon.pid) / _MB)
-            with Program("-m", "bench.stalled", daemon.address, session, str(_FOLLOWERS)) as followers:
+            argv = ("-m", "bench.stalled", daemon.address, session, str(_FOLLOWERS), str(number))
+            with Program(*argv) as followers:
                 await followers.says()
                 followers.stall()
                 stalled.append(await _most_resident(daemon.pid) / _MB)

@@ -2,8 +2,6 @@
 
 import contextlib
 
-import anyio
-
 from bench.figure import Effort, Figure, Judged, median
 from bench.stage import Daemon, Program, running_daemon
 
@@ -24,8 +22,8 @@ async def measure(effort: Effort) -> list[Figure]:
             effort.progress(f"run {run + 1} of {effort.runs}")
             alone.append(await _deliveries(daemon, lines, processes=1, streams=1))
             crowd.append(await _deliveries(daemon, lines, processes=_PROCESSES, streams=_STREAMS))
-            unhindered.append(await _with_one_more(daemon, lines, stalled=False))
-            hindered.append(await _with_one_more(daemon, lines, stalled=True))
+            unhindered.append(await _beside(daemon, lines, stalled=0))
+            hindered.append(await _beside(daemon, lines, stalled=1))
     return [
         Figure(
             "deliveries, 100 followers of one session",
@@ -38,7 +36,7 @@ async def measure(effort: Effort) -> list[Figure]:
         ),
         Figure(
             "agent's lines beside a stalled follower",
-            "beside one that is quick",
+            "without it",
             median(unhindered),
             median(hindered),
             0.9,
@@ -62,16 +60,17 @@ async def _deliveries(daemon: Daemon, lines: int, *, processes: int, streams: in
     return sum(one["events"] for one in seen) / took_ns * 1e9
 
 
-async def _with_one_more(daemon: Daemon, lines: int, *, stalled: bool) -> float:
-    """The agent's lines a second as one follower sees them, with another one beside it."""
+async def _beside(daemon: Daemon, lines: int, *, stalled: int) -> float:
+    """The agent's lines a second as one follower sees them, with so many others that read nothing."""
     session = await daemon.flood_session(lines, text_bytes=_TEXT_BYTES)
-    argv = ("-m", "bench.followers", daemon.address, session, "1")
-    with Program(*argv) as follower, Program(*argv) as other:
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(follower.says)
-            tasks.start_soon(other.says)
+    argv = ("-m", "bench.followers", daemon.address, session)
+    with contextlib.ExitStack() as stack:
+        follower = stack.enter_context(Program(*argv, "1"))
+        await follower.says()
         if stalled:
-            other.stall()
+            others = stack.enter_context(Program(*argv, str(stalled)))
+            await others.says()
+            others.stall()
         await daemon.client.send(session, "go")
         seen = await follower.says()
     return lines / (seen["ended_ns"] - seen["began_ns"]) * 1e9
