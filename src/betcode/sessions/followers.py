@@ -12,6 +12,9 @@ from betcode.sessions import events
 from betcode.sessions.writer import SessionWriter
 
 BATCH_BYTES = 128 * 1024
+# From the log each reads for itself, and one that stalls keeps what it was given, four times over with the network's
+# copies; half as much costs a replay next to nothing.
+LOG_BATCH_BYTES = 64 * 1024
 LAGGING_PAST = 1024  # events behind the newest
 CROWD = 8  # with more followers than this, each sends at most once a tick
 TICK_S = 0.02
@@ -61,7 +64,7 @@ class Followers:
                     yield Batch(Seq(0), after, asides)
                 batch = tail.since(after, BATCH_BYTES)
                 if batch is None:
-                    batch = await store.read_events(self.writer.key, after, BATCH_BYTES)
+                    batch = await store.read_events(self.writer.key, after, LOG_BATCH_BYTES)
                 if batch is not None and batch.events:
                     yield batch
                     follower.after = after = batch.last
