@@ -32,6 +32,8 @@ EXIT_OF: Mapping[ErrorCode, ExitCode] = {
     ErrorCode.POOL_EXHAUSTED: ExitCode.RATE_LIMITED,
     ErrorCode.AGENT_UNAVAILABLE: ExitCode.AGENT_ERROR,
     ErrorCode.SUBPROCESS_CRASHED: ExitCode.AGENT_ERROR,
+    ErrorCode.AGENT_ERROR: ExitCode.AGENT_ERROR,
+    ErrorCode.RATE_LIMITED: ExitCode.RATE_LIMITED,
     ErrorCode.STORAGE_DEGRADED: ExitCode.INTERNAL,
     ErrorCode.SQLITE_ERROR: ExitCode.INTERNAL,
     ErrorCode.FEATURE_NOT_AVAILABLE: ExitCode.INVALID_ARGUMENTS,

@@ -6,7 +6,6 @@ from betcode.cli.exit_codes import ExitCode, exit_of
 from betcode.v1 import agent_pb2 as v1
 
 _FAILED = frozenset({"error", "crashed"})
-_RATE_LIMITED = "RATE_LIMITED"  # also the agent's own usage limit
 
 
 @dataclass(slots=True)
@@ -65,8 +64,6 @@ class TurnWatch:
         if not self.failed:
             return ExitCode.OK if self.stop_reason not in ("cancelled", "given up") else ExitCode.AGENT_ERROR
         code = self.error.code if self.error is not None else ""
-        if code == _RATE_LIMITED:
-            return ExitCode.RATE_LIMITED
         return exit_of(code, otherwise=ExitCode.AGENT_ERROR) if code != "INTERNAL" else ExitCode.AGENT_ERROR
 
     def _note_state(self, change: v1.MessageStateChange) -> None:

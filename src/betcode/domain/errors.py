@@ -40,6 +40,8 @@ class ErrorCode(StrEnum):
     POOL_EXHAUSTED = "POOL_EXHAUSTED"
     AGENT_UNAVAILABLE = "AGENT_UNAVAILABLE"
     SUBPROCESS_CRASHED = "SUBPROCESS_CRASHED"
+    AGENT_ERROR = "AGENT_ERROR"  # the agent ended its turn with an error; only as an event
+    RATE_LIMITED = "RATE_LIMITED"  # the agent met a limit of its model; only as an event
     STORAGE_DEGRADED = "STORAGE_DEGRADED"
     SQLITE_ERROR = "SQLITE_ERROR"
     FEATURE_NOT_AVAILABLE = "FEATURE_NOT_AVAILABLE"

@@ -24,6 +24,8 @@ STATUS: Mapping[ErrorCode, grpc.StatusCode] = {
     ErrorCode.POOL_EXHAUSTED: grpc.StatusCode.RESOURCE_EXHAUSTED,
     ErrorCode.AGENT_UNAVAILABLE: grpc.StatusCode.FAILED_PRECONDITION,
     ErrorCode.SUBPROCESS_CRASHED: grpc.StatusCode.INTERNAL,
+    ErrorCode.AGENT_ERROR: grpc.StatusCode.INTERNAL,
+    ErrorCode.RATE_LIMITED: grpc.StatusCode.RESOURCE_EXHAUSTED,
     ErrorCode.STORAGE_DEGRADED: grpc.StatusCode.RESOURCE_EXHAUSTED,
     ErrorCode.SQLITE_ERROR: grpc.StatusCode.INTERNAL,
     ErrorCode.FEATURE_NOT_AVAILABLE: grpc.StatusCode.UNIMPLEMENTED,

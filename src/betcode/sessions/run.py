@@ -128,6 +128,7 @@ class AgentRun:
             conversation_id=self._conversation_id,
             resume=writer.state.conversation_began,
             continue_turn=writer.state.turn_interrupted and provider.capabilities.continues_broken_turn,
+            plan_mode=self.dialogue.plan_mode if writer.state.conversation_began else None,
             environment=await room.login_shell.environment() if environment is None else environment,
         )
         launch = provider.launch(writer.new, context)

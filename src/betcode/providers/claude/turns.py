@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from betcode.domain.errors import ErrorCode
 from betcode.domain.text import shortened
 from betcode.providers.claude.moment import Moment, uint32
 from betcode.providers.claude.state import State, await_message, remember
@@ -134,7 +135,8 @@ def on_api_error(frame: Assistant, text: str, now: Moment) -> None:
 
 def _error(now: Moment, text: str, status: int | None, kind: str) -> None:
     error = now.say().error
-    error.code = "RATE_LIMITED" if status == _RATE_LIMITED or kind.startswith("rate_limit") else "AGENT_ERROR"
+    limited = status == _RATE_LIMITED or kind.startswith("rate_limit")
+    error.code = ErrorCode.RATE_LIMITED if limited else ErrorCode.AGENT_ERROR
     error.message = shortened(text, _LONGEST_ERROR)
     if status is not None:
         error.details["api_error_status"] = str(status)
