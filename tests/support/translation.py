@@ -41,5 +41,9 @@ def of_the_agent(events: Sequence[v1.AgentEvent]) -> list[v1.AgentEvent]:
 def assert_same(log: Sequence[v1.AgentEvent], reading: Sequence[v1.AgentEvent]) -> None:
     """Each event of the reading once and in order in the log; says where they part."""
     for place, (logged, read) in enumerate(zip(log, reading, strict=False)):
-        assert logged == read, f"event {place} differs"
+        assert logged == read, f"event {place}: the log has {_line(logged)}, the reading {_line(read)}"
     assert len(log) == len(reading)
+
+
+def _line(event: v1.AgentEvent) -> str:
+    return " ".join(str(event).split())
