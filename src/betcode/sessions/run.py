@@ -328,25 +328,21 @@ class AgentRun:
             if self.idle_since is None:
                 return
             self.asked_to_end = True
-        await self._end_with(close_first=True)
+        await self._end_with(RETIRE_GRACE_S, nothing_open=True)
 
     async def end(self) -> None:
         """End the agent and everything it started."""
         async with self.session.lock:
             self.asked_to_end = True
-        await self._end_with(close_first=False)
+        await self._end_with(END_GRACE_S, nothing_open=False)
 
-    async def _end_with(self, *, close_first: bool) -> None:
+    async def _end_with(self, grace_s: float, *, nothing_open: bool) -> None:
+        """The holder does it all by itself, so that a daemon that dies meanwhile leaves no agent half ended."""
         attachment = self._attachment
         if attachment is None:
             return
         try:
-            if close_first:
-                await attachment.close_input()
-                with anyio.move_on_after(RETIRE_GRACE_S):
-                    await self.ended.wait()
-                    return
-            await attachment.end(END_GRACE_S)
+            await attachment.end(grace_s, nothing_open=nothing_open)
         except HolderGone:
             return
         await self.ended.wait()
