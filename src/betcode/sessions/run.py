@@ -211,7 +211,7 @@ class AgentRun:
                 if await self._take_in(records):
                     return True
                 await anyio.lowlevel.checkpoint()  # followers first: they wait for what was just announced
-                if reader.seen < end:
+                if reader.position < max(reader.seen, end):
                     continue
             try:
                 end = await attachment.grown(max(end, reader.seen))
