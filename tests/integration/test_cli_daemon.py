@@ -98,6 +98,7 @@ def test_a_slow_daemon_is_waited_for_and_never_replaced(tmp_path: Path) -> None:
             os.kill(pid, signal.SIGCONT)
             out, errors = waiting.communicate(timeout=30)
         assert waiting.returncode == 0, errors
+        assert "Starting" not in errors
         assert json.loads(out)["total"] == 0
         assert here.json("daemon", "status", "--json")["pid"] == pid
 

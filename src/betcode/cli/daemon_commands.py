@@ -33,7 +33,7 @@ def start(options: Options) -> int:
 
 async def _start(options: Options) -> int:
     screen = standard_screen()
-    was_started = await ensure_daemon(options, lambda text: screen.note(text) if "Waiting" in text else None)
+    was_started = await ensure_daemon(options, screen.note, announce=True)
     holder = read_holder(options.places.lock)
     pid = holder.pid if holder else 0
     if options.as_json:

@@ -22,6 +22,7 @@ Say = Callable[[str], None]
 _PROBE_S = 1.0  # one question whether it serves; who does not answer in time is asked again
 _PATIENCE_S = 120.0
 _FIRST_WORD_S = 1.0  # who waits longer is told why
+_FIRST_WORD_IN_SCRIPTS_S = 5.0
 _FURTHER_WORD_S = 10.0
 _PAUSE_S = 0.03
 _LOG_LINES = 12
@@ -38,24 +39,28 @@ async def serves(places: Places) -> bool:
             return False
 
 
-async def ensure_daemon(options: Options, say: Say) -> bool:
+async def ensure_daemon(options: Options, say: Say, *, announce: bool) -> bool:
     """Return when a daemon serves; whether it was started for that. Only a daemon that is not there is started.
+
+    With `announce` a start is mentioned; without, only a long wait is.
 
     Raises:
         CommandFailed: there is none, and it cannot or must not be started.
     """
     if await serves(options.places):
         return False
+    first_word_s = _FIRST_WORD_S if announce else _FIRST_WORD_IN_SCRIPTS_S
     if is_held(options.places.lock):
-        await _wait_until_serving(options.places, None, say)
+        await _wait_until_serving(options.places, None, say, first_word_s)
         return False
     if not options.may_start:
         raise CommandFailed(
             f"No daemon answers at {options.places.socket}. Start it with: betcode daemon start",
             ExitCode.NO_CONNECTION,
         )
-    say("Starting the daemon (stop it with: betcode daemon stop)")
-    await _wait_until_serving(options.places, launch(options), say)
+    if announce:
+        say("Starting the daemon (stop it with: betcode daemon stop)")
+    await _wait_until_serving(options.places, launch(options), say, first_word_s)
     return True
 
 
@@ -96,9 +101,9 @@ def launch(options: Options) -> Launched:
         os.close(log)
 
 
-async def _wait_until_serving(places: Places, launched: Launched | None, say: Say) -> None:
+async def _wait_until_serving(places: Places, launched: Launched | None, say: Say, first_word_s: float) -> None:
     begun = time.monotonic()
-    next_word_s = _FIRST_WORD_S
+    next_word_s = first_word_s
     while not await serves(places):
         holder = read_holder(places.lock)
         _refuse_another_socket(places, holder)

@@ -31,7 +31,7 @@ def guarded(run: Callable[[], int]) -> int:
     try:
         code = run()
         sys.stdout.flush()
-    except (KeyboardInterrupt, Exception) as error:  # noqa: BLE001 - the top of the program
+    except (KeyboardInterrupt, BaseExceptionGroup, Exception) as error:  # noqa: BLE001 - the top of the program
         return _end_with(error)
     return code
 

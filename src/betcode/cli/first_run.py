@@ -38,7 +38,7 @@ def _conversation(options: Options) -> int:
 
 async def _say_which_agent(options: Options, screen: Screen) -> str:
     """The daemon's own choice, and why it fell so; the agent's name."""
-    await ensure_daemon(options, screen.note)
+    await ensure_daemon(options, screen.note, announce=True)
     async with open_client(options.places) as client:
         chosen = (await client.health()).metadata["default_provider"]
     if chosen == "claude":

@@ -34,7 +34,7 @@ def run(options: Options) -> int:
 async def _run(options: Options, prompt: str) -> int:
     screen = standard_screen()
     asks = can_ask()
-    await ensure_daemon(options, screen.note if asks else lambda _text: None)
+    await ensure_daemon(options, screen.note, announce=asks)
     output = Output.JSON if options.as_json and options.text("output") == "text" else Output(options.text("output"))
     async with open_client(options.places, ClientIdentity(client_type="cli")) as client:
         given = options.text("session")

@@ -26,7 +26,7 @@ _HEADINGS = ("ID", "STATUS", "CHANGED", "MESSAGES", "COST", "AGENT", "DIRECTORY"
 @asynccontextmanager
 async def connected(options: Options, screen: Screen) -> AsyncIterator[Client]:
     """A client of a daemon that serves, started if need be."""
-    await ensure_daemon(options, screen.note if can_ask() else lambda _text: None)
+    await ensure_daemon(options, screen.note, announce=can_ask())
     async with open_client(options.places, ClientIdentity(client_type="cli")) as client:
         yield client
 

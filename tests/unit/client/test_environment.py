@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from betcode.client import NewConversation
 from betcode.client.environment import ALLOWED, WITHHELD, session_environment
 
 
@@ -60,3 +61,7 @@ def test_nothing_is_invented_or_changed(environ: dict[str, str]) -> None:
 
 def test_the_list_has_no_pattern_that_lets_everything_through() -> None:
     assert all(len(name) >= 4 for name in ALLOWED if "*" in name)
+
+
+def test_a_session_to_be_made_does_not_show_its_environment() -> None:
+    assert "secret" not in repr(NewConversation("/w", environment={"ANTHROPIC_API_KEY": "secret"}))

@@ -1,0 +1,40 @@
+"""What a command leaves behind when something goes wrong."""
+
+import pytest
+
+from betcode.cli.dispatch import dispatch, guarded
+from betcode.cli.exit_codes import CommandFailed, ExitCode
+
+
+def fails(error: BaseException) -> int:
+    raise error
+
+
+@pytest.mark.behaviour("exit-code.7")
+def test_an_unexpected_fault_is_one_sentence_and_exits_with_7(capsys: pytest.CaptureFixture[str]) -> None:
+    assert guarded(lambda: fails(ZeroDivisionError("by zero"))) == 7
+    errors = capsys.readouterr().err
+    assert errors == "betcode: internal error: ZeroDivisionError: by zero (BETCODE_DEBUG=1 shows where)\n"
+
+
+def test_its_place_is_shown_on_request(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BETCODE_DEBUG", "1")
+    assert guarded(lambda: fails(ZeroDivisionError("by zero"))) == 7
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_the_cause_inside_a_group_is_what_counts(capsys: pytest.CaptureFixture[str]) -> None:
+    failed = CommandFailed("It is gone\x1b[2J", ExitCode.SESSION_NOT_FOUND)
+    assert guarded(lambda: fails(ExceptionGroup("tasks", [ExceptionGroup("more", [failed])]))) == 6
+    assert capsys.readouterr().err == "betcode: It is gone␛[2J\n"
+
+
+def test_an_interrupt_is_silent(capsys: pytest.CaptureFixture[str]) -> None:
+    assert guarded(lambda: fails(KeyboardInterrupt())) == 130
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.behaviour("exit-code.0")
+def test_a_command_that_succeeds_exits_with_0(capsys: pytest.CaptureFixture[str]) -> None:
+    assert dispatch(["completion", "bash"]) == 0
+    assert "betcode --complete" in capsys.readouterr().out
