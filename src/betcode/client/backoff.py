@@ -21,8 +21,3 @@ class Ladder:
 
     def reset(self) -> None:
         self.climbed = 0
-
-    @property
-    def at_the_top(self) -> bool:
-        """Every step was taken once: what is still wrong now is not a short disturbance."""
-        return self.climbed >= len(self.steps_ms)
