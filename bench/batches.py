@@ -9,6 +9,7 @@ OPTIONS = (
     ("grpc.max_receive_message_length", 64 * 1024 * 1024),
 )
 _KNOWN_AT_MOST = 4096
+_LOOK_BACK = 8
 
 
 def follow_request(session: str, after: int = 0) -> bytes:
@@ -37,15 +38,16 @@ class Counter:
 
 
 def _look_at(batch: bytes) -> tuple[int, bool]:
-    count, last = walk(batch)
-    event = AgentEvent.FromString(last)
-    return count, event.status_change.status == IDLE
+    events = walk(batch)
+    # What is said of the turn's messages may follow its end in the same batch.
+    ended = any(AgentEvent.FromString(event).status_change.status == IDLE for event in events[-_LOOK_BACK:])
+    return len(events), ended
 
 
-def walk(batch: bytes) -> tuple[int, bytes]:
-    """The number of events in an AgentEventBatch, and the last one's bytes."""
-    at, count, begin = 0, 0, 0
-    end = len(batch)
+def walk(batch: bytes) -> list[bytes]:
+    """The events of an AgentEventBatch as they are."""
+    events: list[bytes] = []
+    at, end = 0, len(batch)
     while at < end:
         at += 1  # the tag
         length = shift = 0
@@ -53,8 +55,8 @@ def walk(batch: bytes) -> tuple[int, bytes]:
             length |= (byte & 127) << shift
             shift += 7
             at += 1
+        at += 1
         length |= byte << shift
-        begin = at + 1
-        at = begin + length
-        count += 1
-    return count, batch[begin:]
+        events.append(batch[at : at + length])
+        at += length
+    return events

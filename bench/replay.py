@@ -58,7 +58,7 @@ async def _all_bytes(address: str, request: bytes, number: int) -> int:
         while events < number:
             batch = await call.read()
             assert isinstance(batch, bytes), "the stream ended early"
-            events += walk(batch)[0]
+            events += len(walk(batch))
             size += len(batch)
         call.cancel()
     return size
