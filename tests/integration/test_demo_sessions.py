@@ -85,6 +85,20 @@ async def test_a_killed_agent_plays_the_message_again_when_the_session_goes_on(t
         assert_whole(talk.events)
 
 
+@pytest.mark.behaviour("lifecycle.daemon.spawn-on-demand")
+async def test_a_daemon_that_finds_idle_sessions_starts_no_agent(tmp_path: Path) -> None:
+    async with demo_sessions(tmp_path, settings={"agents": {"idle_retire": "200ms"}}) as (daemon, client):
+        talk = await demo_talk(daemon, client, speed=0)
+        await talk.turn("hello")
+        await talk.summary_when(lambda summary: summary.run_state == "exited")
+        await daemon.stop()
+        await daemon.start()
+        assert (await talk.summary()).status == "idle"
+        assert [process.pid for process in daemon.processes()] == [daemon.pid]
+        await talk.turn("hello again")
+        assert len(daemon.processes()) == 3  # and a holder with its agent
+
+
 async def test_a_journal_of_one_session_can_be_played_in_another(tmp_path: Path) -> None:
     async with demo_sessions(tmp_path) as (daemon, client):
         talk = await demo_talk(daemon, client, speed=0)
