@@ -40,6 +40,7 @@ class AgentCalls:
         """The log in batches; the bytes are those that were stored."""
         session = await self._session(request.session_id)
         after = Seq(request.from_sequence)
+        await context.send_initial_metadata(())  # on an idle session nothing else says that the stream is there
         async with contextlib.aclosing(self._engine.follow(session, after, caller.client)) as batches:
             async for batch in batches:
                 await context.write(batch.joined)
@@ -48,6 +49,7 @@ class AgentCalls:
         """The log event by event; the bytes are those that were stored."""
         session = await self._session(request.session_id)
         after = Seq(request.from_sequence)
+        await context.send_initial_metadata(())
         write = context.write
         async with contextlib.aclosing(self._engine.follow(session, after, caller.client)) as batches:
             async for batch in batches:

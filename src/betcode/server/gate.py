@@ -10,6 +10,7 @@ import logging
 import os
 import secrets
 import socket
+import stat
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
@@ -114,19 +115,21 @@ class Gate:
 def connected_peers(address: str) -> Iterator[int]:
     """The processes connected to our gRPC socket at this moment, by their pids at the time they connected."""
     for name in os.listdir("/dev/fd"):  # noqa: PTH208 the numbers are wanted, not paths
-        try:
-            connection = socket.socket(fileno=os.dup(int(name)))
-        except OSError:
-            continue  # it was closed meanwhile, or is no socket
-        with connection:
-            with suppress(OSError):
-                if connection.family != socket.AF_UNIX or connection.getsockname() != address:
-                    continue
-                if connection.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
-                    continue
-            peer = peer_of(connection)
-            if peer is not None:
-                yield peer[0]
+        with suppress(OSError):  # it was closed meanwhile
+            if stat.S_ISSOCK(os.fstat(int(name)).st_mode):
+                with socket.socket(fileno=os.dup(int(name))) as connection:
+                    peer = _peer_at(connection, address)
+                if peer is not None:
+                    yield peer
+
+
+def _peer_at(connection: socket.socket, address: str) -> int | None:
+    if connection.family != socket.AF_UNIX or connection.getsockname() != address:
+        return None
+    if connection.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+        return None  # it listens
+    peer = peer_of(connection)
+    return peer[0] if peer is not None else None
 
 
 @asynccontextmanager

@@ -119,8 +119,13 @@ def _built(calls: AgentCalls, engine: Supervisor, health: Health, rim: Rim) -> M
     return built | {"betcode.v1.BetCodeHealth.GetHealthDetails": details}
 
 
+def contract_services() -> list[ServiceDescriptor]:
+    """Every service of the contract, built or not."""
+    return [service for file in _FILES for service in file.services_by_name.values()]
+
+
 def _register(server: aio.Server, built: Mapping[str, Handler], health: Health) -> None:
-    services = [service for file in _FILES for service in file.services_by_name.values()]
+    services = contract_services()
     generic = [_service_handler(service, built) for service in services]
     names = [service.full_name for service in services]
     names.append(health_pb2.DESCRIPTOR.services_by_name["Health"].full_name)

@@ -42,6 +42,8 @@ def refusing(method: MethodDescriptor, feature: str) -> Handler:
     """A handler of the call's own shape that says what is missing."""
 
     async def refuse(_: object, context: Context) -> NoReturn:
+        if method.client_streaming:
+            await context.read()  # a client that is refused while it sends would see a fault instead of the reason
         await context.abort_with_status(status_of(FeatureNotAvailable(feature)))
 
     match method.client_streaming, method.server_streaming:

@@ -1,6 +1,10 @@
 """Tickets: who asked for one, and for how long it counts."""
 
-from betcode.server.gate import TICKET_LIFE_S, Tickets
+import os
+import socket
+from pathlib import Path
+
+from betcode.server.gate import TICKET_LIFE_S, Tickets, connected_peers
 
 
 class Clock:
@@ -38,3 +42,17 @@ def test_old_tickets_are_forgotten() -> None:
     tickets.issue(2)
     assert len(tickets._known) == 1
     assert all(tickets.owner(token) is None for token in first)
+
+
+def test_looking_at_peers_leaves_no_descriptor_behind(tmp_path: Path) -> None:
+    address = str(tmp_path / "s")
+    with socket.socket(socket.AF_UNIX) as server, socket.socket(socket.AF_UNIX) as client:
+        server.bind(address)
+        server.listen()
+        client.connect(address)
+        accepted, _ = server.accept()
+        with accepted:
+            before = sorted(Path("/dev/fd").iterdir())
+            for _ in range(10):
+                assert list(connected_peers(address)) == [os.getpid()]
+            assert sorted(Path("/dev/fd").iterdir()) == before

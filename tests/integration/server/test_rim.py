@@ -1,0 +1,236 @@
+"""The rim of the API: undecodable requests, what is not built, reflection, health, clients that leave."""
+
+import json
+import random
+from collections.abc import Iterator
+
+import anyio
+import grpc
+import pytest
+from google.protobuf.descriptor import MethodDescriptor
+from grpc import aio
+from grpc_health.v1 import health_pb2
+from grpc_reflection.v1alpha import reflection_pb2
+
+from betcode.server.serving import contract_services
+from betcode.server.unbuilt import FEATURES, feature_of
+from betcode.v1 import agent_pb2 as v1
+from betcode.v1 import health_pb2 as betcode_health
+from support.daemon import Agent, Daemon, obedient_daemon
+from support.raw import RawCalls
+from support.stream import BOUND_S, conversation, finished_session, info_of, is_idle, text_of
+
+pytestmark = pytest.mark.anyio
+
+METHODS = [method for service in contract_services() for method in service.methods]
+BUILT = [method for method in METHODS if feature_of(method) is None]
+UNBUILT = [method for method in METHODS if feature_of(method) is not None]
+
+
+def path_of(method: MethodDescriptor) -> str:
+    return f"/{method.containing_service.full_name}/{method.name}"
+
+
+async def outcome(raw: RawCalls, method: MethodDescriptor, data: bytes) -> aio.AioRpcError | None:
+    """How a raw call ends; a stream that stays open is left after its first message."""
+    path = path_of(method)
+    try:
+        match method.client_streaming, method.server_streaming:
+            case False, False:
+                await raw.unary(path, data)
+            case True, False:
+                await raw.stream_in(path, data)
+            case False, True:
+                await raw.first(path, data)
+            case _:
+                _ = [message async for message in raw.both(path, data)]
+    except aio.AioRpcError as error:
+        return error
+    return None
+
+
+@pytest.mark.behaviour("error.status.invalid-argument")
+@pytest.mark.parametrize("method", BUILT, ids=lambda method: str(method.name))
+async def test_bytes_that_are_no_request_are_an_invalid_argument(daemon: Daemon, method: MethodDescriptor) -> None:
+    if not method.input_type.fields:
+        pytest.skip("nothing can be wrong in a message without fields but its wire format")
+    async with daemon.channel() as channel:
+        for data in (b"\xff\xff\xff", b"\x0a\x7fshort", b"\x0a\x02\xff\xfe"):
+            error = await outcome(RawCalls(channel), method, data)
+            assert error is not None
+            assert error.code() is grpc.StatusCode.INVALID_ARGUMENT, (data, error)
+            assert info_of(error).reason == "INVALID_REQUEST"
+
+
+async def test_text_that_is_not_utf8_is_named(daemon: Daemon, agent: Agent) -> None:
+    session_id = await finished_session(agent, str(daemon.work))
+    said = b"\x0a" + bytes([len(session_id)]) + session_id.encode() + b"\x12\x06\x12\x04\x0a\x02\xc3\x28"
+    async with daemon.channel() as channel:
+        with pytest.raises(aio.AioRpcError) as error:
+            await RawCalls(channel).unary("/betcode.v1.AgentService/Submit", said)
+    assert error.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert "UTF-8" in (error.value.details() or "")
+
+
+async def test_an_unreadable_message_does_not_end_a_conversation(daemon: Daemon) -> None:
+    start = v1.AgentRequest(start=v1.StartConversation(working_directory=str(daemon.work))).SerializeToString()
+    hello = v1.AgentRequest(message=v1.UserMessage(content="say hello")).SerializeToString()
+    async with daemon.channel() as channel:
+        sent = RawCalls(channel).both("/betcode.v1.AgentService/Converse", start, b"\xff\xff", hello)
+        events = [v1.AgentEvent.FromString(data) async for data in sent]
+    assert [event.error.code for event in events if event.error.code] == ["INVALID_REQUEST"]
+    assert text_of(events) == "hello"
+
+
+@pytest.mark.behaviour("error.status.unimplemented")
+@pytest.mark.parametrize("method", UNBUILT, ids=lambda method: f"{method.containing_service.name}.{method.name}")
+async def test_what_is_not_built_says_so_and_names_the_feature(daemon: Daemon, method: MethodDescriptor) -> None:
+    async with daemon.channel() as channel:
+        error = await outcome(RawCalls(channel), method, b"")
+    assert error is not None
+    assert error.code() is grpc.StatusCode.UNIMPLEMENTED
+    feature = feature_of(method)
+    assert feature is not None
+    assert feature in (error.details() or "")
+    assert info_of(error).reason == "FEATURE_NOT_AVAILABLE"
+
+
+def test_the_table_of_features_names_only_what_exists() -> None:
+    known = {method.full_name for method in METHODS} | {service.full_name for service in contract_services()}
+    assert set(FEATURES) <= known
+
+
+def arbitrary(random_source: random.Random, method: MethodDescriptor) -> Iterator[bytes]:
+    """Noise, and messages that look right until one looks closely."""
+    for _ in range(12):
+        yield random_source.randbytes(random_source.randrange(0, 200))
+    for field in method.input_type.fields:
+        tag = bytes([(field.number << 3 | random_source.choice([0, 1, 2, 5])) & 0x7F])
+        yield tag + random_source.randbytes(random_source.randrange(0, 40))
+        if field.type == field.TYPE_STRING:
+            text = "".join(
+                chr(random_source.choice([0, 10, 27, 45, 47, 0x7F, 0x202E, 0x1F600])) for _ in range(9)
+            ).encode()
+            yield bytes([field.number << 3 | 2, len(text)]) + text
+
+
+async def test_random_requests_on_every_call_leave_the_daemon_up(daemon: Daemon, agent: Agent) -> None:
+    source = random.Random(20_261_115)
+    # Deleting, closing or cancelling by chance would need a known id; noise has none.
+    async with daemon.channel() as channel:
+        for method in METHODS:
+            for data in arbitrary(source, method):
+                error = await outcome(RawCalls(channel), method, data)
+                if error is not None:
+                    assert error.code() is not grpc.StatusCode.INTERNAL, (method.full_name, data, error)
+                    assert error.code() is not grpc.StatusCode.UNKNOWN, (method.full_name, data, error)
+    session_id = await finished_session(agent, str(daemon.work))
+    assert session_id
+    assert "Traceback" not in daemon.log
+
+
+@pytest.mark.behaviour("error.status.cancelled")
+async def test_a_client_that_leaves_is_no_error(daemon: Daemon) -> None:
+    before = len(daemon.log)
+    async with daemon.agent_service() as agent:
+        async with conversation(agent, working_directory=str(daemon.work)) as stream:
+            await stream.turn("say bye")
+            resumed = agent.ResumeSession(v1.ResumeSessionRequest(session_id=stream.session_id))
+            await resumed.read()
+            resumed.cancel()
+            assert await resumed.code() is grpc.StatusCode.CANCELLED
+            follow = agent.Follow(v1.FollowRequest(session_id=stream.session_id), timeout=0.2)
+            with pytest.raises(aio.AioRpcError) as late:
+                _ = [batch async for batch in follow]
+            assert late.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+        # A call made after those shows that the daemon has dealt with them.
+        await agent.ListSessions(v1.ListSessionsRequest())
+    lines = [json.loads(line) for line in daemon.log[before:].splitlines()]
+    assert [line for line in lines if line["level"] in ("error", "warn", "critical")] == []
+
+
+async def test_reflection_names_every_service(daemon: Daemon) -> None:
+    request = reflection_pb2.ServerReflectionRequest(list_services="").SerializeToString()
+    symbol = reflection_pb2.ServerReflectionRequest(
+        file_containing_symbol="betcode.v1.AgentService"
+    ).SerializeToString()
+    async with daemon.channel() as channel:
+        path = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
+        answers = [
+            reflection_pb2.ServerReflectionResponse.FromString(data)
+            async for data in RawCalls(channel).both(path, request, symbol)
+        ]
+    names = {service.name for service in answers[0].list_services_response.service}
+    assert {service.full_name for service in contract_services()} <= names
+    assert "grpc.health.v1.Health" in names
+    assert answers[1].file_descriptor_response.file_descriptor_proto
+
+
+@pytest.mark.behaviour("lifecycle.daemon.servers")
+@pytest.mark.parametrize("service", ["", "AgentService", "betcode.v1.AgentService", "betcode.v1.BetCodeHealth"])
+async def test_the_standard_health_service_answers_for_short_and_full_names(daemon: Daemon, service: str) -> None:
+    request = health_pb2.HealthCheckRequest(service=service).SerializeToString()
+    async with daemon.channel() as channel:
+        checked = await RawCalls(channel).unary("/grpc.health.v1.Health/Check", request)
+        watched = await RawCalls(channel).first("/grpc.health.v1.Health/Watch", request)
+    check = health_pb2.HealthCheckResponse.FromString(checked)
+    first = health_pb2.HealthCheckResponse.FromString(watched or b"")
+    assert check.status == first.status == health_pb2.HealthCheckResponse.SERVING
+
+
+async def test_health_of_an_unknown_service_is_not_found(daemon: Daemon) -> None:
+    request = health_pb2.HealthCheckRequest(service="nobody").SerializeToString()
+    async with daemon.channel() as channel:
+        with pytest.raises(aio.AioRpcError) as error:
+            await RawCalls(channel).unary("/grpc.health.v1.Health/Check", request)
+    assert error.value.code() is grpc.StatusCode.NOT_FOUND
+
+
+async def test_health_details_tell_components_and_figures(daemon: Daemon, agent: Agent) -> None:
+    await finished_session(agent, str(daemon.work))
+    async with daemon.channel() as channel:
+        data = await RawCalls(channel).unary("/betcode.v1.BetCodeHealth/GetHealthDetails", b"")
+    details = betcode_health.HealthDetailsResponse.FromString(data)
+    assert details.overall_status == betcode_health.SERVING
+    assert not details.degraded
+    assert {each.name: each.status for each in details.components} == {
+        "sqlite": betcode_health.SERVING,
+        "local_server": betcode_health.SERVING,
+        "subprocess_pool": betcode_health.SERVING,
+    }
+    assert "0/5 slots used" in next(each.message for each in details.components if each.name == "subprocess_pool")
+    assert details.metadata["pid"] == str(daemon.pid)
+    assert details.metadata["socket"] == str(daemon.places.socket)
+    assert details.metadata["state_dir"] == str(daemon.places.state_dir)
+    assert details.metadata["default_provider"] == "claude"
+    assert int(details.metadata["live_agents"]) >= 1
+    assert int(details.metadata["uptime_seconds"]) >= 0
+    assert details.metadata["found_at_start_adopted"] == "0"
+
+
+@pytest.mark.behaviour("error.status.unavailable")
+async def test_a_stopping_daemon_sends_its_clients_away_politely(tmp_path_factory: pytest.TempPathFactory) -> None:
+    async with obedient_daemon(tmp_path_factory.mktemp("stopping")) as daemon, daemon.agent_service() as agent:
+        async with conversation(agent, working_directory=str(daemon.work)) as stream:
+            await stream.say("wait go\nsay after")
+            await stream.until(lambda event: event.text_delta.text == "waiting")
+            position = stream.events[-1].sequence
+            resumed = agent.ResumeSession(v1.ResumeSessionRequest(session_id=stream.session_id, from_sequence=position))
+            with anyio.fail_after(BOUND_S):
+                await resumed.initial_metadata()
+            assert await daemon.stop() == 0
+            assert await resumed.code() is grpc.StatusCode.UNAVAILABLE
+            with pytest.raises(aio.AioRpcError) as error:
+                await stream.rest()
+            assert error.value.code() is grpc.StatusCode.UNAVAILABLE
+            assert info_of(error.value).reason == "DAEMON_STOPPING"
+        assert not daemon.places.socket.exists()
+        assert not daemon.places.ticket_socket.exists()
+        # The turn outlives the daemon, and the next one gives the rest of it.
+        (daemon.work / "go").touch()
+        await daemon.start()
+        async with daemon.agent_service() as again:
+            start = v1.StartConversation(session_id=stream.session_id, from_sequence=position)
+            async with conversation(again, start) as second:
+                assert text_of(await second.until(is_idle)).endswith("after")
+        assert len(daemon.agent_pids) == 1
