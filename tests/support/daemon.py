@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -96,12 +96,12 @@ class Daemon:
         path = self.work / "agent.pids"
         return [int(line) for line in path.read_text().split()] if path.exists() else []
 
-    def launch(self, **more_environment: str) -> subprocess.Popen[bytes]:
+    def launch(self, *, argv: Sequence[str] = (), **more_environment: str) -> subprocess.Popen[bytes]:
         """Start the process and do not wait until it serves."""
         errors = self.root / "stderr"
         with errors.open("ab") as stderr:
             self._process = subprocess.Popen(
-                self.argv,
+                argv or self.argv,
                 env=self._environment | more_environment,
                 cwd=self.root,
                 stdin=subprocess.DEVNULL,
@@ -194,6 +194,13 @@ class Daemon:
         while left := self.processes():
             for one in left:
                 send_signal(one, signal.SIGKILL)
+
+
+async def becomes_true(check: Callable[[], bool]) -> None:
+    """Wait, within a bound, for something that nothing announces, such as the end of a process."""
+    with anyio.fail_after(BOUND_S):
+        while not check():  # noqa: ASYNC110
+            await anyio.sleep(0.01)
 
 
 def _self_and_ancestors(table: Mapping[int, Process]) -> set[int]:

@@ -92,8 +92,10 @@ class Stop:
         self._loop = asyncio.get_running_loop()
 
     async def on_signals(self) -> None:
-        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
             async for number in signals:
+                if number == signal.SIGHUP:
+                    continue  # its terminal is gone, and it goes on; ignored, it would stay ignored in agents
                 logger.info("stopping", extra={"signal": signal.Signals(number).name})
                 self._ask(EXIT_OK)
 
