@@ -35,7 +35,7 @@ def judge(run: AgentRun, exit_record: Record | None, trouble: str) -> End:
     """Why the agent is gone, in words a person understands."""
     open_turn = run.dialogue.turn_open or run.session.unconsumed(run) or not run.row.key
     waiting = any(row.kind is InputKind.MESSAGE for row in run.session.inputs.values()) and not run.has_spoken
-    crashed = not run.asked_to_end and (open_turn or waiting)
+    crashed = run.was_begun and not run.asked_to_end and (open_turn or waiting)
     note = trouble or _exit_note(exit_record)
     last_words = " ".join(run.dialogue.last_errors)[-_LAST_WORDS:]
     if crashed and last_words:

@@ -56,10 +56,13 @@ class AgentRun:
             self.row.dialogue_state,
             version=self.row.dialogue_version,
         )
+        # Whatever wrote the state that was read, what is stored from here on is this version's.
+        self.row = replace(self.row, dialogue_version=session.provider.dialogue_version)
         self.attached = anyio.Event()
         self.ended = anyio.Event()
         self.asked_to_end = False
         self.has_spoken = self.row.offset > 0 and self.dialogue.conversation_began
+        self.was_begun = adopted is None or adopted.offset > 0  # not so where a daemon died before it had a holder
         self._attachment: Attachment | None = None
         self._active_at = anyio.current_time()
         self._refused: set[str] = set()
@@ -134,9 +137,10 @@ class AgentRun:
         launch = provider.launch(writer.new, context)
         async with session.lock:
             self.row = await self._created(self.row.run_id)
+            begun: list[Change] = [SaveRun(self.row)]
             if previous is not None and previous.state is RunState.BACKING_OFF:
-                retried = replace(previous, state=advance(previous.state, RunStimulus.RETRY_DUE))
-                await writer.write_surely((), [SaveRun(retried)])
+                begun.append(SaveRun(replace(previous, state=advance(previous.state, RunStimulus.RETRY_DUE))))
+            await writer.write_surely((), begun)
         spec = HolderSpec(
             run_dir=self.directory, argv=launch.argv, env=launch.env, cwd=launch.cwd, marker=self.row.run_id
         )
@@ -178,6 +182,7 @@ class AgentRun:
         await self._note_ready(attachment)
         self._attachment = attachment
         self.attached.set()
+        self.session.settle()  # what a daemon before us accepted and did not hand over is still to be done
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._deliver, attachment)
             ended = await self._read_on(attachment, reader)
@@ -247,6 +252,7 @@ class AgentRun:
                 turn_interrupted=state.turn_interrupted and not intake.turn_completed,
             )
             self.row = row
+            self.was_begun = True
             session.inputs, session.prompts = intake.inputs, intake.prompts
             self._active_at = anyio.current_time()
             self.has_spoken = self.has_spoken or any(record.kind is RecordKind.OUT for record in records)
