@@ -1,0 +1,66 @@
+"""What the daemon is put together from, and who can end it."""
+
+import faulthandler
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+import pytest
+
+from betcode.daemon.faults import faults_of
+from betcode.daemon.providers import find_providers
+from betcode.daemon.run import EXIT_CANNOT_SERVE, Stop
+
+
+def executable(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("#!/bin/sh\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_without_a_claude_the_demo_is_the_default(tmp_path: Path) -> None:
+    found = find_providers({"PATH": str(tmp_path)}, None)
+    assert found.default == "demo"
+    assert set(found.providers) == {"claude", "demo"}
+
+
+def test_a_claude_on_the_path_is_the_default(tmp_path: Path) -> None:
+    executable(tmp_path / "claude")
+    assert find_providers({"PATH": str(tmp_path)}, None).default == "claude"
+
+
+def test_a_claude_that_is_named_is_the_default_even_where_it_is_missing(tmp_path: Path) -> None:
+    assert find_providers({}, tmp_path / "nowhere").default == "claude"
+    assert find_providers({"BETCODE_CLAUDE_BIN": "~/claude"}, None).default == "claude"
+
+
+@pytest.mark.anyio
+async def test_a_failed_store_ends_the_daemon_from_any_thread() -> None:
+    stop = Stop()
+    try:
+        await anyio.to_thread.run_sync(stop.on_fatal, OSError("the disk is gone"))
+        with anyio.fail_after(5):
+            await stop.asked.wait()
+        assert stop.exit_code == EXIT_CANNOT_SERVE
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+
+
+def test_faults_do_nothing_unless_asked_for() -> None:
+    faults_of({})("before-commit")
+
+
+def test_a_fault_ends_the_process_at_the_named_step() -> None:
+    program = (
+        "from betcode.daemon.faults import faults_of\n"
+        "fault = faults_of({'BETCODE_FAULT': 'b:2'})\n"
+        "for step in 'abab': print(step, flush=True); fault(step)\n"
+        "print('survived')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=20)
+    assert done.returncode == -signal.SIGKILL
+    assert done.stdout.split() == ["a", "b", "a", "b"]
