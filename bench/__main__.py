@@ -42,6 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     unknown = [name for name in options.names if name not in BENCHES]
     if unknown:
         parser.error(f"there is no {', '.join(unknown)}; there are {', '.join(BENCHES)}")
+    load = os.getloadavg()[0]  # other work on the machine is the first thing to suspect
     figures: list[Figure] = []
     broken = 0
     for name in options.names or BENCHES:
@@ -56,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     else:
         console = Console()
         console = console if console.is_terminal else Console(width=_WIDTH)
-        console.print(_table(figures))
+        console.print(_table(figures, load))
     return 1 if broken else 0
 
 
@@ -73,10 +74,8 @@ async def _measured(name: str, quick: bool) -> list[Figure]:
     return figures
 
 
-def _table(figures: Sequence[Figure]) -> Table:
-    caption = (
-        f"medians of several runs; {os.cpu_count()} cores, {os.getloadavg()[2]:.1f} of them busy in these 15 minutes"
-    )
+def _table(figures: Sequence[Figure], load: float) -> Table:
+    caption = f"medians of several runs, on {os.cpu_count()} cores; before the first the load was {load:.1f}"
     table = Table(title="What it costs", caption=caption, title_justify="left", caption_justify="left")
     for heading in ("what", "baseline", "measured", "ratio", "target", "reached"):
         table.add_column(heading, justify="left" if heading in ("what", "target", "reached") else "right")
