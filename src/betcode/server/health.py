@@ -73,7 +73,9 @@ class Health:
             await anyio.sleep(CHECK_EVERY_S)
 
     async def refresh(self) -> None:
-        components = components_of(self._engine.facts(), self._settings, time.time_ns())
+        await self._tell(components_of(self._engine.facts(), self._settings, time.time_ns()))
+
+    async def _tell(self, components: list[v1.ComponentHealth]) -> None:
         kinds = health_pb2.HealthCheckResponse
         status = kinds.SERVING if is_serving(components) else kinds.NOT_SERVING
         for service in SERVICES:
@@ -86,6 +88,7 @@ class Health:
         components = components_of(facts, self._settings, now_ns)
         if trouble := await self._storage_trouble():
             components[0] = _component("sqlite", False, trouble, now_ns)
+        await self._tell(components)
         reasons = [each.message for each in components if each.name == "sqlite" and each.status != v1.SERVING]
         reasons += [POOL_FULL for each in components if each.name == "subprocess_pool" and each.status != v1.SERVING]
         return v1.HealthDetailsResponse(

@@ -9,6 +9,7 @@ from pathlib import Path
 import grpc
 import pytest
 from grpc import aio
+from grpc_health.v1 import health_pb2
 
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1 import health_pb2 as health
@@ -33,6 +34,15 @@ async def health_of(daemon: Daemon) -> health.HealthDetailsResponse:
     return health.HealthDetailsResponse.FromString(data)
 
 
+async def checked_well(daemon: Daemon) -> bool:
+    """What the standard health service says."""
+    async with daemon.channel() as channel:
+        answer = health_pb2.HealthCheckResponse.FromString(
+            await RawCalls(channel).unary("/grpc.health.v1.Health/Check", b"")
+        )
+    return bool(answer.status == health_pb2.HealthCheckResponse.SERVING)
+
+
 @pytest.mark.behaviour("recovery.sqlite.write-failure")
 async def test_a_database_locked_by_another_program_is_said_and_nothing_is_missing_afterwards(tmp_path: Path) -> None:
     async with (
@@ -52,6 +62,7 @@ async def test_a_database_locked_by_another_program_is_said_and_nothing_is_missi
             assert error.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
             assert info_of(error.value).reason == "STORAGE_DEGRADED"
             sick = await health_of(daemon)
+            assert not await checked_well(daemon)
             assert sick.degraded
             assert sick.degraded_reason
             assert sick.overall_status == health.NOT_SERVING
@@ -64,6 +75,7 @@ async def test_a_database_locked_by_another_program_is_said_and_nothing_is_missi
         assert await history(agent, stream.session_id, is_idle) == numbered
         well = await health_of(daemon)
         assert (well.degraded, well.overall_status) == (False, health.SERVING)
+        assert await checked_well(daemon)
         assert text_of(await stream.turn("say yes")) == "yes"
         levels = {json.loads(line)["level"] for line in daemon.log.splitlines()}
         assert "error" in levels
