@@ -5,6 +5,7 @@ opened) or had to give up; 5 a setting or an argument is wrong.
 """
 
 import argparse
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -37,6 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     places = choose_places(
         os.environ, state_dir=options.state_dir, config_dir=options.config_dir, socket=options.socket
     )
+    gc.disable()  # until it serves: hardly anything made by starting is ever let go of
     # After the arguments were understood: what follows takes most of the start.
     from betcode.daemon.run import run
 

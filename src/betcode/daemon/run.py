@@ -145,8 +145,8 @@ async def _serve(
 
 def _spare_what_stays() -> None:
     """What starting made lives as long as the process: the garbage collector need not look at it again and again."""
-    gc.collect()
     gc.freeze()
+    gc.enable()
     gc.set_threshold(10_000, 20, 20)  # messages and futures come and go by the thousand, and few make cycles
 
 
