@@ -10,6 +10,7 @@ from betcode.domain.identifiers import Seq, SessionId
 from betcode.server import views
 from betcode.server.agent import AgentCalls
 from betcode.server.errors import InternalFault, error_event
+from betcode.server.gate import Gate
 from betcode.server.rim import Caller, Context, decode
 from betcode.sessions import Supervisor
 from betcode.v1 import agent_pb2 as v1
@@ -20,13 +21,15 @@ logger = logging.getLogger(__name__)
 class Conversations:
     """Opens and carries Converse streams."""
 
-    def __init__(self, engine: Supervisor, calls: AgentCalls) -> None:
+    def __init__(self, engine: Supervisor, calls: AgentCalls, gate: Gate) -> None:
         self._engine = engine
         self._calls = calls
+        self._gate = gate
 
     async def converse(self, caller: Caller, context: Context) -> None:
         """Carry one stream to its end: whatever ends it early is said as an event first, then as the status."""
         stream = _Stream(context)
+        caller = self._gate.recognise(caller)
         try:
             session, after = await self._opened(stream, context)
             await self._carry(caller, session, after, stream, context)

@@ -14,7 +14,7 @@ import stat
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import anyio
@@ -70,12 +70,19 @@ class Gate:
         self._runs_dir = runs_dir
         self._grpc_address = grpc_address
 
+    def recognise(self, caller: Caller) -> Caller:
+        """Who opens a stream: a ticket that counts now counts for as long as the stream lasts."""
+        owner = self._tickets.owner(caller.ticket)
+        return caller if owner is None else replace(caller, pid=owner)
+
     async def admit(self, caller: Caller) -> ClientName:
         """The caller's name, with its process where that is known.
 
         Raises:
             AnswerRefused: the answer comes, or may come, from inside an agent's process tree.
         """
+        if caller.pid:
+            return _with_peer(caller.client, f"pid {caller.pid}")
         if caller.ticket:
             owner = self._tickets.owner(caller.ticket)
             if owner is None:

@@ -39,6 +39,7 @@ class Caller:
 
     client: ClientName
     ticket: str = ""
+    pid: int = 0  # of the process a ticket was given to, once that is known for the whole of a stream
 
 
 def decode(kind: type[RequestT], data: bytes) -> RequestT:

@@ -76,7 +76,7 @@ async def serve(
         health = Health(engine, settings, about, probe_storage)
         await health.refresh()
         server = aio.server(options=_options(settings))
-        _register(server, _built(AgentCalls(engine, gate, about.default_provider), engine, health, rim), health)
+        _register(server, _built(engine, gate, health, rim, about.default_provider), health)
         await _bind_and_start(server, file)
         try:
             async with serve_tickets(ticket_file, tickets, gate), anyio.create_task_group() as tasks:
@@ -96,9 +96,10 @@ def _options(settings: EngineSettings) -> list[tuple[str, int]]:
     return [("grpc.max_receive_message_length", largest), ("grpc.so_reuseport", 0)]
 
 
-def _built(calls: AgentCalls, engine: Supervisor, health: Health, rim: Rim) -> Mapping[str, Handler]:
+def _built(engine: Supervisor, gate: Gate, health: Health, rim: Rim, default_provider: str) -> Mapping[str, Handler]:
     """Every call that this release answers, by its full name."""
-    conversations = Conversations(engine, calls)
+    calls = AgentCalls(engine, gate, default_provider)
+    conversations = Conversations(engine, calls, gate)
     v1 = agent_pb2
     agent = {
         "Converse": rim.conversation(conversations.converse),

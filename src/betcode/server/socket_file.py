@@ -37,20 +37,28 @@ def own_socket_file(path: Path) -> Iterator[SocketFile]:
         SocketTaken: a live server has it, or it cannot be used.
     """
     with ExitStack() as stack:
-        make_private_directory(path.parent)
-        directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        stack.callback(os.close, directory)
-        # Two daemons with different state directories may be told the same socket; grpc would replace the other's.
-        lock = os.open(path.with_name(path.name + ".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        stack.callback(os.close, lock)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise SocketTaken(f"Another daemon serves at {path}: stop it or choose another socket") from None
-        file = SocketFile(path, _address(path, directory))
-        _remove_stale(file)
-        stack.callback(path.unlink, missing_ok=True)
+            file = _claimed(path, stack)
+        except OSError as error:
+            raise SocketTaken(f"{path} cannot be made: {error.strerror}") from error
         yield file
+
+
+def _claimed(path: Path, stack: ExitStack) -> SocketFile:
+    make_private_directory(path.parent)
+    directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    stack.callback(os.close, directory)
+    # Two daemons with different state directories may be told the same socket; grpc would replace the other's.
+    lock = os.open(path.with_name(path.name + ".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    stack.callback(os.close, lock)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise SocketTaken(f"Another daemon serves at {path}: stop it or choose another socket") from None
+    file = SocketFile(path, _address(path, directory))
+    _remove_stale(file)
+    stack.callback(path.unlink, missing_ok=True)
+    return file
 
 
 def make_private_directory(directory: Path) -> None:

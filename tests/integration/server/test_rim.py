@@ -82,6 +82,14 @@ async def test_an_unreadable_message_does_not_end_a_conversation(daemon: Daemon)
     assert text_of(events) == "hello"
 
 
+async def test_a_request_beyond_all_bounds_is_refused_before_it_is_read(daemon: Daemon, agent: Agent) -> None:
+    async with daemon.channel() as channel:
+        with pytest.raises(aio.AioRpcError) as error:
+            await RawCalls(channel).unary("/betcode.v1.AgentService/Submit", bytes(64 * 1024 * 1024))
+    assert error.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+    await agent.ListSessions(v1.ListSessionsRequest())
+
+
 @pytest.mark.behaviour("error.status.unimplemented")
 @pytest.mark.parametrize("method", UNBUILT, ids=lambda method: f"{method.containing_service.name}.{method.name}")
 async def test_what_is_not_built_says_so_and_names_the_feature(daemon: Daemon, method: MethodDescriptor) -> None:

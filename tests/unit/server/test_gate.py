@@ -4,7 +4,12 @@ import os
 import socket
 from pathlib import Path
 
-from betcode.server.gate import TICKET_LIFE_S, Tickets, connected_peers
+import pytest
+
+from betcode.domain.errors import AnswerRefused
+from betcode.server.gate import TICKET_LIFE_S, Gate, Tickets, connected_peers
+from betcode.server.rim import Caller
+from betcode.sessions import ClientName
 
 
 class Clock:
@@ -42,6 +47,21 @@ def test_old_tickets_are_forgotten() -> None:
     tickets.issue(2)
     assert len(tickets._known) == 1
     assert all(tickets.owner(token) is None for token in first)
+
+
+@pytest.mark.anyio
+async def test_a_stream_opened_with_a_ticket_may_answer_for_as_long_as_it_lasts(tmp_path: Path) -> None:
+    clock = Clock()
+    tickets = Tickets(clock)
+    gate = Gate(tickets, tmp_path, "nowhere")
+    caller = Caller(ClientName("phone", "app"), tickets.issue(42))
+    of_stream = gate.recognise(caller)
+    clock.now += TICKET_LIFE_S + 1
+    assert await gate.admit(of_stream) == ClientName("phone (pid 42)", "app")
+    with pytest.raises(AnswerRefused):
+        await gate.admit(caller)
+    with pytest.raises(AnswerRefused):
+        await gate.admit(gate.recognise(caller))
 
 
 def test_looking_at_peers_leaves_no_descriptor_behind(tmp_path: Path) -> None:

@@ -113,3 +113,9 @@ def test_a_path_too_long_for_a_socket_address_works(tmp_path: Path) -> None:
         with listening(file), socket.socket(socket.AF_UNIX) as client:
             client.connect(file.address)
         assert path.exists()
+
+
+def test_a_place_where_no_socket_can_be_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(SocketTaken, match="cannot be made"), own_socket_file(tmp_path / "file" / "daemon.sock"):
+        pass
