@@ -10,6 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+
+from support.leftovers import end_leftovers  # noqa: E402
+
 BIN = Path(sys.executable).parent
 NEEDED = (
     "betcode/py.typed",
@@ -96,13 +100,19 @@ def by_pipx(wheel: Path, place: Path) -> Path:
 
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="betcode-wheel-") as directory:
-        top = Path(directory)
-        wheel = build(top / "dist")
-        have_a_turn(by_uv(wheel, top / "uv"), top / "home-uv")
-        if importlib.util.find_spec("ensurepip") is None:
-            say("pipx is SKIPPED: it needs Python's ensurepip, which is not installed here")
-        else:
-            have_a_turn(by_pipx(wheel, top / "pipx"), top / "home-pipx")
+        try:
+            try_out(Path(directory))
+        finally:
+            end_leftovers(Path(directory))  # a warm agent outlives its daemon
+
+
+def try_out(top: Path) -> None:
+    wheel = build(top / "dist")
+    have_a_turn(by_uv(wheel, top / "uv"), top / "home-uv")
+    if importlib.util.find_spec("ensurepip") is None:
+        say("pipx is SKIPPED: it needs Python's ensurepip, which is not installed here")
+    else:
+        have_a_turn(by_pipx(wheel, top / "pipx"), top / "home-pipx")
 
 
 if __name__ == "__main__":
