@@ -183,3 +183,50 @@ def test_the_daemon_outlives_the_terminal_that_started_it(tmp_path: Path) -> Non
         with here.terminal() as person:
             person.expect("Type a message")
         assert here.run("daemon", "status").returncode == 0
+
+
+def test_what_comes_while_a_question_stands_begins_on_a_line_of_its_own(here: Shell) -> None:
+    session = here.json("run", "--json", "say hi")["session_id"]
+    with here.terminal("attach", session) as person:
+        person.echo_off()
+        person.expect("──")
+        person.type("tool\n")
+        person.expect("v = show all] ")
+        assert here.run("attach", session, stdin="n not like this\n").returncode == 0
+        assert person.expect("Denied: not like this").endswith("\n")
+        person.type("/quit\n")
+        person.expect(f"Left. Come back with: betcode attach {session}")
+        assert person.ended() == 0
+
+
+def test_a_resting_conversation_shows_where_to_type(here: Shell) -> None:
+    session = here.json("run", "--json", "say hi")["session_id"]
+    with here.terminal("attach", session) as person:
+        person.expect("──")
+        person.expect("\n> ")
+        person.type("/help\n")
+        person.expect("/cancel")
+        person.expect("\n> ")
+        person.type("ask\n")
+        person.expect("Your answer")
+        person.type("1\n")
+        person.expect("Answered")
+        person.expect("──")
+        person.expect("\n> ")
+        person.interrupt()
+        assert person.expect("Left.").endswith("\n")
+        assert person.ended() == 0
+
+
+def test_what_was_typed_before_a_question_is_no_answer_to_it(here: Shell) -> None:
+    before = ran(here)
+    session = here.json("run", "--json", "say hi")["session_id"]
+    with here.terminal("attach", session) as person:
+        person.expect("\n> ")
+        person.type("tool\ny")  # the second line is not ended when the question comes
+        person.expect("v = show all] ")
+        person.type("\n")
+        person.expect("waits for an answer")
+        assert ran(here) == before
+        person.type("n\n")
+        person.expect("Denied")

@@ -23,6 +23,8 @@ class Asker:
         while True:
             self._screen.ask(prompt.question)
             line = await self._line_while_open(prompt)
+            if line is not None:
+                self._screen.typed()
             if not self._desk.has(prompt):
                 return None
             if line is None:

@@ -24,9 +24,9 @@ async def find_session(client: Client, text: str) -> str:
     if not wanted or not found:
         raise CommandFailed(f"No session begins with {text!r}. See: betcode session list", ExitCode.SESSION_NOT_FOUND)
     if len(found) > 1:
-        few = ", ".join(found[:3])
+        few = ", ".join([*found[:3], "…"] if len(found) > 3 else found)
         raise CommandFailed(
-            f"{len(found)} sessions begin with {text!r} ({few}, …): give more of the id", ExitCode.INVALID_ARGUMENTS
+            f"{len(found)} sessions begin with {text!r} ({few}): give more of the id", ExitCode.INVALID_ARGUMENTS
         )
     return found[0]
 

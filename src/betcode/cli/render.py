@@ -13,6 +13,7 @@ class Describer:
 
     def __init__(self) -> None:
         self._tools: dict[str, str] = {}
+        self._questions: set[str] = set()  # requests that are questions: those are answered, not allowed
 
     def describe(self, event: v1.AgentEvent) -> list[str]:
         """The lines that tell of an event beside the answer; none for what need not be said."""
@@ -37,7 +38,10 @@ class Describer:
             case "message_state":
                 return _message_state(event.message_state)
             case "permission_resolved":
-                return _resolved(event.permission_resolved)
+                return self._resolved(event.permission_resolved)
+            case "user_question":
+                self._questions.add(event.user_question.group_id or event.user_question.question_id)
+                return []
             case "plan_mode":
                 return ["Plan mode is on" if event.plan_mode.active else "Plan mode is off"]
             case "compaction":
@@ -57,6 +61,17 @@ class Describer:
         output = one_line(result.output, _WIDTH)
         return [f"✓ {name}{took}" + (f": {output}" if output else "")]
 
+    def _resolved(self, resolved: v1.PermissionResolved) -> list[str]:
+        if resolved.resolution != "answered":
+            return [f"The question is {resolved.resolution}" + (f": {resolved.message}" if resolved.message else "")]
+        match resolved.decision:
+            case v1.ALLOW_ONCE if resolved.request_id not in self._questions:
+                return ["Allowed"]
+            case v1.DENY:
+                return ["Denied" + (f": {resolved.message}" if resolved.message else "")]
+            case _:
+                return ["Answered"]
+
 
 def telling_input(started: v1.ToolCallStart) -> str:
     """The one part of a tool's input that says most about it."""
@@ -68,9 +83,13 @@ def telling_input(started: v1.ToolCallStart) -> str:
 
 
 def turn_summary(usage: v1.UsageReport) -> str:
-    """What a turn took."""
-    cost = f", ${usage.cost_usd:.4f}" if usage.cost_usd else ""
-    return f"{usage.duration_ms / 1000:.1f} s, {usage.input_tokens:,} tokens in, {usage.output_tokens:,} out{cost}"
+    """What a turn took; no tokens are mentioned where none were counted."""
+    took = [f"{usage.duration_ms / 1000:.1f} s"]
+    if usage.input_tokens or usage.output_tokens:
+        took.append(f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out")
+    if usage.cost_usd:
+        took.append(f"${usage.cost_usd:.4f}")
+    return ", ".join(took)
 
 
 def _message_state(change: v1.MessageStateChange) -> list[str]:
@@ -83,15 +102,3 @@ def _message_state(change: v1.MessageStateChange) -> list[str]:
             return [f"Whether the agent took the message is not known: {change.reason}"]
         case _:
             return []
-
-
-def _resolved(resolved: v1.PermissionResolved) -> list[str]:
-    if resolved.resolution != "answered":
-        return [f"The question is {resolved.resolution}" + (f": {resolved.message}" if resolved.message else "")]
-    match resolved.decision:
-        case v1.ALLOW_ONCE:
-            return ["Allowed"]
-        case v1.DENY:
-            return ["Denied" + (f": {resolved.message}" if resolved.message else "")]
-        case _:
-            return ["Answered"]

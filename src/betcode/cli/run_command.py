@@ -62,6 +62,6 @@ def _from_stdin() -> str:
     if sys.stdin is None or sys.stdin.isatty():
         raise CommandFailed('Say what to do: betcode run "PROMPT"', ExitCode.INVALID_ARGUMENTS)
     try:
-        return sys.stdin.buffer.read().decode()
+        return sys.stdin.buffer.read().decode().rstrip("\r\n")  # the end of a file's last line is nobody's word
     except UnicodeDecodeError as error:
         raise CommandFailed("The prompt on stdin is not valid UTF-8", ExitCode.INVALID_ARGUMENTS) from error

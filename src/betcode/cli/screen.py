@@ -18,7 +18,8 @@ class Screen:
         self._out_is_terminal = out.isatty()
         self._err_is_terminal = err.isatty()
         self._dim = colour and self._err_is_terminal
-        self._in_a_line = False  # the last that was shown on the terminal did not end its line
+        self._in_a_line = False  # the answer's last line has not ended
+        self._asked = False  # a question stands on the terminal, and nobody has ended its line yet
 
     @property
     def width(self) -> int:
@@ -34,6 +35,7 @@ class Screen:
         """The agent's own words: as they are into a pipe, made safe on a terminal."""
         if not text:
             return
+        self._leave_question()
         self._out.write(clean(text) if self._out_is_terminal else text)
         self._out.flush()
         self._in_a_line = not text.endswith("\n")
@@ -47,7 +49,8 @@ class Screen:
 
     def line(self, text: str = "") -> None:
         """A line of the result."""
-        self._break_line()
+        self._leave_question()
+        self.end_answer()
         self._out.write(clean(text) + "\n")
         self._out.flush()
 
@@ -68,12 +71,28 @@ class Screen:
         self._break_line()
         self._err.write(clean(text))
         self._err.flush()
+        self._asked = self._err_is_terminal
+
+    @property
+    def is_asking(self) -> bool:
+        """Whether the last thing on the terminal is a question."""
+        return self._asked
+
+    def typed(self) -> None:
+        """The person has ended the question's line."""
+        self._asked = False
 
     def _break_line(self) -> None:
-        if self._in_a_line and self._out_is_terminal:
-            self._out.write("\n")
-            self._out.flush()
-            self._in_a_line = False
+        self._leave_question()
+        if self._out_is_terminal:
+            self.end_answer()
+
+    def _leave_question(self) -> None:
+        """What comes now was not typed: it does not stand behind a question."""
+        if self._asked:
+            self._err.write("\n")
+            self._err.flush()
+            self._asked = False
 
 
 def standard_screen() -> Screen:

@@ -54,6 +54,7 @@ class Talk:
         """Until the person leaves or the session ends."""
         if self._past_until == 0:
             self._caught_up.set()
+            self._invite()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._heed_interrupts, tasks)
             tasks.start_soon(self._read_lines, tasks.cancel_scope)
@@ -89,13 +90,15 @@ class Talk:
             return
         left_out = self._turns_before - len(self._past)
         if left_out > 0:
-            self._screen.note(f"… {left_out} earlier messages: betcode session show {self._session_id}")
+            noun = "message" if left_out == 1 else "messages"
+            self._screen.note(f"… {left_out} earlier {noun}: betcode session show {self._session_id}")
         for turn in self._past:
             for past in turn:
                 self._transcript.show(past)
         self._past.clear()
         self._caught_up.set()
         self._ask_current()
+        self._invite()
 
     async def _live(self, event: v1.AgentEvent) -> None:
         kind = event.WhichOneof("event")
@@ -104,7 +107,9 @@ class Talk:
             self._interrupted = self._interrupted and self._turn_open
         typed_here = kind == "user_input" and event.user_input.message_id in self._own and self._is_terminal
         prompt = self._desk.see(event)
-        if not typed_here and prompt is None:
+        if prompt is not None:
+            self._transcript.take_note(event)
+        elif not typed_here:
             self._transcript.show(event)
         for message_id, watch in list(self._own.items()):
             if watch.see(event):
@@ -113,20 +118,25 @@ class Talk:
             await self._answer(prompt, Deny(_NO_TERMINAL))
         elif prompt is not None and self._desk.current is prompt:
             self._ask_current()
+        elif kind in ("status_change", "turn_complete"):
+            self._invite()
 
     # ------------------------------------------------------------ what the person types
 
     async def _read_lines(self, scope: anyio.CancelScope) -> None:
         await self._caught_up.wait()  # what is typed may be the answer to a question of the past
         while (line := await self._keyboard.line()) is not None:
+            self._screen.typed()
             try:
                 if await self._typed(line):
-                    scope.cancel()
+                    self._leave(scope)
                     return
             except ClientError as error:
                 self._screen.note(error.message)
+            if not self._own:
+                self._invite()
         if self._is_terminal or not self._own:
-            scope.cancel()
+            self._leave(scope)
             return
         self._input_ended = True  # what was said is still waited for
         for prompt in self._desk.all:
@@ -152,6 +162,11 @@ class Talk:
             case _:
                 await self._say(line)
         return False
+
+    def _leave(self, scope: anyio.CancelScope) -> None:
+        if self._is_terminal and not self.wants_another:
+            self._screen.note(f"Left. Come back with: betcode attach {self._session_id}")
+        scope.cancel()
 
     async def _say(self, text: str) -> None:
         if not text.strip():
@@ -195,9 +210,16 @@ class Talk:
         if prompt is not None and not self._input_ended:
             self._show_prompt(prompt.lines(), prompt.question)
 
+    def _invite(self) -> None:
+        """The sign that a message may be typed, where the agent rests and a person sits there."""
+        if self._is_terminal and not self._turn_open and self._desk.current is None and not self._screen.is_asking:
+            self._screen.ask("> ")
+
     def _show_prompt(self, lines: list[str], question: str) -> None:
         for line in lines:
             self._screen.note(line)
+        if self._is_terminal:
+            self._keyboard.forget_what_was_typed()  # before the question could be read
         self._screen.ask(question)
 
     # ------------------------------------------------------------ Ctrl-C
@@ -206,8 +228,7 @@ class Talk:
         with anyio.open_signal_receiver(signal.SIGINT) as signals:
             async for _ in signals:
                 if not self._turn_open or self._interrupted:
-                    self._screen.note(f"Left. Come back with: betcode attach {self._session_id}")
-                    tasks.cancel_scope.cancel()
+                    self._leave(tasks.cancel_scope)
                     return
                 self._interrupted = True
                 self._screen.note("Interrupting the turn; Ctrl-C again leaves it running")

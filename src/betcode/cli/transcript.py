@@ -32,6 +32,7 @@ class Transcript:
                 for line in Permission(event.permission_request, bool(event.cuts)).lines():
                     self._screen.line(f"? {line}")
             case "user_question":
+                self._describer.describe(event)
                 self._screen.line(f"? {event.user_question.question}")
             case "usage":
                 self._usage = turn_summary(event.usage)
@@ -44,6 +45,10 @@ class Transcript:
             case _:
                 for line in self._describer.describe(event):
                     self._screen.line(line)
+
+    def take_note(self, event: v1.AgentEvent) -> None:
+        """Of a prompt that is shown elsewhere, so that its end can be told in the right words."""
+        self._describer.describe(event)
 
     def _turn_over(self) -> None:
         self._screen.end_answer()

@@ -1,0 +1,46 @@
+"""Two streams in order, on a terminal and in a pipe."""
+
+import io
+
+from betcode.cli.render import turn_summary
+from betcode.cli.screen import Screen
+from betcode.v1 import agent_pb2 as v1
+
+
+class Tty(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_line_never_stands_behind_the_answer_in_a_pipe() -> None:
+    out = io.StringIO()
+    screen = Screen(out, io.StringIO(), colour=False)
+    screen.answer("I will run a command.")
+    screen.line("● Bash ls")
+    assert out.getvalue() == "I will run a command.\n● Bash ls\n"
+
+
+def test_a_note_does_not_cut_the_answer_in_a_pipe() -> None:
+    out = io.StringIO()
+    screen = Screen(out, io.StringIO(), colour=False)
+    screen.answer("one ")
+    screen.note("beside")
+    screen.answer("sentence")
+    assert out.getvalue() == "one sentence"
+
+
+def test_a_note_begins_a_line_after_a_question_that_nobody_answered() -> None:
+    terminal = Tty()
+    screen = Screen(terminal, terminal, colour=False)
+    screen.ask("Allow? ")
+    screen.note("Allowed")
+    screen.ask("Allow? ")
+    screen.typed()  # the person's Enter has ended the line
+    screen.note("Allowed")
+    assert terminal.getvalue() == "Allow? \nAllowed\nAllow? Allowed\n"
+
+
+def test_tokens_that_nobody_counted_are_not_mentioned() -> None:
+    assert turn_summary(v1.UsageReport(duration_ms=4100)) == "4.1 s"
+    counted = v1.UsageReport(duration_ms=4100, input_tokens=1200, output_tokens=3, cost_usd=0.5)
+    assert turn_summary(counted) == "4.1 s, 1,200 tokens in, 3 out, $0.5000"
