@@ -3,6 +3,8 @@
 import gzip
 import os
 import zlib
+from contextlib import suppress
+from itertools import zip_longest
 from pathlib import Path
 
 from betcode.holder.journal import SEGMENT_PREFIX, segment_name
@@ -71,10 +73,12 @@ def compress_behind(directory: Path, offset: int, *, finished: bool = False) -> 
     """Compress the segments wholly behind `offset`, each in one step; how many there were.
 
     The last segment may still grow, so it is left alone unless the journal is `finished`.
+
+    Raises: OSError, as on a full disk; what could not be compressed is there as it was.
     """
     starts = segment_starts(directory)
     count = 0
-    for start, following in zip(starts, [*starts[1:], None], strict=True):
+    for start, following in zip_longest(starts, starts[1:]):
         path = directory / segment_name(start)
         if not path.exists():
             continue  # compressed before
@@ -89,11 +93,16 @@ def _compress(path: Path) -> None:
     packed = path.with_name(path.name + _SUFFIX)
     partial = path.with_name(f".{packed.name}.{os.getpid()}")
     handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    with os.fdopen(handle, "wb") as raw, path.open("rb") as plain:
-        with gzip.GzipFile(filename="", mode="wb", compresslevel=5, fileobj=raw, mtime=0) as out:
-            while piece := plain.read(_CHUNK_BYTES):
-                out.write(piece)
-        raw.flush()
-        os.fsync(raw.fileno())
-    partial.rename(packed)
+    try:
+        with os.fdopen(handle, "wb") as raw, path.open("rb") as plain:
+            with gzip.GzipFile(filename="", mode="wb", compresslevel=5, fileobj=raw, mtime=0) as out:
+                while piece := plain.read(_CHUNK_BYTES):
+                    out.write(piece)
+            raw.flush()
+            os.fsync(raw.fileno())
+        partial.rename(packed)
+    except OSError:
+        with suppress(OSError):  # on a full disk it takes room that is needed
+            partial.unlink()
+        raise
     path.unlink()

@@ -31,13 +31,19 @@ def sweep(
     now = time.time() if now is None else now
     compressed = 0
     ended: list[tuple[float, Path]] = []
-    for directory in sorted(path for path in runs_dir.iterdir() if path.is_dir()):
+    for directory in _directories(runs_dir):
         live_offset = committed.get(directory.name)
-        if live_offset is not None:
-            compressed += compress_behind(directory, live_offset)
-        elif not is_alive(directory):
-            compressed += compress_behind(directory, _EVERYTHING, finished=True)
-            ended.append((directory.stat().st_mtime, directory))
+        has_ended = live_offset is None and not is_alive(directory)
+        try:
+            if live_offset is not None:
+                compressed += compress_behind(directory, live_offset)
+            elif has_ended:
+                compressed += compress_behind(directory, _EVERYTHING, finished=True)
+        except OSError as trouble:
+            # The disk may be full. Nothing is lost, and dropping old runs is what makes room.
+            logger.warning("a journal could not be compressed: %s", trouble, extra={"run_id": directory.name})
+        if has_ended:
+            ended.append((_changed(directory), directory))
     removed = 0
     total = 0
     for changed, directory in sorted(ended, reverse=True):
@@ -48,5 +54,22 @@ def sweep(
     return Swept(compressed, removed)
 
 
+def _directories(runs_dir: Path) -> list[Path]:
+    try:
+        return sorted(path for path in runs_dir.iterdir() if path.is_dir())
+    except OSError:
+        return []  # somebody removed it: there is nothing to keep
+
+
+def _changed(directory: Path) -> float:
+    try:
+        return directory.stat().st_mtime
+    except OSError:
+        return 0.0  # gone meanwhile
+
+
 def _size(directory: Path) -> int:
-    return sum(path.stat().st_size for path in directory.iterdir() if path.is_file())
+    try:
+        return sum(path.stat().st_size for path in directory.iterdir() if path.is_file())
+    except OSError:
+        return 0

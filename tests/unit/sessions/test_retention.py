@@ -3,6 +3,9 @@
 import fcntl
 import gzip
 import os
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from betcode.holder.journal import segment_name
@@ -55,3 +58,36 @@ def test_a_run_whose_holder_lives_is_left_alone(tmp_path: Path) -> None:
         swept = sweep(tmp_path, {}, keep_s=0, keep_bytes=0, now=1e12)
     assert swept.removed == 0
     assert (directory / segment_name(0)).exists()
+
+
+def test_a_run_that_never_had_a_journal_is_no_trouble(tmp_path: Path) -> None:
+    (tmp_path / "never-begun").mkdir()
+    (tmp_path / "never-begun" / "holder.log").touch()
+    other = a_run(tmp_path, "other")
+    assert sweep(tmp_path, {}, keep_s=1e12, keep_bytes=10**9).compressed == 1
+    assert (other / (segment_name(0) + ".gz")).exists()
+
+
+def test_runs_that_were_removed_are_no_trouble(tmp_path: Path) -> None:
+    assert sweep(tmp_path / "nothing", {}, keep_s=0, keep_bytes=0).removed == 0
+
+
+@contextmanager
+def files_no_longer_than(size: int) -> Iterator[None]:
+    """As on a full disk: writing fails from there on."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_without_room_to_compress_journals_stay_as_they_are_and_old_ones_still_go(tmp_path: Path) -> None:
+    kept = a_run(tmp_path, "kept", size=100_000)
+    body = (kept / segment_name(0)).read_bytes()
+    with files_no_longer_than(1000):
+        assert sweep(tmp_path, {}, keep_s=1e12, keep_bytes=10**9).compressed == 0
+        assert [path.name for path in kept.iterdir()] == [segment_name(0)]
+        assert (kept / segment_name(0)).read_bytes() == body
+        assert sweep(tmp_path, {}, keep_s=0, keep_bytes=0, now=1e12).removed == 1
