@@ -37,7 +37,8 @@ async def _running(root: Path, count: int, size_bytes: int) -> AsyncIterator[tup
     socket = root / "empty.sock"
     socket.unlink(missing_ok=True)
     argv = [sys.executable, "-m", "bench.empty_server", str(socket), str(count), str(size_bytes)]
-    process = subprocess.Popen(argv)  # noqa: ASYNC220 - nobody else is waiting
+    # Like the daemon in a session of its own: the kernel shares the processor out among sessions first.
+    process = subprocess.Popen(argv, start_new_session=True)  # noqa: ASYNC220 - nobody else is waiting
     try:
         await serving(socket, process)
         yield process, f"unix:{socket}"
