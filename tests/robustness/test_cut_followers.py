@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 BOUND_S = 60.0
 QUICK_LADDER_MS = (1, 2, 5)
 LAST_WORD = "the-end"
+STEPS = 8
 
 pytestmark = pytest.mark.anyio
 
@@ -78,8 +79,12 @@ async def test_a_client_whose_connection_is_cut_at_every_event_sees_one_unbroken
     socket = tmp_path / "cut.sock"
     async with open_cutting_proxy(socket, daemon.places.socket) as proxy, open_client(daemon.places) as direct:
         session = await a_session(daemon, direct)
-        await direct.send(session, "count 50\nsay " + LAST_WORD)
+        # It goes on only after a cut, so that none of them finds everything delivered already.
+        await direct.send(
+            session, "\n".join(f"count 5\nwait step{step}" for step in range(STEPS)) + f"\nsay {LAST_WORD}"
+        )
         got: list[v1.AgentEvent] = []
+        step = 0
         places = replace(daemon.places, socket=socket)
         async with open_client(places, ladder_ms=QUICK_LADDER_MS) as client:
             with anyio.fail_after(BOUND_S):
@@ -91,7 +96,10 @@ async def test_a_client_whose_connection_is_cut_at_every_event_sees_one_unbroken
                         if ended(event):
                             break
                         proxy.cut()
-        assert proxy.connections > 3, "the connection was really cut"
+                        if event.text_delta.text == "waiting":
+                            (daemon.work / f"step{step}").touch()
+                            step += 1
+        assert proxy.connections > STEPS, "the connection was really cut"
         async with daemon.agent_service() as stub:
             assert got == await history(stub, session)
 

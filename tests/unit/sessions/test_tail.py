@@ -34,7 +34,8 @@ def test_any_limit_gives_every_event_once_and_in_order(sizes: list[int], limit: 
     tail = Tail(Seq(0))
     for number, size in enumerate(sizes, 1):
         tail.announce([StoredEvent(Seq(number), 10, bytes([number % 256]) * size)])
-    position, got = Seq(0), []
+    got: list[bytes] = []
+    position = Seq(0)
     while True:
         batch = tail.since(position, limit)
         assert batch is not None
