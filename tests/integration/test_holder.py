@@ -221,7 +221,7 @@ async def test_a_run_directory_cannot_be_used_twice(tmp_path: Path) -> None:
             await run.exit(attachment)
             await attachment.quit()
         await gone(run.pid)
-        with pytest.raises(HolderDidNotStart, match="exists"):
+        with pytest.raises(HolderDidNotStart, match="this run is over"):
             start_holder(spec)
 
 

@@ -20,6 +20,7 @@ from betcode.holder.platform import RUN_MARKER, Process, descendants, descends_f
 __all__ = [
     "HolderDidNotStart",
     "HolderSpec",
+    "bar",
     "descends_from",
     "end_leftovers",
     "holder_pid",
@@ -140,6 +141,28 @@ def is_alive(run_dir: Path) -> bool:
     finally:
         os.close(lock)
     return False
+
+
+def bar(run_dir: Path) -> bool:
+    """See to it that no holder takes up this run any more; False where one lives.
+
+    A holder that was started by a daemon that died at that moment may come to its lock long after the next daemon has
+    found none, and would then run an agent that nobody knows. A run is held once: whoever finds the lock written in
+    before leaves.
+    """
+    try:
+        lock = os.open(run_dir / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except FileNotFoundError:
+        return True  # without its directory no holder begins
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.fstat(lock).st_size == 0:
+            os.write(lock, b"barred\n")
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(lock)
+    return True
 
 
 def holder_pid(run_dir: Path) -> int | None:

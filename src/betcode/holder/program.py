@@ -81,7 +81,8 @@ def _lock() -> None:
             if time.monotonic() > until:
                 raise OSError("another holder has this run") from None
             time.sleep(0.01)
-    os.ftruncate(lock, 0)
+    if os.fstat(lock).st_size:
+        raise OSError("this run is over")  # held before, or found without a holder and given up
     os.write(lock, b"%d %d\n" % (os.getpid(), start_time(os.getpid())))
 
 

@@ -42,6 +42,8 @@ async def take_up(room: Room, open_session: Callable[[SessionId], Awaitable[Live
         adopted += alive
         ended += not alive
         room.tasks.start_soon(run.adopt)
+        if live.writer.state.status is SessionStatus.CLOSED:
+            room.tasks.start_soon(live.wind_up, anyio.Event())  # a daemon died in the middle of it
         runs.append(run)
     orphans = await _end_orphans(room, known)
     with anyio.move_on_after(ATTACH_WITHIN_S):

@@ -75,6 +75,8 @@ def _fate(session: LiveSession, end: End, kind: InputKind, *, assigned: bool) ->
     """What becomes of an open input; None: it stays open and goes to the next agent."""
     if kind is not InputKind.MESSAGE:
         return InputState.CANCELLED  # bound to the turn, the prompt and the process it was meant for
+    if session.writer.state.status is SessionStatus.CLOSED:
+        return InputState.CANCELLED  # there will be no next agent
     if end.crashed and end.never_spoke:
         return InputState.CANCELLED  # an agent that does not start must not meet the same message for ever
     if assigned and end.crashed and not session.provider.capabilities.recognises_repeats:

@@ -26,6 +26,8 @@ from betcode.v1 import agent_pb2 as v1
 
 logger = logging.getLogger(__name__)
 
+WIND_UP_WITHIN_S = 30.0  # a holder that is stopped answers nobody; its agent is ended when it goes on
+
 
 class LiveSession:
     """The one place where a session changes. Every change holds `lock`, is committed, and is then announced."""
@@ -221,17 +223,34 @@ class LiveSession:
             if self.writer.state.status is SessionStatus.CLOSED:
                 return False
             closed = advance(self.writer.state.status, SessionStimulus.CLOSED)
-            lost = self.lost_prompts("the session was closed")
-            said = [*lost[0], events.notice(v1.NOTICE_KIND_RUN, "The session was closed")]
-            await self.writer.write(said, lost[1], status=closed)
+            said, changes = self.lost_prompts("the session was closed")
+            waiting = [row for row in self.inputs.values() if row.number == 0]  # no agent has heard of them
+            changes += [MoveInput(row.session, row.input_id, InputState.CANCELLED) for row in waiting]
+            said += [
+                events.message_state(row.input_id, v1.MESSAGE_STATE_CANCELLED, "the session was closed")
+                for row in waiting
+                if row.kind is InputKind.MESSAGE
+            ]
+            said.append(events.notice(v1.NOTICE_KIND_RUN, "The session was closed"))
+            await self.writer.write(said, changes, status=closed)
             self.prompts.clear()
+            for row in waiting:
+                del self.inputs[row.input_id]
             self._may_start = False
-            run = self.run
-        if run is not None:
-            await run.end()
+            ended = anyio.Event()
+            # Not in the caller's task: whoever asked may leave before the agent has ended.
+            self.room.tasks.start_soon(self.wind_up, ended)
+        await ended.wait()
+        return True
+
+    async def wind_up(self, ended: anyio.Event) -> None:
+        """After the session was closed: end its agent, then let followers go."""
+        if self.run is not None:
+            with anyio.move_on_after(WIND_UP_WITHIN_S):
+                await self.run.end()
         self.room.slots.give_back(self)
         self.writer.tail.close()
-        return True
+        ended.set()
 
     # ------------------------------------------------------------ going on
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,10 +25,10 @@ from betcode.domain.ports import Dialogue, LaunchContext
 from betcode.domain.records import Record, RecordKind
 from betcode.domain.rows import InputRow, RunRow
 from betcode.domain.run import RunState, RunStimulus, advance
-from betcode.holder.launch import HolderSpec, end_leftovers, is_alive, start_holder
+from betcode.holder.launch import HolderSpec, bar, end_leftovers, start_holder
 from betcode.holder.reader import JournalReader
 from betcode.sessions import ending
-from betcode.sessions.attachment import Attachment, HolderGone, attach
+from betcode.sessions.attachment import Attachment, HolderGone, HolderRefused, attach
 from betcode.sessions.intake import Intake
 
 if TYPE_CHECKING:
@@ -105,9 +106,10 @@ class AgentRun:
         memory.add(self)
         trouble = ""
         try:
-            if fresh:
-                await self._spawn()
-            await self._stay()
+            if not fresh or await self._spawn():
+                await self._stay()
+            else:
+                trouble = "it was not wanted any more before it was started"
         except Exception as error:
             logger.exception("the agent's life was cut short", extra=self.session.log_extra)
             trouble = f"{type(error).__name__}: {error}"
@@ -117,7 +119,8 @@ class AgentRun:
             self.attached.set()
         await self._finish(trouble)
 
-    async def _spawn(self) -> None:
+    async def _spawn(self) -> bool:
+        """Whether it was started; not so where its end was asked for meanwhile."""
         session, room = self.session, self.session.room
         writer, provider = session.writer, session.provider
         previous = await room.store.newest_run(writer.key)
@@ -141,11 +144,14 @@ class AgentRun:
             if previous is not None and previous.state is RunState.BACKING_OFF:
                 begun.append(SaveRun(replace(previous, state=advance(previous.state, RunStimulus.RETRY_DUE))))
             await writer.write_surely((), begun)
+        if self.asked_to_end:
+            return False
         spec = HolderSpec(
             run_dir=self.directory, argv=launch.argv, env=launch.env, cwd=launch.cwd, marker=self.row.run_id
         )
         pid = await anyio.to_thread.run_sync(start_holder, spec)
         logger.info("started an agent under holder %d", pid, extra=session.log_extra)
+        return True
 
     async def _created(self, run_id: RunId) -> RunRow:
         """No process without a row: wait until there is one."""
@@ -172,7 +178,7 @@ class AgentRun:
             except HolderGone:
                 pass
             self._attachment = None
-            if not is_alive(self.directory):
+            if bar(self.directory):
                 await self._read_rest(reader)
                 return
             await anyio.sleep(REATTACH_AFTER_S)
@@ -182,6 +188,8 @@ class AgentRun:
         await self._note_ready(attachment)
         self._attachment = attachment
         self.attached.set()
+        if self.asked_to_end:
+            await attachment.end(END_GRACE_S)  # asked for while there was nobody to tell
         self.session.settle()  # what a daemon before us accepted and did not hand over is still to be done
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._deliver, attachment)
@@ -344,13 +352,9 @@ class AgentRun:
 
     async def _end_with(self, grace_s: float, *, nothing_open: bool) -> None:
         """The holder does it all by itself, so that a daemon that dies meanwhile leaves no agent half ended."""
-        attachment = self._attachment
-        if attachment is None:
-            return
-        try:
-            await attachment.end(grace_s, nothing_open=nothing_open)
-        except HolderGone:
-            return
+        if self._attachment is not None:
+            with suppress(HolderGone):  # told again when attached again
+                await self._attachment.end(grace_s, nothing_open=nothing_open)
         await self.ended.wait()
 
     async def _give_up(self) -> None:
@@ -358,8 +362,9 @@ class AgentRun:
         try:
             async with attach(self.directory) as attachment:
                 await attachment.end(END_GRACE_S)
-        except (HolderGone, OSError):
+        except (HolderGone, HolderRefused, OSError):
             pass
+        bar(self.directory)  # one that is only starting finds that it is too late
         row = self.row
         await anyio.to_thread.run_sync(end_leftovers, row.run_id, row.agent_pid, row.agent_start)
 

@@ -1,0 +1,136 @@
+"""A closed session has no agent, whenever and however it was closed, and history says what became of its messages."""
+
+import os
+import signal
+import sqlite3
+import sys
+from collections.abc import AsyncIterator
+from contextlib import closing
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+import grpc
+import pytest
+from grpc import aio
+
+from betcode.client import Client, NewConversation, open_client
+from betcode.holder.launch import HolderDidNotStart, HolderSpec, holder_pid, start_holder
+from betcode.v1 import agent_pb2 as v1
+from support.daemon import AGENTS, Daemon, becomes_true, obedient_daemon, running_daemon
+from support.runs import gone, runs_in
+from support.talk import BOUND_S, Talk, assert_whole, is_idle, states_of
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def daemon(tmp_path: Path) -> AsyncIterator[Daemon]:
+    async with obedient_daemon(tmp_path) as daemon:
+        yield daemon
+
+
+async def a_talk(daemon: Daemon, client: Client) -> Talk:
+    new = NewConversation(str(daemon.work), provider="claude", environment=daemon.environment)
+    return Talk(client, await client.start_session(new))
+
+
+def waits(event: v1.AgentEvent) -> bool:
+    return event.text_delta.text == "waiting"
+
+
+async def to_the_end(talk: Talk) -> None:
+    """Everything up to the end of the stream, which a closed session has."""
+    with anyio.fail_after(BOUND_S):
+        async for event in talk.client.follow(talk.session_id, talk.position):
+            if event.sequence:
+                talk.events.append(event)
+    assert_whole(talk.events)
+
+
+async def nobody_but(daemon: Daemon) -> None:
+    await becomes_true(lambda: [one.pid for one in daemon.processes()] == [daemon.pid])
+
+
+@pytest.mark.parametrize("how", ["close", "delete"])
+async def test_closing_while_the_agent_is_being_started_leaves_no_agent(daemon: Daemon, how: str) -> None:
+    async with open_client(daemon.places) as client:
+        talk = await a_talk(daemon, client)
+        await talk.say("wait never")
+        assert await (client.close if how == "close" else client.delete)(talk.session_id)
+        await nobody_but(daemon)
+        other = await a_talk(daemon, client)
+        await other.turn("say the daemon is well")
+    assert '"level": "error"' not in daemon.log
+
+
+async def test_messages_of_a_closed_session_do_not_stay_open(daemon: Daemon) -> None:
+    async with open_client(daemon.places) as client:
+        talk = await a_talk(daemon, client)
+        first = await talk.say("wait never")
+        await talk.until(waits)
+        second = await talk.say("say later")
+        await client.close(talk.session_id)
+        await to_the_end(talk)
+    assert states_of(talk.events, first.message_id)[-1] == "CANCELLED"
+    assert states_of(talk.events, second.message_id)[-1] == "CANCELLED"
+
+
+def stubborn_agent(root: Path) -> Path:
+    """The obedient one, deaf to SIGTERM, so that ending it takes a while."""
+    program = root / "stubborn"
+    deaf = "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+    program.write_text(f"#!{sys.executable} -S\n{deaf}{(AGENTS / 'obedient.py').read_text()}")
+    program.chmod(0o755)
+    return program
+
+
+async def test_who_asks_to_close_and_leaves_has_closed_it_all_the_same(tmp_path: Path) -> None:
+    async with (
+        running_daemon(tmp_path, claude_bin=stubborn_agent(tmp_path)) as daemon,
+        open_client(daemon.places) as client,
+        daemon.agent_service() as hasty,
+    ):
+        talk = await a_talk(daemon, client)
+        await talk.say("wait never")
+        await talk.until(waits)
+        with pytest.raises(aio.AioRpcError) as left:
+            await hasty.CloseSession(v1.CloseSessionRequest(session_id=talk.session_id), timeout=0.3)
+        assert left.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+        await to_the_end(talk)
+        await nobody_but(daemon)
+
+
+async def test_a_daemon_killed_while_it_closes_is_followed_by_one_that_goes_on_with_it(daemon: Daemon) -> None:
+    async with open_client(daemon.places) as client:
+        talk = await a_talk(daemon, client)
+        await talk.say("wait never")
+        await talk.until(waits)
+    (run,) = runs_in(daemon.places.runs)
+    agent = run.agent_pid
+    daemon.kill()
+    with closing(sqlite3.connect(daemon.places.database)) as database:
+        database.execute("UPDATE sessions SET status = 'closed'")  # and it had no time to tell the holder
+        database.commit()
+    await daemon.start()
+    await gone(agent, within_s=BOUND_S)
+    await nobody_but(daemon)
+
+
+async def test_a_holder_that_comes_too_late_runs_no_agent(daemon: Daemon) -> None:
+    async with open_client(daemon.places) as client:
+        talk = await a_talk(daemon, client)
+        await talk.say("wait never")
+        await talk.until(waits)
+        (run,) = runs_in(daemon.places.runs)
+        holder = holder_pid(run.directory)
+        assert holder is not None
+        daemon.kill()
+        os.kill(holder, signal.SIGKILL)
+        await gone(holder, within_s=BOUND_S)
+        (run.directory / "lock").unlink()  # as if it had not come so far yet
+        await daemon.start()
+        await talk.until(is_idle)
+    spec = HolderSpec(run.directory, ["/bin/sleep", "1000"], {}, daemon.work, run.directory.name)
+    with pytest.raises(HolderDidNotStart, match="over"):
+        await anyio.to_thread.run_sync(start_holder, spec)
