@@ -100,6 +100,7 @@ def test_on_a_terminal_a_conversation_opens(newcomer: Newcomer) -> None:
         terminal.expect("Type a message")
         terminal.type("show me a tool\n")
         terminal.expect("asks for permission")
+        terminal.expect("Allow? [y")
         terminal.type("y\n")
         terminal.expect("── ")
         terminal.type("/quit\n")
@@ -107,6 +108,28 @@ def test_on_a_terminal_a_conversation_opens(newcomer: Newcomer) -> None:
     finally:
         terminal.close()
     assert read_holder(newcomer.places.lock) is not None
+
+
+def test_a_claude_that_is_installed_afterwards_is_used_from_then_on(newcomer: Newcomer) -> None:
+    assert newcomer.first_run().returncode == 0  # with the demo, by a daemon that knows no claude
+    claude = newcomer.home / "bin" / "claude"
+    claude.parent.mkdir()
+    claude.symlink_to(agent_program(newcomer.home))
+    path = f"{claude.parent}:{newcomer.environment['PATH']}"
+    terminal = Terminal(ARGV, newcomer.environment | {"PATH": path}, newcomer.home)
+    try:
+        terminal.expect(f"Agent: claude, found at {claude}")
+        terminal.expect("A new session with claude; the one with the demo stays: betcode attach ")
+        terminal.expect(" · claude · ")
+        terminal.expect("\n> ")
+        terminal.type("say this is no demo\n")
+        terminal.expect("\nthis is no demo")
+        terminal.expect("── ")
+        terminal.type("/quit\n")
+        assert terminal.ended() == 0
+    finally:
+        terminal.close()
+    assert "you said: Hello!" in newcomer.first_run(PATH=path).stdout
 
 
 def test_the_state_directory_can_be_chosen(newcomer: Newcomer, tmp_path: Path) -> None:

@@ -7,12 +7,15 @@ import anyio
 
 from betcode.cli.exit_codes import ExitCode
 from betcode.cli.finding import find_session, find_summary
-from betcode.cli.new_session import new_conversation, working_directory
+from betcode.cli.new_session import default_agent, new_conversation, working_directory
 from betcode.cli.options import Options
 from betcode.cli.screen import Screen, standard_screen
 from betcode.cli.session_commands import age, connected
 from betcode.cli.talk import Talk
 from betcode.client import Client
+
+_DEMO = "demo"
+_LOOKED_AT = 50  # how many sessions of a directory are looked through
 
 
 def attach(options: Options) -> int:
@@ -28,7 +31,7 @@ async def _attach(options: Options) -> int:
 
 
 def open_here(options: Options) -> int:
-    """The newest open session of the current directory, or a new one."""
+    """The newest open session of the current directory, or a new one; the demo's only where there is no other agent."""
     return anyio.run(_open_here, options)
 
 
@@ -36,10 +39,16 @@ async def _open_here(options: Options) -> int:
     screen = standard_screen()
     async with connected(options, screen) as client:
         page = await client.list_sessions(
-            working_directory=working_directory(options), statuses=("new", "active", "idle"), limit=1
+            working_directory=working_directory(options), statuses=("new", "active", "idle"), limit=_LOOKED_AT
         )
-        if page.sessions:
-            newest = page.sessions[0]
+        found = list(page.sessions)
+        if found and found[0].provider == _DEMO and (agent := await default_agent(client, options)) != _DEMO:
+            found = [one for one in found if one.provider != _DEMO]
+            if not found:
+                kept = f"the one with the demo stays: betcode attach {page.sessions[0].id}"
+                screen.note(f"A new session with {agent}; {kept}")
+        if found:
+            newest = found[0]
             session_id = newest.id
             if newest.message_count:
                 ago = age(datetime.now(UTC) - newest.updated_at.ToDatetime(UTC))

@@ -48,6 +48,8 @@ async def ensure_daemon(options: Options, say: Say, *, announce: bool) -> bool:
         CommandFailed: there is none, and it cannot or must not be started.
     """
     if await serves(options.places):
+        if options.text("claude_bin"):
+            say("--claude-bin is for a daemon that is started; the one that runs keeps its own")
         return False
     first_word_s = _FIRST_WORD_S if announce else _FIRST_WORD_IN_SCRIPTS_S
     if is_held(options.places.lock):

@@ -15,7 +15,7 @@ from betcode.cli.dispatch import guarded
 from betcode.cli.exit_codes import ExitCode
 from betcode.cli.headless import HeadlessTurn, OnAsk, Output
 from betcode.cli.keyboard import can_ask
-from betcode.cli.new_session import new_conversation
+from betcode.cli.new_session import default_agent, new_conversation
 from betcode.cli.options import Options, options_from
 from betcode.cli.parser import build_parser
 from betcode.cli.screen import Screen, standard_screen
@@ -33,14 +33,17 @@ def main() -> NoReturn:
 def _conversation(options: Options) -> int:
     screen = standard_screen()
     anyio.run(_say_which_agent, options, screen)
+    command = _command()
+    if command != "betcode":
+        screen.note(f"The command is not installed: where it says betcode, type {command}")
     return open_here(options)
 
 
 async def _say_which_agent(options: Options, screen: Screen) -> str:
-    """The daemon's own choice, and why it fell so; the agent's name."""
+    """Which agent a new session gets, and why; the agent's name."""
     await ensure_daemon(options, screen.note, announce=True)
     async with open_client(options.places) as client:
-        chosen = (await client.health()).metadata["default_provider"]
+        chosen = await default_agent(client, options)
     if chosen == "claude":
         where = options.claude_bin or shutil.which("claude") or "where the daemon was started"
         screen.note(f"Agent: claude, found at {where}")

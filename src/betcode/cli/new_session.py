@@ -1,12 +1,13 @@
 """What a new session is made with, from the command line, the environment and the settings."""
 
 import os
+import shutil
 from pathlib import Path
 
 from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.options import Options
-from betcode.client import NewConversation, session_environment
-from betcode.config.settings import WrongSetting, load_settings
+from betcode.client import Client, NewConversation, session_environment
+from betcode.config.settings import Settings, WrongSetting, load_settings
 
 
 def new_conversation(options: Options) -> NewConversation:
@@ -15,18 +16,32 @@ def new_conversation(options: Options) -> NewConversation:
     Raises:
         CommandFailed: the settings cannot be read, or there is no working directory.
     """
-    try:
-        allowed = load_settings(options.places.config_dir).settings.environment_allow
-    except WrongSetting as error:
-        raise CommandFailed(str(error), ExitCode.INVALID_ARGUMENTS) from error
     return NewConversation(
         working_directory=working_directory(options),
         provider=options.text("provider"),
         model=options.text("model"),
         allowed_tools=options.texts("allowed_tools"),
         plan_mode=options.flag("plan"),
-        environment=session_environment(os.environ, allowed),
+        environment=session_environment(os.environ, _settings(options).environment_allow),
     )
+
+
+async def default_agent(client: Client, options: Options) -> str:
+    """The kind of agent that a new session from here gets: the daemon's choice, with our PATH before its own.
+
+    Raises:
+        CommandFailed: the settings cannot be read.
+    """
+    chosen = (await client.health()).metadata["default_provider"]
+    is_free = not _settings(options).engine.default_provider
+    return "claude" if chosen == "demo" and is_free and shutil.which("claude") else chosen
+
+
+def _settings(options: Options) -> Settings:
+    try:
+        return load_settings(options.places.config_dir).settings
+    except WrongSetting as error:
+        raise CommandFailed(str(error), ExitCode.INVALID_ARGUMENTS) from error
 
 
 def working_directory(options: Options) -> str:

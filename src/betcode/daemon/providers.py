@@ -1,7 +1,7 @@
 """Which kinds of agents this daemon can run, and which one when nobody says."""
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,18 +13,25 @@ from betcode.providers.demo import DemoProvider
 @dataclass(frozen=True, slots=True)
 class Found:
     providers: Mapping[str, Provider]
-    default: str
+    default_for: Callable[[Mapping[str, str]], str]  # the provider of a new session with this environment
 
 
 def find_providers(environ: Mapping[str, str], claude_bin: Path | None) -> Found:
-    """Claude where it is named or found, the built-in demo always; claude is the default where there is one."""
-    binary = claude_bin or _from_environment(environ)
-    providers: tuple[Provider, ...] = (ClaudeProvider(binary), DemoProvider())
-    return Found({each.name: each for each in providers}, "claude" if binary else "demo")
+    """Claude and the built-in demo; claude is the default where it is named or found.
+
+    It is looked for anew for each session, on the session's own PATH first: who installs it while the daemon runs
+    need not start the daemon again.
+    """
+    named = claude_bin or _named(environ)
+    providers: tuple[Provider, ...] = (ClaudeProvider(named), DemoProvider())
+
+    def default_for(environment: Mapping[str, str]) -> str:
+        on_a_path = any(shutil.which("claude", path=each.get("PATH", "")) for each in (environment, environ))
+        return "claude" if named is not None or on_a_path else "demo"
+
+    return Found({each.name: each for each in providers}, default_for)
 
 
-def _from_environment(environ: Mapping[str, str]) -> Path | None:
-    if named := environ.get("BETCODE_CLAUDE_BIN"):
-        return Path(named).expanduser()
-    found = shutil.which("claude", path=environ.get("PATH", ""))
-    return Path(found) if found else None
+def _named(environ: Mapping[str, str]) -> Path | None:
+    named = environ.get("BETCODE_CLAUDE_BIN")
+    return Path(named).expanduser() if named else None

@@ -9,7 +9,6 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -63,9 +62,8 @@ def _run_locked(
         logger.warning(warning)
     found = find_providers(environ, claude_bin)
     engine_settings = settings.engine
-    if not engine_settings.default_provider:
-        engine_settings = replace(engine_settings, default_provider=found.default)
-    if engine_settings.default_provider not in found.providers:
+    default = engine_settings.default_provider
+    if default and default not in found.providers:
         known = ", ".join(sorted(found.providers))
         return _refuse(f"agents.default_provider must be one of {known}", EXIT_WRONG_SETTINGS)
     about = About(
@@ -74,7 +72,7 @@ def _run_locked(
         socket=str(places.socket),
         state_dir=str(places.state_dir),
         config_dir=str(places.config_dir),
-        default_provider=engine_settings.default_provider,
+        default_provider=(lambda _: default) if default else found.default_for,
     )
     try:
         return anyio.run(_serve, places, engine_settings, found, about, faults_of(environ), backend="asyncio")
@@ -154,7 +152,7 @@ def _say_serving(engine: Supervisor, about: About) -> None:
     facts = {
         "version": about.version,
         "socket": about.socket,
-        "default_provider": about.default_provider,
+        "default_provider": about.default_provider({}),
         "found_at_start": str(engine.facts().found_at_start),
         "start_ms": (time.time_ns() - about.started_ns) // 1_000_000,
     }

@@ -161,8 +161,8 @@ class Provider(Protocol):
     capabilities: Capabilities
     dialogue_version: int
 
-    def check(self) -> None:
-        """Raises AgentUnavailable, with what to do, where the agent cannot be started at all."""
+    def check(self, environment: Mapping[str, str]) -> None:
+        """Raises AgentUnavailable, with what to do, where the agent cannot be started in this environment at all."""
         ...
 
     def launch(self, session: NewSession, context: LaunchContext) -> Launch: ...

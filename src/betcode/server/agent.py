@@ -16,7 +16,7 @@ _LIST_LIMIT_BYTES = 3 * 1024 * 1024  # a client with default options takes 4 MB
 class AgentCalls:
     """What clients may ask about sessions, one method per call."""
 
-    def __init__(self, engine: Supervisor, gate: Gate, default_provider: str) -> None:
+    def __init__(self, engine: Supervisor, gate: Gate, default_provider: requests.DefaultProvider) -> None:
         self._engine = engine
         self._gate = gate
         self._default_provider = default_provider

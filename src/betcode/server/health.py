@@ -12,6 +12,7 @@ from grpc_health.v1._async import HealthServicer
 
 from betcode.config.settings import EngineSettings
 from betcode.domain.errors import BetcodeError
+from betcode.server.requests import DefaultProvider
 from betcode.server.rim import Caller
 from betcode.sessions import EngineFacts, Supervisor
 from betcode.v1 import health_pb2 as v1
@@ -31,7 +32,7 @@ class About:
     socket: str
     state_dir: str
     config_dir: str
-    default_provider: str
+    default_provider: DefaultProvider
 
 
 def components_of(facts: EngineFacts, settings: EngineSettings, now_ns: int) -> list[v1.ComponentHealth]:
@@ -121,7 +122,7 @@ def metadata_of(facts: EngineFacts, about: About, now_ns: int) -> Mapping[str, s
         "socket": about.socket,
         "state_dir": about.state_dir,
         "config_dir": about.config_dir,
-        "default_provider": about.default_provider,
+        "default_provider": about.default_provider({}),
         "turns_at_work": str(facts.turns_at_work),
         "turn_limit": str(facts.turn_limit),
         "waiting_in_line": str(facts.waiting_in_line),

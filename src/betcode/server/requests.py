@@ -2,7 +2,7 @@
 
 import os.path
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from betcode.domain.commands import AttachedFile, SendMessage
@@ -32,7 +32,10 @@ def named(session_id: str) -> str:
     return session_id
 
 
-def new_session(start: v1.StartConversation, default_provider: str) -> NewSession:
+DefaultProvider = Callable[[Mapping[str, str]], str]  # which kind of agent a session with this environment gets
+
+
+def new_session(start: v1.StartConversation, default_provider: DefaultProvider) -> NewSession:
     """A session that does not exist yet.
 
     Raises:
@@ -46,7 +49,7 @@ def new_session(start: v1.StartConversation, default_provider: str) -> NewSessio
     directory = start.working_directory
     return NewSession(
         session_id=new_session_id(),
-        provider=start.provider or default_provider,
+        provider=start.provider or default_provider(start.environment),
         working_directory=os.path.normpath(directory) if directory else "",
         model=start.model,
         allowed_tools=tuple(start.allowed_tools),

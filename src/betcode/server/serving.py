@@ -17,6 +17,7 @@ from betcode.server.converse import Conversations
 from betcode.server.gate import Gate, Tickets, serve_tickets
 from betcode.server.health import About, Health
 from betcode.server.reflection import lazy_reflection
+from betcode.server.requests import DefaultProvider
 from betcode.server.rim import Handler, Rim
 from betcode.server.socket_file import SocketFile, SocketTaken, own_socket_file
 from betcode.server.unbuilt import feature_of, refusing
@@ -96,7 +97,9 @@ def _options(settings: EngineSettings) -> list[tuple[str, int]]:
     return [("grpc.max_receive_message_length", largest), ("grpc.so_reuseport", 0)]
 
 
-def _built(engine: Supervisor, gate: Gate, health: Health, rim: Rim, default_provider: str) -> Mapping[str, Handler]:
+def _built(
+    engine: Supervisor, gate: Gate, health: Health, rim: Rim, default_provider: DefaultProvider
+) -> Mapping[str, Handler]:
     """Every call that this release answers, by its full name."""
     calls = AgentCalls(engine, gate, default_provider)
     conversations = Conversations(engine, calls, gate)

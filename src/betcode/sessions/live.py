@@ -336,7 +336,7 @@ class LiveSession:
 
     async def _admit(self) -> None:
         if self.run is None:
-            self.provider.check()
+            self.provider.check(self.writer.new.environment or {})
             await self.room.memory.make_room()
         self.room.slots.admit(self)
 

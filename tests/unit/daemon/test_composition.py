@@ -24,18 +24,33 @@ def executable(path: Path) -> Path:
 
 def test_without_a_claude_the_demo_is_the_default(tmp_path: Path) -> None:
     found = find_providers({"PATH": str(tmp_path)}, None)
-    assert found.default == "demo"
+    assert found.default_for({}) == "demo"
     assert set(found.providers) == {"claude", "demo"}
 
 
 def test_a_claude_on_the_path_is_the_default(tmp_path: Path) -> None:
     executable(tmp_path / "claude")
-    assert find_providers({"PATH": str(tmp_path)}, None).default == "claude"
+    assert find_providers({"PATH": str(tmp_path)}, None).default_for({}) == "claude"
+
+
+def test_a_claude_that_is_installed_later_is_the_default_from_then_on(tmp_path: Path) -> None:
+    found = find_providers({"PATH": str(tmp_path)}, None)
+    assert found.default_for({}) == "demo"
+    executable(tmp_path / "claude")
+    assert found.default_for({}) == "claude"
+
+
+def test_a_claude_on_the_path_of_a_session_is_its_default(tmp_path: Path) -> None:
+    executable(tmp_path / "there" / "claude")
+    found = find_providers({"PATH": str(tmp_path)}, None)
+    assert found.default_for({"PATH": str(tmp_path / "there")}) == "claude"
+    found.providers["claude"].check({"PATH": str(tmp_path / "there")})
+    assert found.default_for({"PATH": str(tmp_path)}) == "demo"
 
 
 def test_a_claude_that_is_named_is_the_default_even_where_it_is_missing(tmp_path: Path) -> None:
-    assert find_providers({}, tmp_path / "nowhere").default == "claude"
-    assert find_providers({"BETCODE_CLAUDE_BIN": "~/claude"}, None).default == "claude"
+    assert find_providers({}, tmp_path / "nowhere").default_for({}) == "claude"
+    assert find_providers({"BETCODE_CLAUDE_BIN": "~/claude"}, None).default_for({}) == "claude"
 
 
 @pytest.mark.anyio

@@ -116,17 +116,17 @@ def test_the_program_is_found_on_the_sessions_path(binary: Path) -> None:
 def test_a_missing_program_is_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(AgentUnavailable, match="--claude-bin"):
-        ClaudeProvider().check()
+        ClaudeProvider().check({})
     with pytest.raises(AgentUnavailable, match="not a program"):
-        ClaudeProvider(tmp_path / "nothing").check()
+        ClaudeProvider(tmp_path / "nothing").check({})
     unusable = tmp_path / "claude.txt"
     unusable.write_text("")
     with pytest.raises(AgentUnavailable, match="not a program"):
-        ClaudeProvider(unusable).check()
+        ClaudeProvider(unusable).check({})
 
 
 def test_a_program_that_is_there_passes_the_check(binary: Path) -> None:
-    ClaudeProvider(binary).check()
+    ClaudeProvider(binary).check({})
 
 
 def test_it_can_do_what_the_engine_asks_the_table_for() -> None:

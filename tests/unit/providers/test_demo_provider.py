@@ -47,4 +47,4 @@ def test_the_sessions_environment_directs_it() -> None:
 
 
 def test_it_is_always_there() -> None:
-    DemoProvider().check()
+    DemoProvider().check({})

@@ -39,7 +39,7 @@ def test_a_pool_is_full_when_its_line_is_full_too_and_that_is_not_critical() -> 
 
 
 def test_the_figures_have_names_that_stay() -> None:
-    about = About("1.2", 1_000_000_000, "/s", "/state", "/config", "demo")
+    about = About("1.2", 1_000_000_000, "/s", "/state", "/config", lambda _: "demo")
     metadata = metadata_of(facts(at_work=2), about, 61_000_000_000)
     assert metadata["uptime_seconds"] == "60"
     assert metadata["found_at_start_adopted"] == "3"

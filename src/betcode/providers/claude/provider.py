@@ -1,6 +1,7 @@
 """Claude Code as a provider."""
 
 import logging
+from collections.abc import Mapping
 from pathlib import Path
 
 from betcode.domain.ports import Capabilities, Dialogue, Launch, LaunchContext
@@ -29,9 +30,9 @@ class ClaudeProvider:
     def __init__(self, binary: Path | None = None) -> None:
         self._binary = binary
 
-    def check(self) -> None:
+    def check(self, environment: Mapping[str, str]) -> None:
         """Raises AgentUnavailable."""
-        launch.find_binary(self._binary, {})
+        launch.find_binary(self._binary, environment)
 
     def launch(self, session: NewSession, context: LaunchContext) -> Launch:
         """Raises AgentUnavailable."""

@@ -35,7 +35,7 @@ class DemoProvider:
         self._claude = ClaudeProvider(None)
         self.dialogue_version = self._claude.dialogue_version
 
-    def check(self) -> None:
+    def check(self, environment: Mapping[str, str]) -> None:
         """It is part of this program, so nothing can be missing."""
 
     def launch(self, session: NewSession, context: LaunchContext) -> Launch:
