@@ -21,6 +21,7 @@ from betcode.client import Client, ClientIdentity, open_client
 from betcode.v1 import agent_pb2 as v1
 
 _HEADINGS = ("ID", "STATUS", "CHANGED", "MESSAGES", "COST", "AGENT", "DIRECTORY", "LAST MESSAGE")
+_SPARE = ("COST", "MESSAGES", "AGENT", "CHANGED")  # what a narrow terminal leaves out, in this order
 
 
 @asynccontextmanager
@@ -52,7 +53,8 @@ async def _list(options: Options) -> int:
         screen.line("No sessions yet. Begin one with: betcode" if not page.total else "No sessions there")
         return ExitCode.OK
     now = datetime.now(UTC)
-    for line in table(_HEADINGS, [_row(one, page.sessions, now) for one in page.sessions], screen.width):
+    rows = [_row(one, page.sessions, now) for one in page.sessions]
+    for line in table(_HEADINGS, rows, screen.width, path="DIRECTORY", spare=_SPARE):
         screen.line(line)
     shown = options.number("offset") + len(page.sessions)
     if shown < page.total:

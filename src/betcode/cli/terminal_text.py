@@ -32,6 +32,20 @@ def one_line(text: str, width: int) -> str:
     return taken + "…"
 
 
+def ending(text: str, width: int) -> str:
+    """The text, or as much of its end as fits into `width` columns behind an ellipsis."""
+    if columns(text) <= width:
+        return text
+    taken = ""
+    used = 1
+    for letter in reversed(text):
+        used += _columns_of(letter)
+        if used > width:
+            break
+        taken = letter + taken
+    return "…" + taken
+
+
 def columns(text: str) -> int:
     """How many columns a terminal needs for the text."""
     return len(text) if text.isascii() else sum(_columns_of(letter) for letter in text)

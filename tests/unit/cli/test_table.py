@@ -1,0 +1,41 @@
+"""A table fits the terminal."""
+
+import pytest
+
+from betcode.cli.table import table
+from betcode.cli.terminal_text import columns, ending
+
+HEADINGS = ("ID", "STATUS", "COST", "DIRECTORY", "LAST")
+ROWS = [
+    ("01a1ddff-31fb", "waits for you", "$0.01", "/home/somebody/code/a-project", "the words that were said last"),
+    ("01a1ddff-1f26", "idle", "", "/tmp", "日本語のテキストもある"),
+]
+
+
+def lines(width: int) -> list[str]:
+    return table(HEADINGS, ROWS, width, path="DIRECTORY", spare=("COST",))
+
+
+@pytest.mark.parametrize("width", [60, 72, 80, 100, 200])
+def test_no_line_is_wider_than_the_terminal(width: int) -> None:
+    assert max(map(columns, lines(width))) <= width
+
+
+def test_with_room_for_everything_nothing_is_cut() -> None:
+    heading, first, _ = lines(200)
+    assert heading.split() == list(HEADINGS)
+    assert all(cell in first for cell in ROWS[0])
+
+
+def test_a_narrow_terminal_leaves_out_what_can_be_spared_and_keeps_the_end_of_a_path() -> None:
+    heading, first, _ = lines(60)
+    assert "COST" not in heading
+    assert "…" in first
+    assert "a-project" in first
+    assert "the words" in first
+
+
+def test_the_end_of_a_text_is_measured_in_columns() -> None:
+    assert ending("/a/b", 4) == "/a/b"
+    assert ending("/long/path", 5) == "…path"
+    assert ending("/日本", 4) == "…本"
