@@ -155,7 +155,9 @@ def candidates(parser: argparse.ArgumentParser, words: Sequence[str]) -> list[st
         if word in below:
             current = below[word]
     beginning = words[-1] if words else ""
-    if beginning.startswith("-"):
+    if (values := _option_values(current, words[-2] if len(words) > 1 else "")) is not None:
+        choices = values
+    elif beginning.startswith("-"):
         choices = [flag for action in current._actions for flag in action.option_strings if flag.startswith("--")]
     else:
         choices = [*_subcommands(current), *_values(current)]
@@ -167,6 +169,14 @@ def _subcommands(parser: argparse.ArgumentParser) -> dict[str, argparse.Argument
         if isinstance(action, argparse._SubParsersAction):
             return dict(action.choices)
     return {}
+
+
+def _option_values(parser: argparse.ArgumentParser, option: str) -> list[str] | None:
+    """What may follow an option that takes a value; None for any other word."""
+    for action in parser._actions:
+        if option in action.option_strings and action.nargs is None:
+            return [str(choice) for choice in action.choices or ()]
+    return None
 
 
 def _values(parser: argparse.ArgumentParser) -> list[str]:

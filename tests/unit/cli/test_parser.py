@@ -15,6 +15,10 @@ from betcode.cli.parser import build_parser, candidates
         (["session", "list", "--st"], ["--state-dir", "--status"]),
         (["completion", ""], ["bash", "zsh", "fish"]),
         (["run", "x"], []),
+        (["run", "--output", ""], ["text", "json", "stream-json"]),
+        (["session", "list", "--status", "a"], ["active"]),
+        (["session", "list", "--here", "--li"], ["--limit"]),
+        (["run", "--cwd", ""], []),
     ],
 )
 def test_words_complete_to_what_can_follow(words: list[str], found: list[str]) -> None:
