@@ -99,8 +99,8 @@ def on_retry(frame: ApiRetry, now: Moment) -> None:
     what = f"{frame.error or 'error'}{f' {frame.error_status}' if frame.error_status is not None else ''}"
     now.notice(
         v1.NOTICE_KIND_API_RETRY,
-        f"The model's API did not answer ({what}): attempt {frame.attempt} of {frame.max_retries} "
-        f"in {frame.retry_delay_ms / 1000:.1f} s",
+        f"The model's API failed ({what}); trying again in {frame.retry_delay_ms / 1000:.1f} s "
+        f"({frame.attempt} of {frame.max_retries})",
         attempt=str(frame.attempt),
         max_retries=str(frame.max_retries),
         retry_delay_ms=str(int(frame.retry_delay_ms)),
