@@ -1,11 +1,11 @@
 """A unix socket in front of another that cuts its connections when told to, as a bad network does."""
 
+import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
-import anyio
-from anyio.abc import AnyByteStream, SocketStream
+_CHUNK_BYTES = 64 * 1024
 
 
 class CuttingProxy:
@@ -13,37 +13,40 @@ class CuttingProxy:
 
     def __init__(self, target: Path) -> None:
         self._target = target
-        self._scopes: set[anyio.CancelScope] = set()
+        self._carrying: set[asyncio.StreamWriter] = set()
         self.connections = 0
 
     def cut(self) -> None:
-        for scope in self._scopes:
-            scope.cancel()
+        for writer in self._carrying:
+            writer.transport.abort()
 
-    async def carry(self, near: SocketStream) -> None:
+    async def carry(self, from_client: asyncio.StreamReader, to_client: asyncio.StreamWriter) -> None:
         self.connections += 1
-        with anyio.CancelScope() as scope:
-            self._scopes.add(scope)
-            try:
-                async with near, await anyio.connect_unix(self._target) as far, anyio.create_task_group() as tasks:
-                    tasks.start_soon(_pump, near, far)
-                    tasks.start_soon(_pump, far, near)
-            finally:
-                self._scopes.discard(scope)
+        from_daemon, to_daemon = await asyncio.open_unix_connection(str(self._target))
+        ends = {to_client, to_daemon}
+        self._carrying |= ends
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(_pump(from_client, to_daemon))
+                tasks.create_task(_pump(from_daemon, to_client))
+        finally:
+            self._carrying -= ends
 
 
-async def _pump(source: AnyByteStream, target: AnyByteStream) -> None:
-    try:
-        while True:
-            await target.send(await source.receive())
-    except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
-        await target.aclose()
+async def _pump(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+    with suppress(ConnectionError):
+        while piece := await source.read(_CHUNK_BYTES):
+            target.write(piece)
+            await target.drain()
+    target.transport.abort()
 
 
 @asynccontextmanager
 async def open_cutting_proxy(socket: Path, target: Path) -> AsyncIterator[CuttingProxy]:
     proxy = CuttingProxy(target)
-    async with await anyio.create_unix_listener(socket) as listener, anyio.create_task_group() as tasks:
-        tasks.start_soon(listener.serve, proxy.carry)
+    server = await asyncio.start_unix_server(proxy.carry, str(socket))
+    try:
         yield proxy
-        tasks.cancel_scope.cancel()
+    finally:
+        server.close()
+        proxy.cut()
