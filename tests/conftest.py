@@ -1,6 +1,6 @@
 """What every test stands on."""
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -26,3 +26,9 @@ def nothing_left_running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
     """After a module's tests, and its own fixtures, no process of theirs is left."""
     yield
     end_leftovers(tmp_path_factory.getbasetemp())
+
+
+@pytest.fixture(scope="module", autouse=True)
+async def one_loop(anyio_backend: str) -> AsyncIterator[None]:
+    """Keeps the loop from a module's first test to its last: grpc.aio's poller may meet a closed one otherwise."""
+    yield  # noqa: PT022 a generator is what keeps the loop

@@ -11,6 +11,7 @@ from betcode.client import Client, NewConversation, open_client
 from betcode.client.errors import ClientError
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import Daemon, obedient_daemon
+from support.runs import gone, lives
 from support.talk import Talk, is_idle, settled_text, states_of
 
 pytestmark = pytest.mark.anyio
@@ -175,3 +176,25 @@ async def test_the_same_message_sent_again_is_not_run_again_and_another_under_it
                 await stub.Submit(request)
         assert len((daemon.work / "ran.txt").read_text().splitlines()) == 1
         assert (await talk.summary()).status == "idle"
+
+
+async def test_a_clean_stop_sends_idle_agents_home_and_leaves_those_at_work(tmp_path: Path) -> None:
+    async with sessions(tmp_path, 2) as (daemon, (idle, working)):
+        await idle.turn("say done")
+        await working.say("wait go")
+        await working.until(waits)
+        idle_agent, working_agent = daemon.agent_pids
+        assert await daemon.stop() == 0
+        await gone(idle_agent, within_s=5)
+        assert lives(working_agent)
+        await daemon.start()
+        (daemon.work / "go").touch()
+        await working.until(is_idle)
+        assert working_agent == daemon.agent_pids[-1], "the same process finished its turn"
+        assert not [event for event in idle.events if event.HasField("error")]
+
+
+async def test_a_state_directory_with_odd_characters_in_its_name_serves(tmp_path: Path) -> None:
+    async with obedient_daemon(tmp_path / "100% #odd? name") as daemon, open_client(daemon.places) as client:
+        talk = await a_talk(daemon, client)
+        assert "here" in settled_text(await talk.turn("say here"))

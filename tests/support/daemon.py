@@ -15,6 +15,7 @@ import grpc
 from grpc import aio
 from grpc_health.v1 import health_pb2
 
+from betcode.client.address import grpc_target
 from betcode.config.places import Places, choose_places
 from betcode.holder.launch import holder_pids
 from betcode.holder.platform import Process, descendants, processes, send_signal
@@ -163,7 +164,7 @@ class Daemon:
     async def channel(self) -> AsyncIterator[aio.Channel]:
         """A connection of its own, as another program would have it."""
         options = [("grpc.use_local_subchannel_pool", 1), ("grpc.initial_reconnect_backoff_ms", 50)]
-        async with aio.insecure_channel(f"unix:{self.places.socket}", options=options) as channel:
+        async with aio.insecure_channel(grpc_target(self.places.socket), options=options) as channel:
             yield channel
 
     @asynccontextmanager

@@ -118,8 +118,10 @@ def _start(command: list[str], spec: HolderSpec) -> int:
 def _read_line(fd: int) -> bytes:
     line = b""
     until = time.monotonic() + _START_WITHIN_S
+    readable = select.poll()  # not select(), which takes no descriptor past 1023
+    readable.register(fd, select.POLLIN)
     while not line.endswith(b"\n"):
-        if not select.select([fd], [], [], max(0.0, until - time.monotonic()))[0]:
+        if not readable.poll(max(0.0, until - time.monotonic()) * 1000):
             return b""
         piece = os.read(fd, 4096)
         if not piece:

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from urllib.parse import quote
 
 import anyio
 import grpc
@@ -147,7 +148,7 @@ def _service_handler(service: ServiceDescriptor, built: Mapping[str, Handler]) -
 
 async def _bind_and_start(server: aio.Server, file: SocketFile) -> None:
     try:
-        server.add_insecure_port(f"unix:{file.address}")
+        server.add_insecure_port("unix:" + quote(file.address))  # a URI: % and # mean something
     except RuntimeError as error:
         raise SocketTaken(f"{file.path} cannot be listened at: {error}") from error
     file.made_private()

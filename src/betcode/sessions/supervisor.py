@@ -43,6 +43,7 @@ logger = logging.getLogger(__name__)
 BLOB_PIECE_BYTES = 64 * 1024
 LOOK_EVERY_S = 1.0
 SWEEP_EVERY_S = 600.0
+SEND_HOME_WITHIN_S = 3.0
 DISK_FULL_BELOW_BYTES = 64 * 1024
 
 
@@ -295,6 +296,14 @@ class Supervisor:
                 if live.disposable:
                     del self._live[session]
 
+    async def send_idle_home(self) -> None:
+        """Before a clean stop: agents at work go on in their holders, but nobody would retire the idle ones."""
+        with anyio.move_on_after(SEND_HOME_WITHIN_S):
+            async with anyio.create_task_group() as tasks:
+                for agent in self._room.memory.live:
+                    if agent.idle_since is not None:
+                        tasks.start_soon(agent.retire)
+
     async def keep_journals(self) -> None:
         """Compress journals that were read, and drop those of ended agents that are old or too many."""
         room, settings = self._room, self._room.settings
@@ -372,7 +381,7 @@ async def open_supervisor(
     *,
     faults: Faults = no_faults,
 ) -> AsyncIterator[Supervisor]:
-    """The engine, at work; leaving the block lets agents run on in their holders."""
+    """The engine, at work; leaving the block lets agents at work run on in their holders."""
     runs_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     async with anyio.create_task_group() as tasks:
         room = Room(
@@ -391,5 +400,6 @@ async def open_supervisor(
         tasks.start_soon(supervisor.keep_journals)
         try:
             yield supervisor
+            await supervisor.send_idle_home()
         finally:
             tasks.cancel_scope.cancel()

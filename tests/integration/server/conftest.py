@@ -7,12 +7,6 @@ import pytest
 from support.daemon import Agent, Daemon, obedient_daemon
 
 
-@pytest.fixture(scope="module", autouse=True)
-async def one_loop(anyio_backend: str) -> AsyncIterator[None]:
-    """Keeps the loop from the module's first test to its last: grpc.aio's poller may meet a closed one otherwise."""
-    yield  # noqa: PT022 a generator is what keeps the loop
-
-
 @pytest.fixture(scope="module")
 async def daemon(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Daemon]:
     """A daemon whose agents do what the prompt says."""
