@@ -64,7 +64,7 @@ async def _converse(options: Options, client: Client, screen: Screen, session_id
     while wanted is not None:
         summary = await find_summary(client, wanted)
         screen.note(f"Session {summary.id} · {summary.provider} · {summary.working_directory}")
-        screen.note("Type a message. /cancel interrupts, /new begins another session, /quit leaves (the agent goes on)")
+        screen.note("Type a message. /cancel stops a turn, /new begins a session, /quit leaves")
         talk = Talk(client, summary, screen, is_terminal=os.isatty(0), show_all=show_all)
         code = await talk.run()
         wanted = await client.start_session(new_conversation(options)) if talk.wants_another else None

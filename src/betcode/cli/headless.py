@@ -146,6 +146,7 @@ class HeadlessTurn:
     async def _heed_interrupts(self, tasks: TaskGroup) -> None:
         with anyio.open_signal_receiver(signal.SIGINT) as signals:
             async for _ in signals:
+                self._screen.interrupted()
                 self._interrupts += 1
                 if self._interrupts > 1:
                     tasks.cancel_scope.cancel()

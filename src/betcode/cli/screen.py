@@ -19,7 +19,7 @@ class Screen:
         self._err_is_terminal = err.isatty()
         self._dim = colour and self._err_is_terminal
         self._in_a_line = False  # the answer's last line has not ended
-        self._asked = False  # a question stands on the terminal, and nobody has ended its line yet
+        self._asked = False  # a question or ^C stands on the terminal, and nobody has ended its line yet
 
     @property
     def width(self) -> int:
@@ -81,6 +81,10 @@ class Screen:
     def typed(self) -> None:
         """The person has ended the question's line."""
         self._asked = False
+
+    def interrupted(self) -> None:
+        """The terminal has shown ^C, wherever the cursor was."""
+        self._asked = self._err_is_terminal and not self._in_a_line
 
     def _break_line(self) -> None:
         self._leave_question()

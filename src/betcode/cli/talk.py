@@ -227,6 +227,7 @@ class Talk:
     async def _heed_interrupts(self, tasks: TaskGroup) -> None:
         with anyio.open_signal_receiver(signal.SIGINT) as signals:
             async for _ in signals:
+                self._screen.interrupted()
                 if not self._turn_open or self._interrupted:
                     self._leave(tasks.cancel_scope)
                     return

@@ -44,3 +44,16 @@ def test_tokens_that_nobody_counted_are_not_mentioned() -> None:
     assert turn_summary(v1.UsageReport(duration_ms=4100)) == "4.1 s"
     counted = v1.UsageReport(duration_ms=4100, input_tokens=1200, output_tokens=3, cost_usd=0.5)
     assert turn_summary(counted) == "4.1 s, 1,200 tokens in, 3 out, $0.5000"
+
+
+def test_a_note_begins_a_line_after_ctrl_c() -> None:
+    terminal = Tty()
+    screen = Screen(terminal, terminal, colour=False)
+    terminal.write("^C")
+    screen.interrupted()
+    screen.note("Interrupting")
+    screen.answer("some words")
+    terminal.write("^C")
+    screen.interrupted()
+    screen.note("Left")
+    assert terminal.getvalue() == "^C\nInterrupting\nsome words^C\nLeft\n"
