@@ -115,3 +115,16 @@ def test_what_is_piped_into_a_conversation_is_said_and_waited_for(here: Shell) -
     assert done.returncode == 0
     assert "one" in done.stdout
     assert "two" in done.stdout
+
+
+def test_nothing_is_said_to_a_closed_session(here: Shell) -> None:
+    session = here.json("run", "--json", "say hi")["session_id"]
+    assert here.run("session", "close", session).returncode == 0
+    done = here.run("attach", session, stdin="say more\n")
+    assert done.returncode == 5
+    assert f"betcode session show {session}" in done.stderr
+    with here.terminal("attach", session) as person:
+        person.expect("The session has ended")
+        assert person.ended() == 0
+        assert "\n> \r" not in person.seen
+        assert "Type a message" not in person.seen

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import anyio
 
-from betcode.cli.exit_codes import ExitCode
+from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.finding import find_session, find_summary
 from betcode.cli.new_session import default_agent, new_conversation, working_directory
 from betcode.cli.options import Options
@@ -64,7 +64,13 @@ async def _converse(options: Options, client: Client, screen: Screen, session_id
     while wanted is not None:
         summary = await find_summary(client, wanted)
         screen.note(f"Session {summary.id} · {summary.provider} · {summary.working_directory}")
-        screen.note("Type a message. /cancel stops a turn, /new begins a session, /quit leaves")
+        if summary.status != "closed":
+            screen.note("Type a message. /cancel stops a turn, /new begins a session, /quit leaves")
+        elif not os.isatty(0):  # what stands on stdin would be said to nobody
+            raise CommandFailed(
+                f"The session is closed and takes no messages; read it with: betcode session show {summary.id}",
+                ExitCode.INVALID_ARGUMENTS,
+            )
         talk = Talk(client, summary, screen, is_terminal=os.isatty(0), show_all=show_all)
         code = await talk.run()
         wanted = await client.start_session(new_conversation(options)) if talk.wants_another else None

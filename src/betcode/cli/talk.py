@@ -45,6 +45,7 @@ class Talk:
         self._turns_before = 0
         self._caught_up = anyio.Event()  # the past was shown
         self._turn_open = summary.status == "active"
+        self._is_closed = summary.status == "closed"
         self._own: dict[str, TurnWatch] = {}  # our messages whose turn is not over
         self._input_ended = False
         self._denied = False
@@ -212,7 +213,8 @@ class Talk:
 
     def _invite(self) -> None:
         """The sign that a message may be typed, where the agent rests and a person sits there."""
-        if self._is_terminal and not self._turn_open and self._desk.current is None and not self._screen.is_asking:
+        rests = not (self._turn_open or self._is_closed or self._desk.current)
+        if rests and self._is_terminal and not self._screen.is_asking:
             self._screen.ask("> ")
 
     def _show_prompt(self, lines: list[str], question: str) -> None:
