@@ -28,7 +28,7 @@ check: lint proto-check  ## everything that must hold before a change is taken i
 	@$(MAKE) --no-print-directory wheel readme
 
 lint: .venv/.for-work  ## lock, formatting, lint, types and layers
-	.venv/bin/uv lock --quiet --check --no-python-downloads --default-index https://pypi.org/simple
+	env -u UV_DEFAULT_INDEX -u UV_INDEX_URL -u UV_INDEX .venv/bin/uv lock --quiet --check --no-python-downloads
 	.venv/bin/ruff format --check .
 	.venv/bin/ruff check .
 	.venv/bin/mypy

@@ -32,8 +32,9 @@ find_python() {
 # The index that pip was told to use, if it is not the usual one.
 other_index() {
     index=${UV_DEFAULT_INDEX:-${UV_INDEX_URL:-${PIP_INDEX_URL:-$("$python" -m pip config get global.index-url 2>/dev/null || true)}}}
+    usual=$(sed -n 's/.*registry = "\([^"]*\)".*/\1/p' uv.lock | head -n 1)
     case $index in
-        "" | *//pypi.org/simple | *//pypi.org/simple/) ;;
+        "" | "$usual" | "$usual/") ;;
         *) printf '%s\n' "$index" ;;
     esac
 }
