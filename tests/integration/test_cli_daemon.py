@@ -112,15 +112,17 @@ def test_a_daemon_that_ends_at_once_says_why(tmp_path: Path) -> None:
 
 
 def test_run_in_the_foreground_serves_until_it_is_told_to_stop(tmp_path: Path) -> None:
-    with shell(tmp_path) as here:
-        with subprocess.Popen(
+    with (
+        shell(tmp_path) as here,
+        subprocess.Popen(
             here.argv("daemon", "run"), env=here.environment, stderr=subprocess.PIPE, text=True
-        ) as foreground:
-            assert foreground.stderr is not None
-            assert next(line for line in foreground.stderr if "serving" in line)
-            assert here.json("daemon", "start", "--json")["pid"] == _holder(here)
-            here.run("daemon", "stop")
-            assert foreground.wait(30) == 0
+        ) as foreground,
+    ):
+        assert foreground.stderr is not None
+        assert next(line for line in foreground.stderr if "serving" in line)
+        assert here.json("daemon", "start", "--json")["pid"] == _holder(here)
+        here.run("daemon", "stop")
+        assert foreground.wait(30) == 0
 
 
 def test_another_socket_of_the_same_state_is_named(tmp_path: Path) -> None:
