@@ -95,6 +95,19 @@ async def test_an_agent_that_is_killed_ends_its_turn_with_a_clear_error_and_the_
     assert states_of(talk.events, first.message_id)[-1] == "CONSUMED", "what was not consumed was sent again"
 
 
+async def test_a_message_that_no_agent_survives_can_be_cancelled(daemon: Daemon, client: Client) -> None:
+    talk = await a_talk(daemon, client)
+    deadly = await talk.say("die")
+    await talk.until(is_idle)
+    await talk.say("say hello")
+    assert errors(await talk.until(is_idle)) == ["SUBPROCESS_CRASHED"], "it was sent again, as it must be"
+    assert not await client.cancel(talk.session_id, cancel_queued=True)
+    await talk.until(lambda event: event.message_state.state == v1.MESSAGE_STATE_CANCELLED)
+    assert "alive" in settled_text(await talk.turn("say alive"))
+    assert states_of(talk.events, deadly.message_id)[-1] == "CANCELLED"
+    assert_whole(talk.events)
+
+
 async def test_a_killed_holder_takes_its_agent_along_and_history_says_so(daemon: Daemon, client: Client) -> None:
     talk = await a_talk(daemon, client)
     await talk.say("wait more")

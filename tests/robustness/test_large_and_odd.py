@@ -179,3 +179,19 @@ async def test_a_line_longer_than_the_limit_is_passed_over_and_said(tmp_path: Pa
         events = await talk.turn("play long\nsay afterwards")
         assert settled_text(events).endswith("afterwards")
         assert any(event.notice.kind == v1.NOTICE_KIND_MALFORMED for event in events)
+
+
+@pytest.mark.parametrize("cost", ["1e999", "-1e999", "NaN", "1e308", "-5"])
+async def test_a_cost_that_cannot_be_is_not_added_up_and_stops_nothing(
+    daemon: Daemon, client: Client, cost: str
+) -> None:
+    talk = await a_talk(daemon, client)
+    result = (
+        '{"type":"result","subtype":"success","is_error":false,"result":"","duration_ms":1e999,"total_cost_usd":%s}'
+    )
+    (daemon.work / "absurd").write_text((result % cost + "\n") * 3)
+    await talk.say("play absurd")
+    await talk.until(lambda event: is_idle(event) and settled_text(talk.events) == "played")
+    assert_whole(talk.events)
+    assert 0.0 <= (await talk.summary_when(lambda summary: summary.status == "idle")).total_cost_usd < 1.0
+    assert "refused" not in daemon.log

@@ -21,6 +21,7 @@ from betcode.config.settings import EngineSettings, Loaded, WrongSetting, load_s
 from betcode.daemon.faults import faults_of
 from betcode.daemon.providers import Found, find_providers
 from betcode.domain.errors import BetcodeError
+from betcode.holder.launch import allow_many_open_files, descends_from, holder_pids
 from betcode.server import About, SocketTaken, make_private_directory, serve
 from betcode.sessions import Supervisor, open_supervisor
 from betcode.storage import open_store
@@ -31,6 +32,8 @@ logger = logging.getLogger(__name__)
 EXIT_OK = 0
 EXIT_CANNOT_SERVE = 1
 EXIT_WRONG_SETTINGS = 5
+# Its holder would not talk to it, and would end it together with the agent.
+_INSIDE = "An agent of this daemon runs this command: start the daemon from outside, in a terminal of your own"
 STOP_BOUND_S = 10.0  # from the signal to the end of the process
 
 
@@ -45,6 +48,9 @@ def run(places: Places, environ: Mapping[str, str], *, claude_bin: Path | None =
     holder = Holder(pid=os.getpid(), started=moment, socket=str(places.socket), version=__version__)
     try:
         make_private_directory(places.state_dir)
+        if descends_from(os.getpid(), holder_pids(places.runs)):
+            return _refuse(_INSIDE, EXIT_CANNOT_SERVE)
+        allow_many_open_files()
         with hold_lock(places.lock, holder):
             return _run_locked(places, loaded, environ, claude_bin, started_ns)
     except LockHeld as held:

@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import resource
 import select
 import shutil
 import signal
@@ -20,6 +21,7 @@ from betcode.holder.platform import RUN_MARKER, Process, descendants, descends_f
 __all__ = [
     "HolderDidNotStart",
     "HolderSpec",
+    "allow_many_open_files",
     "bar",
     "descends_from",
     "end_leftovers",
@@ -33,6 +35,8 @@ _PROGRAM = Path(__file__).with_name("program.py")
 _START_WITHIN_S = 15.0
 _GIVE_UP_S = 10.0
 _LOOK_EVERY_S = 0.02
+_MOST_OPEN_FILES = 65_536
+_OPEN_FILES = resource.getrlimit(resource.RLIMIT_NOFILE)  # what whoever started us meant for programs like agents
 
 
 class HolderDidNotStart(Exception):
@@ -48,6 +52,15 @@ class HolderSpec:
     env: Mapping[str, str]
     cwd: Path
     marker: str
+
+
+def allow_many_open_files() -> None:
+    """Have room for many clients; agents keep the limit that this process was started with."""
+    if sys.platform == "linux":
+        soft, hard = _OPEN_FILES
+        wanted = _MOST_OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_OPEN_FILES)
+        if soft != resource.RLIM_INFINITY and soft < wanted:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def start_holder(spec: HolderSpec) -> int:
@@ -103,6 +116,9 @@ def _start(command: list[str], spec: HolderSpec) -> int:
     with starter:
         assert starter.stdin is not None
         assert starter.stdout is not None
+        if sys.platform == "linux":
+            with suppress(ProcessLookupError):  # before it is told what to do, so that everything below it has it
+                resource.prlimit(starter.pid, resource.RLIMIT_NOFILE, _OPEN_FILES)
         with suppress(BrokenPipeError):  # it ended early; what it said tells why
             starter.stdin.write(json.dumps(message).encode())
             starter.stdin.close()

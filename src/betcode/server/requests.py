@@ -113,7 +113,7 @@ def session_filter(request: v1.ListSessionsRequest) -> SessionFilter:
     return SessionFilter(
         working_directory=os.path.normpath(directory) if directory else "",
         worktree_id=request.worktree_id,
-        statuses=tuple(request.statuses),
+        statuses=tuple(dict.fromkeys(request.statuses)),
         limit=request.limit or PAGE_DEFAULT,
         offset=request.offset,
     )

@@ -5,6 +5,7 @@ in between, because every delta an agent says passes here.
 """
 
 import asyncio
+import errno
 import itertools
 import json
 import os
@@ -16,14 +17,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 
+from betcode.domain.rows import RunRow
 from betcode.holder import protocol
-from betcode.holder.launch import holder_pid, is_alive
+from betcode.holder.launch import bar, end_leftovers, holder_pid, is_alive
 from betcode.holder.platform import ShortName
 
+END_GRACE_S = 5.0
 _LOOK_EVERY_S = 0.02
 _ASK_AGAIN_S = 0.5
 _AGENT_ENDED = "the agent has ended"
+_SHORTAGE = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
 
 
 class HolderGone(Exception):
@@ -36,6 +41,13 @@ class AgentGone(HolderGone):
 
 class HolderRefused(Exception):
     """The holder is there and will not do it; the text says why."""
+
+
+def is_shortage(error: BaseException) -> bool:
+    """Whether only the system is short of something (descriptors, say), which is no reason to end an agent."""
+    if isinstance(error, BaseExceptionGroup):
+        return all(is_shortage(each) for each in error.exceptions)
+    return isinstance(error, OSError) and error.errno in _SHORTAGE
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +137,24 @@ async def attach(run_dir: Path, *, timeout_s: float = 5) -> AsyncIterator[Attach
         yield Attachment(wire, hello)
     finally:
         wire.close()
+
+
+async def give_up(run_dir: Path, run: RunRow) -> None:
+    """End everything of a run: nothing of it may be left without a daemon that knows of it."""
+    try:
+        async with attach(run_dir) as attachment:
+            await attachment.end(END_GRACE_S)
+    except (HolderGone, HolderRefused, OSError):
+        pass
+    while True:
+        try:
+            bar(run_dir)  # one that is only starting finds that it is too late
+            await anyio.to_thread.run_sync(end_leftovers, run.run_id, run.agent_pid, run.agent_start)
+            return
+        except OSError as error:
+            if not is_shortage(error):
+                raise
+        await anyio.sleep(_ASK_AGAIN_S)
 
 
 async def _connect(run_dir: Path) -> socket.socket:

@@ -192,6 +192,7 @@ class LiveSession:
         self.refuse_if_degraded()
         async with self.lock:
             if self.at_rest:
+                await self._drop_what_waits(cancel_queued=cancel_queued)
                 return False
             undelivered = [row for row in self.inputs.values() if row.kind is InputKind.MESSAGE and row.number == 0]
             working = self.run is not None and (self.run.dialogue.turn_open or len(undelivered) < len(self.inputs))
@@ -216,6 +217,16 @@ class LiveSession:
                 self.room.slots.give_back(self)
             self.go_on()
             return True
+
+    async def _drop_what_waits(self, *, cancel_queued: bool) -> None:
+        """After a crash messages wait for the next agent: the way to be rid of one that no agent survives."""
+        waiting = [row for row in self.inputs.values() if row.kind is InputKind.MESSAGE] if cancel_queued else []
+        if self.run is None and waiting:
+            said = [events.message_state(row.input_id, v1.MESSAGE_STATE_CANCELLED, "cancelled") for row in waiting]
+            await self.writer.write(
+                said, [MoveInput(row.session, row.input_id, InputState.CANCELLED) for row in waiting]
+            )
+            self.inputs.clear()
 
     async def close(self) -> bool:
         """End the session: its agent is ended, followers get the rest and leave. False where it was closed before."""

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Protocol
 
 import anyio
@@ -41,6 +42,7 @@ class AgentMemory:
     def __init__(self, limit_bytes: int) -> None:
         self.limit_bytes = limit_bytes
         self._live: set[AgentProcess] = set()
+        self._measured = 0
 
     def add(self, agent: AgentProcess) -> None:
         self._live.add(agent)
@@ -53,8 +55,11 @@ class AgentMemory:
         return tuple(self._live)
 
     def used_bytes(self) -> int:
-        """What all live agents, their holders and their tools have resident."""
-        return sum(tree_bytes(agent.holder_pid) for agent in self._live)
+        """What all live agents, their holders and their tools have resident, as far as it could last be seen."""
+        # Without a free descriptor the process table cannot be read, and nobody must suffer from that.
+        with suppress(OSError):
+            self._measured = sum(tree_bytes(agent.holder_pid) for agent in self._live)
+        return self._measured
 
     async def make_room(self) -> None:
         """Retire the longest idle agents until the rest fit.

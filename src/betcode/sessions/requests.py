@@ -9,6 +9,10 @@ from betcode.domain.errors import InvalidRequest
 from betcode.domain.identifiers import NotAnIdentifier, parse_uuid
 from betcode.domain.rows import NewSession
 
+_WORD_LIMIT = 2_000  # characters
+_ARGUMENT_LIMIT_BYTES = 100_000  # Linux takes 128 KiB for one argument or variable
+_OTHER_TO_EVERYONE = ("/proc/self", "/proc/thread-self", "/dev/fd", "/dev/stdin")
+
 
 def check_new_session(new: NewSession) -> None:
     """Raises InvalidRequest, with what to do, where a session like this cannot work."""
@@ -18,9 +22,16 @@ def check_new_session(new: NewSession) -> None:
     for tool in new.allowed_tools:
         if not tool.strip():
             raise InvalidRequest("An allowed tool has no name: leave it out")
+    if sum(len(tool.encode()) + 1 for tool in new.allowed_tools) > _ARGUMENT_LIMIT_BYTES:
+        raise InvalidRequest(f"The allowed tools are longer than {_ARGUMENT_LIMIT_BYTES} bytes in all: name fewer")
     for name, value in (new.environment or {}).items():
         if not name or "=" in name or "\0" in name or "\0" in value:
             raise InvalidRequest("A name in the environment is not one: leave it out")
+        if len(name.encode()) + len(value.encode()) > _ARGUMENT_LIMIT_BYTES:
+            raise InvalidRequest(
+                f"The variable {name[:80]!r} is longer than {_ARGUMENT_LIMIT_BYTES} bytes: no program can be started "
+                "with it, so leave it out"
+            )
 
 
 def check_message(message: SendMessage, settings: EngineSettings) -> None:
@@ -53,6 +64,8 @@ def _check_directory(text: str) -> None:
     shown = text[:500]
     if not path.is_absolute():
         raise InvalidRequest(f"The working directory {shown!r} is not absolute: give the whole path")
+    if any(path.is_relative_to(name) for name in _OTHER_TO_EVERYONE):
+        raise InvalidRequest(f"{shown!r} is another directory to every program: give its own path")
     try:
         exists, is_directory = path.exists(), path.is_dir()
     except OSError as trouble:
@@ -69,5 +82,7 @@ def _check_words(what: str, words: tuple[str, ...]) -> None:
     for word in words:
         if word.startswith("-"):
             raise InvalidRequest(f"The {what} name {word[:80]!r} begins with a dash: leave the dash out")
-        if any(ord(letter) < 32 for letter in word):
+        if not word.isprintable():
             raise InvalidRequest(f"The {what} name {word[:80]!r} has a control character: leave it out")
+        if len(word) > _WORD_LIMIT:
+            raise InvalidRequest(f"The {what} name {word[:80]!r}… is longer than {_WORD_LIMIT} characters")

@@ -13,6 +13,7 @@ from betcode.holder.segments import compress_behind
 logger = logging.getLogger(__name__)
 
 _EVERYTHING = 1 << 62  # a finished journal lies behind every reader
+_FULL_BELOW_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,14 @@ def sweep(
             shutil.rmtree(directory, ignore_errors=True)
             removed += 1
     return Swept(compressed, removed)
+
+
+def is_full(runs_dir: Path) -> bool:
+    """Whether the journals' disk has no room left."""
+    try:
+        return shutil.disk_usage(runs_dir).free < _FULL_BELOW_BYTES
+    except OSError:
+        return False  # somebody removed it; the next agent's start makes it again
 
 
 def _directories(runs_dir: Path) -> list[Path]:

@@ -28,7 +28,7 @@ from betcode.domain.run import RunState, RunStimulus, advance
 from betcode.holder.launch import HolderSpec, bar, end_leftovers, start_holder
 from betcode.holder.reader import JournalReader
 from betcode.sessions import ending
-from betcode.sessions.attachment import Attachment, HolderGone, HolderRefused, attach
+from betcode.sessions.attachment import END_GRACE_S, Attachment, HolderGone, attach, give_up, is_shortage
 from betcode.sessions.intake import Intake
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 READ_BYTES = 512 * 1024
-END_GRACE_S = 5.0
 RETIRE_GRACE_S = 10.0
 REATTACH_AFTER_S = 0.2
 RETRY_AFTER_S = 0.5
@@ -91,8 +90,6 @@ class AgentRun:
         idle = session.at_rest and not session.prompts and not self.dialogue.holds and not self.asked_to_end
         return self._active_at if idle and self._attachment is not None else None
 
-    # ------------------------------------------------------------ the life
-
     async def begin(self) -> None:
         """Start the agent and stay with it to its end."""
         await self._live(fresh=True)
@@ -113,7 +110,7 @@ class AgentRun:
         except Exception as error:
             logger.exception("the agent's life was cut short", extra=self.session.log_extra)
             trouble = f"{type(error).__name__}: {error}"
-            await self._give_up()
+            await give_up(self.directory, self.row)  # something here failed, not the agent
         finally:
             memory.remove(self)
             self.attached.set()
@@ -171,17 +168,28 @@ class AgentRun:
         )
         while True:
             try:
-                async with attach(self.directory) as attachment:
-                    if await self._stay_attached(attachment, reader):
-                        await attachment.quit()
-                        return
-            except HolderGone:
-                pass
-            self._attachment = None
-            if bar(self.directory):
-                await self._read_rest(reader)
-                return
+                if await self._stay_with_holder(reader):
+                    return
+            except Exception as error:
+                if not is_shortage(error):
+                    raise
             await anyio.sleep(REATTACH_AFTER_S)
+
+    async def _stay_with_holder(self, reader: JournalReader) -> bool:
+        """True once the agent's end was read, from its holder or from what a dead one left."""
+        try:
+            async with attach(self.directory) as attachment:
+                if await self._stay_attached(attachment, reader):
+                    await attachment.quit()
+                    return True
+        except HolderGone:
+            pass
+        finally:
+            self._attachment = None
+        if not bar(self.directory):
+            return False
+        await self._read_rest(reader)
+        return True
 
     async def _stay_attached(self, attachment: Attachment, reader: JournalReader) -> bool:
         """True once the agent's end was read; False when the holder went away."""
@@ -356,17 +364,6 @@ class AgentRun:
             with suppress(HolderGone):  # told again when attached again
                 await self._attachment.end(grace_s, nothing_open=nothing_open)
         await self.ended.wait()
-
-    async def _give_up(self) -> None:
-        """Something here failed, not the agent: nothing of it may be left running without a life of ours."""
-        try:
-            async with attach(self.directory) as attachment:
-                await attachment.end(END_GRACE_S)
-        except (HolderGone, HolderRefused, OSError):
-            pass
-        bar(self.directory)  # one that is only starting finds that it is too late
-        row = self.row
-        await anyio.to_thread.run_sync(end_leftovers, row.run_id, row.agent_pid, row.agent_start)
 
     async def _finish(self, trouble: str) -> None:
         session = self.session

@@ -1,7 +1,6 @@
 """All sessions of one daemon: found, opened when something happens to them, let go when nothing does."""
 
 import logging
-import shutil
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
@@ -32,7 +31,7 @@ from betcode.sessions.live import LiveSession
 from betcode.sessions.memory import AgentMemory
 from betcode.sessions.prompts import Decision, PermissionAnswer, decide, questions_of
 from betcode.sessions.requests import check_new_session
-from betcode.sessions.retention import Swept, sweep
+from betcode.sessions.retention import Swept, is_full, sweep
 from betcode.sessions.room import Faults, Room, no_faults
 from betcode.sessions.slots import Slots
 from betcode.sessions.tally import KIND_OF
@@ -44,7 +43,6 @@ BLOB_PIECE_BYTES = 64 * 1024
 LOOK_EVERY_S = 1.0
 SWEEP_EVERY_S = 600.0
 SEND_HOME_WITHIN_S = 3.0
-DISK_FULL_BELOW_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,7 +288,7 @@ class Supervisor:
                 since = agent.idle_since
                 if since is not None and anyio.current_time() - since >= idle_s:
                     room.tasks.start_soon(agent.retire)
-            full = shutil.disk_usage(room.runs_dir).free < DISK_FULL_BELOW_BYTES
+            full = is_full(room.runs_dir)
             for session, live in list(self._live.items()):
                 live.writer.note_disk(full=full)
                 if live.disposable:

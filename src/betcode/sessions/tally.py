@@ -1,5 +1,6 @@
 """What a session's row says of it, kept up with every event."""
 
+import math
 from dataclasses import replace
 
 from betcode.domain.identifiers import Seq
@@ -72,11 +73,13 @@ class Tally:
         usage = event.usage
         self._input_tokens += usage.input_tokens
         self._output_tokens += usage.output_tokens
-        self._cost += usage.cost_usd
+        if math.isfinite(usage.cost_usd):  # what is no number cannot be stored, nor anything with it
+            self._cost += usage.cost_usd
 
     def _session_info(self, event: AgentEvent) -> None:
         self._model = event.session_info.model or self._model
-        self._context = event.session_info.context_usage_percent or self._context
+        percent = event.session_info.context_usage_percent
+        self._context = percent if percent and math.isfinite(percent) else self._context
 
 
 _COUNTERS = {

@@ -3,8 +3,11 @@
 import logging
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 import apsw
+
+from betcode.domain.errors import DatabaseUnusable
 
 logger = logging.getLogger(__name__)
 
@@ -12,12 +15,15 @@ _EVERY_PAGES = 1_000  # 4 MB
 _RESTART_AT_PAGES = 8_000  # 32 MB
 _AHEAD_PAGES = 16_000  # 64 MB
 _PATIENCE_S = 2.0
+_LOOK_EVERY_S = 2.0  # whether the file is still there
 
 
 class Checkpoints:
     """A thread with a connection of its own."""
 
-    def __init__(self, db: apsw.Connection, on_fatal: Callable[[BaseException], None]) -> None:
+    def __init__(self, path: Path, db: apsw.Connection, on_fatal: Callable[[BaseException], None]) -> None:
+        self._path = path
+        self._file = _identity(path)
         self._db = db
         self._on_fatal = on_fatal
         self._gate = threading.Lock()
@@ -56,10 +62,21 @@ class Checkpoints:
 
     def _run(self) -> None:
         try:
-            while self._wake.wait() and not self._stopping:
-                self._wake.clear()
-                self._checkpoint()
-                self._tried.set()
+            while True:
+                woken = self._wake.wait(_LOOK_EVERY_S)
+                if self._stopping:
+                    return
+                if _identity(self._path) != self._file:
+                    raise DatabaseUnusable(
+                        f"{self._path} was removed or replaced under the daemon: what is written now would be lost"
+                    )
+                if woken:
+                    self._wake.clear()
+                    self._checkpoint()
+                    self._tried.set()
+        except DatabaseUnusable as error:
+            self._tried.set()
+            self._on_fatal(error)
         except BaseException as error:
             logger.critical("the log's checkpoints have ended", exc_info=True)
             self._on_fatal(error)
@@ -81,3 +98,12 @@ class Checkpoints:
             logger.error("what was committed could not be copied into the database: %s", error)
         else:
             self._copied = written
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    """Which file this name means; zeros where there is none."""
+    try:
+        facts = path.stat()
+    except OSError:
+        return (0, 0)
+    return (facts.st_dev, facts.st_ino)

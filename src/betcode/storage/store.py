@@ -135,7 +135,7 @@ async def open_store(
     boot = epochs.kernel_boot_id() if boot_id is None else boot_id
     opened = await anyio.to_thread.run_sync(open_files, path, durability, boot, migrations)
     loop = asyncio.get_running_loop()
-    checkpoints = Checkpoints(opened.checkpoints, on_fatal)
+    checkpoints = Checkpoints(path, opened.checkpoints, on_fatal)
     writer = Writer(opened.writer, on_fatal=on_fatal, on_pages=checkpoints.pages_written, faults=faults or _no_faults)
     checkpoints.start(writer.gate)
     readers = [Lane(f"log-reader-{number}", db, loop) for number, db in enumerate(opened.readers, start=1)]

@@ -69,6 +69,7 @@ async def test_a_summary_tells_what_happened(tmp_path: Path) -> None:
             await stream.until(lambda event: event.text_delta.text == "waiting")
             assert (await only()).status == "active"
             assert (await listed(agent, statuses=["active"])).total == 1
+            assert (await listed(agent, statuses=["active"] * 100_000)).total == 1
             assert (await listed(agent, statuses=["idle", "closed"])).total == 0
             (daemon.work / "go").touch()
             await stream.until(is_idle)

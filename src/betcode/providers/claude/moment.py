@@ -7,6 +7,7 @@ from betcode.v1 import agent_pb2 as v1
 _NS = 1_000_000_000
 _UINT32 = 2**32 - 1
 _UINT64 = 2**64 - 1
+_MOST_DOLLARS = 1e12
 
 
 class Moment:
@@ -51,8 +52,13 @@ class Moment:
 
 def uint32(value: float) -> int:
     """Clamped to what the field holds."""
-    return min(max(int(value), 0), _UINT32)
+    return int(min(max(0, value), _UINT32))  # in this order: what is no number becomes 0
 
 
 def uint64(value: float) -> int:
-    return min(max(int(value), 0), _UINT64)
+    return int(min(max(0, value), _UINT64))
+
+
+def dollars(value: float) -> float:
+    """What can be added up: neither negative nor endless nor no number at all."""
+    return value if 0.0 <= value <= _MOST_DOLLARS else 0.0

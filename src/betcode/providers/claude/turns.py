@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from betcode.domain.errors import ErrorCode
 from betcode.domain.text import shortened
-from betcode.providers.claude.moment import Moment, uint32
+from betcode.providers.claude.moment import Moment, dollars, uint32
 from betcode.providers.claude.state import State, await_message, remember
 from betcode.v1 import agent_pb2 as v1
 from betcode.wire.frames import Assistant, CommandLifecycle, ModelUsage, Result, Usage, User
@@ -163,10 +163,10 @@ def _report_usage(frame: Result, now: Moment) -> None:
         cost = frame.total_cost_usd - state.total_cost
     else:
         cost = frame.total_cost_usd
-    state.total_cost = frame.total_cost_usd
+    state.total_cost = dollars(frame.total_cost_usd)
     usage = now.say().usage
     usage.model = _model(since, state)
-    usage.cost_usd = max(cost, 0.0)
+    usage.cost_usd = dollars(cost)
     usage.duration_ms = uint32(frame.duration_ms)
     if since:
         _add_up(usage, since.values())
