@@ -1,6 +1,7 @@
 """One fault at a time: each ends in a clear state and a clear message, and nothing accepted is lost."""
 
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -251,3 +252,41 @@ async def test_a_disk_that_is_full_while_streaming_stops_the_conversation_and_ro
             counted = [text.split()[0] for text in deltas if text.endswith("x")]
             assert counted == [str(number) for number in range(3000)]
             assert errors(talk.events) == []
+
+
+async def test_an_agent_that_no_session_knows_is_ended_at_start(daemon: Daemon, client: Client) -> None:
+    talk = await a_talk(daemon, client)
+    await talk.say("wait more")
+    await talk.until(waits)
+    run = only_run(daemon)
+    agent, holder = run.agent_pid, holder_of(run)
+    daemon.kill()
+    for path in daemon.places.state_dir.glob("betcode.db*"):
+        path.unlink()
+    await daemon.start()
+    await gone(agent, within_s=5)
+    await gone(holder, within_s=5)
+    assert (await client.health()).metadata["found_at_start_orphans"] == "1"
+
+
+async def test_after_a_restored_backup_no_number_is_used_again_and_a_gap_says_why(
+    daemon: Daemon, client: Client
+) -> None:
+    talk = await a_talk(daemon, client)
+    await talk.turn("say before")
+    await daemon.stop()
+    backup = daemon.root / "backup.db"
+    shutil.copy(daemon.places.database, backup)
+    await daemon.start()
+    await talk.turn("say lost by the backup")
+    seen = talk.position
+    await daemon.stop()
+    for path in daemon.places.state_dir.glob("betcode.db-*"):
+        path.unlink()
+    shutil.copy(backup, daemon.places.database)
+    await daemon.start()
+    after = await talk.turn("say after")  # asks from a number that the restored log does not have
+    assert after[0].gap.reason == "restored backup"
+    assert after[0].sequence > 1_000_000 > seen
+    numbers = [event.sequence for event in talk.events]
+    assert numbers == sorted(set(numbers))
