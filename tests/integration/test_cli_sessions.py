@@ -3,6 +3,7 @@
 import json
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -128,3 +129,11 @@ def test_nothing_is_said_to_a_closed_session(here: Shell) -> None:
         assert person.ended() == 0
         assert "\n> \r" not in person.seen
         assert "Type a message" not in person.seen
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
+def test_a_full_disk_behind_stdout_is_said_in_one_line(here: Shell) -> None:
+    with Path("/dev/full").open("w") as full:
+        argv = here.argv("session", "list")
+        done = subprocess.run(argv, env=here.environment, stdout=full, stderr=subprocess.PIPE, text=True, timeout=30)
+    assert (done.returncode, done.stderr) == (7, "betcode: No space left on device (where the output goes)\n")

@@ -1,5 +1,6 @@
 """From arguments to a command, and from what went wrong to one sentence and an exit code."""
 
+import errno
 import importlib
 import os
 import sys
@@ -45,8 +46,7 @@ def _command(handler: str) -> "Callable[[Options], int]":
 def _end_with(error: BaseException) -> int:
     cause = _single(error)
     if isinstance(cause, BrokenPipeError):
-        # Nobody reads any more. What is still buffered must not raise again while Python shuts down.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _give_up_stdout()  # nobody reads any more
         return ExitCode.BROKEN_PIPE
     if isinstance(cause, KeyboardInterrupt):
         return ExitCode.INTERRUPTED
@@ -58,7 +58,16 @@ def _end_with(error: BaseException) -> int:
         import traceback
 
         traceback.print_exception(error)
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _give_up_stdout()
     return code
+
+
+def _give_up_stdout() -> None:
+    """What is still buffered must not raise again while Python shuts down: that would change the exit code."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _single(error: BaseException) -> BaseException:
@@ -77,5 +86,7 @@ def _verdict(error: BaseException) -> tuple[str, ExitCode]:
         return f"{error.message}. Start it with: betcode daemon start", ExitCode.NO_CONNECTION
     if isinstance(error, ClientError):
         return error.message, exit_of(error.code)
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        return f"No space left on device ({error.filename or 'where the output goes'})", ExitCode.INTERNAL
     hint = "" if os.environ.get("BETCODE_DEBUG") else " (BETCODE_DEBUG=1 shows where)"
     return f"internal error: {type(error).__name__}: {error}{hint}", ExitCode.INTERNAL
