@@ -159,3 +159,14 @@ def test_a_daemon_killed_under_a_waiting_command_is_found_again(tmp_path: Path) 
 def _holder(here: Shell) -> int:
     holder = read_holder(here.places.lock)
     return holder.pid if holder else 0
+
+
+def test_a_daemon_of_another_version_is_mentioned(tmp_path: Path) -> None:
+    with shell(tmp_path) as here:
+        assert "To renew it" not in here.run("daemon", "start").stderr
+        said = json.loads(here.places.lock.read_text())
+        here.places.lock.write_text(json.dumps(said | {"version": "0.0.1"}))
+        again = here.run("daemon", "start")
+        assert again.returncode == 0
+        assert f"The daemon (pid {said['pid']}) is betcode 0.0.1, and this is {said['version']}" in again.stderr
+        assert here.run("session", "list").stderr == ""  # scripts are not told

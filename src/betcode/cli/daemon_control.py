@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import anyio
 
+from betcode._version import __version__
 from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.options import Options
 from betcode.client import ClientError, open_client
@@ -50,6 +51,12 @@ async def ensure_daemon(options: Options, say: Say, *, announce: bool) -> bool:
     if await serves(options.places):
         if options.text("claude_bin"):
             say("--claude-bin is for a daemon that is started; the one that runs keeps its own")
+        holder = read_holder(options.places.lock)
+        if announce and holder is not None and holder.version != __version__:
+            say(
+                f"The daemon{_pid(holder)} is betcode {holder.version}, and this is {__version__}. To renew it: "
+                "betcode daemon stop (agents at work go on)"
+            )
         return False
     first_word_s = _FIRST_WORD_S if announce else _FIRST_WORD_IN_SCRIPTS_S
     if is_held(options.places.lock):
