@@ -18,6 +18,7 @@ _READ_BYTES = 256 * 1024
 _HEADER_BYTES = 160
 _MOST_BYTES = 128 * 1024 * 1024  # no record is longer; a length beyond it is damage
 _HEADER = re.compile(rb"[a-z]{1,16}(?:\.part)? \d{1,20} \d{1,20} \d{1,20} \d{1,10} [0-9a-f]{8}\n")
+_CHECKSUM_DIGITS = 8
 _KINDS = {kind.value.encode(): kind for kind in RecordKind if kind is not RecordKind.DAMAGED}
 
 
@@ -123,7 +124,8 @@ class JournalReader:
                 if end >= len(buffer):
                     return ""
                 data = buffer[begin:end]
-                if crc32(data, seed) != int(checksum, 16) or buffer[end] != 0x0A:
+                # The newline after it says nothing: a record is whole without it, and what comes next begins behind it.
+                if crc32(data, seed) != int(checksum, 16) or len(checksum) != _CHECKSUM_DIGITS:
                     return "a wrong checksum"
                 offset, at = base + at, end + 1
                 if joined:

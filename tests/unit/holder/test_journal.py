@@ -86,6 +86,17 @@ def test_a_torn_end_waits_until_the_journal_is_finished(lines: list[bytes], data
         assert all((record.offset, record.end) == (boundary, cut) for record in lost)
 
 
+def test_a_hurt_newline_between_records_costs_none_of_them(tmp_path: Path) -> None:
+    write_lines(tmp_path, [b"one", b"two", b"the last"])
+    whole = read_all(tmp_path)
+    path = tmp_path / segment_name(0)
+    body = bytearray(path.read_bytes())
+    for record in whole[:-1]:
+        body[record.end - 1] = 0x61
+    path.write_bytes(body)
+    assert read_all(tmp_path) == whole
+
+
 @settings(max_examples=60, deadline=None)
 @given(lines=lines_strategy, data=st.data(), segment=st.sampled_from([200, 100_000]))
 def test_damage_in_the_middle_costs_only_the_records_it_touches(
