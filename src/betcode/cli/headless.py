@@ -7,7 +7,7 @@ from dataclasses import asdict
 from enum import Enum
 
 import anyio
-from anyio.abc import ObjectReceiveStream, ObjectSendStream, TaskGroup
+from anyio.abc import ObjectReceiveStream, ObjectSendStream, TaskGroup, TaskStatus
 
 from betcode.cli.answer import Answer
 from betcode.cli.asking import Asker
@@ -64,11 +64,11 @@ class HeadlessTurn:
         if not self._is_new:
             self._desk.add_pending(await self._client.pending(self._session_id))
         accepted = await self._client.send(self._session_id, prompt)
-        self._screen.note(f"Session {self._session_id}")
         watch = TurnWatch(accepted.message_id)
         to_ask, asked = anyio.create_memory_object_stream[Prompt](math.inf)
-        async with anyio.create_task_group() as tasks, to_ask, asked:
-            tasks.start_soon(self._heed_interrupts, tasks)
+        async with to_ask, asked, anyio.create_task_group() as tasks:
+            await tasks.start(self._heed_interrupts, tasks)  # whoever sees the next line may press Ctrl-C
+            self._screen.note(f"Session {self._session_id}")
             if self._on_ask is OnAsk.ASK:
                 tasks.start_soon(self._ask_all, asked)
             for prompt_before in self._desk.all:
@@ -143,8 +143,9 @@ class HeadlessTurn:
             self._desk.forget(prompt.request_id)  # the other questions of its group go with it
             self._denied.append(prompt.asked.question if isinstance(prompt, Question) else prompt.request.tool_name)
 
-    async def _heed_interrupts(self, tasks: TaskGroup) -> None:
+    async def _heed_interrupts(self, tasks: TaskGroup, *, task_status: TaskStatus[None]) -> None:
         with anyio.open_signal_receiver(signal.SIGINT) as signals:
+            task_status.started()
             async for _ in signals:
                 self._screen.interrupted()
                 self._interrupts += 1

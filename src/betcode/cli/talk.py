@@ -5,7 +5,7 @@ from collections import deque
 from contextlib import aclosing
 
 import anyio
-from anyio.abc import TaskGroup
+from anyio.abc import TaskGroup, TaskStatus
 
 from betcode.cli.exit_codes import ExitCode
 from betcode.cli.keyboard import Keyboard
@@ -57,7 +57,7 @@ class Talk:
             self._caught_up.set()
             self._invite()
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._heed_interrupts, tasks)
+            await tasks.start(self._heed_interrupts, tasks)
             tasks.start_soon(self._read_lines, tasks.cancel_scope)
             await self._watch(tasks.cancel_scope)
             tasks.cancel_scope.cancel()
@@ -226,8 +226,9 @@ class Talk:
 
     # ------------------------------------------------------------ Ctrl-C
 
-    async def _heed_interrupts(self, tasks: TaskGroup) -> None:
+    async def _heed_interrupts(self, tasks: TaskGroup, *, task_status: TaskStatus[None]) -> None:
         with anyio.open_signal_receiver(signal.SIGINT) as signals:
+            task_status.started()
             async for _ in signals:
                 self._screen.interrupted()
                 if not self._turn_open or self._interrupted:
