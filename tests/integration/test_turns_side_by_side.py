@@ -123,6 +123,21 @@ async def test_an_idle_agent_is_retired_and_the_next_message_resumes_its_convers
         assert not [event for event in talk.events if event.HasField("error")]
 
 
+async def test_past_the_warm_limit_the_longest_idle_agent_is_ended(tmp_path: Path) -> None:
+    async with sessions(tmp_path, 3, warm_limit=2) as (_, (first, second, third)):
+        await first.turn("say one")
+        await second.turn("say two")
+        await third.say("ask")
+        await third.until("user_question")
+        assert (await first.summary()).run_state == "running", "who waits for a person does not count"
+        await first.turn("say one again")
+        fourth = Talk(third.client, await third.client.start_session(NewConversation(str(tmp_path), provider="claude")))
+        await fourth.turn("say four")
+        await second.summary_when(lambda summary: summary.run_state == "exited")
+        assert (await first.summary()).run_state == "running"
+        assert (await third.summary()).run_state == "running"
+
+
 @pytest.mark.behaviour("launch.environment")
 async def test_a_session_keeps_the_environment_of_the_client_that_made_it(tmp_path: Path) -> None:
     async with (

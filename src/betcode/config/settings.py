@@ -30,6 +30,7 @@ class EngineSettings:
     turn_limit: int = 5  # turns at work at once
     queue_limit: int = 50  # turns that wait for a slot; 0: refuse at once
     idle_retire_s: float = 600.0  # an agent idle for so long is ended
+    warm_limit: int = 8  # idle agents kept for the next message; past it the longest idle is ended
     agent_memory_limit_bytes: int = field(default_factory=_half_of_memory)  # of all live agents together
     frame_limit_bytes: int = 64 * _MIB  # the longest line an agent may write
     message_limit_bytes: int = 16 * _MIB
@@ -164,6 +165,7 @@ KEYS: Mapping[str, _Key] = {
     "agents.turn_limit": _Key("turn_limit", _whole(1)),
     "agents.queue_limit": _Key("queue_limit", _whole(0)),
     "agents.idle_retire": _Key("idle_retire_s", duration_s),
+    "agents.warm_limit": _Key("warm_limit", _whole(0)),
     "agents.memory_limit": _Key("agent_memory_limit_bytes", _size_from(_MIB)),
     "agents.frame_limit": _Key("frame_limit_bytes", _size_from(64 * 1024)),
     "agents.message_limit": _Key("message_limit_bytes", _size_from(1024)),

@@ -54,6 +54,12 @@ class AgentMemory:
     def live(self) -> Iterable[AgentProcess]:
         return tuple(self._live)
 
+    def idle_too_long(self, since: float, *, keep: int) -> list[AgentProcess]:
+        """Those idle since then or before, and the longest idle of those that are more than `keep`."""
+        idle = sorted((agent.idle_since, number, agent) for number, agent in enumerate(self._live) if agent.idle_since)
+        too_many = len(idle) - keep
+        return [agent for place, (began, _, agent) in enumerate(idle) if began <= since or place < too_many]
+
     def used_bytes(self) -> int:
         """What all live agents, their holders and their tools have resident, as far as it could last be seen."""
         # Without a free descriptor the process table cannot be read, and nobody must suffer from that.

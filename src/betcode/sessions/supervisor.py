@@ -284,10 +284,8 @@ class Supervisor:
         idle_s = room.settings.idle_retire_s
         while True:
             await anyio.sleep(min(LOOK_EVERY_S, max(idle_s / 4, 0.05)))
-            for agent in room.memory.live:
-                since = agent.idle_since
-                if since is not None and anyio.current_time() - since >= idle_s:
-                    room.tasks.start_soon(agent.retire)
+            for agent in room.memory.idle_too_long(anyio.current_time() - idle_s, keep=room.settings.warm_limit):
+                room.tasks.start_soon(agent.retire)
             full = is_full(room.runs_dir)
             for session, live in list(self._live.items()):
                 live.writer.note_disk(full=full)
