@@ -64,6 +64,19 @@ async def test_closing_while_the_agent_is_being_started_leaves_no_agent(daemon: 
     assert '"level": "error"' not in daemon.log
 
 
+async def test_what_is_closed_and_deleted_at_once_by_several_is_gone_once(daemon: Daemon) -> None:
+    async with open_client(daemon.places) as client:
+        talk = await a_talk(daemon, client)
+        await talk.say("wait never")
+        await talk.until(waits)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(client.close, talk.session_id)
+            tasks.start_soon(client.delete, talk.session_id)
+            tasks.start_soon(client.close, talk.session_id)
+        await nobody_but(daemon)
+    assert '"level": "error"' not in daemon.log
+
+
 async def test_messages_of_a_closed_session_do_not_stay_open(daemon: Daemon) -> None:
     async with open_client(daemon.places) as client:
         talk = await a_talk(daemon, client)

@@ -74,7 +74,7 @@ def load_settings(config_dir: Path) -> Loaded:
         raise WrongSetting(f"{path} cannot be read: {error}") from error
     try:
         values = json.loads(text) if text.strip() else {}
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise WrongSetting(f"{path} is not JSON: {error}") from error
     if not isinstance(values, dict):
         raise WrongSetting(f"{path} must hold one JSON object")

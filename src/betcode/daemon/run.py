@@ -48,6 +48,7 @@ def run(places: Places, environ: Mapping[str, str], *, claude_bin: Path | None =
     holder = Holder(pid=os.getpid(), started=moment, socket=str(places.socket), version=__version__)
     try:
         make_private_directory(places.state_dir)
+        make_private_directory(places.runs)
         if descends_from(os.getpid(), holder_pids(places.runs)):
             return _refuse(_INSIDE, EXIT_CANNOT_SERVE)
         allow_many_open_files()

@@ -230,6 +230,14 @@ class LiveSession:
 
     async def close(self) -> bool:
         """End the session: its agent is ended, followers get the rest and leave. False where it was closed before."""
+        was_open = await self._note_closed()
+        ended = anyio.Event()
+        # Not in the caller's task: whoever asked may leave before the agent has ended.
+        self.room.tasks.start_soon(self.wind_up, ended)
+        await ended.wait()
+        return was_open
+
+    async def _note_closed(self) -> bool:
         async with self.lock:
             if self.writer.state.status is SessionStatus.CLOSED:
                 return False
@@ -248,11 +256,7 @@ class LiveSession:
             for row in waiting:
                 del self.inputs[row.input_id]
             self._may_start = False
-            ended = anyio.Event()
-            # Not in the caller's task: whoever asked may leave before the agent has ended.
-            self.room.tasks.start_soon(self.wind_up, ended)
-        await ended.wait()
-        return True
+            return True
 
     async def wind_up(self, ended: anyio.Event) -> None:
         """After the session was closed: end its agent, then let followers go."""

@@ -46,6 +46,11 @@ class BoundedFile(RotatingFileHandler):
         super().__init__(path, maxBytes=limit_bytes, backupCount=1, encoding="utf-8")
         self.is_stderr = _is_stderr(path)
 
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 the name of the standard library
+        """A full disk is said by those who meet it at their work; not being able to log is no fault to report."""
+        if not isinstance(sys.exc_info()[1], OSError):
+            super().handleError(record)
+
     def doRollover(self) -> None:  # noqa: N802 the name of the standard library
         super().doRollover()
         if self.is_stderr and self.stream is not None:

@@ -42,6 +42,16 @@ async def test_everything_of_a_daemon_is_private(tmp_path: Path) -> None:
             assert mode(path) & wanted == mode(path), path
 
 
+async def test_a_state_directory_that_cannot_be_used_is_said_in_one_sentence(tmp_path: Path) -> None:
+    daemon = Daemon(tmp_path)
+    daemon.places.state_dir.mkdir()
+    daemon.places.runs.write_text("a file where the runs should be")
+    code, said = await ended_with(daemon)
+    assert code == 1
+    assert said.startswith("The state directory cannot be used")
+    assert "\n" not in said
+
+
 async def test_nothing_listens_on_tcp(tmp_path: Path) -> None:
     async with running_daemon(tmp_path) as daemon:
         inodes = set()

@@ -63,7 +63,7 @@ def test_a_wrong_value_is_one_sentence_that_names_it(tmp_path: Path, key: str, v
     assert "\n" not in str(wrong.value)
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '"x"'])
+@pytest.mark.parametrize("text", ["{", "[]", '"x"', "[" * 100_000])
 def test_what_is_no_object_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "settings.json").write_text(text)
     with pytest.raises(WrongSetting):

@@ -1,10 +1,14 @@
 """Log lines: JSON, bounded, with the facts the caller gave."""
 
+import errno
+import io
 import json
 import logging
 import os
 import sys
 from pathlib import Path
+
+import pytest
 
 from betcode.telemetry.logs import BoundedFile, JsonLines
 
@@ -45,6 +49,20 @@ def test_the_file_does_not_grow_without_bound(tmp_path: Path) -> None:
     assert [file.name for file in files] == ["daemon.log", "daemon.log.1"]
     assert all(file.stat().st_size <= 10_200 for file in files)
     assert "line 999 " in path.read_text()
+
+
+class FullDisk(io.StringIO):
+    def write(self, _: str) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_full_disk_under_the_log_is_no_fault_to_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    handler = BoundedFile(tmp_path / "daemon.log", 0)
+    handler.stream.close()
+    handler.stream = FullDisk()  # type: ignore[assignment]
+    handler.emit(record("not written"))
+    handler.close()
+    assert capsys.readouterr().err == ""
 
 
 def test_stderr_follows_the_file_it_is(tmp_path: Path) -> None:
