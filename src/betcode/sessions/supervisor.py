@@ -4,7 +4,6 @@ import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 import anyio
@@ -27,11 +26,11 @@ from betcode.domain.rows import Batch, NewSession, PromptKind, PromptRow, Sessio
 from betcode.sessions import events
 from betcode.sessions.adoption import Found, take_up
 from betcode.sessions.followers import ClientName
+from betcode.sessions.housekeeping import keep_house, keep_journals, send_idle_home
 from betcode.sessions.live import LiveSession
 from betcode.sessions.memory import AgentMemory
 from betcode.sessions.prompts import Decision, PermissionAnswer, decide, questions_of
 from betcode.sessions.requests import check_new_session
-from betcode.sessions.retention import Swept, is_full, sweep
 from betcode.sessions.room import Faults, Room, no_faults
 from betcode.sessions.slots import Slots
 from betcode.sessions.tally import KIND_OF
@@ -40,9 +39,6 @@ from betcode.v1 import agent_pb2 as v1
 logger = logging.getLogger(__name__)
 
 BLOB_PIECE_BYTES = 64 * 1024
-LOOK_EVERY_S = 1.0
-SWEEP_EVERY_S = 600.0
-SEND_HOME_WITHIN_S = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +68,9 @@ class EngineFacts:
 class Supervisor:
     """The engine's front door."""
 
-    def __init__(self, room: Room) -> None:
+    def __init__(self, room: Room, live: dict[SessionId, LiveSession]) -> None:
         self._room = room
-        self._live: dict[SessionId, LiveSession] = {}
+        self._live = live
         self._opening = anyio.Lock()
         self._found = Found()
 
@@ -278,45 +274,6 @@ class Supervisor:
         """Take up what an earlier daemon left: agents at work, and messages that were accepted but not delivered."""
         self._found = await take_up(self._room, self._open)
 
-    async def keep_house(self) -> None:
-        """Retire agents that were idle too long, and forget sessions that nothing happens to."""
-        room = self._room
-        idle_s = room.settings.idle_retire_s
-        while True:
-            await anyio.sleep(min(LOOK_EVERY_S, max(idle_s / 4, 0.05)))
-            for agent in room.memory.idle_too_long(anyio.current_time() - idle_s, keep=room.settings.warm_limit):
-                room.tasks.start_soon(agent.retire)
-            full = is_full(room.runs_dir)
-            for session, live in list(self._live.items()):
-                live.writer.note_disk(full=full)
-                if live.disposable:
-                    del self._live[session]
-
-    async def send_idle_home(self) -> None:
-        """Before a clean stop: agents at work go on in their holders, but nobody would retire the idle ones."""
-        with anyio.move_on_after(SEND_HOME_WITHIN_S):
-            async with anyio.create_task_group() as tasks:
-                for agent in self._room.memory.live:
-                    if agent.idle_since is not None:
-                        tasks.start_soon(agent.retire)
-
-    async def keep_journals(self) -> None:
-        """Compress journals that were read, and drop those of ended agents that are old or too many."""
-        room, settings = self._room, self._room.settings
-        while True:
-            committed = {agent.run_id: agent.offset for agent in room.memory.live}
-            work = partial(
-                sweep,
-                room.runs_dir,
-                committed,
-                keep_s=settings.journal_keep_s,
-                keep_bytes=settings.journal_limit_bytes,
-            )
-            swept = await anyio.to_thread.run_sync(work)
-            if swept != Swept():
-                logger.info("compressed %d pieces of journals, dropped %d old runs", swept.compressed, swept.removed)
-            await anyio.sleep(SWEEP_EVERY_S)
-
     async def _prompt(self, request_id: str) -> tuple[SessionId, PromptRow]:
         found = await self._room.store.find_prompt(request_id)
         if found is None:
@@ -390,12 +347,13 @@ async def open_supervisor(
             memory=AgentMemory(settings.agent_memory_limit_bytes),
             faults=faults,
         )
-        supervisor = Supervisor(room)
+        open_sessions: dict[SessionId, LiveSession] = {}
+        supervisor = Supervisor(room, open_sessions)
         await supervisor.start()
-        tasks.start_soon(supervisor.keep_house)
-        tasks.start_soon(supervisor.keep_journals)
+        tasks.start_soon(keep_house, room, open_sessions)
+        tasks.start_soon(keep_journals, room)
         try:
             yield supervisor
-            await supervisor.send_idle_home()
+            await send_idle_home(room)
         finally:
             tasks.cancel_scope.cancel()
