@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from betcode.client import Client, NewConversation, open_client
+from betcode.client import NewConversation, open_client
 from betcode.client.errors import ClientError
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import Daemon, obedient_daemon
 from support.runs import gone, lives
 from support.talk import Talk, is_idle, settled_text, states_of
+from support.world import obedient_talk
 
 pytestmark = pytest.mark.anyio
 
@@ -21,13 +22,7 @@ pytestmark = pytest.mark.anyio
 async def sessions(root: Path, amount: int, **agents: object) -> AsyncIterator[tuple[Daemon, list[Talk]]]:
     """A daemon with these settings, and so many sessions in it."""
     async with obedient_daemon(root, settings={"agents": agents}) as daemon, open_client(daemon.places) as client:
-        yield daemon, [await a_talk(daemon, client) for _ in range(amount)]
-
-
-async def a_talk(daemon: Daemon, client: Client, **environment: str) -> Talk:
-    environment = daemon.environment | environment
-    new = NewConversation(str(daemon.work), provider="claude", environment=environment)
-    return Talk(client, await client.start_session(new))
+        yield daemon, [await obedient_talk(daemon, client) for _ in range(amount)]
 
 
 def waits(event: v1.AgentEvent) -> bool:
@@ -144,7 +139,7 @@ async def test_a_session_keeps_the_environment_of_the_client_that_made_it(tmp_pa
         obedient_daemon(tmp_path, settings={"agents": {"idle_retire": "0.2s"}}) as daemon,
         open_client(daemon.places) as client,
     ):
-        talk = await a_talk(daemon, client, LC_MESSAGES="of-my-own")
+        talk = await obedient_talk(daemon, client, LC_MESSAGES="of-my-own")
         assert settled_text(await talk.turn("env LC_MESSAGES")) == "of-my-own"
         await talk.summary_when(lambda summary: summary.run_state == "exited")
         await daemon.restart()
@@ -211,5 +206,5 @@ async def test_a_clean_stop_sends_idle_agents_home_and_leaves_those_at_work(tmp_
 
 async def test_a_state_directory_with_odd_characters_in_its_name_serves(tmp_path: Path) -> None:
     async with obedient_daemon(tmp_path / "100% #odd? name") as daemon, open_client(daemon.places) as client:
-        talk = await a_talk(daemon, client)
+        talk = await obedient_talk(daemon, client)
         assert "here" in settled_text(await talk.turn("say here"))

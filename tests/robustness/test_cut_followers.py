@@ -1,6 +1,5 @@
 """Followers that are cut off, stall or vanish: everyone else, and everyone who comes back, gets everything once."""
 
-from collections.abc import AsyncIterator
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +12,7 @@ from betcode.client import open_client
 from betcode.client.client import Client, NewConversation
 from betcode.v1 import agent_pb2 as v1
 from support.cutting_proxy import open_cutting_proxy
-from support.daemon import Daemon, obedient_daemon
+from support.daemon import Daemon
 
 if TYPE_CHECKING:
     from betcode.v1.agent_pb2_grpc import AgentServiceAsyncStub
@@ -24,12 +23,6 @@ LAST_WORD = "the-end"
 STEPS = 8
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-async def daemon(tmp_path: Path) -> AsyncIterator[Daemon]:
-    async with obedient_daemon(tmp_path) as daemon:
-        yield daemon
 
 
 async def a_session(daemon: Daemon, client: Client) -> str:

@@ -4,9 +4,6 @@ import os
 import shutil
 import signal
 import sqlite3
-import subprocess
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import anyio
@@ -14,36 +11,21 @@ import anyio.lowlevel
 import anyio.to_thread
 import pytest
 
-from betcode.client import Client, NewConversation, open_client
+from betcode.client import Client, open_client
 from betcode.client.errors import ClientError
 from betcode.domain.records import RecordKind
 from betcode.holder.journal import segment_name
 from betcode.holder.launch import holder_pid
 from betcode.v1 import agent_pb2 as v1
-from support.daemon import Daemon, agent_program, obedient_daemon, running_daemon
+from support.daemon import Daemon, agent_program, running_daemon
+from support.disk import fill, small_disk
 from support.runs import RunOnDisk, gone, runs_in
 from support.talk import Talk, assert_whole, is_idle, kinds, settled_text, states_of
+from support.world import obedient_talk
 
 BOUND_S = 30.0
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-async def daemon(tmp_path: Path) -> AsyncIterator[Daemon]:
-    async with obedient_daemon(tmp_path) as daemon:
-        yield daemon
-
-
-@pytest.fixture
-async def client(daemon: Daemon) -> AsyncIterator[Client]:
-    async with open_client(daemon.places) as client:
-        yield client
-
-
-async def a_talk(daemon: Daemon, client: Client) -> Talk:
-    new = NewConversation(str(daemon.work), provider="claude", environment=daemon.environment)
-    return Talk(client, await client.start_session(new))
 
 
 def only_run(daemon: Daemon) -> RunOnDisk:
@@ -80,7 +62,7 @@ def errors(events: list[v1.AgentEvent]) -> list[str]:
 async def test_an_agent_that_is_killed_ends_its_turn_with_a_clear_error_and_the_next_message_goes_on(
     daemon: Daemon, client: Client
 ) -> None:
-    talk = await a_talk(daemon, client)
+    talk = await obedient_talk(daemon, client)
     first = await talk.say("say hello\nwait more")
     await talk.until(waits)
     os.kill(only_run(daemon).agent_pid, signal.SIGKILL)
@@ -97,7 +79,7 @@ async def test_an_agent_that_is_killed_ends_its_turn_with_a_clear_error_and_the_
 
 
 async def test_a_message_that_no_agent_survives_can_be_cancelled(daemon: Daemon, client: Client) -> None:
-    talk = await a_talk(daemon, client)
+    talk = await obedient_talk(daemon, client)
     deadly = await talk.say("die")
     await talk.until(is_idle)
     await talk.say("say hello")
@@ -110,7 +92,7 @@ async def test_a_message_that_no_agent_survives_can_be_cancelled(daemon: Daemon,
 
 
 async def test_a_killed_holder_takes_its_agent_along_and_history_says_so(daemon: Daemon, client: Client) -> None:
-    talk = await a_talk(daemon, client)
+    talk = await obedient_talk(daemon, client)
     await talk.say("wait more")
     await talk.until(waits)
     run = only_run(daemon)
@@ -137,7 +119,7 @@ async def a_tool_at_work(daemon: Daemon, talk: Talk) -> int:
 
 
 async def test_a_tool_left_running_by_a_killed_agent_is_ended(daemon: Daemon, client: Client) -> None:
-    talk = await a_talk(daemon, client)
+    talk = await obedient_talk(daemon, client)
     tool = await a_tool_at_work(daemon, talk)
     os.kill(only_run(daemon).agent_pid, signal.SIGKILL)
     await gone(tool, within_s=5)
@@ -145,7 +127,7 @@ async def test_a_tool_left_running_by_a_killed_agent_is_ended(daemon: Daemon, cl
 
 
 async def test_a_tool_of_a_killed_holder_is_ended_too(daemon: Daemon, client: Client) -> None:
-    talk = await a_talk(daemon, client)
+    talk = await obedient_talk(daemon, client)
     tool = await a_tool_at_work(daemon, talk)
     os.kill(holder_of(only_run(daemon)), signal.SIGKILL)
     await gone(tool, within_s=5)
@@ -154,7 +136,7 @@ async def test_a_tool_of_a_killed_holder_is_ended_too(daemon: Daemon, client: Cl
 async def test_a_journal_torn_in_the_middle_of_a_line_is_read_up_to_there_and_the_loss_is_told(
     daemon: Daemon, client: Client
 ) -> None:
-    talk = await a_talk(daemon, client)
+    talk = await obedient_talk(daemon, client)
     await talk.say("count 20\nwait more")
     await talk.until(waits)
     run = only_run(daemon)
@@ -180,7 +162,7 @@ async def test_a_journal_torn_in_the_middle_of_a_line_is_read_up_to_there_and_th
 async def test_while_another_program_locks_the_database_nothing_is_shown_or_taken_and_then_nothing_is_missing(
     daemon: Daemon, client: Client
 ) -> None:
-    talk = await a_talk(daemon, client)
+    talk = await obedient_talk(daemon, client)
     await talk.say("wait go\ncount 500\nwait more\ncount 10")
     await talk.until(waits)
     locking = sqlite3.connect(daemon.places.database, isolation_level=None)
@@ -200,34 +182,6 @@ async def test_while_another_program_locks_the_database_nothing_is_shown_or_take
     assert not (await client.health()).degraded
 
 
-@contextmanager
-def small_disk(place: Path, megabytes: int) -> Iterator[Path]:
-    """A file system of its own that can be filled."""
-    place.mkdir()
-    made = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", str(place)], capture_output=True
-    )
-    if made.returncode != 0:
-        pytest.skip(f"no small file system can be mounted here: {made.stderr.decode().strip()}")
-    try:
-        yield place
-    finally:
-        subprocess.run(["umount", "-l", str(place)], check=True)
-
-
-def fill(disk: Path) -> Path:
-    """Take all the room there is."""
-    filler = disk / "filler"
-    with filler.open("wb", buffering=0) as out:
-        for size in (1 << 20, 1 << 12, 1):
-            try:
-                while True:
-                    out.write(b"\0" * size)
-            except OSError:
-                continue
-    return filler
-
-
 @pytest.mark.behaviour("recovery.sqlite.write-failure")
 async def test_a_disk_that_is_full_while_streaming_stops_the_conversation_and_room_lets_it_go_on_whole(
     tmp_path: Path,
@@ -237,7 +191,7 @@ async def test_a_disk_that_is_full_while_streaming_stops_the_conversation_and_ro
             running_daemon(disk, claude_bin=agent_program(tmp_path / "program")) as daemon,
             open_client(daemon.places) as client,
         ):
-            talk = await a_talk(daemon, client)
+            talk = await obedient_talk(daemon, client)
             elsewhere = tmp_path / "go"
             await talk.say(f"wait {elsewhere}\ncount 3000 300\nsay end")
             await talk.until(waits)
@@ -255,7 +209,7 @@ async def test_a_disk_that_is_full_while_streaming_stops_the_conversation_and_ro
 
 
 async def test_an_agent_that_no_session_knows_is_ended_at_start(daemon: Daemon, client: Client) -> None:
-    talk = await a_talk(daemon, client)
+    talk = await obedient_talk(daemon, client)
     await talk.say("wait more")
     await talk.until(waits)
     run = only_run(daemon)
@@ -272,7 +226,7 @@ async def test_an_agent_that_no_session_knows_is_ended_at_start(daemon: Daemon, 
 async def test_after_a_restored_backup_no_number_is_used_again_and_a_gap_says_why(
     daemon: Daemon, client: Client
 ) -> None:
-    talk = await a_talk(daemon, client)
+    talk = await obedient_talk(daemon, client)
     await talk.turn("say before")
     await daemon.stop()
     backup = daemon.root / "backup.db"

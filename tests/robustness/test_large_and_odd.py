@@ -3,7 +3,6 @@
 import hashlib
 import json
 import random
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -11,33 +10,17 @@ import anyio
 import pytest
 from grpc import aio
 
-from betcode.client import Client, NewConversation, open_client
+from betcode.client import Client, open_client
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1.agent_pb2_grpc import AgentServiceStub
 from support.daemon import Daemon, obedient_daemon
-from support.talk import Talk, assert_whole, is_idle, settled_text
+from support.talk import assert_whole, is_idle, settled_text
+from support.world import obedient_talk
 
 BIG_BYTES = 20 * 1024 * 1024
 EVENT_LIMIT_BYTES = 256 * 1024
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-async def daemon(tmp_path: Path) -> AsyncIterator[Daemon]:
-    async with obedient_daemon(tmp_path) as daemon:
-        yield daemon
-
-
-@pytest.fixture
-async def client(daemon: Daemon) -> AsyncIterator[Client]:
-    async with open_client(daemon.places) as client:
-        yield client
-
-
-async def a_talk(daemon: Daemon, client: Client) -> Talk:
-    new = NewConversation(str(daemon.work), provider="claude", environment=daemon.environment)
-    return Talk(client, await client.start_session(new))
 
 
 def a_tool_call(given: Any, tool: str = "toolu_big") -> bytes:
@@ -71,7 +54,7 @@ async def whole_blob(client: Client, session: str, sha256: str) -> bytes:
 async def test_a_tool_input_and_a_result_of_20_mb_are_cut_for_display_and_whole_as_blobs(
     daemon: Daemon, client: Client
 ) -> None:
-    talk = await a_talk(daemon, client)
+    talk = await obedient_talk(daemon, client)
     text = "line of a large file\n" * (BIG_BYTES // 21)
     given = {"file_path": "/x", "content": text}
     (daemon.work / "big").write_bytes(a_tool_call(given) + a_tool_result(text))
@@ -92,7 +75,7 @@ async def test_a_tool_input_and_a_result_of_20_mb_are_cut_for_display_and_whole_
 
 
 async def test_a_tool_input_nested_200_deep_is_shown_cut_and_kept_whole(daemon: Daemon, client: Client) -> None:
-    talk = await a_talk(daemon, client)
+    talk = await obedient_talk(daemon, client)
     given: Any = "the bottom"
     for _ in range(200):
         given = {"deeper": given}
@@ -128,7 +111,7 @@ ODD_LINES = [
 async def test_absurd_lines_never_end_the_conversation_and_a_restart_does_not_trip_over_them(
     daemon: Daemon, client: Client
 ) -> None:
-    talk = await a_talk(daemon, client)
+    talk = await obedient_talk(daemon, client)
     (daemon.work / "odd").write_bytes(b"\n".join(ODD_LINES) + b"\n")
     await talk.say("play odd\nwait more")
     await talk.until(lambda event: event.text_delta.text == "waiting")
@@ -160,12 +143,12 @@ async def test_fuzzed_bytes_on_an_agents_stdout_leave_the_daemon_and_the_session
 ) -> None:
     (daemon.work / "noise").write_bytes(fuzzed_lines(1, 3000))
     for _ in range(3):
-        talk = await a_talk(daemon, client)
+        talk = await obedient_talk(daemon, client)
         await talk.say("play noise\nsay through")
         await talk.until(lambda event: event.text_delta.is_complete and "through" in event.text_delta.text)
         assert_whole(talk.events)
     assert (await client.health()).overall_status == 1
-    fresh = await a_talk(daemon, client)
+    fresh = await obedient_talk(daemon, client)
     assert "fine" in settled_text(await fresh.turn("say fine"))
 
 
@@ -174,7 +157,7 @@ async def test_a_line_longer_than_the_limit_is_passed_over_and_said(tmp_path: Pa
         obedient_daemon(tmp_path, settings={"agents": {"frame_limit": "1MB"}}) as daemon,
         open_client(daemon.places) as client,
     ):
-        talk = await a_talk(daemon, client)
+        talk = await obedient_talk(daemon, client)
         (daemon.work / "long").write_bytes(a_tool_result("x" * 3_000_000))
         events = await talk.turn("play long\nsay afterwards")
         assert settled_text(events).endswith("afterwards")
@@ -185,7 +168,7 @@ async def test_a_line_longer_than_the_limit_is_passed_over_and_said(tmp_path: Pa
 async def test_a_cost_that_cannot_be_is_not_added_up_and_stops_nothing(
     daemon: Daemon, client: Client, cost: str
 ) -> None:
-    talk = await a_talk(daemon, client)
+    talk = await obedient_talk(daemon, client)
     result = (
         '{"type":"result","subtype":"success","is_error":false,"result":"","duration_ms":1e999,"total_cost_usd":%s}'
     )

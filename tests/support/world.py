@@ -80,3 +80,9 @@ async def demo_talk(daemon: Daemon, client: Client, **directions: object) -> Tal
         environment={"PATH": "/usr/bin:/bin", "HOME": str(daemon.root / "home"), **environment},
     )
     return Talk(client, await client.start_session(new))
+
+
+async def obedient_talk(daemon: Daemon, client: Client, **environment: str) -> Talk:
+    """A session of the agent that does what the prompt says."""
+    new = NewConversation(str(daemon.work), provider="claude", environment=daemon.environment | environment)
+    return Talk(client, await client.start_session(new))

@@ -1,7 +1,6 @@
 """A full disk, another program's lock, a damaged file: a clear error, nothing half-done, and it goes on afterwards."""
 
 import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +11,8 @@ from betcode.domain.changes import AddBlob, AppendEvents
 from betcode.domain.errors import DatabaseUnusable, StorageDegraded
 from betcode.domain.rows import Blob
 from betcode.storage import open_store
+from support import disk
+from support.disk import fill
 from support.stored import Fatal, all_events, ask, events, locked_by_another_program, new_session, store_at
 
 pytestmark = pytest.mark.anyio
@@ -19,27 +20,8 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of four megabytes."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(place)], capture_output=True)
-    if mounted.returncode:
-        pytest.skip(f"no file system can be mounted here: {mounted.stderr.decode().strip()}")
-    try:
+    with disk.small_disk(tmp_path / "disk", 4) as place:
         yield place
-    finally:
-        subprocess.run(["umount", "-l", str(place)], check=True)
-
-
-def fill(place: Path) -> Path:
-    filler = place / "filler"
-    with filler.open("wb", buffering=0) as file:
-        try:
-            while file.write(b"\0" * 4096):
-                pass
-        except OSError:
-            return filler
-    raise AssertionError("the disk has no end")
 
 
 @pytest.mark.behaviour("recovery.sqlite.write-failure")
