@@ -58,6 +58,7 @@ class FullDisk(io.StringIO):
 
 def test_a_full_disk_under_the_log_is_no_fault_to_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     handler = BoundedFile(tmp_path / "daemon.log", 0)
+    assert handler.stream is not None
     handler.stream.close()
     handler.stream = FullDisk()  # type: ignore[assignment]
     handler.emit(record("not written"))
