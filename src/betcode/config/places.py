@@ -58,7 +58,7 @@ def choose_places(
 
 
 def _usual_socket(environ: Mapping[str, str], config: Path) -> Path:
-    runtime = Path(environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}")
+    runtime = _xdg(environ, "XDG_RUNTIME_DIR") or Path(f"/run/user/{os.getuid()}")
     if runtime.is_dir() and os.access(runtime, os.W_OK):
         return runtime / _APP / "daemon.sock"
     return config / "daemon.sock"
@@ -73,10 +73,16 @@ def _chosen(flag: Path | None, variable: str | None) -> Path | None:
 def _config_home(environ: Mapping[str, str], home: Path) -> Path:
     if sys.platform == "darwin":
         return home / "Library" / "Application Support"
-    return Path(environ.get("XDG_CONFIG_HOME") or home / ".config")
+    return _xdg(environ, "XDG_CONFIG_HOME") or home / ".config"
 
 
 def _state_home(environ: Mapping[str, str], home: Path) -> Path:
     if sys.platform == "darwin":
         return home / "Library" / "Application Support"
-    return Path(environ.get("XDG_STATE_HOME") or home / ".local" / "state")
+    return _xdg(environ, "XDG_STATE_HOME") or home / ".local" / "state"
+
+
+def _xdg(environ: Mapping[str, str], name: str) -> Path | None:
+    """A relative path counts as none, as the XDG rules say: it would be another place in every directory."""
+    path = Path(environ.get(name, ""))
+    return path if path.is_absolute() else None

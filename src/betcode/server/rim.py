@@ -80,6 +80,7 @@ class Rim:
                 response = await handle(caller_of(context), decode(kind, data))
                 return response.SerializeToString()
             except Exception as error:  # noqa: BLE001 the top of a call: every error becomes a status
+                data = b""  # see _abort
                 await self._abort(context, error)
 
         return grpc.unary_unary_rpc_method_handler(call)
@@ -142,4 +143,7 @@ class Rim:
         if not isinstance(error, BetcodeError):
             logger.error("a call failed", exc_info=error)
             error = InternalFault()
+        # The frames of a call that failed become garbage in a circle, which is collected only now and then. None of
+        # them may hold the request, which can have 50 MB.
+        error.__traceback__ = error.__cause__ = error.__context__ = None
         await context.abort_with_status(status_of(error))

@@ -12,6 +12,7 @@ from grpc import aio
 from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection_pb2
 
+from betcode.holder.platform import resident_bytes
 from betcode.server.serving import contract_services
 from betcode.server.unbuilt import FEATURES, feature_of
 from betcode.v1 import agent_pb2 as v1
@@ -88,6 +89,19 @@ async def test_a_request_beyond_all_bounds_is_refused_before_it_is_read(daemon: 
             await RawCalls(channel).unary("/betcode.v1.AgentService/Submit", bytes(64 * 1024 * 1024))
     assert error.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
     await agent.ListSessions(v1.ListSessionsRequest())
+
+
+async def test_large_requests_that_are_refused_do_not_stay_in_memory(daemon: Daemon, agent: Agent) -> None:
+    start = v1.StartConversation(working_directory=str(daemon.work))
+    session = await agent.Submit(v1.SubmitRequest(request=v1.AgentRequest(start=start)))
+    attached = v1.Attachment(filename="large", mime_type="text/plain", data=b"x" * 40_000_000)
+    request = v1.AgentRequest(message=v1.UserMessage(content="look", attachments=[attached]))
+    before = resident_bytes(daemon.pid)
+    for _ in range(10):
+        with pytest.raises(aio.AioRpcError) as refused:
+            await agent.Submit(v1.SubmitRequest(session_id=session.session_id, request=request))
+        assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert resident_bytes(daemon.pid) - before < 5 * len(attached.data)
 
 
 @pytest.mark.behaviour("error.status.unimplemented")

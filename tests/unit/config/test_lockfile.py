@@ -32,6 +32,10 @@ def test_a_lock_tells_who_holds_it(tmp_path: Path) -> None:
     assert read_holder(path) is None
 
 
+def test_where_no_lock_can_be_nobody_holds_it() -> None:
+    assert not is_held(Path("/dev/null/state/daemon.lock"))
+
+
 def test_a_second_holder_is_refused_and_told_who_the_first_is(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     with hold_lock(path, ME), pytest.raises(LockHeld) as refused, hold_lock(path, ME):

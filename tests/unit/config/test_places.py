@@ -38,3 +38,10 @@ def test_a_flag_wins_over_its_variable() -> None:
     environ = {"HOME": "/h", "BETCODE_SOCKET": "/variable", "BETCODE_CONFIG_DIR": "/variable"}
     places = choose_places(environ, socket=Path("/flag"))
     assert (places.socket, places.config_dir) == (Path("/flag"), Path("/variable"))
+
+
+def test_a_relative_directory_of_the_desktop_counts_as_none(tmp_path: Path) -> None:
+    names = ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR")
+    assert choose_places({"HOME": str(tmp_path), **dict.fromkeys(names, "here")}) == choose_places(
+        {"HOME": str(tmp_path)}
+    )
