@@ -110,6 +110,24 @@ async def test_a_daemon_whose_database_is_taken_away_ends_and_says_why(tmp_path:
         assert "was removed or replaced under the daemon" in daemon.log
 
 
+@pytest.mark.parametrize("which", ["socket", "ticket_socket"])
+async def test_a_daemon_whose_socket_is_removed_makes_way_for_one_that_can_be_reached(
+    tmp_path: Path, which: str
+) -> None:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+        talk = await a_talk(daemon, client)
+        await talk.say("wait more\nsay end")
+        await talk.until(lambda event: event.text_delta.text == "waiting")
+        getattr(daemon.places, which).unlink()
+        assert await daemon.ended() == 1
+        assert "was removed, so nobody reaches this daemon" in daemon.log
+        await daemon.start()
+        (daemon.work / "more").touch()
+        await talk.until(is_idle)
+        assert_whole(talk.events)
+        assert "error" not in kinds(talk.events)
+
+
 async def test_an_agent_cannot_start_the_daemon_that_would_hold_it(tmp_path: Path) -> None:
     async with obedient_daemon(tmp_path) as daemon:
         script = daemon.work / "start.sh"

@@ -20,7 +20,7 @@ from betcode.server.health import About, Health
 from betcode.server.reflection import lazy_reflection
 from betcode.server.requests import DefaultProvider
 from betcode.server.rim import Handler, Rim
-from betcode.server.socket_file import SocketFile, SocketTaken, own_socket_file
+from betcode.server.socket_file import SocketFile, SocketTaken, own_socket_file, watch
 from betcode.server.unbuilt import feature_of, refusing
 from betcode.sessions import Supervisor
 from betcode.v1 import (
@@ -69,7 +69,7 @@ async def serve(
     """Serve until the block is left; then open streams end with UNAVAILABLE, so that their clients come again.
 
     Raises:
-        SocketTaken: another server has one of the sockets.
+        SocketTaken: another server has one of the sockets, or somebody removed it.
     """
     rim = Rim()
     with own_socket_file(places.socket) as file, own_socket_file(places.ticket_socket) as ticket_file:
@@ -83,6 +83,7 @@ async def serve(
         try:
             async with serve_tickets(ticket_file, tickets, gate), anyio.create_task_group() as tasks:
                 tasks.start_soon(health.monitor)
+                tasks.start_soon(watch, (file, ticket_file))
                 yield
                 tasks.cancel_scope.cancel()
         finally:

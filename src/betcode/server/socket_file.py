@@ -6,13 +6,17 @@ import os
 import socket
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
+
+import anyio
 
 _ADDRESS_LIMIT_BYTES = 107 if sys.platform == "linux" else 103
 _OUR_DIRECTORY = "betcode"
+LOOK_EVERY_S = 2.0
 
 
 class SocketTaken(Exception):
@@ -59,6 +63,19 @@ def _claimed(path: Path, stack: ExitStack) -> SocketFile:
     _remove_stale(file)
     stack.callback(path.unlink, missing_ok=True)
     return file
+
+
+async def watch(files: Sequence[SocketFile]) -> NoReturn:
+    """Looks after sockets for ever: a runtime directory goes away at the last logout, and a server may outlive it.
+
+    Raises:
+        SocketTaken: one is gone. Nobody can reach a server without, and it is in the way of the next.
+    """
+    while True:
+        await anyio.sleep(LOOK_EVERY_S)
+        for file in files:
+            if not file.path.is_socket():
+                raise SocketTaken(f"{file.path} was removed, so nobody reaches this daemon: the next finds its agents")
 
 
 def make_private_directory(directory: Path) -> None:
