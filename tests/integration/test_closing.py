@@ -16,10 +16,11 @@ from grpc import aio
 
 from betcode.client import Client, NewConversation, open_client
 from betcode.holder.launch import HolderDidNotStart, HolderSpec, holder_pid, start_holder
+from betcode.sessions.attachment import attach
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import AGENTS, Daemon, becomes_true, obedient_daemon, running_daemon
 from support.runs import gone, runs_in
-from support.talk import BOUND_S, Talk, assert_whole, is_idle, states_of
+from support.talk import BOUND_S, Talk, assert_whole, is_idle, kinds, states_of
 
 pytestmark = pytest.mark.anyio
 
@@ -147,3 +148,22 @@ async def test_a_holder_that_comes_too_late_runs_no_agent(daemon: Daemon) -> Non
     spec = HolderSpec(run.directory, ["/bin/sleep", "1000"], {}, daemon.work, run.directory.name)
     with pytest.raises(HolderDidNotStart, match="over"):
         await anyio.to_thread.run_sync(start_holder, spec)
+
+
+async def test_a_message_for_an_agent_that_a_dead_daemon_sent_home_goes_to_the_next_one(daemon: Daemon) -> None:
+    async with open_client(daemon.places) as client:
+        talk = await a_talk(daemon, client)
+        await talk.turn("say first")
+        (run,) = runs_in(daemon.places.runs)
+        daemon.kill()
+        os.kill(run.agent_pid, signal.SIGSTOP)  # so that it is still there when the next daemon comes
+        async with attach(run.directory) as attachment:
+            await attachment.end(BOUND_S, nothing_open=True)
+        await daemon.start()
+        sent = await talk.say("say second")
+        os.kill(run.agent_pid, signal.SIGCONT)
+        await talk.until(lambda event: sent.message_id in event.turn_complete.message_ids)
+    assert "error" not in kinds(talk.events)
+    assert states_of(talk.events, sent.message_id)[-1] == "CONSUMED"
+    assert len(set(daemon.agent_pids)) == 2
+    assert '"level": "error"' not in daemon.log

@@ -28,6 +28,7 @@ END_GRACE_S = 5.0
 _LOOK_EVERY_S = 0.02
 _ASK_AGAIN_S = 0.5
 _AGENT_ENDED = "the agent has ended"
+_INPUT_CLOSED = "the agent's input is closed"
 _SHORTAGE = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
 
 
@@ -37,6 +38,10 @@ class HolderGone(Exception):
 
 class AgentGone(HolderGone):
     """The agent has ended, so the command reached nobody."""
+
+
+class InputClosed(HolderGone):
+    """The agent was told to end, by a daemon before us perhaps: it takes nothing any more."""
 
 
 class HolderRefused(Exception):
@@ -233,6 +238,8 @@ class _Wire(asyncio.Protocol):
         finally:
             self._waiting.pop(serial, None)
         if word == "refused":
+            if text.startswith(_INPUT_CLOSED):
+                raise InputClosed(text)
             raise AgentGone(text) if text.startswith(_AGENT_ENDED) else HolderRefused(f"{verb}: {text}")
         return text
 

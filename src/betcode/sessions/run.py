@@ -28,7 +28,7 @@ from betcode.domain.run import RunState, RunStimulus, advance
 from betcode.holder.launch import HolderSpec, bar, end_leftovers, start_holder
 from betcode.holder.reader import JournalReader
 from betcode.sessions import ending
-from betcode.sessions.attachment import END_GRACE_S, Attachment, HolderGone, attach, give_up, is_shortage
+from betcode.sessions.attachment import END_GRACE_S, Attachment, HolderGone, InputClosed, attach, give_up, is_shortage
 from betcode.sessions.intake import Intake
 
 if TYPE_CHECKING:
@@ -312,6 +312,8 @@ class AgentRun:
                     await self._hand_over(attachment, row)
                 await session.deliverable.wait()
                 session.deliverable = anyio.Event()
+        except InputClosed:
+            self.asked_to_end = True  # its end is no crash, and what it did not take goes to the next
         except HolderGone:
             return  # the reader notices it too, and decides
 
