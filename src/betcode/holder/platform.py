@@ -105,14 +105,14 @@ def processes() -> dict[int, Process]:
     return table
 
 
-def descendants(ancestor: int) -> list[Process]:
-    """Every living process below `ancestor`."""
+def descendants(*ancestors: int) -> list[Process]:
+    """Every living process below these; none of them may stand below another."""
     table = processes()
     children: dict[int, list[Process]] = {}
     for one in table.values():
         children.setdefault(one.parent, []).append(one)
     found: list[Process] = []
-    wave = children.get(ancestor, [])
+    wave = [child for ancestor in ancestors for child in children.get(ancestor, ())]
     while wave:
         found += wave
         wave = [child for one in wave for child in children.get(one.pid, ())]

@@ -64,7 +64,9 @@ class AgentMemory:
         """What all live agents, their holders and their tools have resident, as far as it could last be seen."""
         # Without a free descriptor the process table cannot be read, and nobody must suffer from that.
         with suppress(OSError):
-            self._measured = sum(tree_bytes(agent.holder_pid) for agent in self._live)
+            holders = [agent.holder_pid for agent in self._live if agent.holder_pid > 0]
+            trees = [*holders, *(process.pid for process in descendants(*holders))] if holders else []
+            self._measured = sum(resident_bytes(pid) for pid in trees)
         return self._measured
 
     async def make_room(self) -> None:
@@ -82,9 +84,3 @@ class AgentMemory:
             with anyio.move_on_after(RETIRE_WITHIN_S):
                 await longest.retire()
             self._live.discard(longest)
-
-
-def tree_bytes(holder_pid: int) -> int:
-    if holder_pid <= 0:
-        return 0
-    return resident_bytes(holder_pid) + sum(resident_bytes(process.pid) for process in descendants(holder_pid))
