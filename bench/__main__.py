@@ -14,7 +14,7 @@ import anyio
 from rich.console import Console
 from rich.table import Table
 
-from bench import backlog, commands, deliveries, intake, latency, memory, replay, single, start
+from bench import backlog, commands, deliveries, intake, latency, memory, replay, restart, single, start
 from bench.figure import Bench, Effort, Figure, Judged
 
 BENCHES: Mapping[str, Bench] = {
@@ -24,6 +24,7 @@ BENCHES: Mapping[str, Bench] = {
     "replay": replay.measure,
     "single": single.measure,
     "start": start.measure,
+    "restart": restart.measure,
     "memory": memory.measure,
     "backlog": backlog.measure,
     "commands": commands.measure,

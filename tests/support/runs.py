@@ -2,6 +2,10 @@
 
 import json
 import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,6 +13,7 @@ import anyio
 
 from betcode.domain.records import Record, RecordKind
 from betcode.holder.launch import is_alive
+from betcode.holder.platform import RUN_MARKER
 from betcode.holder.reader import JournalReader
 
 _SLICE_BYTES = 4 * 1024 * 1024
@@ -69,3 +74,16 @@ async def gone(pid: int, *, within_s: float) -> None:
     finally:
         os.close(descriptor)
     assert not lives(pid), f"process {pid} is still there after {within_s} s"
+
+
+@contextmanager
+def process_of(run_id: str) -> Iterator["subprocess.Popen[bytes]"]:
+    """A process that belongs to a run, as a tool does; it ends with the block."""
+    waiting = [sys.executable, "-c", "import sys; print('here', flush=True); sys.stdin.read()"]
+    with subprocess.Popen(waiting, env={RUN_MARKER: run_id}, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as running:
+        assert running.stdout is not None
+        running.stdout.readline()
+        try:
+            yield running
+        finally:
+            running.kill()

@@ -1,23 +1,18 @@
-"""`betcode daemon`: run it here, start it, stop it, ask how it is."""
+"""`betcode daemon`: run it here, start it, ask how it is."""
 
 import os
-import signal
-import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
 import anyio
 
 from betcode.cli.daemon_control import daemon_argv, ensure_daemon
-from betcode.cli.exit_codes import CommandFailed, ExitCode
+from betcode.cli.exit_codes import ExitCode
 from betcode.cli.options import Options
-from betcode.cli.screen import Screen, standard_screen
+from betcode.cli.screen import standard_screen
 from betcode.client import Unreachable, open_client
 from betcode.config.lockfile import Holder, is_held, read_holder
 from betcode.v1.health_pb2 import HealthDetailsResponse, ServingStatus
-
-_STOP_BOUND_S = 30.0
-_PAUSE_S = 0.02
 
 
 def run(options: Options) -> int:
@@ -45,55 +40,19 @@ async def _start(options: Options) -> int:
     return ExitCode.OK
 
 
-def stop(options: Options) -> int:
-    """Ask the daemon to stop, and return when its lock has fallen."""
-    screen = standard_screen()
-    lock = options.places.lock
-    holder = _holder_soon(options) if is_held(lock) else None
-    if holder is not None:
-        os.kill(holder.pid, signal.SIGTERM)
-        _wait_until_gone(options, holder, screen)
-    if options.as_json:
-        screen.json({"stopped": holder is not None, "pid": holder.pid if holder else 0})
-    elif holder is None:
-        screen.line("No daemon is running")
-    else:
-        screen.line(f"The daemon (pid {holder.pid}) has stopped; agents at work go on, and the next daemon finds them")
-    return ExitCode.OK
-
-
-def _holder_soon(options: Options) -> Holder | None:
-    """Who holds the lock; one that has just taken it says so in a moment."""
-    for _ in range(50):
-        holder = read_holder(options.places.lock)
-        if holder is not None or not is_held(options.places.lock):
-            return holder
-        time.sleep(_PAUSE_S)
-    raise CommandFailed("The daemon does not say which process it is; try again", ExitCode.NO_CONNECTION)
-
-
-def _wait_until_gone(options: Options, holder: Holder, screen: Screen) -> None:
-    begun = time.monotonic()
-    told = False
-    while True:
-        now = read_holder(options.places.lock)
-        if not is_held(options.places.lock) or (now is not None and now.pid != holder.pid):
-            return
-        waited_s = time.monotonic() - begun
-        if waited_s > _STOP_BOUND_S:
-            raise CommandFailed(
-                f"The daemon (pid {holder.pid}) was told to stop and is still there after {waited_s:.0f} s",
-                ExitCode.INTERNAL,
-            )
-        if waited_s > 1 and not told:
-            screen.note(f"Waiting for the daemon (pid {holder.pid}) to stop")
-            told = True
-        time.sleep(_PAUSE_S)
-
-
 def status(options: Options) -> int:
     """Whether it runs and how it is; exit code 2 where it does not."""
     return anyio.run(_status, options)
+
+
+# What a daemon found when it started, as it is shown.
+_FOUND = (
+    ("adopted", "adopted"),
+    ("ended", "ended meanwhile"),
+    ("orphans", "without a session"),
+    ("waiting", "to be started for messages"),
+    ("idle", "missing, their sessions idle now"),
+)
 
 
 async def _status(options: Options) -> int:
@@ -161,10 +120,7 @@ def _figures(facts: Mapping[str, str]) -> list[str]:
         return int(text) if text.isascii() and text.isdigit() else 0
 
     memory_mb = number("agent_memory_bytes") // 1_000_000
-    found = ", ".join(
-        f"{number('found_at_start_' + name)} {says}"
-        for name, says in (("adopted", "adopted"), ("ended", "ended meanwhile"), ("orphans", "without a session"))
-    )
+    found = ", ".join(f"{number('found_at_start_' + name)} {says}" for name, says in _FOUND)
     turns = f"{number('turns_at_work')} of {number('turn_limit')} turns at work, {number('waiting_in_line')} waiting"
     return [
         f"  agents     {number('live_agents')} alive ({memory_mb} MB), {turns}",

@@ -133,10 +133,13 @@ def _add_session(commands: "Commands[Parser]") -> None:
 
 
 def _add_daemon(commands: "Commands[Parser]") -> None:
-    verbs = _noun(commands, "daemon", "start, stop and look at the daemon")
+    verbs = _noun(commands, "daemon", "start, stop, restart and look at the daemon")
     _command(verbs, "run", "run the daemon in the foreground", "daemon_commands:run")
     _command(verbs, "start", "start the daemon and return when it serves", "daemon_commands:start")
-    _command(verbs, "stop", "stop the daemon; agents at work go on", "daemon_commands:stop")
+    stop = _command(verbs, "stop", "stop the daemon; agents at work go on", "daemon_ending:stop")
+    stop.add_argument("--agents", action="store_true", help="end all agents too, with everything they started")
+    again = _command(verbs, "restart", "stop the daemon and start it anew; agents go on", "daemon_ending:restart")
+    again.add_argument("--agents", action="store_true", help="end all agents in between")
     _command(verbs, "status", "say whether the daemon runs, and how it is", "daemon_commands:status")
 
 

@@ -6,6 +6,8 @@ from betcode.cli.exit_codes import ExitCode, exit_of
 from betcode.v1 import agent_pb2 as v1
 
 _FAILED = frozenset({"error", "crashed"})
+_NOT_DONE = frozenset({"cancelled", "given up", "stopped"})
+_OF_EVERYBODY = frozenset({"crashed", "stopped"})  # the agent is gone, and with it whatever was asked of it
 
 
 @dataclass(slots=True)
@@ -62,7 +64,7 @@ class TurnWatch:
     def exit_code(self) -> ExitCode:
         """The exit code that the end of the turn calls for, permissions aside."""
         if not self.failed:
-            return ExitCode.OK if self.stop_reason not in ("cancelled", "given up") else ExitCode.AGENT_ERROR
+            return ExitCode.OK if self.stop_reason not in _NOT_DONE else ExitCode.AGENT_ERROR
         code = self.error.code if self.error is not None else ""
         return exit_of(code, otherwise=ExitCode.AGENT_ERROR) if code != "INTERNAL" else ExitCode.AGENT_ERROR
 
@@ -80,7 +82,7 @@ class TurnWatch:
         names_us = self.message_id in end.message_ids
         # A turn that broke off names nobody; one that the agent began by itself has an origin and is not ours.
         broke_off = not end.message_ids and not end.origin and self._delivered
-        if names_us or broke_off or self._given_up or end.stop_reason == "crashed":
+        if names_us or broke_off or self._given_up or end.stop_reason in _OF_EVERYBODY:
             self.stop_reason = end.stop_reason or self.stop_reason
             return True
         self.error = None  # it belonged to another turn

@@ -16,6 +16,8 @@ from betcode.config.places import Places
 from betcode.domain.commands import AttachedFile
 from betcode.domain.identifiers import MessageId, new_message_id
 from betcode.v1 import agent_pb2 as v1
+from betcode.v1.admin_pb2 import AgentsAtStop, StopDaemonRequest, StopDaemonResponse
+from betcode.v1.admin_pb2_grpc import AdminServiceStub
 from betcode.v1.health_pb2 import HealthDetailsRequest, HealthDetailsResponse
 from betcode.v1.health_pb2_grpc import BetCodeHealthStub
 
@@ -185,6 +187,15 @@ class Client:
         """What is well and what is not, in detail; tried once."""
         details = BetCodeHealthStub(self._connection.channel).GetHealthDetails
         return await self._connection.call(details, HealthDetailsRequest(), retries=0, timeout_s=timeout_s)
+
+    async def stop_daemon(self, pid: int, agents: AgentsAtStop.ValueType) -> StopDaemonResponse:
+        """Stop the daemon that is this process; what became of its agents. The process ends a moment later.
+
+        Raises:
+            Refused: another daemon answers, or this process runs inside an agent.
+        """
+        stop = AdminServiceStub(self._connection.channel).StopDaemon
+        return await self._connection.call(stop, StopDaemonRequest(pid=pid, agents=agents), with_ticket=True)
 
 
 @asynccontextmanager

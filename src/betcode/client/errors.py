@@ -36,6 +36,11 @@ class ClientError(Exception):
         return int(text) / 1000 if text.isascii() and text.isdigit() else None
 
     @property
+    def is_unimplemented(self) -> bool:
+        """Whether the daemon does not know the call: it may be older."""
+        return self.status is grpc.StatusCode.UNIMPLEMENTED
+
+    @property
     def may_be_retried(self) -> bool:
         """Whether the same call can succeed later; a malformed one never can."""
         if self.status is grpc.StatusCode.RESOURCE_EXHAUSTED:

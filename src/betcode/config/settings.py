@@ -115,10 +115,40 @@ def _applied(path: Path, flat: Mapping[str, object]) -> Loaded:
 
 
 @dataclass(frozen=True, slots=True)
+class Renewed:
+    """What a running daemon goes on with, and the keys that changed: now, or only for the next daemon."""
+
+    settings: Settings
+    now: tuple[str, ...]
+    later: tuple[str, ...]
+
+
+def renewed(running: Settings, read: Settings) -> Renewed:
+    """The settings of a running daemon after its file was read again."""
+    changed = [key for key in KEYS if _value(running, key) != _value(read, key)]
+    engine: dict[str, object] = {}
+    rest: dict[str, object] = {}
+    for key in changed:
+        if KEYS[key].at_once:
+            (engine if KEYS[key].of_engine else rest)[KEYS[key].name] = _value(read, key)
+    settings = replace(running, engine=replace(running.engine, **cast("dict[str, Any]", engine)))
+    return Renewed(
+        settings=replace(settings, **cast("dict[str, Any]", rest)),
+        now=tuple(key for key in changed if KEYS[key].at_once),
+        later=tuple(key for key in changed if not KEYS[key].at_once),
+    )
+
+
+def _value(settings: Settings, key: str) -> object:
+    return getattr(settings.engine if KEYS[key].of_engine else settings, KEYS[key].name)
+
+
+@dataclass(frozen=True, slots=True)
 class _Key:
     name: str
     read: Callable[[object], object]
     of_engine: bool = True
+    at_once: bool = True  # a running daemon that reads the file again uses it; otherwise the next one does
 
 
 def _whole(least: int) -> Callable[[object], int]:
@@ -167,14 +197,14 @@ KEYS: Mapping[str, _Key] = {
     "agents.idle_retire": _Key("idle_retire_s", duration_s),
     "agents.warm_limit": _Key("warm_limit", _whole(0)),
     "agents.memory_limit": _Key("agent_memory_limit_bytes", _size_from(_MIB)),
-    "agents.frame_limit": _Key("frame_limit_bytes", _size_from(64 * 1024)),
-    "agents.message_limit": _Key("message_limit_bytes", _size_from(1024)),
-    "agents.attachment_limit": _Key("attachment_limit_bytes", _size_from(0)),
-    "agents.default_provider": _Key("default_provider", _text),
+    "agents.frame_limit": _Key("frame_limit_bytes", _size_from(64 * 1024), at_once=False),
+    "agents.message_limit": _Key("message_limit_bytes", _size_from(1024), at_once=False),
+    "agents.attachment_limit": _Key("attachment_limit_bytes", _size_from(0), at_once=False),
+    "agents.default_provider": _Key("default_provider", _text, at_once=False),
     "journals.keep": _Key("journal_keep_s", duration_s),
     "journals.limit": _Key("journal_limit_bytes", _size_from(0)),
-    "daemon.durability": _Key("durability", _one_of("normal", "full")),
+    "daemon.durability": _Key("durability", _one_of("normal", "full"), at_once=False),
     "daemon.log_level": _Key("log_level", _one_of("error", "warn", "info", "debug", "trace"), of_engine=False),
-    "daemon.log_limit": _Key("log_limit_bytes", _size_from(64 * 1024), of_engine=False),
+    "daemon.log_limit": _Key("log_limit_bytes", _size_from(64 * 1024), of_engine=False, at_once=False),
     "environment.allow": _Key("environment_allow", _names, of_engine=False),
 }

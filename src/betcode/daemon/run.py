@@ -1,11 +1,8 @@
 """From settings to serving, and back: the tree of the daemon's lifetimes."""
 
-import asyncio
-import faulthandler
 import gc
 import logging
 import os
-import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -17,9 +14,11 @@ import anyio
 from betcode._version import __version__
 from betcode.config.lockfile import Holder, LockHeld, hold_lock
 from betcode.config.places import Places
-from betcode.config.settings import EngineSettings, Loaded, WrongSetting, load_settings
+from betcode.config.settings import Loaded, Settings, WrongSetting, load_settings
 from betcode.daemon.faults import faults_of
 from betcode.daemon.providers import Found, find_providers
+from betcode.daemon.renewal import renew_when_told
+from betcode.daemon.stop import EXIT_CANNOT_SERVE, Stop, on_signals
 from betcode.domain.errors import BetcodeError
 from betcode.holder.launch import allow_many_open_files, descends_from, holder_pids
 from betcode.server import About, SocketTaken, make_private_directory, serve
@@ -29,12 +28,9 @@ from betcode.telemetry import set_up_logging
 
 logger = logging.getLogger(__name__)
 
-EXIT_OK = 0
-EXIT_CANNOT_SERVE = 1
 EXIT_WRONG_SETTINGS = 5
 # Its holder would not talk to it, and would end it together with the agent.
 _INSIDE = "An agent of this daemon runs this command: start the daemon from outside, in a terminal of your own"
-STOP_BOUND_S = 10.0  # from the signal to the end of the process
 
 
 def run(places: Places, environ: Mapping[str, str], *, claude_bin: Path | None = None) -> int:
@@ -68,8 +64,7 @@ def _run_locked(
     for warning in loaded.warnings:
         logger.warning(warning)
     found = find_providers(environ, claude_bin)
-    engine_settings = settings.engine
-    default = engine_settings.default_provider
+    default = settings.engine.default_provider
     if default and default not in found.providers:
         known = ", ".join(sorted(found.providers))
         return _refuse(f"agents.default_provider must be one of {known}", EXIT_WRONG_SETTINGS)
@@ -82,68 +77,39 @@ def _run_locked(
         default_provider=(lambda _: default) if default else found.default_for,
     )
     try:
-        return anyio.run(_serve, places, engine_settings, found, about, faults_of(environ), backend="asyncio")
+        return anyio.run(_serve, places, settings, found, about, faults_of(environ), backend="asyncio")
     except Exception:
         logger.exception("the daemon ends by a fault of its own")
         return EXIT_CANNOT_SERVE
 
 
-class Stop:
-    """The daemon's end: who asked for it and with which exit code. From then on the process has 10 seconds."""
-
-    def __init__(self) -> None:
-        self.asked = anyio.Event()
-        self.exit_code = EXIT_OK
-        self._loop = asyncio.get_running_loop()
-
-    async def on_signals(self) -> None:
-        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
-            async for number in signals:
-                if number == signal.SIGHUP:
-                    continue  # its terminal is gone, and it goes on; ignored, it would stay ignored in agents
-                logger.info("stopping", extra={"signal": signal.Signals(number).name})
-                self._ask(EXIT_OK)
-
-    def on_fatal(self, error: BaseException) -> None:
-        """The log cannot be written any more, so nothing may be shown. May be called from any thread."""
-        logger.critical("the store has failed, and the daemon ends: %s", error, exc_info=error)
-        self._loop.call_soon_threadsafe(self._ask, EXIT_CANNOT_SERVE)
-
-    def _ask(self, exit_code: int) -> None:
-        if self.asked.is_set():
-            return
-        self.exit_code = exit_code
-        # Whatever hangs, the process ends; the log then shows where it hung.
-        faulthandler.dump_traceback_later(STOP_BOUND_S, exit=True, file=2)
-        self.asked.set()
-
-
-async def _serve(
-    places: Places, settings: EngineSettings, found: Found, about: About, faults: Callable[[str], None]
-) -> int:
+async def _serve(places: Places, settings: Settings, found: Found, about: About, faults: Callable[[str], None]) -> int:
     stop = Stop()
     trouble = ""
     try:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(stop.on_signals)
+            tasks.start_soon(on_signals, stop)
             # The log opens first and closes last; clients come when everything behind the server is there.
             async with (
                 open_store(
-                    places.database, durability=settings.durability, on_fatal=stop.on_fatal, faults=faults
+                    places.database, durability=settings.engine.durability, on_fatal=stop.on_fatal, faults=faults
                 ) as store,
-                open_supervisor(store, found.providers, settings, places.runs, faults=faults) as engine,
-                serve(engine, settings, places, about, store.writable),
+                open_supervisor(store, found.providers, settings.engine, places.runs, faults=faults) as engine,
+                serve(engine, settings.engine, places, about, store.writable, stop.ask_and_wait) as door,
             ):
                 _say_serving(engine, about)
                 _spare_what_stays()
+                tasks.start_soon(renew_when_told, stop, places.config_dir, settings, engine)
                 await stop.asked.wait()
+                await door.close()
+                stop.parted(await engine.part(stop.agents))
             tasks.cancel_scope.cancel()
     except* (SocketTaken, BetcodeError) as group:
         trouble = "; ".join(str(each) for each in _leaves(group))
     if trouble:
         logger.error("cannot serve: %s", trouble)
         return EXIT_CANNOT_SERVE
-    faulthandler.cancel_dump_traceback_later()
+    stop.in_time()
     logger.info("stopped", extra={"exit_code": stop.exit_code})
     return stop.exit_code
 

@@ -25,6 +25,7 @@ __all__ = [
     "bar",
     "descends_from",
     "end_leftovers",
+    "held_runs",
     "holder_pid",
     "holder_pids",
     "is_alive",
@@ -150,7 +151,7 @@ def is_alive(run_dir: Path) -> bool:
     """Whether the run's holder lives: it keeps a lock for life, and the kernel lets go of it whatever happens."""
     try:
         lock = os.open(run_dir / "lock", os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return False
     try:
         fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -196,6 +197,11 @@ def holder_pid(run_dir: Path) -> int | None:
 def holder_pids(runs_dir: Path) -> frozenset[int]:
     """The pids of all living holders whose run directories are in `runs_dir`."""
     return frozenset(pid for lock in runs_dir.glob("*/lock") if (pid := holder_pid(lock.parent)) is not None)
+
+
+def held_runs(runs_dir: Path) -> frozenset[str]:
+    """The runs in `runs_dir` whose holder lives."""
+    return frozenset(directory.name for directory in runs_dir.iterdir() if is_alive(directory))
 
 
 def end_leftovers(marker: str, agent_pid: int, start_time: int, *, grace_s: float = 2.0) -> int:

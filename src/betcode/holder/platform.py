@@ -149,11 +149,21 @@ def resident_bytes(pid: int) -> int:
 
 def marked(marker: str) -> list[Process]:
     """Every living process whose environment names this run; those of other users cannot be read and are left out."""
-    wanted = f"{RUN_MARKER}={marker}"
+    return [one for run, one in all_marked() if run == marker]
+
+
+def all_marked() -> list[tuple[str, Process]]:
+    """Every living process that belongs to a run, with the run that its environment names."""
+    beginning = f"{RUN_MARKER}="
     if sys.platform != "linux":
         table = processes()
         lines = [line.split(None, 1) for line in _ps("-axwwE", "-o", "pid=,command=")]
-        return [table[int(pid)] for pid, text in lines if wanted in text.split() and int(pid) in table]
+        return [
+            (word.removeprefix(beginning), table[int(pid)])
+            for pid, text in lines
+            for word in text.split()
+            if word.startswith(beginning) and int(pid) in table
+        ]
     found = []
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -162,8 +172,9 @@ def marked(marker: str) -> list[Process]:
                     values = environ.read(1024 * 1024).split(b"\0")
             except OSError:
                 continue
-            if os.fsencode(wanted) in values and (one := process(int(name))) and not one.zombie:
-                found.append(one)
+            named = [os.fsdecode(value) for value in values if value.startswith(os.fsencode(beginning))]
+            if named and (one := process(int(name))) and not one.zombie:
+                found += [(value.removeprefix(beginning), one) for value in named]
     return found
 
 

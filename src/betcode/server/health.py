@@ -10,7 +10,6 @@ import anyio
 from grpc_health.v1 import health_pb2
 from grpc_health.v1._async import HealthServicer
 
-from betcode.config.settings import EngineSettings
 from betcode.domain.errors import BetcodeError
 from betcode.server.requests import DefaultProvider
 from betcode.server.rim import Caller
@@ -35,9 +34,9 @@ class About:
     default_provider: DefaultProvider
 
 
-def components_of(facts: EngineFacts, settings: EngineSettings, now_ns: int) -> list[v1.ComponentHealth]:
+def components_of(facts: EngineFacts, now_ns: int) -> list[v1.ComponentHealth]:
     """The parts that clients depend on, as the engine sees them."""
-    full = facts.turns_at_work >= facts.turn_limit and facts.waiting_in_line >= settings.queue_limit
+    full = facts.turns_at_work >= facts.turn_limit and facts.waiting_in_line >= facts.queue_limit
     pool = f"{facts.turns_at_work}/{facts.turn_limit} slots used, {facts.waiting_in_line} waiting"
     return [
         _component("sqlite", not facts.degraded_reason, facts.degraded_reason, now_ns),
@@ -57,13 +56,11 @@ class Health:
     def __init__(
         self,
         engine: Supervisor,
-        settings: EngineSettings,
         about: About,
         probe_storage: Callable[[], Awaitable[None]],
     ) -> None:
         self.servicer = HealthServicer()
         self._engine = engine
-        self._settings = settings
         self._about = about
         self._probe_storage = probe_storage
 
@@ -74,7 +71,7 @@ class Health:
             await anyio.sleep(CHECK_EVERY_S)
 
     async def refresh(self) -> None:
-        await self._tell(components_of(self._engine.facts(), self._settings, time.time_ns()))
+        await self._tell(components_of(self._engine.facts(), time.time_ns()))
 
     async def _tell(self, components: list[v1.ComponentHealth]) -> None:
         kinds = health_pb2.HealthCheckResponse
@@ -86,7 +83,7 @@ class Health:
         """Everything, with a trial of the database made for this answer."""
         facts = self._engine.facts()
         now_ns = time.time_ns()
-        components = components_of(facts, self._settings, now_ns)
+        components = components_of(facts, now_ns)
         if trouble := await self._storage_trouble():
             components[0] = _component("sqlite", False, trouble, now_ns)
         await self._tell(components)
@@ -132,6 +129,7 @@ def metadata_of(facts: EngineFacts, about: About, now_ns: int) -> Mapping[str, s
         "found_at_start_ended": str(found.ended),
         "found_at_start_orphans": str(found.orphans),
         "found_at_start_waiting": str(found.waiting),
+        "found_at_start_idle": str(found.idle),
     }
 
 

@@ -70,13 +70,16 @@ class Rim:
 
     def __init__(self) -> None:
         self._streams: set[asyncio.Task[Any]] = set()
+        self._calls: set[asyncio.Task[Any]] = set()  # with one answer
         self._stopping = False
 
     def unary(self, kind: type[RequestT], handle: Callable[[Caller, RequestT], Awaitable[Message]]) -> Handler:
         """One request, one response."""
 
         async def call(data: bytes, context: Context) -> bytes:
+            self._note_call()
             try:
+                self._refuse_if_stopping()
                 response = await handle(caller_of(context), decode(kind, data))
                 return response.SerializeToString()
             except Exception as error:  # noqa: BLE001 the top of a call: every error becomes a status
@@ -91,6 +94,7 @@ class Rim:
         async def call(data: bytes, context: Context) -> None:
             with self._as_stream():
                 try:
+                    self._refuse_if_stopping()
                     await handle(caller_of(context), decode(kind, data), context)
                 except asyncio.CancelledError:
                     await self._abort_if_stopping(context)
@@ -106,6 +110,7 @@ class Rim:
         async def call(_: object, context: Context) -> None:
             with self._as_stream():
                 try:
+                    self._refuse_if_stopping()
                     await handle(caller_of(context), context)
                 except asyncio.CancelledError:
                     await self._abort_if_stopping(context)
@@ -115,11 +120,33 @@ class Rim:
 
         return grpc.stream_stream_rpc_method_handler(call)
 
-    def end_streams(self) -> None:
-        """Have every open stream end with UNAVAILABLE, so that its client comes again."""
+    def refuse(self) -> None:
+        """Let no further call begin."""
         self._stopping = True
-        for task in self._streams:
+
+    async def end_streams(self, within_s: float) -> None:
+        """Have every open stream end with UNAVAILABLE, so that its client comes again; who reads has it in time."""
+        self._stopping = True
+        streams = set(self._streams)
+        for task in streams:
             task.cancel()
+        if streams:
+            await asyncio.wait(streams, timeout=within_s)
+
+    async def end_calls(self, within_s: float) -> None:
+        """Wait until every call that is under way was answered."""
+        if self._calls:
+            await asyncio.wait(set(self._calls), timeout=within_s)
+
+    def _refuse_if_stopping(self) -> None:
+        if self._stopping:
+            raise DaemonStopping
+
+    def _note_call(self) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._calls.add(task)
+        task.add_done_callback(self._calls.discard)  # after the answer was sent, which is not done here
 
     @contextmanager
     def _as_stream(self) -> Iterator[None]:

@@ -13,6 +13,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from betcode.config.places import Places
 from betcode.config.settings import EngineSettings
+from betcode.server.admin import AdminCalls, AskStop
 from betcode.server.agent import AgentCalls
 from betcode.server.converse import Conversations
 from betcode.server.gate import Gate, Tickets, serve_tickets
@@ -24,6 +25,7 @@ from betcode.server.socket_file import SocketFile, SocketTaken, own_socket_file,
 from betcode.server.unbuilt import feature_of, refusing
 from betcode.sessions import Supervisor
 from betcode.v1 import (
+    admin_pb2,
     agent_pb2,
     config_pb2,
     gitlab_pb2,
@@ -41,6 +43,7 @@ logger = logging.getLogger(__name__)
 _FILES: tuple[FileDescriptor, ...] = tuple(
     module.DESCRIPTOR
     for module in (
+        admin_pb2,
         agent_pb2,
         betcode_health_pb2,
         config_pb2,
@@ -53,7 +56,9 @@ _FILES: tuple[FileDescriptor, ...] = tuple(
         local_pb2,
     )
 )
-_GRACE_S = 2.0  # for calls that are under way when the daemon stops
+_CALLS_GRACE_S = 2.0  # for calls that are under way when the daemon stops
+_STREAMS_GRACE_S = 0.5  # for streams to be told; who does not read asks again where it was
+_LINGER_S = 0.1  # a client that writes to a closed connection may lose what it was told before
 _STOP_BOUND_S = 6.0
 _ROOM_FOR_THE_REST_BYTES = 1024 * 1024
 
@@ -65,7 +70,8 @@ async def serve(
     places: Places,
     about: About,
     probe_storage: Callable[[], Awaitable[None]],
-) -> AsyncIterator[None]:
+    ask_stop: AskStop,
+) -> AsyncIterator["Door"]:
     """Serve until the block is left; then open streams end with UNAVAILABLE, so that their clients come again.
 
     Raises:
@@ -75,22 +81,37 @@ async def serve(
     with own_socket_file(places.socket) as file, own_socket_file(places.ticket_socket) as ticket_file:
         tickets = Tickets()
         gate = Gate(tickets, places.runs, file.address)
-        health = Health(engine, settings, about, probe_storage)
+        health = Health(engine, about, probe_storage)
         await health.refresh()
         server = aio.server(options=_options(settings))
-        _register(server, _built(engine, gate, health, rim, about.default_provider), health)
+        _register(server, _built(engine, gate, health, rim, about.default_provider, ask_stop), health)
         await _bind_and_start(server, file)
         try:
             async with serve_tickets(ticket_file, tickets, gate), anyio.create_task_group() as tasks:
                 tasks.start_soon(health.monitor)
                 tasks.start_soon(watch, (file, ticket_file))
-                yield
+                yield Door(rim, health)
                 tasks.cancel_scope.cancel()
         finally:
             with anyio.move_on_after(_STOP_BOUND_S, shield=True):
                 await health.servicer.enter_graceful_shutdown()
-                rim.end_streams()
-                await server.stop(_GRACE_S)
+                rim.refuse()
+                await rim.end_calls(_CALLS_GRACE_S)
+                await rim.end_streams(_STREAMS_GRACE_S)
+                await anyio.sleep(_LINGER_S)
+                await server.stop(_LINGER_S)  # what is left of calls now has nobody who reads
+
+
+class Door:
+    """Where clients come in. Closed, it lets nobody in any more; who is inside stays until the server ends."""
+
+    def __init__(self, rim: Rim, health: Health) -> None:
+        self._rim = rim
+        self._health = health
+
+    async def close(self) -> None:
+        self._rim.refuse()
+        await self._health.servicer.enter_graceful_shutdown()
 
 
 def _options(settings: EngineSettings) -> list[tuple[str, int]]:
@@ -100,7 +121,7 @@ def _options(settings: EngineSettings) -> list[tuple[str, int]]:
 
 
 def _built(
-    engine: Supervisor, gate: Gate, health: Health, rim: Rim, default_provider: DefaultProvider
+    engine: Supervisor, gate: Gate, health: Health, rim: Rim, default_provider: DefaultProvider, ask_stop: AskStop
 ) -> Mapping[str, Handler]:
     """Every call that this release answers, by its full name."""
     calls = AgentCalls(engine, gate, default_provider)
@@ -122,7 +143,11 @@ def _built(
     }
     built = {f"betcode.v1.AgentService.{name}": handler for name, handler in agent.items()}
     details = rim.unary(betcode_health_pb2.HealthDetailsRequest, health.details)
-    return built | {"betcode.v1.BetCodeHealth.GetHealthDetails": details}
+    stop = rim.unary(admin_pb2.StopDaemonRequest, AdminCalls(gate, ask_stop).stop_daemon)
+    return built | {
+        "betcode.v1.BetCodeHealth.GetHealthDetails": details,
+        "betcode.v1.AdminService.StopDaemon": stop,
+    }
 
 
 def contract_services() -> list[ServiceDescriptor]:

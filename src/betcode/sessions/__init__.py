@@ -6,6 +6,17 @@ processes, and the server only converts.
 
 from betcode.sessions.followers import ClientName
 from betcode.sessions.prompts import PermissionAnswer
+from betcode.sessions.stopping import AgentsAtStop, Parting
 from betcode.sessions.supervisor import Accepted, EngineFacts, Summary, Supervisor, open_supervisor
 
-__all__ = ["Accepted", "ClientName", "EngineFacts", "PermissionAnswer", "Summary", "Supervisor", "open_supervisor"]
+__all__ = [
+    "Accepted",
+    "AgentsAtStop",
+    "ClientName",
+    "EngineFacts",
+    "Parting",
+    "PermissionAnswer",
+    "Summary",
+    "Supervisor",
+    "open_supervisor",
+]

@@ -1,19 +1,22 @@
 """At start: take over agents that are alive, read what the others left, and end what belongs to nobody."""
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 import anyio
 import anyio.to_thread
 
+from betcode.domain.errors import StorageDegraded
 from betcode.domain.identifiers import RunId, SessionId
 from betcode.domain.ports import SessionFilter
 from betcode.domain.session import SessionStatus
 from betcode.holder.launch import end_leftovers, is_alive
+from betcode.sessions.census import strays
 from betcode.sessions.live import LiveSession
 from betcode.sessions.room import Room
 from betcode.sessions.run import AgentRun
+from betcode.sessions.writer import RETRY_AFTER_S, Prepared
 
 logger = logging.getLogger(__name__)
 
@@ -27,11 +30,12 @@ class Found:
     ended: int = 0  # agents that had ended meanwhile
     orphans: int = 0  # agents without a row, ended now
     waiting: int = 0  # sessions with accepted messages and no agent
+    idle: int = 0  # sessions in a turn, without agent or message: idle now
 
 
 async def take_up(room: Room, open_session: Callable[[SessionId], Awaitable[LiveSession]]) -> Found:
     """No process without a row, and no running row without a process."""
-    runs: list[AgentRun] = []
+    runs: list[tuple[AgentRun, bool]] = []
     adopted = ended = 0
     known: set[str] = set()
     for session_id, row in await room.store.live_runs():
@@ -44,40 +48,56 @@ async def take_up(room: Room, open_session: Callable[[SessionId], Awaitable[Live
         room.tasks.start_soon(run.adopt)
         if live.writer.state.status is SessionStatus.CLOSED:
             room.tasks.start_soon(live.wind_up, anyio.Event())  # a daemon died in the middle of it
-        runs.append(run)
+        runs.append((run, alive))
     orphans = await _end_orphans(room, known)
     with anyio.move_on_after(ATTACH_WITHIN_S):
-        for run in runs:
-            await run.attached.wait()
-    waiting = await _go_on_with_the_rest(room, open_session)
-    found = Found(adopted, ended, orphans, waiting)
+        for run, alive in runs:
+            # Clients find those that had ended read to their end.
+            await (run.attached if alive else run.ended).wait()
+    waiting, idle = await _settle_the_rest(room, open_session)
+    found = Found(adopted, ended, orphans, waiting, idle)
     logger.info(
-        "found %d agents at work, %d that had ended, %d without a row, %d sessions with messages to deliver",
+        "found %d agents at work, %d that had ended, %d without a row; %d sessions with messages to deliver, "
+        "%d without an agent that are idle now",
         found.adopted,
         found.ended,
         found.orphans,
         found.waiting,
+        found.idle,
     )
     return found
 
 
 async def _end_orphans(room: Room, known: set[str]) -> int:
-    ended = 0
-    for directory in room.runs_dir.iterdir():
-        if directory.name not in known and directory.is_dir() and is_alive(directory):
-            logger.warning("ending an agent that no session knows: run %s", directory.name)
-            await anyio.to_thread.run_sync(end_leftovers, RunId(directory.name), 0, 0)
-            ended += 1
-    return ended
+    found = await anyio.to_thread.run_sync(strays, known, room.runs_dir)
+    for run_id in found:
+        logger.warning("ending an agent that no session knows: run %s", run_id)
+        await anyio.to_thread.run_sync(end_leftovers, RunId(run_id), 0, 0)
+    return len(found)
 
 
-async def _go_on_with_the_rest(room: Room, open_session: Callable[[SessionId], Awaitable[LiveSession]]) -> int:
-    """Sessions that were in a turn: those without an agent have messages that nobody has delivered."""
+async def _settle_the_rest(room: Room, open_session: Callable[[SessionId], Awaitable[LiveSession]]) -> tuple[int, int]:
+    """Sessions in a turn without an agent: how many have messages to deliver, and how many are idle from now on."""
     rows, _ = await room.store.list_sessions(SessionFilter(statuses=(SessionStatus.ACTIVE,), limit=_ALL))
-    waiting = 0
-    for row in rows:
-        live = await open_session(row.new.session_id)
-        if live.run is None:
-            waiting += 1
-            await live.take_up_turn()
-    return waiting
+    sessions = [await open_session(row.new.session_id) for row in rows]
+    without = [live for live in sessions if live.run is None and live.writer.state.status is SessionStatus.ACTIVE]
+    idle = [(live, live.rest_without_agent()) for live in without if not live.has_messages]
+    await _commit_together(room, idle)
+    waiting = [live for live in without if live.has_messages]
+    for live in waiting:
+        live.go_on()
+    return len(waiting), len(idle)
+
+
+async def _commit_together(room: Room, prepared: Sequence[tuple[LiveSession, Prepared]]) -> None:
+    """One transaction for all sessions: a daemon that is killed here leaves all of it done, or nothing."""
+    changes = [change for _, each in prepared for change in each.changes]
+    while changes:
+        try:
+            await room.store.commit(changes)
+        except StorageDegraded:
+            await anyio.sleep(RETRY_AFTER_S)
+        else:
+            break
+    for live, each in prepared:
+        live.writer.written(each)

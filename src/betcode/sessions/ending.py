@@ -28,6 +28,7 @@ class End:
     note: str
     crashed: bool  # nobody asked for it, and a turn was open
     never_spoke: bool
+    stopped: bool = False  # together with its daemon
     dropped: set[str] = field(default_factory=set)  # inputs that are given up
 
 
@@ -35,7 +36,8 @@ def judge(run: AgentRun, exit_record: Record | None, trouble: str) -> End:
     """Why the agent is gone, in words a person understands."""
     open_turn = run.dialogue.turn_open or run.session.unconsumed(run) or not run.row.key
     waiting = any(row.kind is InputKind.MESSAGE for row in run.session.inputs.values()) and not run.has_spoken
-    crashed = run.was_begun and not run.asked_to_end and (open_turn or waiting)
+    asked_for = run.asked_to_end or run.stopped
+    crashed = run.was_begun and not asked_for and (open_turn or waiting)
     note = trouble or _exit_note(exit_record)
     last_words = " ".join(run.dialogue.last_errors)[-_LAST_WORDS:]
     if crashed and last_words:
@@ -45,6 +47,7 @@ def judge(run: AgentRun, exit_record: Record | None, trouble: str) -> End:
         note=note,
         crashed=crashed,
         never_spoke=not run.has_spoken,
+        stopped=run.stopped,
     )
 
 
@@ -68,6 +71,10 @@ def consequences(
         fields["turn_interrupted"] = not end.never_spoke
         if session.writer.state.status is SessionStatus.ACTIVE:
             fields["status"] = SessionStatus.IDLE
+    elif end.stopped and session.writer.state.status is SessionStatus.ACTIVE:
+        said += _stop_events()
+        fields["turn_interrupted"] = not end.never_spoke
+        fields["status"] = SessionStatus.IDLE
     return said, changes, fields
 
 
@@ -79,7 +86,7 @@ def _fate(session: LiveSession, end: End, kind: InputKind, *, assigned: bool) ->
         return InputState.CANCELLED  # there will be no next agent
     if end.crashed and end.never_spoke:
         return InputState.CANCELLED  # an agent that does not start must not meet the same message for ever
-    if assigned and end.crashed and not session.provider.capabilities.recognises_repeats:
+    if assigned and (end.crashed or end.stopped) and not session.provider.capabilities.recognises_repeats:
         return InputState.UNKNOWN
     return None
 
@@ -100,6 +107,14 @@ def _crash_events(session: LiveSession, end: End) -> list[v1.AgentEvent]:
         events.turn_complete("crashed"),
         events.status(v1.IDLE),
     ]
+
+
+def _stop_events() -> list[v1.AgentEvent]:
+    message = (
+        "The daemon was stopped together with its agents in the middle of a turn. "
+        "A tool that was running may or may not have done its work. Send a message to go on"
+    )
+    return [events.notice(v1.NOTICE_KIND_RUN, message), events.turn_complete("stopped"), events.status(v1.IDLE)]
 
 
 def _exit_note(record: Record | None) -> str:

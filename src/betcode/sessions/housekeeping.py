@@ -20,8 +20,8 @@ SEND_HOME_WITHIN_S = 3.0
 
 async def keep_house(room: Room, open_sessions: dict[SessionId, LiveSession]) -> None:
     """Retire agents that were idle too long or are too many, and forget sessions that nothing happens to."""
-    idle_s = room.settings.idle_retire_s
     while True:
+        idle_s = room.settings.idle_retire_s
         await anyio.sleep(min(LOOK_EVERY_S, max(idle_s / 4, 0.05)))
         for agent in room.memory.idle_too_long(anyio.current_time() - idle_s, keep=room.settings.warm_limit):
             room.tasks.start_soon(agent.retire)
@@ -43,8 +43,8 @@ async def send_idle_home(room: Room) -> None:
 
 async def keep_journals(room: Room) -> None:
     """Compress journals that were read, and drop those of ended agents that are old or too many."""
-    settings = room.settings
     while True:
+        settings = room.settings
         work = partial(
             sweep,
             room.runs_dir,

@@ -21,11 +21,12 @@ from betcode.sessions.prompts import Decision, same_as_before
 from betcode.sessions.requests import check_message
 from betcode.sessions.room import Room
 from betcode.sessions.run import AgentRun
-from betcode.sessions.writer import SessionWriter
+from betcode.sessions.writer import Prepared, SessionWriter
 from betcode.v1 import agent_pb2 as v1
 
 logger = logging.getLogger(__name__)
 
+NO_AGENT = "The daemon found no agent for this session when it started, so the turn is over. Send a message to go on"
 WIND_UP_WITHIN_S = 30.0  # a holder that is stopped answers nobody; its agent is ended when it goes on
 
 
@@ -84,18 +85,17 @@ class LiveSession:
         if self.writer.state.status is SessionStatus.CLOSED:
             self.writer.tail.close()
 
-    async def take_up_turn(self) -> None:
-        """At start, without an agent: deliver what was accepted, or note that a turn ended with nobody watching."""
-        if any(row.kind is InputKind.MESSAGE for row in self.inputs.values()):
-            self.go_on()
-            return
-        async with self.lock:
-            said, changes = self.lost_prompts("The agent that asked is gone")
-            said += [events.turn_complete("crashed"), events.status(v1.IDLE)]
-            await self.writer.write_surely(
-                said, changes, status=SessionStatus.IDLE, turn_interrupted=self.writer.state.conversation_began
-            )
-            self.prompts.clear()
+    @property
+    def has_messages(self) -> bool:
+        return any(row.kind is InputKind.MESSAGE for row in self.inputs.values())
+
+    def rest_without_agent(self) -> Prepared:
+        """At start, where a turn was open and no agent is left: it is over, and history says so."""
+        said, changes = self.lost_prompts("The agent that asked is gone")
+        said += [events.notice(v1.NOTICE_KIND_RUN, NO_AGENT), events.turn_complete("crashed"), events.status(v1.IDLE)]
+        self.prompts.clear()
+        began = self.writer.state.conversation_began
+        return self.writer.prepare(said, changes, status=SessionStatus.IDLE, turn_interrupted=began)
 
     # ------------------------------------------------------------ what people do
 
@@ -274,7 +274,7 @@ class LiveSession:
 
     def go_on(self) -> None:
         """Do what can be done now: ask for a slot, start an agent, wake the one who delivers. Never waits."""
-        if self.writer.state.status is SessionStatus.CLOSED or not self._may_start:
+        if self.writer.state.status is SessionStatus.CLOSED or not self._may_start or self.room.stopping.is_set():
             return
         slots = self.room.slots
         if any(self._needs_slot(row) for row in self.inputs.values()) and not slots.has(self):

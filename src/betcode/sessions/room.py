@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import anyio
 from anyio.abc import TaskGroup
 
 from betcode.config.settings import EngineSettings
@@ -19,14 +20,15 @@ def no_faults(step: str) -> None:
     """The named steps at which a test may end the process."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Room:
     store: Store
     providers: Mapping[str, Provider]
-    settings: EngineSettings
+    settings: EngineSettings  # the only part that changes: settings may be read again
     runs_dir: Path
     tasks: TaskGroup
     slots: Slots
     memory: AgentMemory
     login_shell: LoginShell = field(default_factory=LoginShell)
     faults: Faults = no_faults
+    stopping: anyio.Event = field(default_factory=anyio.Event)  # no agent is begun any more

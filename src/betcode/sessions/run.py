@@ -61,6 +61,7 @@ class AgentRun:
         self.attached = anyio.Event()
         self.ended = anyio.Event()
         self.asked_to_end = False
+        self.stopped = False  # ended because its daemon stops
         self.has_spoken = self.row.offset > 0 and self.dialogue.conversation_began
         self.was_begun = adopted is None or adopted.offset > 0  # not so where a daemon died before it had a holder
         self._attachment: Attachment | None = None
@@ -83,6 +84,10 @@ class AgentRun:
     @property
     def holder_pid(self) -> int:
         return self.row.holder_pid
+
+    @property
+    def agent(self) -> tuple[int, int]:
+        return self.row.agent_pid, self.row.agent_start
 
     @property
     def idle_since(self) -> float | None:
@@ -359,6 +364,11 @@ class AgentRun:
         async with self.session.lock:
             self.asked_to_end = True
         await self._end_with(END_GRACE_S, nothing_open=False)
+
+    async def end_with_daemon(self) -> None:
+        """Like `end`; the turn is over, and a person's next message goes on with it."""
+        self.stopped = True
+        await self.end()
 
     async def _end_with(self, grace_s: float, *, nothing_open: bool) -> None:
         """The holder does it all by itself, so that a daemon that dies meanwhile leaves no agent half ended."""

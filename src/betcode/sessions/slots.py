@@ -15,7 +15,7 @@ class Slots:
 
     def __init__(self, limit: int, queue_limit: int) -> None:
         self.limit = limit
-        self._queue_limit = queue_limit
+        self.queue_limit = queue_limit
         self._at_work: set[SlotTaker] = set()
         self._line: deque[SlotTaker] = deque()
 
@@ -31,7 +31,7 @@ class Slots:
         """Raises PoolExhausted where neither a slot nor a place in line is free."""
         if taker in self._at_work or taker in self._line or self.at_work < self.limit:
             return
-        if self.waiting >= self._queue_limit:
+        if self.waiting >= self.queue_limit:
             raise PoolExhausted(self.at_work, self.waiting)
 
     def has(self, taker: SlotTaker) -> bool:
@@ -61,6 +61,14 @@ class Slots:
         if taker in self._line:
             self._line.remove(taker)
         self._at_work.discard(taker)
+        self._grant_what_is_free()
+
+    def resize(self, limit: int, queue_limit: int) -> None:
+        """Other limits from now on; nobody loses a slot or a place in line."""
+        self.limit, self.queue_limit = limit, queue_limit
+        self._grant_what_is_free()
+
+    def _grant_what_is_free(self) -> None:
         while self._line and self.at_work < self.limit:
             self._grant(self._line.popleft())
 

@@ -33,6 +33,7 @@ from betcode.sessions.prompts import Decision, PermissionAnswer, decide, questio
 from betcode.sessions.requests import check_new_session
 from betcode.sessions.room import Faults, Room, no_faults
 from betcode.sessions.slots import Slots
+from betcode.sessions.stopping import AgentsAtStop, Parting, end_all
 from betcode.sessions.tally import KIND_OF
 from betcode.v1 import agent_pb2 as v1
 
@@ -58,6 +59,7 @@ class Summary:
 class EngineFacts:
     turns_at_work: int
     turn_limit: int
+    queue_limit: int
     waiting_in_line: int
     live_agents: int
     agent_memory_bytes: int
@@ -73,6 +75,7 @@ class Supervisor:
         self._live = live
         self._opening = anyio.Lock()
         self._found = Found()
+        self.sends_idle_home = True  # when the block is left
 
     # ------------------------------------------------------------ sessions
 
@@ -261,12 +264,31 @@ class Supervisor:
         return EngineFacts(
             turns_at_work=room.slots.at_work,
             turn_limit=room.slots.limit,
+            queue_limit=room.slots.queue_limit,
             waiting_in_line=room.slots.waiting,
             live_agents=len(tuple(room.memory.live)),
             agent_memory_bytes=room.memory.used_bytes(),
             degraded_reason=next((reason for reason in degraded if reason), ""),
             found_at_start=self._found,
         )
+
+    # ------------------------------------------------------------ the daemon
+
+    def use(self, settings: EngineSettings) -> None:
+        """Go on with other settings; what was begun under the old ones is finished under them."""
+        room = self._room
+        room.settings = settings
+        room.memory.limit_bytes = settings.agent_memory_limit_bytes
+        room.slots.resize(settings.turn_limit, settings.queue_limit)
+
+    async def part(self, agents: AgentsAtStop) -> Parting:
+        """Before the daemon stops: deal with its agents, as far as that is not done when the block is left."""
+        if agents is AgentsAtStop.ALL_END:
+            return await end_all(self._room)
+        self.sends_idle_home = agents is AgentsAtStop.IDLE_END
+        live = tuple(self._room.memory.live)
+        ending = sum(agent.idle_since is not None for agent in live) if self.sends_idle_home else 0
+        return Parting(ending, len(live) - ending)
 
     # ------------------------------------------------------------ inside
 
@@ -354,6 +376,7 @@ async def open_supervisor(
         tasks.start_soon(keep_journals, room)
         try:
             yield supervisor
-            await send_idle_home(room)
+            if supervisor.sends_idle_home:
+                await send_idle_home(room)
         finally:
             tasks.cancel_scope.cancel()

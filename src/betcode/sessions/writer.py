@@ -3,7 +3,7 @@
 import logging
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import anyio
 
@@ -24,6 +24,15 @@ logger = logging.getLogger(__name__)
 EPOCH_JUMP = 1_000_000
 RETRY_AFTER_S = 0.5
 DISK_FULL = "the disk is full"
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Changes of one session that are to be committed, and what it is afterwards."""
+
+    changes: tuple[Change, ...]
+    state: SessionState
+    stored: tuple[StoredEvent, ...]
 
 
 class SessionWriter:
@@ -48,6 +57,13 @@ class SessionWriter:
             StorageDegraded: nothing was written, and nothing is shown.
             StorageFailed: likewise, and trying again will not help.
         """
+        prepared = self.prepare(said, changes, **fields)
+        if prepared.changes:
+            await self._store.commit(prepared.changes)
+        self.written(prepared)
+
+    def prepare(self, said: Sequence[AgentEvent], changes: Sequence[Change] = (), **fields: object) -> Prepared:
+        """What `write` would commit, for a caller that commits it together with others and then says `written`."""
         tally = Tally(self.state)
         stored: list[StoredEvent] = []
         blobs: list[Change] = []
@@ -64,10 +80,12 @@ class SessionWriter:
             batch.append(AppendEvents(self.key, tuple(stored)))
         if state != self.state:
             batch.append(SaveSession(self.key, state))
-        if batch:
-            await self._store.commit(batch)
-        self.state = state
-        self.tail.announce(stored)
+        return Prepared(tuple(batch), state, tuple(stored))
+
+    def written(self, prepared: Prepared) -> None:
+        """It is on disk: go on from there, and tell every follower."""
+        self.state = prepared.state
+        self.tail.announce(prepared.stored)
 
     async def write_surely(self, said: Sequence[AgentEvent], changes: Sequence[Change] = (), **fields: object) -> None:
         """Like `write`, for what has already happened: wait for room, and lose at most what cannot be stored."""

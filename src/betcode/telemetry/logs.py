@@ -63,10 +63,7 @@ def set_up_logging(path: Path, *, level: str, limit_bytes: int) -> None:
     logging.addLevelName(TRACE, "TRACE")
     logging.addLevelName(logging.WARNING, "WARN")
     root = logging.getLogger()
-    root.setLevel(_LEVELS[level])
-    # What the runtime and libraries say about their own work is not what an operator looks for.
-    for talkative in ("asyncio", "grpc"):
-        logging.getLogger(talkative).setLevel(max(logging.WARNING, _LEVELS[level]))
+    set_log_level(level)
     file = BoundedFile(path, limit_bytes)
     file.setFormatter(JsonLines())
     root.addHandler(file)
@@ -74,6 +71,14 @@ def set_up_logging(path: Path, *, level: str, limit_bytes: int) -> None:
         stream = logging.StreamHandler(sys.stderr)
         stream.setFormatter(_for_people() if sys.stderr.isatty() else JsonLines())
         root.addHandler(stream)
+
+
+def set_log_level(level: str) -> None:
+    """Log what is at least so important."""
+    logging.getLogger().setLevel(_LEVELS[level])
+    # What the runtime and libraries say about their own work is not what an operator looks for.
+    for talkative in ("asyncio", "grpc"):
+        logging.getLogger(talkative).setLevel(max(logging.WARNING, _LEVELS[level]))
 
 
 def _for_people() -> logging.Formatter:

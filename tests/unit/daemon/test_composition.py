@@ -12,7 +12,7 @@ import pytest
 
 from betcode.daemon.faults import faults_of
 from betcode.daemon.providers import find_providers
-from betcode.daemon.run import EXIT_CANNOT_SERVE, Stop
+from betcode.daemon.stop import EXIT_CANNOT_SERVE, Stop
 
 
 def executable(path: Path) -> Path:

@@ -1,18 +1,16 @@
 """What the engine's facts mean for its health."""
 
-from betcode.config.settings import EngineSettings
 from betcode.server.health import About, components_of, is_serving, metadata_of
 from betcode.sessions import EngineFacts
 from betcode.sessions.adoption import Found
 from betcode.v1 import health_pb2 as v1
-
-SETTINGS = EngineSettings(turn_limit=5, queue_limit=2)
 
 
 def facts(at_work: int = 0, waiting: int = 0, degraded: str = "") -> EngineFacts:
     return EngineFacts(
         turns_at_work=at_work,
         turn_limit=5,
+        queue_limit=2,
         waiting_in_line=waiting,
         live_agents=1,
         agent_memory_bytes=100,
@@ -22,11 +20,11 @@ def facts(at_work: int = 0, waiting: int = 0, degraded: str = "") -> EngineFacts
 
 
 def states(of: EngineFacts) -> dict[str, bool]:
-    return {each.name: each.status == v1.SERVING for each in components_of(of, SETTINGS, 1)}
+    return {each.name: each.status == v1.SERVING for each in components_of(of, 1)}
 
 
 def test_a_store_that_cannot_be_written_is_critical() -> None:
-    sick = components_of(facts(degraded="disk full"), SETTINGS, 1)
+    sick = components_of(facts(degraded="disk full"), 1)
     assert not is_serving(sick)
     assert [(each.name, each.message) for each in sick if each.status != v1.SERVING] == [("sqlite", "disk full")]
 
@@ -35,7 +33,7 @@ def test_a_pool_is_full_when_its_line_is_full_too_and_that_is_not_critical() -> 
     assert states(facts(at_work=5, waiting=1))["subprocess_pool"]
     full = facts(at_work=5, waiting=2)
     assert not states(full)["subprocess_pool"]
-    assert is_serving(components_of(full, SETTINGS, 1))
+    assert is_serving(components_of(full, 1))
 
 
 def test_the_figures_have_names_that_stay() -> None:
@@ -61,4 +59,5 @@ def test_the_figures_have_names_that_stay() -> None:
         "found_at_start_ended",
         "found_at_start_orphans",
         "found_at_start_waiting",
+        "found_at_start_idle",
     }

@@ -1,0 +1,136 @@
+"""`betcode daemon stop` and `betcode daemon restart`: what becomes of agents is decided here, by a person."""
+
+import os
+import signal
+import time
+
+import anyio
+
+from betcode.cli.daemon_control import ensure_daemon
+from betcode.cli.exit_codes import CommandFailed, ExitCode
+from betcode.cli.options import Options
+from betcode.cli.screen import Screen, standard_screen
+from betcode.client import Refused, open_client
+from betcode.config.lockfile import Holder, is_held, read_holder
+from betcode.holder.launch import holder_pids
+from betcode.v1 import admin_pb2 as v1
+
+_STOP_BOUND_S = 30.0
+_PAUSE_S = 0.02
+
+
+def stop(options: Options) -> int:
+    """Ask the daemon to stop, and return when its lock has fallen."""
+    screen = standard_screen()
+    if options.flag("agents"):
+        return _stop_with_agents(options, screen)
+    holder = _holder_soon(options)
+    if holder is not None:
+        _terminate(holder)
+        _wait_until_gone(options, holder, screen)
+    if options.as_json:
+        screen.json({"stopped": holder is not None, "pid": holder.pid if holder else 0})
+    elif holder is None:
+        screen.line("No daemon is running")
+    else:
+        screen.line(f"The daemon (pid {holder.pid}) has stopped; agents at work go on, and the next daemon finds them")
+    return ExitCode.OK
+
+
+def restart(options: Options) -> int:
+    """Stop the daemon and start another, under which agents go on; clients connect again by themselves."""
+    screen = standard_screen()
+    if not options.may_start:
+        raise CommandFailed("A restart is a start: leave --no-start away", ExitCode.INVALID_ARGUMENTS)
+    before = _holder_soon(options)
+    parted = v1.StopDaemonResponse()
+    if before is not None:
+        agents = v1.AGENTS_AT_STOP_ALL_END if options.flag("agents") else v1.AGENTS_AT_STOP_ALL_STAY
+        parted = anyio.run(_ask_to_stop, options, before, agents)
+        _wait_until_gone(options, before, screen)
+    anyio.run(_start, options, screen)
+    holder = read_holder(options.places.lock)
+    pid, old = holder.pid if holder else 0, before.pid if before else 0
+    if options.as_json:
+        figures = {"agents_ended": parted.agents_ended, "agents_left": parted.agents_left}
+        screen.json({"restarted": before is not None, "pid": pid, "pid_before": old, **figures})
+    elif before is None:
+        screen.line(f"No daemon was running; one serves now at {options.places.socket} (pid {pid})")
+    else:
+        screen.line(f"The daemon was restarted (pid {old}, now {pid}); {_fate(parted)}")
+    return ExitCode.OK
+
+
+async def _start(options: Options, screen: Screen) -> None:
+    await ensure_daemon(options, screen.note, announce=False)
+
+
+def _stop_with_agents(options: Options, screen: Screen) -> int:
+    holder = _holder_soon(options)
+    if holder is None and holder_pids(options.places.runs):
+        # Agents at work that a daemon left: only a daemon knows them all, and writes down how they ended.
+        anyio.run(_start, options, screen)
+        holder = _holder_soon(options)
+    parted = v1.StopDaemonResponse()
+    if holder is not None:
+        parted = anyio.run(_ask_to_stop, options, holder, v1.AGENTS_AT_STOP_ALL_END)
+        _wait_until_gone(options, holder, screen)
+    if options.as_json:
+        figures = {"agents_ended": parted.agents_ended, "agents_left": parted.agents_left}
+        screen.json({"stopped": holder is not None, "pid": holder.pid if holder else 0, **figures})
+    elif holder is None:
+        screen.line("No daemon is running, and no agent")
+    else:
+        screen.line(f"The daemon (pid {holder.pid}) has stopped; {_fate(parted)}")
+    return ExitCode.INTERNAL if parted.agents_left else ExitCode.OK
+
+
+async def _ask_to_stop(options: Options, holder: Holder, agents: v1.AgentsAtStop.ValueType) -> v1.StopDaemonResponse:
+    """What became of the agents. An older daemon, which knows no such call, can only be stopped without them."""
+    async with open_client(options.places) as client:
+        try:
+            return await client.stop_daemon(holder.pid, agents)
+        except Refused as refused:
+            if agents == v1.AGENTS_AT_STOP_ALL_END or not refused.is_unimplemented:
+                raise
+    _terminate(holder)
+    return v1.StopDaemonResponse()
+
+
+def _fate(parted: v1.StopDaemonResponse) -> str:
+    ended = f"{parted.agents_ended} agent{'' if parted.agents_ended == 1 else 's'} ended"
+    left = f"{parted.agents_left} go{'es' if parted.agents_left == 1 else ''} on"
+    return f"{ended}, {left}"
+
+
+def _terminate(holder: Holder) -> None:
+    os.kill(holder.pid, signal.SIGTERM)
+
+
+def _holder_soon(options: Options) -> Holder | None:
+    """Who holds the lock; one that has just taken it says so in a moment."""
+    for _ in range(50):
+        holder = read_holder(options.places.lock)
+        if holder is not None or not is_held(options.places.lock):
+            return holder
+        time.sleep(_PAUSE_S)
+    raise CommandFailed("The daemon does not say which process it is; try again", ExitCode.NO_CONNECTION)
+
+
+def _wait_until_gone(options: Options, holder: Holder, screen: Screen) -> None:
+    begun = time.monotonic()
+    told = False
+    while True:
+        now = read_holder(options.places.lock)
+        if not is_held(options.places.lock) or (now is not None and now.pid != holder.pid):
+            return
+        waited_s = time.monotonic() - begun
+        if waited_s > _STOP_BOUND_S:
+            raise CommandFailed(
+                f"The daemon (pid {holder.pid}) was told to stop and is still there after {waited_s:.0f} s",
+                ExitCode.INTERNAL,
+            )
+        if waited_s > 1 and not told:
+            screen.note(f"Waiting for the daemon (pid {holder.pid}) to stop")
+            told = True
+        time.sleep(_PAUSE_S)

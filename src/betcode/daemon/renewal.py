@@ -1,0 +1,39 @@
+"""Settings read again while the daemon runs."""
+
+import logging
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+from betcode.config.settings import Settings, WrongSetting, load_settings, renewed
+from betcode.daemon.stop import Stop
+from betcode.sessions import Supervisor
+from betcode.telemetry import set_log_level
+
+logger = logging.getLogger(__name__)
+
+
+async def renew_when_told(stop: Stop, config_dir: Path, settings: Settings, engine: Supervisor) -> None:
+    """Each time it is asked for: use what can be used at once, and say what cannot; a wrong file changes nothing."""
+    while True:
+        await stop.renewal.wait()
+        stop.renewal = anyio.Event()
+        settings = await _renew(config_dir, settings, engine)
+
+
+async def _renew(config_dir: Path, running: Settings, engine: Supervisor) -> Settings:
+    try:
+        loaded = await anyio.to_thread.run_sync(load_settings, config_dir)
+    except WrongSetting as wrong:
+        logger.error("the settings stay as they were: %s", wrong)
+        return running
+    for warning in loaded.warnings:
+        logger.warning(warning)
+    result = renewed(running, loaded.settings)
+    engine.use(result.settings.engine)
+    set_log_level(result.settings.log_level)
+    logger.info("settings read again; changed: %s", ", ".join(result.now) or "nothing")
+    if result.later:
+        logger.warning("these settings take effect when the daemon is restarted: %s", ", ".join(result.later))
+    return result.settings

@@ -1,0 +1,203 @@
+"""How a daemon stops: in which order, how quickly, and what becomes of its agents."""
+
+import json
+import os
+import signal
+import time
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import anyio
+import grpc
+import pytest
+from grpc import aio
+
+from betcode.client import Client, Refused, open_client
+from betcode.holder.launch import held_runs, holder_pids
+from betcode.v1 import admin_pb2 as admin
+from betcode.v1 import agent_pb2 as v1
+from support.daemon import Agent, Daemon, becomes_true, obedient_daemon
+from support.stream import conversation, info_of
+from support.talk import Talk, assert_whole, is_idle, kinds, settled_text, states_of
+from support.world import obedient_talk
+
+pytestmark = pytest.mark.anyio
+
+STOP_BOUND_S = 10.0
+ALL_END = admin.AGENTS_AT_STOP_ALL_END
+
+
+def alive(pid: int) -> bool:
+    return Path(f"/proc/{pid}").exists()
+
+
+async def at_work(daemon: Daemon, client: Client, then: str = "wait go") -> Talk:
+    """A session in the middle of a turn."""
+    talk = await obedient_talk(daemon, client)
+    await talk.say(then)
+    await talk.until(lambda event: event.text_delta.text == "waiting")
+    return talk
+
+
+async def ask_for_ever(agent: Agent) -> None:
+    while True:
+        await agent.ListSessions(v1.ListSessionsRequest(), timeout=5)
+
+
+@pytest.mark.behaviour("lifecycle.shutdown.agents-ended", "lifecycle.shutdown.signals")
+async def test_agents_end_with_the_daemon_when_that_is_asked_for(tmp_path: Path) -> None:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+        working = await at_work(daemon, client)
+        idle = await obedient_talk(daemon, client)
+        await idle.turn("say hello")
+        assert len(daemon.processes()) == 1 + 2 * 2
+        began = time.monotonic()
+        parted = await client.stop_daemon(daemon.pid, ALL_END)
+        assert await daemon.ended() == 0
+        assert time.monotonic() - began < STOP_BOUND_S
+        assert (parted.agents_ended, parted.agents_left) == (2, 0)
+        assert daemon.processes() == []
+        await daemon.start()
+        assert len(daemon.agent_pids) == 2, "none was begun again by itself"
+        after = await working.until(is_idle)
+        assert kinds(after)[-3:] == ["notice", "turn_complete", "status_change"]
+        assert after[-2].turn_complete.stop_reason == "stopped"
+        assert_whole(working.events)
+        assert (await working.summary()).status == "idle"
+
+
+@pytest.mark.behaviour("lifecycle.shutdown.agents-ended")
+async def test_a_turn_that_was_stopped_goes_on_with_the_next_message(tmp_path: Path) -> None:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+        talk = await obedient_talk(daemon, client)
+        first = await talk.say("wait go\nsay first")
+        await talk.until(lambda event: event.text_delta.text == "waiting")
+        await client.stop_daemon(daemon.pid, ALL_END)
+        await daemon.ended()
+        await daemon.start()
+        await talk.until(is_idle)
+        (daemon.work / "go").touch()
+        second = await talk.say("say second")
+        await talk.until(
+            lambda event: (
+                event.message_state.message_id == second.message_id
+                and event.message_state.state == v1.MESSAGE_STATE_CONSUMED
+            )
+        )
+        assert states_of(talk.events, first.message_id)[-1] == "CONSUMED"
+        assert settled_text(talk.events).endswith("second")
+        assert "first" in settled_text(talk.events)
+        assert len(daemon.agent_pids) == 2
+        assert_whole(talk.events)
+
+
+@pytest.mark.behaviour("lifecycle.shutdown.agents-ended")
+async def test_an_agent_whose_holder_does_not_answer_is_killed_within_the_bound(tmp_path: Path) -> None:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+        await at_work(daemon, client)
+        (holder,) = holder_pids(daemon.places.runs)
+        os.kill(holder, signal.SIGSTOP)
+        began = time.monotonic()
+        parted = await client.stop_daemon(daemon.pid, ALL_END)
+        assert await daemon.ended() == 0
+        assert time.monotonic() - began < STOP_BOUND_S
+        assert (parted.agents_ended, parted.agents_left) == (1, 0)
+        await becomes_true(lambda: daemon.processes() == [])
+
+
+@pytest.mark.behaviour("lifecycle.shutdown.agents-kept", "reconcile.sessions.adopted")
+async def test_agents_that_stay_are_adopted_even_idle_ones(tmp_path: Path) -> None:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+        working = await at_work(daemon, client, "wait go\nsay done")
+        idle = await obedient_talk(daemon, client)
+        await idle.turn("say hello")
+        pids = daemon.agent_pids
+        parted = await client.stop_daemon(daemon.pid, admin.AGENTS_AT_STOP_ALL_STAY)
+        assert await daemon.ended() == 0
+        assert (parted.agents_ended, parted.agents_left) == (0, 2)
+        assert all(alive(pid) for pid in pids)
+        await daemon.start()
+        (daemon.work / "go").touch()
+        await working.until(is_idle)
+        await idle.turn("say again")
+        assert daemon.agent_pids == pids
+        assert settled_text(working.events).endswith("done")
+        assert_whole(working.events)
+
+
+@pytest.mark.parametrize("pid", [0, 1])
+async def test_another_daemon_than_the_one_that_is_meant_goes_on(tmp_path: Path, pid: int) -> None:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+        with pytest.raises(Refused) as refused:
+            await client.stop_daemon(pid, ALL_END)
+        assert refused.value.code == "INVALID_REQUEST"
+        assert await client.is_serving()
+
+
+async def test_an_agents_own_process_cannot_stop_the_daemon_by_a_call(tmp_path: Path) -> None:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+        places = daemon.places
+        argv = f"{daemon.argv[0]} -m betcode daemon stop --agents --state-dir {places.state_dir}"
+        argv += f" --config-dir {places.config_dir} --socket {places.socket}"
+        talk = await obedient_talk(daemon, client)
+        await talk.turn(f"spawn {argv}")
+        assert "may not answer for a person" in settled_text(talk.events)
+        assert await client.is_serving()
+        await talk.turn(f"spawn {argv.replace('stop --agents', 'restart')}")
+        assert "may not answer for a person" in settled_text(talk.events)
+        assert await client.is_serving()
+
+
+@pytest.mark.behaviour(
+    "lifecycle.shutdown.order", "lifecycle.shutdown.clients-notified", "lifecycle.shutdown.agents-kept"
+)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_clients_are_told_and_stalled_ones_hold_nobody_up(tmp_path: Path, number: signal.Signals) -> None:
+    async with obedient_daemon(tmp_path) as daemon, AsyncExitStack() as stack:
+        agent = await stack.enter_async_context(daemon.agent_service())
+        busy = await stack.enter_async_context(conversation(agent, working_directory=str(daemon.work)))
+        await busy.say("count 40000 2000\nwait go")
+        for _ in range(3):  # they read one event and then nothing any more
+            reader = await stack.enter_async_context(daemon.agent_service())
+            await busy.next()
+            stalled = reader.ResumeSession(v1.ResumeSessionRequest(session_id=busy.session_id))
+            assert isinstance(await stalled.read(), v1.AgentEvent)
+        listener = await stack.enter_async_context(daemon.agent_service())
+        told = await stack.enter_async_context(conversation(listener, working_directory=str(daemon.work)))
+        await told.next()
+        began = time.monotonic()
+        os.kill(daemon.pid, number)
+        with pytest.raises(aio.AioRpcError) as ended:
+            await told.rest()
+        assert ended.value.code() is grpc.StatusCode.UNAVAILABLE
+        assert info_of(ended.value).reason == "DAEMON_STOPPING"
+        with anyio.fail_after(STOP_BOUND_S):
+            assert await daemon.ended() == 0
+        assert time.monotonic() - began < STOP_BOUND_S
+        assert all(alive(pid) for pid in daemon.agent_pids)
+        assert json.loads(daemon.log.splitlines()[-1])["message"] == "stopped"
+
+
+@pytest.mark.behaviour("lifecycle.shutdown.order", "lifecycle.shutdown.clients-notified")
+async def test_nobody_is_let_in_while_agents_are_ended_and_those_inside_are_told_after_that(tmp_path: Path) -> None:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client, AsyncExitStack() as stack:
+        agent = await stack.enter_async_context(daemon.agent_service())
+        watching = await stack.enter_async_context(conversation(agent, working_directory=str(daemon.work)))
+        await watching.next()
+        await at_work(daemon, client)
+        (holder,) = holder_pids(daemon.places.runs)
+        os.kill(holder, signal.SIGSTOP)  # so that ending takes a while
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(client.stop_daemon, daemon.pid, ALL_END)
+            await becomes_true(lambda: "asked to stop" in daemon.log)
+            async with daemon.agent_service() as late:
+                with pytest.raises(aio.AioRpcError) as refused:
+                    await ask_for_ever(late)  # the door closes a moment after the daemon was asked
+            assert info_of(refused.value).reason == "DAEMON_STOPPING"
+            assert held_runs(daemon.places.runs)
+            os.kill(holder, signal.SIGCONT)
+            with pytest.raises(aio.AioRpcError) as ended:
+                await watching.rest()
+            assert info_of(ended.value).reason == "DAEMON_STOPPING"
+            assert not held_runs(daemon.places.runs)
+        assert await daemon.ended() == 0

@@ -1,0 +1,111 @@
+"""`betcode daemon restart` and `betcode daemon stop --agents`, under commands that are at work."""
+
+import os
+import subprocess
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import pytest
+
+from betcode.config.lockfile import is_held
+from betcode.holder.launch import holder_pids
+from support.command import Shell, shell
+
+
+def running(here: Shell, prompt: str) -> "AbstractContextManager[subprocess.Popen[str]]":
+    """`betcode run`, with its output to be read."""
+    return subprocess.Popen(
+        here.argv("run", prompt),
+        env=here.environment,
+        cwd=here.work,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def waits(run: "subprocess.Popen[str]") -> None:
+    """Return when the agent is in the middle of its turn."""
+    assert run.stdout is not None
+    assert run.stdout.read(len("waiting")) == "waiting"
+
+
+@pytest.mark.behaviour("lifecycle.shutdown.agents-kept", "reconcile.sessions.adopted")
+def test_a_restart_in_the_middle_of_a_turn_is_a_reconnect_for_run(tmp_path: Path) -> None:
+    with shell(tmp_path) as here:
+        before = here.json("daemon", "start", "--json")["pid"]
+        with running(here, "wait go\nsay done") as run:
+            waits(run)
+            done = here.json("daemon", "restart", "--json")
+            assert (done["restarted"], done["pid_before"], done["agents_left"]) == (True, before, 1)
+            assert done["pid"] != before
+            (here.work / "go").touch()
+            out, errors = run.communicate(timeout=60)
+        assert run.returncode == 0, errors
+        assert out == "done\n"
+        assert len(here.daemon.agent_pids) == 1
+        assert here.json("daemon", "status", "--json")["facts"]["found_at_start_adopted"] == "1"
+
+
+@pytest.mark.behaviour("lifecycle.shutdown.agents-kept")
+def test_a_restart_under_a_terminal_shows_the_rest_of_the_turn_once(tmp_path: Path) -> None:
+    with shell(tmp_path) as here, running(here, "wait go\nsay the end") as run:
+        waits(run)
+        session = here.json("session", "list", "--json")["sessions"][0]["id"]
+        with here.terminal("attach", session) as terminal:
+            terminal.expect("waiting")
+            assert "1 goes on" in here.run("daemon", "restart").stdout
+            terminal.expect("Connected again")
+            (here.work / "go").touch()
+            terminal.expect("the end")
+            run.communicate(timeout=60)
+        assert run.returncode == 0
+        assert terminal.seen.partition("Connected again")[2].count("the end") == 1
+        assert len(here.daemon.agent_pids) == 1
+
+
+def test_a_restart_where_nothing_runs_is_a_start(tmp_path: Path) -> None:
+    with shell(tmp_path) as here:
+        done = here.json("daemon", "restart", "--json")
+        assert (done["restarted"], done["pid_before"]) == (False, 0)
+        assert here.json("daemon", "status", "--json")["pid"] == done["pid"]
+        assert here.run("daemon", "restart", "--no-start").returncode == 5
+        assert here.json("daemon", "status", "--json")["pid"] == done["pid"]
+
+
+@pytest.mark.behaviour("lifecycle.shutdown.agents-ended")
+@pytest.mark.parametrize("verb", ["stop", "restart"])
+def test_with_agents_everything_ends_and_is_counted(tmp_path: Path, verb: str) -> None:
+    with shell(tmp_path) as here, running(here, "wait go") as run:
+        waits(run)
+        done = here.run("daemon", verb, "--agents")
+        assert done.returncode == 0, done.stderr
+        assert "1 agent ended, 0 go on" in done.stdout
+        assert holder_pids(here.places.runs) == frozenset()
+        assert not [pid for pid in here.daemon.agent_pids if Path(f"/proc/{pid}").exists()]
+        assert is_held(here.places.lock) is (verb == "restart")
+        here.run("daemon", "start")
+        _, errors = run.communicate(timeout=60)
+        assert run.returncode == 1, errors
+
+
+@pytest.mark.behaviour("lifecycle.shutdown.agents-ended")
+def test_agents_without_a_daemon_are_ended_too(tmp_path: Path) -> None:
+    with shell(tmp_path) as here, running(here, "wait go") as run:
+        waits(run)
+        here.run("daemon", "stop")
+        assert len(holder_pids(here.places.runs)) == 1
+        done = here.json("daemon", "stop", "--agents", "--json")
+        assert (done["stopped"], done["agents_ended"], done["agents_left"]) == (True, 1, 0)
+        assert holder_pids(here.places.runs) == frozenset()
+        assert here.run("daemon", "stop", "--agents").stdout == "No daemon is running, and no agent\n"
+        run.kill()
+
+
+def test_a_restart_takes_over_from_a_daemon_that_was_killed(tmp_path: Path) -> None:
+    with shell(tmp_path) as here:
+        pid = here.json("daemon", "start", "--json")["pid"]
+        here.daemon_signal("KILL")
+        done = here.json("daemon", "restart", "--json")
+        assert done["pid"] not in (0, pid)
+        os.kill(done["pid"], 0)
