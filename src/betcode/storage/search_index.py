@@ -122,17 +122,17 @@ def discard(path: Path) -> None:
 
 
 def _opened(path: Path, origin: tuple[int, int, str]) -> apsw.Connection:
+    db = _connected(path)
     try:
-        db = _connected(path)
-        if db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'origin'").get:
-            if db.execute("SELECT version, born_ns, epoch FROM origin").fetchall() == [origin]:
-                return db
-            logger.info("the search index is of another log or another version, and is made again")
-        elif not db.execute("SELECT count(*) FROM sqlite_schema").get:
+        if not db.execute("SELECT count(*) FROM sqlite_schema").get:
             return _begun(db, origin)
+        if db.execute("SELECT version, born_ns, epoch FROM origin").fetchall() == [origin]:
+            return db
+    except BaseException:
         db.close()
-    except (apsw.CorruptError, apsw.NotADBError):
-        logger.warning("the search index is damaged, and is made again")
+        raise
+    logger.info("the search index is of another log or another version, and is made again")
+    db.close()
     discard(path)
     return _begun(_connected(path), origin)
 
