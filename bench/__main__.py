@@ -14,7 +14,7 @@ import anyio
 from rich.console import Console
 from rich.table import Table
 
-from bench import backlog, commands, deliveries, intake, latency, memory, replay, restart, single, start
+from bench import backlog, commands, deliveries, intake, latency, memory, replay, restart, searching, single, start
 from bench.figure import Bench, Effort, Figure, Judged
 
 BENCHES: Mapping[str, Bench] = {
@@ -28,6 +28,7 @@ BENCHES: Mapping[str, Bench] = {
     "memory": memory.measure,
     "backlog": backlog.measure,
     "commands": commands.measure,
+    "searching": searching.measure,
 }
 _WIDTH = 150  # where nobody says how wide it may be
 _progress = Console(stderr=True, highlight=False)

@@ -3,7 +3,7 @@
 import anyio
 
 from bench.figure import Effort, Figure, Judged, median
-from bench.filling import fill_events
+from bench.filling import delta, fill_events
 from bench.stage import Program, resident_bytes, running_daemon
 
 _BACKLOG_BYTES = 100 * 1024 * 1024
@@ -16,7 +16,7 @@ _MB = 1024 * 1024
 async def measure(effort: Effort) -> list[Figure]:
     number = effort.size(_BACKLOG_BYTES) // _TEXT_BYTES
     effort.progress(f"writing {number * _TEXT_BYTES // _MB} MB of events")
-    session = await fill_events(effort.root, number, _TEXT_BYTES)
+    session = await fill_events(effort.root, number, delta(_TEXT_BYTES))
     idle: list[float] = []
     stalled: list[float] = []
     for run in range(effort.runs):

@@ -18,11 +18,18 @@ _EVENTS_AT_ONCE = 2_000
 _SESSIONS_AT_ONCE = 250
 
 
-def event(seq: int, text_bytes: int) -> StoredEvent:
-    """A delta as an agent says it."""
-    made = AgentEvent(
-        sequence=seq, text_delta=TextDelta(text="." * text_bytes, message_id="msg_01ABCDEFGHJKMNPQRSTVWXYZ")
-    )
+Making = Callable[[int], AgentEvent]  # the event of a number, a text_delta
+
+
+def delta(text_bytes: int) -> Making:
+    """Deltas as an agent says them."""
+    text, message_id = "." * text_bytes, "msg_01ABCDEFGHJKMNPQRSTVWXYZ"
+    return lambda seq: AgentEvent(sequence=seq, text_delta=TextDelta(text=text, message_id=message_id))
+
+
+def event(seq: int, making: Making) -> StoredEvent:
+    """One event, said now."""
+    made = making(seq)
     made.timestamp.FromNanoseconds(time.time_ns())
     return StoredEvent(Seq(seq), _TEXT_DELTA, made.SerializeToString())
 
@@ -34,7 +41,7 @@ async def fill_sessions(state_dir: Path, number: int) -> list[str]:
     async def one() -> None:
         new = _new()
         state = SessionState(status=SessionStatus.IDLE, last_seq=Seq(1), epoch=store.epoch, updated_ns=new.created_ns)
-        await store.create_session(new, state, [event(1, 20)])
+        await store.create_session(new, state, [event(1, delta(20))])
         made.append(new.session_id)
 
     async with open_store(_database(state_dir), on_fatal=_give_up) as store:
@@ -45,17 +52,17 @@ async def fill_sessions(state_dir: Path, number: int) -> list[str]:
     return made
 
 
-async def fill_events(state_dir: Path, number: int, text_bytes: int) -> str:
+async def fill_events(state_dir: Path, number: int, making: Making) -> str:
     """One idle session with so many events; its id."""
     async with open_store(_database(state_dir), on_fatal=_give_up) as store:
         new = _new()
         first = SessionState(status=SessionStatus.IDLE, last_seq=Seq(1), epoch=store.epoch, updated_ns=new.created_ns)
-        key = await store.create_session(new, first, [event(1, text_bytes)])
+        key = await store.create_session(new, first, [event(1, making)])
         for seqs in _slices(2, number + 1):
             state = SessionState(
                 status=SessionStatus.IDLE, last_seq=Seq(seqs[-1]), epoch=store.epoch, updated_ns=new.created_ns
             )
-            events = tuple(event(seq, text_bytes) for seq in seqs)
+            events = tuple(event(seq, making) for seq in seqs)
             changes: list[Change] = [AppendEvents(key, events), SaveSession(key, state)]
             await store.commit(changes)
         return new.session_id

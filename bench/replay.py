@@ -4,7 +4,7 @@ from grpc import aio
 
 from bench.batches import FOLLOW, OPTIONS, follow_request, walk
 from bench.figure import Effort, Figure, median
-from bench.filling import fill_events
+from bench.filling import delta, fill_events
 from bench.serving import empty_server
 from bench.stage import running_daemon
 from bench.streaming import Streamed, stream
@@ -16,7 +16,7 @@ _TEXT_BYTES = 40
 async def measure(effort: Effort) -> list[Figure]:
     number = effort.size(_EVENTS)
     effort.progress(f"writing {number} events")
-    session = await fill_events(effort.root, number, _TEXT_BYTES)
+    session = await fill_events(effort.root, number, delta(_TEXT_BYTES))
     request = follow_request(session)
     async with running_daemon(effort.root) as daemon:
         size = await _all_bytes(daemon.address, request, number)

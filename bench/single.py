@@ -2,7 +2,7 @@
 
 from bench.batches import FOLLOW, RESUME, resume_request
 from bench.figure import Effort, Figure, Judged, median
-from bench.filling import event, fill_events
+from bench.filling import delta, event, fill_events
 from bench.serving import empty_server
 from bench.stage import running_daemon
 from bench.streaming import stream
@@ -13,8 +13,8 @@ _TEXT_BYTES = 40
 
 async def measure(effort: Effort) -> list[Figure]:
     number = effort.size(_EVENTS)
-    session = await fill_events(effort.root, number, _TEXT_BYTES)
-    size = len(event(number, _TEXT_BYTES).data)
+    session = await fill_events(effort.root, number, delta(_TEXT_BYTES))
+    size = len(event(number, delta(_TEXT_BYTES)).data)
     empty: list[float] = []
     resumed: list[float] = []
     async with (

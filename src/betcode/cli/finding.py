@@ -1,4 +1,4 @@
-"""Which session is meant: a whole id in either spelling, or the beginning of one."""
+"""Which session is meant: a whole id in either spelling, the beginning of one, or a name."""
 
 from contextlib import aclosing
 
@@ -12,7 +12,7 @@ async def find_session(client: Client, text: str) -> str:
     """The id of the one session that is meant.
 
     Raises:
-        CommandFailed: none begins so, or several do.
+        CommandFailed: none begins so or is called so, or several do.
     """
     try:
         return parse_session_id(text)
@@ -20,13 +20,16 @@ async def find_session(client: Client, text: str) -> str:
         pass
     wanted = text.lower()
     async with aclosing(client.all_sessions()) as sessions:
-        found = [summary.id async for summary in sessions if summary.id.startswith(wanted)]
+        found = [one.id async for one in sessions if one.id.startswith(wanted) or one.name == text]
     if not wanted or not found:
-        raise CommandFailed(f"No session begins with {text!r}. See: betcode session list", ExitCode.SESSION_NOT_FOUND)
+        raise CommandFailed(
+            f"No session begins with {text!r} or has that name. See: betcode session list", ExitCode.SESSION_NOT_FOUND
+        )
     if len(found) > 1:
         few = ", ".join([*found[:3], "…"] if len(found) > 3 else found)
         raise CommandFailed(
-            f"{len(found)} sessions begin with {text!r} ({few}): give more of the id", ExitCode.INVALID_ARGUMENTS
+            f"{len(found)} sessions begin with {text!r} or have that name ({few}): give more of the id",
+            ExitCode.INVALID_ARGUMENTS,
         )
     return found[0]
 

@@ -11,7 +11,6 @@ from anyio.abc import ObjectReceiveStream, ObjectSendStream, TaskGroup, TaskStat
 
 from betcode.cli.answer import Answer
 from betcode.cli.asking import Asker
-from betcode.cli.events_json import event_json
 from betcode.cli.exit_codes import ExitCode
 from betcode.cli.link_notes import LinkNotes
 from betcode.cli.prompts import Allow, Deny, Desk, Prompt, Question, Reply, give_answer
@@ -19,6 +18,7 @@ from betcode.cli.render import Describer
 from betcode.cli.screen import Screen
 from betcode.cli.turn_watch import TurnWatch
 from betcode.client import Client, ClientError
+from betcode.domain.events_json import event_json
 from betcode.v1 import agent_pb2 as v1
 
 _PATIENCE_S = 90.0

@@ -19,7 +19,7 @@ Exit codes: 0 done, 1 the agent failed, 2 no connection to the daemon, 3 permiss
 5 invalid arguments, 6 session not found, 7 internal error.
 """
 _MODE = argparse.RawDescriptionHelpFormatter
-_ID = "id of a session, or the beginning of one"
+_ID = "id of a session, the beginning of one, or its name"
 
 
 class Parser(argparse.ArgumentParser):
@@ -49,6 +49,7 @@ def build_parser() -> Parser:
     _add_run(commands)
     _add_attach(commands)
     _add_session(commands)
+    _add_search(commands)
     _add_daemon(commands)
     completion = _command(commands, "completion", "print a completion script for a shell", "completion:print_script")
     completion.add_argument("shell", choices=["bash", "zsh", "fish"])
@@ -130,6 +131,24 @@ def _add_session(commands: "Commands[Parser]") -> None:
     follow.add_argument("--until-idle", action="store_true", help="end when no turn is open and all was printed")
     close = _command(verbs, "close", "end a session's agent and take no further input", "session_commands:close")
     close.add_argument("session", metavar="ID", help=_ID)
+    rename = _command(verbs, "rename", "give a session a name", "history_commands:rename")
+    rename.add_argument("session", metavar="ID", help=_ID)
+    rename.add_argument("name", metavar="NAME", help="one line; an empty one takes the name away")
+    export = _command(verbs, "export", "write a session's whole history as one file", "history_commands:export")
+    export.add_argument("session", metavar="ID", help=_ID)
+    export.add_argument("--format", choices=["json", "markdown", "html"], help="json, unless FILE ends in .md or .html")
+    export.add_argument("-o", "--output", metavar="FILE", help="where to write it (stdout)")
+    delete = _command(verbs, "delete", "end a session and forget its history", "history_commands:delete")
+    delete.add_argument("session", metavar="ID", help=_ID)
+    delete.add_argument("-y", "--yes", action="store_true", help="do not ask")
+
+
+def _add_search(commands: "Commands[Parser]") -> None:
+    search = _command(commands, "search", "find what was said in any session", "history_commands:search")
+    search.add_argument("query", metavar="QUERY", nargs="+", help='words, "a phrase", or the beginning of a word*')
+    search.add_argument("-s", "--session", metavar="ID", help="only in this session")
+    search.add_argument("--limit", type=_count, default=20, metavar="N", help="at most so many hits (20)")
+    search.add_argument("--offset", type=_count, default=0, metavar="N", help="pass over the first N")
 
 
 def _add_daemon(commands: "Commands[Parser]") -> None:

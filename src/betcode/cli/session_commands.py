@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 import anyio
 
 from betcode.cli.daemon_control import ensure_daemon
-from betcode.cli.events_json import event_json, summary_json
 from betcode.cli.exit_codes import ExitCode
 from betcode.cli.finding import find_session, find_summary, short_id
 from betcode.cli.keyboard import can_ask
@@ -18,9 +17,10 @@ from betcode.cli.screen import Screen, standard_screen
 from betcode.cli.table import table
 from betcode.cli.transcript import Transcript
 from betcode.client import Client, ClientIdentity, open_client
+from betcode.domain.events_json import event_json, summary_json
 from betcode.v1 import agent_pb2 as v1
 
-_HEADINGS = ("ID", "STATUS", "CHANGED", "MESSAGES", "COST", "AGENT", "DIRECTORY", "LAST MESSAGE")
+_HEADINGS = ("ID", "STATUS", "CHANGED", "MESSAGES", "COST", "AGENT", "DIRECTORY", "NAME OR LAST MESSAGE")
 _SPARE = ("COST", "MESSAGES", "AGENT", "CHANGED")  # what a narrow terminal leaves out, in this order
 
 

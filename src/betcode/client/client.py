@@ -155,6 +155,32 @@ class Client:
         request = v1.DeleteSessionRequest(session_id=session_id)
         return (await self._connection.call(self._stub.DeleteSession, request)).deleted
 
+    async def rename(self, session_id: str, name: str) -> None:
+        """Give the session a name for people; an empty one takes the name away."""
+        request = v1.RenameSessionRequest(session_id=session_id, name=name)
+        await self._connection.call(self._stub.RenameSession, request)
+
+    async def search(
+        self, query: str, *, session_id: str = "", limit: int = 0, offset: int = 0
+    ) -> v1.SearchSessionsResponse:
+        """One page of what was said with these words, in one session or in all."""
+        request = v1.SearchSessionsRequest(query=query, session_id=session_id, limit=limit, offset=offset)
+        return await self._connection.call(self._stub.SearchSessions, request)
+
+    async def export(self, session_id: str, file_format: str) -> AsyncGenerator[bytes, None]:
+        """The whole history as one file ("json", "markdown", "html"), in pieces. Hold it in `aclosing`."""
+        request = v1.ExportSessionRequest(session_id=session_id, format=file_format)
+        call = self._stub.ExportSession(request, metadata=self._connection.metadata)
+        try:
+            while True:
+                with as_client_errors():
+                    chunk = await call.read()
+                if not isinstance(chunk, v1.ExportChunk):
+                    return
+                yield chunk.data
+        finally:
+            call.cancel()
+
     async def read_blob(self, session_id: str, sha256: str, *, offset: int = 0) -> AsyncGenerator[bytes, None]:
         """The whole of a value that was too long for its event, in pieces. Hold it in `aclosing`."""
         request = v1.ReadBlobRequest(session_id=session_id, sha256=sha256, offset=offset)

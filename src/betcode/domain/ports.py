@@ -7,6 +7,7 @@ from typing import Protocol
 
 from betcode.domain.changes import Change
 from betcode.domain.commands import Command, RefuseRequest
+from betcode.domain.documents import SearchPage, SearchQuestion
 from betcode.domain.identifiers import RunId, RunKey, Seq, SessionId, SessionKey
 from betcode.domain.records import Record
 from betcode.domain.rows import (
@@ -72,6 +73,10 @@ class Store(Protocol):
     async def read_blob(self, session: SessionKey, sha256: str, offset: int, limit: int) -> bytes: ...
     async def delete_session(self, session: SessionKey) -> None:
         """Forget it, in slices, so that no other commit waits long."""
+        ...
+
+    async def search(self, question: SearchQuestion) -> SearchPage:
+        """One page of what was said with these words."""
         ...
 
 

@@ -5,6 +5,7 @@ import contextlib
 from betcode.domain.errors import InvalidRequest
 from betcode.domain.identifiers import Seq, SessionId
 from betcode.server import requests, views
+from betcode.server.export import exported, exporter_for
 from betcode.server.gate import Gate
 from betcode.server.rim import Caller, Context
 from betcode.sessions import Supervisor
@@ -129,6 +130,27 @@ class AgentCalls:
     async def delete_session(self, _: Caller, request: v1.DeleteSessionRequest) -> v1.DeleteSessionResponse:
         deleted = await self._engine.delete(await self._session(request.session_id))
         return v1.DeleteSessionResponse(deleted=deleted)
+
+    async def rename_session(self, _: Caller, request: v1.RenameSessionRequest) -> v1.RenameSessionResponse:
+        await self._engine.rename(await self._session(request.session_id), request.name)
+        return v1.RenameSessionResponse()
+
+    async def search_sessions(self, _: Caller, request: v1.SearchSessionsRequest) -> v1.SearchSessionsResponse:
+        session = await self._engine.resolve(request.session_id) if request.session_id else None
+        page = await self._engine.search(requests.search_question(request, session))
+        return views.search_page(page)
+
+    async def export_session(self, _: Caller, request: v1.ExportSessionRequest, context: Context) -> None:
+        """The whole history as one file, in pieces that end anywhere."""
+        exporter = exporter_for(request.format or "json")
+        session = await self._session(request.session_id)
+        summary = views.summary(await self._engine.summary(session))
+        async with (
+            contextlib.aclosing(self._engine.history(session)) as batches,
+            contextlib.aclosing(exported(exporter, summary, batches)) as pieces,
+        ):
+            async for piece in pieces:
+                await context.write(v1.ExportChunk(data=piece).SerializeToString())
 
     async def read_blob(self, _: Caller, request: v1.ReadBlobRequest, context: Context) -> None:
         """A blob in pieces, each saying where it belongs and how long the whole is."""

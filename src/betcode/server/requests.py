@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from betcode.domain.commands import AttachedFile, SendMessage
+from betcode.domain.documents import SearchQuestion
 from betcode.domain.errors import FeatureNotAvailable, InvalidRequest
-from betcode.domain.identifiers import MessageId, new_message_id, new_session_id
+from betcode.domain.identifiers import MessageId, SessionId, new_message_id, new_session_id
 from betcode.domain.ports import SessionFilter
 from betcode.domain.rows import NewSession
 from betcode.domain.session import SessionStatus
@@ -16,6 +17,9 @@ from betcode.v1 import agent_pb2 as v1
 
 PAGE_DEFAULT = 50
 PAGE_LIMIT = 1000
+SEARCH_PAGE_DEFAULT = 20
+SEARCH_PAGE_LIMIT = 100
+QUERY_LIMIT = 1_000  # characters
 ATTACHMENTS_LIMIT = 20
 _METADATA_LIMIT_BYTES = 16 * 1024
 _ENVIRONMENT_LIMIT_BYTES = 256 * 1024
@@ -117,6 +121,21 @@ def session_filter(request: v1.ListSessionsRequest) -> SessionFilter:
         limit=request.limit or PAGE_DEFAULT,
         offset=request.offset,
     )
+
+
+def search_question(request: v1.SearchSessionsRequest, session: SessionId | None) -> SearchQuestion:
+    """What is looked for.
+
+    Raises:
+        InvalidRequest: nothing, too much at once, or too long a page.
+    """
+    if not any(letter.isalnum() for letter in request.query):
+        raise InvalidRequest("There is no word in this query: give at least one")
+    if len(request.query) > QUERY_LIMIT:
+        raise InvalidRequest(f"The query has {len(request.query)} characters: give at most {QUERY_LIMIT}")
+    if request.limit > SEARCH_PAGE_LIMIT:
+        raise InvalidRequest(f"A page has at most {SEARCH_PAGE_LIMIT} hits: ask for fewer and go on with offset")
+    return SearchQuestion(request.query, session, request.limit or SEARCH_PAGE_DEFAULT, request.offset)
 
 
 def _check_size(what: str, values: Mapping[str, str], limit_bytes: int) -> None:

@@ -2,6 +2,7 @@
 
 import time
 
+from betcode.domain.documents import SearchPage
 from betcode.domain.identifiers import SessionId
 from betcode.domain.rows import PromptKind, PromptRow, SessionRow
 from betcode.sessions import Summary
@@ -76,6 +77,21 @@ def summary(entry: Summary) -> v1.SessionSummary:
     )
     view.created_at.FromNanoseconds(row.new.created_ns)
     view.updated_at.FromNanoseconds(state.updated_ns or row.new.created_ns)
+    return view
+
+
+def search_page(page: SearchPage) -> v1.SearchSessionsResponse:
+    """One page of what was found."""
+    view = v1.SearchSessionsResponse(total=page.total, incomplete=not page.complete)
+    for hit in page.hits:
+        shown = view.hits.add(
+            session_id=hit.session,
+            sequence=hit.seq,
+            excerpt=hit.excerpt,
+            speaker=hit.speaker.value,
+            session_name=hit.session_name,
+        )
+        shown.timestamp.FromNanoseconds(hit.at_ns)
     return view
 
 

@@ -9,6 +9,7 @@ from betcode.domain.errors import InvalidRequest
 from betcode.domain.identifiers import NotAnIdentifier, parse_uuid
 from betcode.domain.rows import NewSession
 
+NAME_CHARACTERS = 200
 _WORD_LIMIT = 2_000  # characters
 _ARGUMENT_LIMIT_BYTES = 100_000  # Linux takes 128 KiB for one argument or variable
 _OTHER_TO_EVERYONE = ("/proc/self", "/proc/thread-self", "/dev/fd", "/dev/stdin")
@@ -32,6 +33,14 @@ def check_new_session(new: NewSession) -> None:
                 f"The variable {name[:80]!r} is longer than {_ARGUMENT_LIMIT_BYTES} bytes: no program can be started "
                 "with it, so leave it out"
             )
+
+
+def check_name(name: str) -> None:
+    """Raises InvalidRequest where people could not read a session's name in one line."""
+    if len(name) > NAME_CHARACTERS:
+        raise InvalidRequest(f"The name has {len(name)} characters: give it at most {NAME_CHARACTERS}")
+    if name != name.strip() or not name.isprintable():
+        raise InvalidRequest("The name has spaces around it or characters that cannot be shown: leave them out")
 
 
 def check_message(message: SendMessage, settings: EngineSettings) -> None:

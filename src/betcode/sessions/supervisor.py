@@ -11,6 +11,7 @@ import anyio.to_thread
 
 from betcode.config.settings import EngineSettings
 from betcode.domain.commands import SendMessage
+from betcode.domain.documents import SearchPage, SearchQuestion
 from betcode.domain.errors import (
     AgentUnavailable,
     AmbiguousSession,
@@ -19,6 +20,7 @@ from betcode.domain.errors import (
     PromptNotFound,
     SequenceOutOfRange,
     SessionNotFound,
+    StorageFailed,
 )
 from betcode.domain.identifiers import MessageId, NotAnIdentifier, Seq, SessionId, parse_session_id
 from betcode.domain.ports import Provider, SessionFilter, Store
@@ -30,7 +32,7 @@ from betcode.sessions.housekeeping import keep_house, keep_journals, send_idle_h
 from betcode.sessions.live import LiveSession
 from betcode.sessions.memory import AgentMemory
 from betcode.sessions.prompts import Decision, PermissionAnswer, decide, questions_of
-from betcode.sessions.requests import check_new_session
+from betcode.sessions.requests import check_name, check_new_session
 from betcode.sessions.room import Faults, Room, no_faults
 from betcode.sessions.slots import Slots
 from betcode.sessions.stopping import AgentsAtStop, Parting, end_all
@@ -40,6 +42,7 @@ from betcode.v1 import agent_pb2 as v1
 logger = logging.getLogger(__name__)
 
 BLOB_PIECE_BYTES = 64 * 1024
+HISTORY_BATCH_BYTES = 32 * 1024  # small, since each batch is worked on at one go
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +140,41 @@ class Supervisor:
     async def summaries(self, which: SessionFilter) -> tuple[list[Summary], int]:
         rows, total = await self._room.store.list_sessions(which)
         return [self._summary(row) for row in rows], total
+
+    async def summary(self, session: SessionId) -> Summary:
+        """Raises SessionNotFound."""
+        return self._summary(await self.row(session))
+
+    async def rename(self, session: SessionId, name: str) -> None:
+        """Give it a name for people; an empty one takes the name away.
+
+        Raises:
+            InvalidRequest, SessionNotFound, StorageDegraded
+        """
+        check_name(name)
+        async with self._using(session) as live:
+            live.refuse_if_degraded()
+            async with live.lock:
+                try:
+                    await live.writer.write((), name=name)
+                except StorageFailed:
+                    await self.row(session)  # it was deleted meanwhile
+                    raise
+
+    async def search(self, question: SearchQuestion) -> SearchPage:
+        """One page of what was said with these words, in one session or in all."""
+        return await self._room.store.search(question)
+
+    async def history(self, session: SessionId) -> AsyncGenerator[Batch, None]:
+        """What is stored of it now, in order, and nothing live. Hold it in `aclosing`."""
+        row = await self.row(session)
+        after = Seq(0)
+        while after < row.state.last_seq:
+            batch = await self._room.store.read_events(row.key, after, HISTORY_BATCH_BYTES)
+            if batch is None:
+                return
+            after = batch.last
+            yield batch
 
     async def close(self, session: SessionId) -> bool:
         """End it for good; False where it was closed before. Its history stays."""

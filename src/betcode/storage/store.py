@@ -1,9 +1,10 @@
-"""The store: one database file, one writer, two readers, one thread for checkpoints."""
+"""The store: one database file, one writer, two readers, one thread for checkpoints, and a search index behind it."""
 
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -11,14 +12,16 @@ import anyio
 import anyio.to_thread
 import apsw
 
-from betcode.domain.changes import Change
+from betcode.domain.changes import AppendEvents, Change
+from betcode.domain.documents import SearchPage, SearchQuestion
 from betcode.domain.identifiers import RunId, Seq, SessionId, SessionKey
 from betcode.domain.ports import SessionFilter
 from betcode.domain.rows import Batch, InputRow, NewSession, PromptRow, RunRow, SessionRow, SessionState, StoredEvent
-from betcode.storage import deleting, epochs, reading, writing
+from betcode.storage import deleting, epochs, reading, searching, writing
 from betcode.storage.checkpoints import Checkpoints
 from betcode.storage.database import Durability, told
 from betcode.storage.files import close_files, open_files
+from betcode.storage.indexer import Indexer
 from betcode.storage.lane import Lane
 from betcode.storage.migrations import MIGRATIONS, Migration
 from betcode.storage.writer import AGAIN, Again, Writer
@@ -27,18 +30,31 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+_SEARCH_WAITS_S = 0.5  # for the index, so that what was said a moment ago is found
+
 
 class SqliteStore:
     """The durable log behind `betcode.domain.ports.Store`. Made by `open_store`."""
 
-    def __init__(self, epoch: epochs.Epoch, writer: Writer, readers: Sequence[Lane[apsw.Connection]]) -> None:
+    def __init__(
+        self,
+        epoch: epochs.Epoch,
+        writer: Writer,
+        readers: Sequence[Lane[apsw.Connection]],
+        indexer: Indexer,
+        searcher: Lane[Path],
+    ) -> None:
         self.epoch = epoch.number
         self.epoch_reason = epoch.reason
         self._writer = writer
         self._readers = readers
+        self._indexer = indexer
+        self._searcher = searcher
 
     async def create_session(self, new: NewSession, state: SessionState, events: Sequence[StoredEvent]) -> SessionKey:
-        return await self._writer.write(lambda db: writing.create_session(db, new, state, events))
+        session = await self._writer.write(lambda db: writing.create_session(db, new, state, events))
+        self._indexer.note((session,))
+        return session
 
     async def create_run(self, session: SessionKey, run_id: RunId, started_ns: int) -> RunRow:
         return await self._writer.write(lambda db: writing.create_run(db, session, run_id, started_ns))
@@ -51,6 +67,7 @@ class SqliteStore:
             StorageFailed: this very commit is refused and always will be.
         """
         await self._writer.write(lambda db: writing.apply(db, changes))
+        self._indexer.note([change.session for change in changes if isinstance(change, AppendEvents)])
 
     async def writable(self) -> None:
         """Returns if something can be written now.
@@ -104,6 +121,20 @@ class SqliteStore:
         """Forget it: nobody sees it any more when this returns, and its rows go in slices behind other commits."""
         await self._writer.write(lambda db: deleting.mark_deleted(db, session))
         self._writer.write_later(_slices_of(session))
+        self._indexer.note((session,))
+
+    async def search(self, question: SearchQuestion) -> SearchPage:
+        """One page of what was said with these words; what was committed before is found, if the index kept up."""
+        complete = await self._indexer.up_to_date(_SEARCH_WAITS_S)
+        try:
+            page = await self._searcher.call(lambda path: searching.find(path, question))
+        except (apsw.CorruptError, apsw.NotADBError):
+            logger.warning("the search index is damaged, and is made again")
+            self._indexer.begin_again()
+            return SearchPage(complete=False)
+        except apsw.Error as error:
+            raise told(error, "searched") from error
+        return replace(page, complete=page.complete and complete)
 
     async def _read(self, question: Callable[[apsw.Connection], T]) -> T:
         lane = min(self._readers, key=lambda each: each.waiting)
@@ -140,7 +171,12 @@ async def open_store(
     checkpoints.start(writer.gate)
     readers = [Lane(f"log-reader-{number}", db, loop) for number, db in enumerate(opened.readers, start=1)]
 
+    indexer = Indexer(path, loop)
+    searcher = Lane("log-searcher", path, loop)
+
     def stop_and_close() -> None:
+        indexer.stop()
+        searcher.stop()
         died_of = writer.stop()
         checkpoints.stop()
         for reader in readers:
@@ -150,7 +186,7 @@ async def open_store(
     try:
         for session in opened.half_deleted:
             writer.write_later(_slices_of(session))
-        yield SqliteStore(opened.epoch, writer, readers)
+        yield SqliteStore(opened.epoch, writer, readers, indexer, searcher)
     finally:
         writer.close()
         with anyio.CancelScope(shield=True):

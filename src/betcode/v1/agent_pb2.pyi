@@ -1859,6 +1859,7 @@ class RenameSessionRequest(_message.Message):
     NAME_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
     name: _builtins.str
+    """one line of at most 200 characters; empty takes the name away"""
     def __init__(
         self,
         *,
@@ -2016,6 +2017,7 @@ class ExportSessionRequest(_message.Message):
     FORMAT_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
     format: _builtins.str
+    """"json", "markdown" or "html"; empty: "json" """
     def __init__(
         self,
         *,
@@ -2056,19 +2058,25 @@ class SearchSessionsRequest(_message.Message):
     QUERY_FIELD_NUMBER: _builtins.int
     LIMIT_FIELD_NUMBER: _builtins.int
     OFFSET_FIELD_NUMBER: _builtins.int
+    SESSION_ID_FIELD_NUMBER: _builtins.int
     query: _builtins.str
+    """every word and every "quoted phrase" must occur; a word* is the beginning of one"""
     limit: _builtins.int
+    """0: 20"""
     offset: _builtins.int
+    session_id: _builtins.str
+    """empty: all sessions"""
     def __init__(
         self,
         *,
         query: _builtins.str = ...,
         limit: _builtins.int = ...,
         offset: _builtins.int = ...,
+        session_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["limit", b"limit", "offset", b"offset", "query", b"query"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["limit", b"limit", "offset", b"offset", "query", b"query", "session_id", b"session_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -2081,19 +2089,30 @@ class SearchHit(_message.Message):
     SESSION_ID_FIELD_NUMBER: _builtins.int
     SEQUENCE_FIELD_NUMBER: _builtins.int
     EXCERPT_FIELD_NUMBER: _builtins.int
+    TIMESTAMP_FIELD_NUMBER: _builtins.int
+    SPEAKER_FIELD_NUMBER: _builtins.int
+    SESSION_NAME_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
     sequence: _builtins.int
     excerpt: _builtins.str
+    speaker: _builtins.str
+    """"user", "agent" or "tool" """
+    session_name: _builtins.str
+    @_builtins.property
+    def timestamp(self) -> _timestamp_pb2.Timestamp: ...
     def __init__(
         self,
         *,
         session_id: _builtins.str = ...,
         sequence: _builtins.int = ...,
         excerpt: _builtins.str = ...,
+        timestamp: _timestamp_pb2.Timestamp | None = ...,
+        speaker: _builtins.str = ...,
+        session_name: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["timestamp", b"timestamp"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["excerpt", b"excerpt", "sequence", b"sequence", "session_id", b"session_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["excerpt", b"excerpt", "sequence", b"sequence", "session_id", b"session_id", "session_name", b"session_name", "speaker", b"speaker", "timestamp", b"timestamp"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -2105,18 +2124,25 @@ class SearchSessionsResponse(_message.Message):
 
     HITS_FIELD_NUMBER: _builtins.int
     TOTAL_FIELD_NUMBER: _builtins.int
+    INCOMPLETE_FIELD_NUMBER: _builtins.int
     total: _builtins.int
+    """counted to 10,000"""
+    incomplete: _builtins.bool
+    """not all history has been indexed yet"""
     @_builtins.property
-    def hits(self) -> _containers.RepeatedCompositeFieldContainer[Global___SearchHit]: ...
+    def hits(self) -> _containers.RepeatedCompositeFieldContainer[Global___SearchHit]:
+        """of the session begun last first, in each the newest first"""
+
     def __init__(
         self,
         *,
         hits: _abc.Iterable[Global___SearchHit] | None = ...,
         total: _builtins.int = ...,
+        incomplete: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["hits", b"hits", "total", b"total"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["hits", b"hits", "incomplete", b"incomplete", "total", b"total"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -4,10 +4,12 @@ import logging
 import stat
 from pathlib import Path
 
+import anyio
 import apsw
 import pytest
 
 from betcode.domain.changes import AppendEvents, SaveSession
+from betcode.domain.documents import SearchQuestion
 from betcode.domain.errors import StorageFailed
 from betcode.domain.identifiers import SessionKey
 from betcode.domain.ports import SessionFilter
@@ -33,8 +35,12 @@ async def test_every_file_is_its_owners_alone(tmp_path: Path) -> None:
     path = tmp_path / "state" / "betcode.db"
     async with store_at(path) as store:
         await new_session(store)
+        with anyio.fail_after(20):
+            while not (await store.search(SearchQuestion("anything"))).complete:
+                pass
         modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
-    assert modes == dict.fromkeys(("betcode.db", "betcode.db-wal", "betcode.db-shm", "betcode.db.incarnation"), 0o600)
+    own = {"betcode.db", "betcode.db-wal", "betcode.db-shm", "betcode.db.incarnation"}
+    assert modes == dict.fromkeys(own | {"search.db", "search.db-wal", "search.db-shm"}, 0o600)
 
 
 async def test_a_file_that_others_could_read_is_made_private(tmp_path: Path) -> None:

@@ -1,0 +1,191 @@
+"""What is done with histories: name, export and delete a session, and find what was said in any."""
+
+import codecs
+import os
+from collections.abc import Sequence
+from contextlib import aclosing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import BinaryIO
+
+import anyio
+
+from betcode.cli.exit_codes import CommandFailed, ExitCode
+from betcode.cli.finding import find_session, find_summary, short_id
+from betcode.cli.keyboard import Keyboard, can_ask
+from betcode.cli.options import Options
+from betcode.cli.screen import Screen, standard_screen
+from betcode.cli.session_commands import connected
+from betcode.cli.table import table
+from betcode.cli.terminal_text import one_line
+from betcode.client import Client
+from betcode.v1 import agent_pb2 as v1
+
+_HEADINGS = ("SESSION", "TIME", "WHO", "TEXT")
+_SPARE = ("WHO", "TIME")
+_FORMATS = {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html"}
+
+
+def rename(options: Options) -> int:
+    return anyio.run(_rename, options)
+
+
+async def _rename(options: Options) -> int:
+    screen = standard_screen()
+    name = options.text("name")
+    async with connected(options, screen) as client:
+        session_id = await find_session(client, options.text("session"))
+        await client.rename(session_id, name)
+    if options.as_json:
+        screen.json({"session_id": session_id, "name": name})
+    else:
+        screen.line(f"The session is called {name}" if name else "The session has no name any more")
+    return ExitCode.OK
+
+
+def export(options: Options) -> int:
+    return anyio.run(_export, options)
+
+
+async def _export(options: Options) -> int:
+    screen = standard_screen()
+    file = Path(options.text("output")) if options.text("output") else None
+    file_format = options.text("format") or (_FORMATS.get(file.suffix.lower(), "json") if file else "json")
+    async with connected(options, screen) as client:
+        session_id = await find_session(client, options.text("session"))
+        if file is None:
+            await _print(client, session_id, file_format, screen)
+        else:
+            await _write(client, session_id, file_format, file)
+            screen.note(f"Written to {file}")
+    return ExitCode.OK
+
+
+async def _print(client: Client, session_id: str, file_format: str, screen: Screen) -> None:
+    decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+    async with aclosing(client.export(session_id, file_format)) as pieces:
+        async for piece in pieces:
+            screen.answer(decoder.decode(piece))
+    screen.end_answer()
+
+
+async def _write(client: Client, session_id: str, file_format: str, file: Path) -> None:
+    """A whole file under its name, or none: it appears there only when it is complete, readable by its owner alone."""
+    out, unfinished, target = _begin_file(file)
+    try:
+        with out:
+            async with aclosing(client.export(session_id, file_format)) as pieces:
+                async for piece in pieces:
+                    out.write(piece)
+        unfinished.replace(target)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
+
+
+def _begin_file(file: Path) -> tuple[BinaryIO, Path, Path]:
+    """Where to write, its name meanwhile, and the one that it gets.
+
+    Raises:
+        CommandFailed: nothing can be written there.
+    """
+    target = file.resolve()
+    if target.exists() and not target.is_file():
+        raise CommandFailed(f"{file} is no plain file: leave out -o for stdout", ExitCode.INVALID_ARGUMENTS)
+    unfinished = target.with_name(f"{target.name}.{os.getpid()}.unfinished")
+    try:
+        descriptor = os.open(unfinished, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o600)
+    except OSError as trouble:
+        raise CommandFailed(f"{file} cannot be written: {trouble.strerror}", ExitCode.INVALID_ARGUMENTS) from trouble
+    return os.fdopen(descriptor, "wb"), unfinished, target
+
+
+def delete(options: Options) -> int:
+    return anyio.run(_delete, options)
+
+
+async def _delete(options: Options) -> int:
+    screen = standard_screen()
+    async with connected(options, screen) as client:
+        session_id = await find_session(client, options.text("session"))
+        if not options.flag("yes") and not await _agreed(client, session_id, screen):
+            screen.line("Nothing was deleted")
+            return ExitCode.OK
+        await client.delete(session_id)
+    if options.as_json:
+        screen.json({"session_id": session_id, "deleted": True})
+    else:
+        screen.line("The session and its history are deleted")
+    return ExitCode.OK
+
+
+async def _agreed(client: Client, session_id: str, screen: Screen) -> bool:
+    """Whether a person said yes.
+
+    Raises:
+        CommandFailed: nobody can be asked, or there is no such session.
+    """
+    summary = await find_summary(client, session_id)
+    if not can_ask():
+        raise CommandFailed("Nobody can be asked here: give --yes to delete it", ExitCode.INVALID_ARGUMENTS)
+    if summary.status == "active":
+        screen.note("Its agent is at work and will be ended")
+    called = one_line(summary.name or summary.last_message_preview, 60)
+    keyboard = Keyboard()
+    keyboard.forget_what_was_typed()
+    screen.ask(f"Delete {short_id(session_id)} ({called}) and its whole history? [y/N] ")
+    answer = await keyboard.line()
+    screen.typed()
+    return (answer or "").strip().lower() in ("y", "yes")
+
+
+def search(options: Options) -> int:
+    return anyio.run(_search, options)
+
+
+async def _search(options: Options) -> int:
+    screen = standard_screen()
+    async with connected(options, screen) as client:
+        within = options.text("session")
+        found = await client.search(
+            " ".join(options.texts("query")),
+            session_id=await find_session(client, within) if within else "",
+            limit=options.number("limit"),
+            offset=options.number("offset"),
+        )
+    if options.as_json:
+        hits = [_hit_json(hit) for hit in found.hits]
+        screen.json({"hits": hits, "total": found.total, "incomplete": found.incomplete}, indent=2)
+        return ExitCode.OK
+    if found.hits:
+        rows = [_row(hit, found.hits) for hit in found.hits]
+        for line in table(_HEADINGS, rows, screen.width, spare=_SPARE):
+            screen.line(line)
+    else:
+        screen.line("Nothing was found")
+    shown = options.number("offset") + len(found.hits)
+    if found.hits and shown < found.total:
+        screen.note(f"{found.total - shown} more: add --offset {shown}")
+    if found.incomplete:
+        screen.note("Not all history is indexed yet: search again in a moment for more")
+    return ExitCode.OK
+
+
+def _row(hit: v1.SearchHit, page: Sequence[v1.SearchHit]) -> list[str]:
+    short = short_id(hit.session_id)
+    alone = all(other.session_id == hit.session_id for other in page if other.session_id.startswith(short))
+    called = one_line(hit.session_name, 20)
+    at = hit.timestamp.ToDatetime(UTC) if hit.timestamp.seconds else datetime.fromtimestamp(0, UTC)
+    name = " ".join(filter(None, (short if alone else hit.session_id, called)))
+    return [name, at.astimezone().strftime("%Y-%m-%d %H:%M"), hit.speaker, hit.excerpt]
+
+
+def _hit_json(hit: v1.SearchHit) -> dict[str, object]:
+    return {
+        "session_id": hit.session_id,
+        "session_name": hit.session_name,
+        "sequence": hit.sequence,
+        "timestamp": hit.timestamp.ToJsonString(),
+        "speaker": hit.speaker,
+        "excerpt": hit.excerpt,
+    }

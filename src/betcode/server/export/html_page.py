@@ -1,0 +1,68 @@
+"""A history as one HTML page that stands alone: no scripts, nothing loaded from anywhere, all that was said escaped."""
+
+import html
+import re
+
+from betcode.server.export.entries import Entries, Entry, facts_of, title_of
+from betcode.v1 import agent_pb2 as v1
+
+# A second lock behind the escaping: whatever slipped through could load and run nothing.
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+_STYLE = """
+:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
+body { max-width: 52rem; margin: 2rem auto; padding: 0 1rem; }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: 0 1rem; opacity: .8; }
+dd { margin: 0; overflow-wrap: anywhere; }
+section { margin: 1rem 0; padding: .25rem 1rem; border-left: .25rem solid #8888; unicode-bidi: isolate; }
+section.user { border-color: #2a7de1; }
+section.agent { border-color: #2e9e5b; }
+section.note { opacity: .75; }
+h2 { font-size: 1rem; margin: .25rem 0; }
+h2 small { font-weight: normal; opacity: .7; }
+pre { white-space: pre-wrap; overflow-wrap: anywhere; margin: .25rem 0; font: inherit; }
+.tool pre, .result pre { font: .85rem/1.4 ui-monospace, monospace; max-height: 30rem; overflow-y: auto; }
+"""
+# Controls other than tab and newline, and marks that turn text around: no reader could see that they are there.
+_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ufeff]")
+
+
+class HtmlPage:
+    """One section for each thing that was said or done."""
+
+    def __init__(self) -> None:
+        self._entries = Entries()
+
+    def begin(self, session: v1.SessionSummary) -> str:
+        title = _safe(title_of(session))
+        facts = "".join(f"<dt>{_safe(name)}</dt><dd>{_safe(value)}</dd>" for name, value in facts_of(session).items())
+        return (
+            '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+            f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
+            '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+            '<meta name="referrer" content="no-referrer">\n'
+            f"<title>{title}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n<dl>{facts}</dl>\n"
+        )
+
+    def add(self, event: v1.AgentEvent) -> str:
+        return "".join(map(_section, self._entries.of(event)))
+
+    def end(self) -> str:
+        return "".join(map(_section, self._entries.rest())) + "</body>\n</html>\n"
+
+
+def _section(entry: Entry) -> str:
+    at = f" <small>{_safe(entry.at)}</small>" if entry.at else ""
+    # The newline after <pre> is dropped by readers; one that belongs to the text stays.
+    return (
+        f'<section class="{entry.kind.value}">\n<h2>{_safe(entry.heading)}{at}</h2>\n'
+        f"<pre>\n{_safe(entry.text)}</pre>\n</section>\n"
+    )
+
+
+def _safe(text: str) -> str:
+    return html.escape(_UNSEEN.sub(_visible, text.replace("\r\n", "\n")), quote=True)
+
+
+def _visible(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    return chr(0x2400 + code) if code < 0x20 else f"\\u{code:04x}"

@@ -1,0 +1,53 @@
+"""A history as Markdown. What was said is quoted, so that it cannot pass for a heading or for another's words."""
+
+import re
+
+from betcode.server.export.entries import Entries, Entry, Kind, facts_of, title_of
+from betcode.v1 import agent_pb2 as v1
+
+_FENCES = re.compile("`{3,}")
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|!&~])")
+
+
+class Markdown:
+    """Prose in quotes, what tools got and gave in fences."""
+
+    def __init__(self) -> None:
+        self._entries = Entries()
+
+    def begin(self, session: v1.SessionSummary) -> str:
+        facts = "".join(f"- {name}: {_plain(value)}\n" for name, value in facts_of(session).items())
+        return f"# {_plain(title_of(session))}\n\n{facts}\n"
+
+    def add(self, event: v1.AgentEvent) -> str:
+        return "".join(map(_shown, self._entries.of(event)))
+
+    def end(self) -> str:
+        return "".join(map(_shown, self._entries.rest()))
+
+
+def _shown(entry: Entry) -> str:
+    at = f" ({entry.at})" if entry.at else ""
+    match entry.kind:
+        case Kind.USER | Kind.AGENT:
+            return f"## {_plain(entry.heading)}{at}\n\n{_quoted(entry.text)}\n\n"
+        case Kind.TOOL | Kind.RESULT:
+            return f"### {_plain(entry.heading)}{at}\n\n{_fenced(entry.text)}\n\n"
+        case Kind.NOTE:
+            return f"*{_plain(entry.heading)}*: {_plain(entry.text)}\n\n"
+
+
+def _quoted(text: str) -> str:
+    return "\n".join(f"> {line}".rstrip() for line in text.splitlines())
+
+
+def _fenced(text: str) -> str:
+    """In a fence that is longer than any inside it."""
+    longest = max((len(fence) for fence in _FENCES.findall(text)), default=2)
+    fence = "`" * (longest + 1)
+    return f"{fence}text\n{text}\n{fence}"
+
+
+def _plain(text: str) -> str:
+    """On one line, with nothing that Markdown would take for its own."""
+    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))

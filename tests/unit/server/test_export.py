@@ -1,0 +1,139 @@
+"""Exports: everything in JSON, a readable whole in Markdown and HTML, and nothing that was said is more than text."""
+
+import json
+from collections.abc import AsyncIterator, Iterable
+from html.parser import HTMLParser
+
+import pytest
+
+from betcode.domain.errors import InvalidRequest
+from betcode.domain.identifiers import Seq
+from betcode.domain.rows import Batch
+from betcode.server.export import FORMATS, exported, exporter_for
+from betcode.v1 import agent_pb2 as v1
+
+pytestmark = pytest.mark.anyio
+
+EVIL = """</pre><script src="https://evil.example/x.js">steal()</script><img src=https://evil.example/p.png onerror=a>
+" onmouseover="b() &lt; <!-- ]]> \x1b[31m \u202eturned \x00"""
+
+
+class Tags(HTMLParser):
+    """What a reader of the page would see as markup, and as text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def numbered(*events: v1.AgentEvent) -> list[v1.AgentEvent]:
+    for seq, event in enumerate(events, start=1):
+        event.sequence = seq
+        event.timestamp.seconds = 1_700_000_000 + seq
+    return list(events)
+
+
+def delta(text: str, message_id: str = "m", *, settled: bool = False) -> v1.AgentEvent:
+    return v1.AgentEvent(text_delta=v1.TextDelta(text=text, is_complete=settled, message_id=message_id))
+
+
+def tool(output: str, *, name: str = "Bash") -> tuple[v1.AgentEvent, v1.AgentEvent]:
+    return (
+        v1.AgentEvent(tool_call_start=v1.ToolCallStart(tool_id="t", tool_name=name, input_json='{"command": "ls"}')),
+        v1.AgentEvent(tool_call_result=v1.ToolCallResult(tool_id="t", output=output)),
+    )
+
+
+async def export(file_format: str, events: Iterable[v1.AgentEvent], *, name: str = "A name") -> str:
+    async def batches() -> AsyncIterator[Batch]:
+        for event in events:
+            yield Batch(Seq(event.sequence), Seq(event.sequence), (event.SerializeToString(),))
+
+    session = v1.SessionSummary(id="019a", name=name, provider="demo", working_directory="/w")
+    return b"".join([piece async for piece in exported(exporter_for(file_format), session, batches())]).decode()
+
+
+TALK = numbered(
+    v1.AgentEvent(user_input=v1.UserInput(content="list the files", attachments=["a.png"])),
+    delta("There "),
+    delta("are"),
+    delta("There are two", settled=True),
+    *tool("one\ntwo"),
+    v1.AgentEvent(turn_complete=v1.TurnComplete(stop_reason="end_turn")),
+    delta("and then it bro", "n"),
+    v1.AgentEvent(turn_complete=v1.TurnComplete(stop_reason="cancelled")),
+    delta("never end", "o"),
+)
+
+
+async def test_json_has_the_session_and_every_event() -> None:
+    told = json.loads(await export("json", TALK))
+    assert (told["session"]["id"], told["session"]["name"]) == ("019a", "A name")
+    assert [event["sequence"] for event in told["events"]] == list(range(1, len(TALK) + 1))
+    assert told["events"][0]["user_input"]["content"] == "list the files"
+    assert json.loads(await export("json", ()))["events"] == []
+
+
+@pytest.mark.parametrize("file_format", ["markdown", "html"])
+async def test_people_read_settled_text_once_and_what_was_cut_short(file_format: str) -> None:
+    text = await export(file_format, TALK)
+    order = ["A name", "list the files", "[a.png]", "There are two", "Bash", "one\ntwo", "and then it bro", "never end"]
+    places = [text.index(part) for part in order]
+    assert places == sorted(places)
+    assert text.count("There are") == 1
+    assert text.count("cut short") == 2
+    assert "cancelled" in text
+    assert "2023-11-14 22:13:21 UTC" in text
+
+
+async def test_nothing_that_was_said_is_markup_in_the_page() -> None:
+    events = numbered(
+        v1.AgentEvent(user_input=v1.UserInput(content=EVIL, attachments=[EVIL])),
+        delta(EVIL, settled=True),
+        *tool(EVIL, name=EVIL),
+        v1.AgentEvent(error=v1.ErrorEvent(message=EVIL)),
+        delta(EVIL, "n"),
+    )
+    page = await export("html", events, name=EVIL)
+    seen = Tags()
+    seen.feed(page)
+    own = {"html", "head", "meta", "title", "style", "body", "h1", "h2", "dl", "dt", "dd", "section", "small", "pre"}
+    assert seen.tags == own
+    assert seen.attributes == {"lang", "charset", "http-equiv", "content", "name", "class"}
+    assert "default-src 'none'" in page
+    assert "<script" in seen.text  # there to be read
+    assert not any(letter in page for letter in "\x00\x1b\u202e")
+
+
+async def test_what_is_quoted_in_markdown_stays_in_its_quote() -> None:
+    fence = "````\nstill output\n```"
+    events = numbered(delta("# User\n\n## User (now)\nfake", settled=True), *tool(fence, name="`Odd`\n# name"))
+    lines = (await export("markdown", events, name="# [x](http://y)\n# z")).split("\n")
+    assert [line for line in lines if line.startswith("#")] == [
+        r"# \# \[x\](http://y) \# z",
+        "## Agent (2023-11-14 22:13:21 UTC)",
+        r"### Tool: \`Odd\` \# name (2023-11-14 22:13:22 UTC)",
+        r"### \`Odd\` \# name: result (2023-11-14 22:13:23 UTC)",
+    ]
+    assert lines.count("`````") == 1  # closes the fence around what has four
+
+
+async def test_pieces_are_small_and_an_unknown_format_is_refused() -> None:
+    async def nothing() -> AsyncIterator[Batch]:
+        for event in numbered(delta("é" * 100_000, settled=True)):
+            yield Batch(Seq(1), Seq(1), (event.SerializeToString(),))
+
+    for file_format in FORMATS:
+        pieces = [piece async for piece in exported(exporter_for(file_format), v1.SessionSummary(), nothing())]
+        assert max(map(len, pieces)) <= 64 * 1024
+    with pytest.raises(InvalidRequest, match="json, markdown, html"):
+        exporter_for("pdf")
