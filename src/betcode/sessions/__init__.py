@@ -7,7 +7,8 @@ processes, and the server only converts.
 from betcode.sessions.followers import ClientName
 from betcode.sessions.prompts import PermissionAnswer
 from betcode.sessions.stopping import AgentsAtStop, Parting
-from betcode.sessions.supervisor import Accepted, EngineFacts, Summary, Supervisor, open_supervisor
+from betcode.sessions.supervisor import Supervisor, open_supervisor
+from betcode.sessions.told import Accepted, EngineFacts, Summary
 
 __all__ = [
     "Accepted",

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -22,7 +22,7 @@ from betcode.domain.errors import (
     SessionNotFound,
     StorageFailed,
 )
-from betcode.domain.identifiers import MessageId, NotAnIdentifier, Seq, SessionId, parse_session_id
+from betcode.domain.identifiers import NotAnIdentifier, Seq, SessionId, parse_session_id
 from betcode.domain.ports import Provider, SessionFilter, Store
 from betcode.domain.rows import Batch, NewSession, PromptKind, PromptRow, SessionRow, SessionState, StoredEvent
 from betcode.sessions import events
@@ -37,37 +37,13 @@ from betcode.sessions.room import Faults, Room, no_faults
 from betcode.sessions.slots import Slots
 from betcode.sessions.stopping import AgentsAtStop, Parting, end_all
 from betcode.sessions.tally import KIND_OF
+from betcode.sessions.told import Accepted, EngineFacts, Summary
 from betcode.v1 import agent_pb2 as v1
 
 logger = logging.getLogger(__name__)
 
 BLOB_PIECE_BYTES = 64 * 1024
 HISTORY_BATCH_BYTES = 32 * 1024  # small, since each batch is worked on at one go
-
-
-@dataclass(frozen=True, slots=True)
-class Accepted:
-    message_id: MessageId
-    seq: Seq  # of the user_input event that acknowledges it
-
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    row: SessionRow
-    holds: tuple[str, ...] = ()
-    waiting_for: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class EngineFacts:
-    turns_at_work: int
-    turn_limit: int
-    queue_limit: int
-    waiting_in_line: int
-    live_agents: int
-    agent_memory_bytes: int
-    degraded_reason: str
-    found_at_start: Found
 
 
 class Supervisor:

@@ -1,0 +1,32 @@
+"""What the engine tells those who ask: of a message, of a session, of itself."""
+
+from dataclasses import dataclass
+
+from betcode.domain.identifiers import MessageId, Seq
+from betcode.domain.rows import SessionRow
+from betcode.sessions.adoption import Found
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    message_id: MessageId
+    seq: Seq  # of the user_input event that acknowledges it
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    row: SessionRow
+    holds: tuple[str, ...] = ()
+    waiting_for: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineFacts:
+    turns_at_work: int
+    turn_limit: int
+    queue_limit: int
+    waiting_in_line: int
+    live_agents: int
+    agent_memory_bytes: int
+    degraded_reason: str
+    found_at_start: Found
