@@ -8,11 +8,10 @@ from typing import Protocol
 from betcode.domain.changes import Change
 from betcode.domain.commands import Command, RefuseRequest
 from betcode.domain.documents import SearchPage, SearchQuestion
-from betcode.domain.identifiers import RunId, RunKey, Seq, SessionId, SessionKey
+from betcode.domain.identifiers import RunId, Seq, SessionId, SessionKey
 from betcode.domain.records import Record
 from betcode.domain.rows import (
     Batch,
-    Blob,
     InputRow,
     NewSession,
     PromptRow,
@@ -179,17 +178,3 @@ class Provider(Protocol):
     def carry_over(self, state: bytes, version: int) -> bytes:
         """What a new run knows of the conversation from the last state of the run before it."""
         ...
-
-
-__all__ = [
-    "Batch",
-    "Blob",
-    "Capabilities",
-    "Dialogue",
-    "Launch",
-    "LaunchContext",
-    "Provider",
-    "RunKey",
-    "SessionFilter",
-    "Store",
-]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from betcode.domain.errors import BetcodeError, ErrorCode
+from betcode.domain.errors import ErrorCode
 from betcode.domain.rows import NewSession, SessionState
 from betcode.v1 import agent_pb2 as v1
 
@@ -67,10 +67,6 @@ def error(code: ErrorCode, message: str, **details: str) -> v1.AgentEvent:
     for name, value in details.items():
         event.error.details[name] = value
     return event
-
-
-def error_of(trouble: BetcodeError, session_id: str) -> v1.AgentEvent:
-    return error(trouble.code, trouble.message, **{"session_id": session_id, **trouble.details})
 
 
 def resolved(

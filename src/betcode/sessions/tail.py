@@ -80,11 +80,6 @@ class Tail:
     def asides_since(self, heard: int) -> tuple[bytes, ...]:
         return tuple(self._asides[max(0, heard - self._asides_before) :])
 
-    async def beyond(self, after: Seq, heard: int) -> None:
-        """Return when there is something newer, at once if there is already."""
-        while self.head <= after and self.asides_said <= heard and not self.closed:
-            await self._grown.wait()
-
     def wake(self) -> None:
         """Let everyone look again, because something beside the events has changed."""
         self._wake()

@@ -9,7 +9,6 @@ from betcode.v1.agent_pb2 import AgentEvent
 
 PREVIEW_CHARACTERS = 200
 KIND_OF = {field.name: field.number for field in AgentEvent.DESCRIPTOR.oneofs_by_name["event"].fields}
-_UINT32_MAX = 2**32 - 1
 
 
 class Tally:
@@ -88,7 +87,3 @@ _COUNTERS = {
     "usage": Tally._usage,
     "session_info": Tally._session_info,
 }
-
-
-def clamp_uint32(value: int) -> int:
-    return max(0, min(value, _UINT32_MAX))
