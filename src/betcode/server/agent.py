@@ -42,7 +42,7 @@ class AgentCalls:
         session = await self._session(request.session_id)
         after = Seq(request.from_sequence)
         await context.send_initial_metadata(())  # on an idle session nothing else says that the stream is there
-        async with contextlib.aclosing(self._engine.follow(session, after, caller.client)) as batches:
+        async with contextlib.aclosing(self._engine.watching.follow(session, after, caller.client)) as batches:
             async for batch in batches:
                 await context.write(batch.joined)
 
@@ -52,7 +52,7 @@ class AgentCalls:
         after = Seq(request.from_sequence)
         await context.send_initial_metadata(())
         write = context.write
-        async with contextlib.aclosing(self._engine.follow(session, after, caller.client)) as batches:
+        async with contextlib.aclosing(self._engine.watching.follow(session, after, caller.client)) as batches:
             async for batch in batches:
                 for data in batch.events:
                     await write(data)
@@ -146,7 +146,7 @@ class AgentCalls:
         session = await self._session(request.session_id)
         summary = views.summary(await self._engine.summary(session))
         async with (
-            contextlib.aclosing(self._engine.history(session)) as batches,
+            contextlib.aclosing(self._engine.watching.history(session)) as batches,
             contextlib.aclosing(exported(exporter, summary, batches)) as pieces,
         ):
             async for piece in pieces:
@@ -155,7 +155,7 @@ class AgentCalls:
     async def read_blob(self, _: Caller, request: v1.ReadBlobRequest, context: Context) -> None:
         """A blob in pieces, each saying where it belongs and how long the whole is."""
         session = await self._session(request.session_id)
-        total, pieces = await self._engine.blob(session, request.sha256, request.offset, request.limit)
+        total, pieces = await self._engine.watching.blob(session, request.sha256, request.offset, request.limit)
         offset = request.offset
         async for piece in pieces:
             chunk = v1.BlobChunk(offset=offset, data=piece, total_bytes=total)

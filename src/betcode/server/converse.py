@@ -70,7 +70,7 @@ class Conversations:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._take_requests, caller, session, stream, context, drain)
             try:
-                follower = self._engine.follow(session, after, caller.client, drain=drain)
+                follower = self._engine.watching.follow(session, after, caller.client, drain=drain)
                 async with contextlib.aclosing(follower) as batches:
                     async for batch in batches:
                         for data in batch.events:

@@ -13,6 +13,7 @@ from betcode.domain.ports import SessionFilter
 from betcode.domain.session import SessionStatus
 from betcode.holder.launch import end_leftovers, is_alive
 from betcode.sessions.census import strays
+from betcode.sessions.closing import wind_up
 from betcode.sessions.live import LiveSession
 from betcode.sessions.room import Room
 from betcode.sessions.run import AgentRun
@@ -47,7 +48,7 @@ async def take_up(room: Room, open_session: Callable[[SessionId], Awaitable[Live
         ended += not alive
         room.tasks.start_soon(run.adopt)
         if live.writer.state.status is SessionStatus.CLOSED:
-            room.tasks.start_soon(live.wind_up, anyio.Event())  # a daemon died in the middle of it
+            room.tasks.start_soon(wind_up, live, anyio.Event())  # a daemon died in the middle of it
         runs.append((run, alive))
     orphans = await _end_orphans(room, known)
     with anyio.move_on_after(ATTACH_WITHIN_S):

@@ -6,8 +6,7 @@ from functools import partial
 import anyio
 import anyio.to_thread
 
-from betcode.domain.identifiers import SessionId
-from betcode.sessions.live import LiveSession
+from betcode.sessions.registry import Registry
 from betcode.sessions.retention import Swept, is_full, sweep
 from betcode.sessions.room import Room
 
@@ -18,18 +17,18 @@ SWEEP_EVERY_S = 600.0
 SEND_HOME_WITHIN_S = 3.0
 
 
-async def keep_house(room: Room, open_sessions: dict[SessionId, LiveSession]) -> None:
+async def keep_house(registry: Registry) -> None:
     """Retire agents that were idle too long or are too many, and forget sessions that nothing happens to."""
+    room = registry.room
     while True:
         idle_s = room.settings.idle_retire_s
         await anyio.sleep(min(LOOK_EVERY_S, max(idle_s / 4, 0.05)))
         for agent in room.memory.idle_too_long(anyio.current_time() - idle_s, keep=room.settings.warm_limit):
             room.tasks.start_soon(agent.retire)
         full = is_full(room.runs_dir)
-        for session, live in list(open_sessions.items()):
+        for live in registry.live.values():
             live.writer.note_disk(full=full)
-            if live.disposable:
-                del open_sessions[session]
+        registry.forget_disposable()
 
 
 async def send_idle_home(room: Room) -> None:

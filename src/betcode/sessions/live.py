@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import anyio
 
-from betcode.domain.changes import AddInput, Change, MoveInput, SavePrompt
-from betcode.domain.commands import Command, Interrupt, SendMessage
+from betcode.domain.changes import AddInput, Change, SavePrompt
+from betcode.domain.commands import Command, SendMessage
 from betcode.domain.errors import InvalidRequest, PromptNotFound, SessionClosed, StorageDegraded
 from betcode.domain.identifiers import MessageId, Seq, SessionId, time_ordered_uuid
 from betcode.domain.ports import Provider
-from betcode.domain.rows import InputKind, InputRow, InputState, PromptRow, PromptState, SessionRow
+from betcode.domain.rows import InputKind, InputRow, PromptRow, PromptState, SessionRow
 from betcode.domain.session import SessionStatus, SessionStimulus, advance
 from betcode.sessions import events
 from betcode.sessions.followers import ClientName, Followers
@@ -27,7 +27,6 @@ from betcode.v1 import agent_pb2 as v1
 logger = logging.getLogger(__name__)
 
 NO_AGENT = "The daemon found no agent for this session when it started, so the turn is over. Send a message to go on"
-WIND_UP_WITHIN_S = 30.0  # a holder that is stopped answers nobody; its agent is ended when it goes on
 
 
 class LiveSession:
@@ -43,7 +42,7 @@ class LiveSession:
         self.prompts: dict[str, PromptRow] = {}  # open ones
         self.run: AgentRun | None = None
         self.users = 0  # streams and calls that hold this object
-        self._may_start = False  # after a crash a person decides when it goes on
+        self.may_start = False  # after a crash a person decides when it goes on
         self.deliverable = anyio.Event()
 
     # ------------------------------------------------------------ what others see
@@ -81,7 +80,7 @@ class LiveSession:
         await self.writer.jump_after_epoch()
         self.inputs = {row.input_id: row for row in await store.open_inputs(key)}
         self.prompts = {row.request_id: row for _, row in await store.open_prompts(key)}
-        self._may_start = not self.at_rest
+        self.may_start = not self.at_rest
         if self.writer.state.status is SessionStatus.CLOSED:
             self.writer.tail.close()
 
@@ -130,7 +129,7 @@ class LiveSession:
                 said.append(events.message_state(row.input_id, v1.MESSAGE_STATE_ACCEPTED, reason))
             await self.writer.write(said, [AddInput(row)], status=self._opened())
             self.inputs[row.input_id] = row
-            self._may_start = True
+            self.may_start = True
             self.go_on()
             return seq
 
@@ -187,86 +186,6 @@ class LiveSession:
             self.prompts[request_id] = kept
             return kept.answers
 
-    async def cancel_turn(self, *, cancel_queued: bool) -> bool:
-        """Interrupt the open turn; False where none is open."""
-        self.refuse_if_degraded()
-        async with self.lock:
-            if self.at_rest:
-                await self._drop_what_waits(cancel_queued=cancel_queued)
-                return False
-            undelivered = [row for row in self.inputs.values() if row.kind is InputKind.MESSAGE and row.number == 0]
-            working = self.run is not None and (self.run.dialogue.turn_open or len(undelivered) < len(self.inputs))
-            dropped = undelivered if cancel_queued or not working else []
-            changes: list[Change] = [MoveInput(self.writer.key, row.input_id, InputState.CANCELLED) for row in dropped]
-            said = [events.message_state(row.input_id, v1.MESSAGE_STATE_CANCELLED, "cancelled") for row in dropped]
-            interrupt: InputRow | None = None
-            if working and self.provider.capabilities.interrupt:
-                command = Interrupt(time_ordered_uuid(), cancel_queued)
-                interrupt = self._control(InputKind.CONTROL, command)
-                changes.append(AddInput(interrupt))
-            status = self.writer.state.status
-            if not working:
-                status = advance(status, SessionStimulus.TURN_CLOSED)
-                said += [events.turn_complete("cancelled"), events.status(v1.IDLE)]
-            await self.writer.write(said, changes, status=status)
-            for row in dropped:
-                self.inputs.pop(row.input_id, None)
-            if interrupt is not None:
-                self.inputs[interrupt.input_id] = interrupt
-            if not working:
-                self.room.slots.give_back(self)
-            self.go_on()
-            return True
-
-    async def _drop_what_waits(self, *, cancel_queued: bool) -> None:
-        """After a crash messages wait for the next agent: the way to be rid of one that no agent survives."""
-        waiting = [row for row in self.inputs.values() if row.kind is InputKind.MESSAGE] if cancel_queued else []
-        if self.run is None and waiting:
-            said = [events.message_state(row.input_id, v1.MESSAGE_STATE_CANCELLED, "cancelled") for row in waiting]
-            await self.writer.write(
-                said, [MoveInput(row.session, row.input_id, InputState.CANCELLED) for row in waiting]
-            )
-            self.inputs.clear()
-
-    async def close(self) -> bool:
-        """End the session: its agent is ended, followers get the rest and leave. False where it was closed before."""
-        was_open = await self._note_closed()
-        ended = anyio.Event()
-        # Not in the caller's task: whoever asked may leave before the agent has ended.
-        self.room.tasks.start_soon(self.wind_up, ended)
-        await ended.wait()
-        return was_open
-
-    async def _note_closed(self) -> bool:
-        async with self.lock:
-            if self.writer.state.status is SessionStatus.CLOSED:
-                return False
-            closed = advance(self.writer.state.status, SessionStimulus.CLOSED)
-            said, changes = self.lost_prompts("the session was closed")
-            waiting = [row for row in self.inputs.values() if row.number == 0]  # no agent has heard of them
-            changes += [MoveInput(row.session, row.input_id, InputState.CANCELLED) for row in waiting]
-            said += [
-                events.message_state(row.input_id, v1.MESSAGE_STATE_CANCELLED, "the session was closed")
-                for row in waiting
-                if row.kind is InputKind.MESSAGE
-            ]
-            said.append(events.notice(v1.NOTICE_KIND_RUN, "The session was closed"))
-            await self.writer.write(said, changes, status=closed)
-            self.prompts.clear()
-            for row in waiting:
-                del self.inputs[row.input_id]
-            self._may_start = False
-            return True
-
-    async def wind_up(self, ended: anyio.Event) -> None:
-        """After the session was closed: end its agent, then let followers go."""
-        if self.run is not None:
-            with anyio.move_on_after(WIND_UP_WITHIN_S):
-                await self.run.end()
-        self.room.slots.give_back(self)
-        self.writer.tail.close()
-        ended.set()
-
     # ------------------------------------------------------------ going on
 
     def slot_granted(self) -> None:
@@ -274,7 +193,7 @@ class LiveSession:
 
     def go_on(self) -> None:
         """Do what can be done now: ask for a slot, start an agent, wake the one who delivers. Never waits."""
-        if self.writer.state.status is SessionStatus.CLOSED or not self._may_start or self.room.stopping.is_set():
+        if self.writer.state.status is SessionStatus.CLOSED or not self.may_start or self.room.stopping.is_set():
             return
         slots = self.room.slots
         if any(self._needs_slot(row) for row in self.inputs.values()) and not slots.has(self):
@@ -327,7 +246,7 @@ class LiveSession:
         self.run = None
         self.room.slots.give_back(self)
         if crashed:
-            self._may_start = False
+            self.may_start = False
         self.go_on()
 
     def lost_prompts(self, why: str) -> tuple[list[v1.AgentEvent], list[Change]]:

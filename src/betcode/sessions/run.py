@@ -17,18 +17,19 @@ import anyio
 import anyio.lowlevel
 import anyio.to_thread
 
-from betcode.domain.changes import AddInput, AssignInput, Change, SaveRun
+from betcode.domain.changes import AddInput, Change, SaveRun
 from betcode.domain.commands import RefuseRequest
 from betcode.domain.errors import StorageDegraded
 from betcode.domain.identifiers import RunId, RunKey, new_run_id
 from betcode.domain.ports import Dialogue, LaunchContext
 from betcode.domain.records import Record, RecordKind
-from betcode.domain.rows import InputRow, RunRow
+from betcode.domain.rows import RunRow
 from betcode.domain.run import RunState, RunStimulus, advance
 from betcode.holder.launch import HolderSpec, bar, end_leftovers, start_holder
 from betcode.holder.reader import JournalReader
 from betcode.sessions import ending
-from betcode.sessions.attachment import END_GRACE_S, Attachment, HolderGone, InputClosed, attach, give_up, is_shortage
+from betcode.sessions.attachment import END_GRACE_S, Attachment, HolderGone, attach, give_up, is_shortage
+from betcode.sessions.delivery import deliver
 from betcode.sessions.intake import Intake
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class AgentRun:
         self.has_spoken = self.row.offset > 0 and self.dialogue.conversation_began
         self.was_begun = adopted is None or adopted.offset > 0  # not so where a daemon died before it had a holder
         self._attachment: Attachment | None = None
-        self._active_at = anyio.current_time()
+        self.active_at = anyio.current_time()
         self._refused: set[str] = set()
         self._exit: Record | None = None
 
@@ -93,7 +94,7 @@ class AgentRun:
     def idle_since(self) -> float | None:
         session = self.session
         idle = session.at_rest and not session.prompts and not self.dialogue.holds and not self.asked_to_end
-        return self._active_at if idle and self._attachment is not None else None
+        return self.active_at if idle and self._attachment is not None else None
 
     async def begin(self) -> None:
         """Start the agent and stay with it to its end."""
@@ -205,7 +206,7 @@ class AgentRun:
             await attachment.end(END_GRACE_S)  # asked for while there was nobody to tell
         self.session.settle()  # what a daemon before us accepted and did not hand over is still to be done
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._deliver, attachment)
+            tasks.start_soon(deliver, self, attachment)
             ended = await self._read_on(attachment, reader)
             tasks.cancel_scope.cancel()
         return ended
@@ -275,7 +276,7 @@ class AgentRun:
             self.row = row
             self.was_begun = True
             session.inputs, session.prompts = intake.inputs, intake.prompts
-            self._active_at = anyio.current_time()
+            self.active_at = anyio.current_time()
             self.has_spoken = self.has_spoken or any(record.kind is RecordKind.OUT for record in records)
             if intake.exit is not None:
                 self._exit = intake.exit
@@ -301,53 +302,6 @@ class AgentRun:
         row = self.session.control_row(command)
         intake.inputs[row.input_id] = row
         intake.changes.append(AddInput(row))
-
-    # ------------------------------------------------------------ speaking
-
-    async def _deliver(self, attachment: Attachment) -> None:
-        """Hand over what is assigned, in order; a number that the holder has seen before does nothing."""
-        session = self.session
-        try:
-            handed = attachment.hello.last_input
-            for row in sorted(session.inputs.values(), key=lambda row: row.number):
-                if row.run == self.row.key and row.number > handed:
-                    await self._hand_over(attachment, row)
-            while True:
-                for row in await self._assign():
-                    await self._hand_over(attachment, row)
-                await session.deliverable.wait()
-                session.deliverable = anyio.Event()
-        except InputClosed:
-            self.asked_to_end = True  # its end is no crash, and what it did not take goes to the next
-        except HolderGone:
-            return  # the reader notices it too, and decides
-
-    async def _hand_over(self, attachment: Attachment, row: InputRow) -> None:
-        await attachment.hand_over(row.number, row.payload)
-        self.session.room.faults("after-hand-over")
-
-    async def _assign(self) -> list[InputRow]:
-        """Give numbers to what may go now; they are on disk before the holder hears of them."""
-        session = self.session
-        async with session.lock:
-            if self.asked_to_end:
-                return []
-            number = self.row.last_input
-            assigned: list[InputRow] = []
-            changes: list[Change] = []
-            for row in session.assignable(self):
-                number += 1
-                assigned.append(replace(row, run=self.row.key, number=number))
-                changes.append(AssignInput(row.session, row.input_id, self.row.key, number, row.payload))
-            if not assigned:
-                return []
-            run = replace(self.row, last_input=number)
-            await session.writer.write_surely((), [*changes, SaveRun(run)])
-            self.row = run
-            for row in assigned:
-                session.inputs[row.input_id] = row
-            self._active_at = anyio.current_time()
-            return assigned
 
     # ------------------------------------------------------------ ending
 

@@ -1,8 +1,8 @@
 """All sessions of one daemon: found, opened when something happens to them, let go when nothing does."""
 
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,47 +13,44 @@ from betcode.config.settings import EngineSettings
 from betcode.domain.commands import SendMessage
 from betcode.domain.documents import SearchPage, SearchQuestion
 from betcode.domain.errors import (
-    AgentUnavailable,
     AmbiguousSession,
-    BlobNotFound,
     InvalidRequest,
     PromptNotFound,
-    SequenceOutOfRange,
     SessionNotFound,
     StorageFailed,
 )
 from betcode.domain.identifiers import NotAnIdentifier, Seq, SessionId, parse_session_id
 from betcode.domain.ports import Provider, SessionFilter, Store
-from betcode.domain.rows import Batch, NewSession, PromptKind, PromptRow, SessionRow, SessionState, StoredEvent
+from betcode.domain.rows import NewSession, PromptKind, PromptRow, SessionRow, SessionState, StoredEvent
 from betcode.sessions import events
 from betcode.sessions.adoption import Found, take_up
+from betcode.sessions.cancelling import cancel_turn
+from betcode.sessions.closing import close
 from betcode.sessions.followers import ClientName
 from betcode.sessions.housekeeping import keep_house, keep_journals, send_idle_home
-from betcode.sessions.live import LiveSession
 from betcode.sessions.memory import AgentMemory
 from betcode.sessions.prompts import Decision, PermissionAnswer, decide, questions_of
+from betcode.sessions.registry import Registry
 from betcode.sessions.requests import check_name, check_new_session
 from betcode.sessions.room import Faults, Room, no_faults
 from betcode.sessions.slots import Slots
 from betcode.sessions.stopping import AgentsAtStop, Parting, end_all
 from betcode.sessions.tally import KIND_OF
 from betcode.sessions.told import Accepted, EngineFacts, Summary
+from betcode.sessions.watching import Watching
 from betcode.v1 import agent_pb2 as v1
 
 logger = logging.getLogger(__name__)
-
-BLOB_PIECE_BYTES = 64 * 1024
-HISTORY_BATCH_BYTES = 32 * 1024  # small, since each batch is worked on at one go
 
 
 class Supervisor:
     """The engine's front door."""
 
-    def __init__(self, room: Room, live: dict[SessionId, LiveSession]) -> None:
-        self._room = room
-        self._live = live
-        self._opening = anyio.Lock()
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._room = registry.room
         self._found = Found()
+        self.watching = Watching(registry)
         self.sends_idle_home = True  # when the block is left
 
     # ------------------------------------------------------------ sessions
@@ -86,7 +83,7 @@ class Supervisor:
             session = parse_session_id(text)
         except NotAnIdentifier:
             raise SessionNotFound(text[:100]) from None
-        await self.row(session)
+        await self._registry.row(session)
         return session
 
     async def resolve_prefix(self, text: str) -> SessionId:
@@ -107,11 +104,7 @@ class Supervisor:
 
     async def row(self, session: SessionId) -> SessionRow:
         """Raises SessionNotFound."""
-        row = await self._room.store.find_session(session)
-        if row is None:
-            raise SessionNotFound(session)
-        live = self._live.get(session)
-        return row if live is None else replace(row, state=live.writer.state)
+        return await self._registry.row(session)
 
     async def summaries(self, which: SessionFilter) -> tuple[list[Summary], int]:
         rows, total = await self._room.store.list_sessions(which)
@@ -119,7 +112,7 @@ class Supervisor:
 
     async def summary(self, session: SessionId) -> Summary:
         """Raises SessionNotFound."""
-        return self._summary(await self.row(session))
+        return self._summary(await self._registry.row(session))
 
     async def rename(self, session: SessionId, name: str) -> None:
         """Give it a name for people; an empty one takes the name away.
@@ -128,41 +121,30 @@ class Supervisor:
             InvalidRequest, SessionNotFound, StorageDegraded
         """
         check_name(name)
-        async with self._using(session) as live:
+        async with self._registry.using(session) as live:
             live.refuse_if_degraded()
             async with live.lock:
                 try:
                     await live.writer.write((), name=name)
                 except StorageFailed:
-                    await self.row(session)  # it was deleted meanwhile
+                    await self._registry.row(session)  # it was deleted meanwhile
                     raise
 
     async def search(self, question: SearchQuestion) -> SearchPage:
         """One page of what was said with these words, in one session or in all."""
         return await self._room.store.search(question)
 
-    async def history(self, session: SessionId) -> AsyncGenerator[Batch, None]:
-        """What is stored of it now, in order, and nothing live. Hold it in `aclosing`."""
-        row = await self.row(session)
-        after = Seq(0)
-        while after < row.state.last_seq:
-            batch = await self._room.store.read_events(row.key, after, HISTORY_BATCH_BYTES)
-            if batch is None:
-                return
-            after = batch.last
-            yield batch
-
     async def close(self, session: SessionId) -> bool:
         """End it for good; False where it was closed before. Its history stays."""
-        async with self._using(session) as live:
-            return await live.close()
+        async with self._registry.using(session) as live:
+            return await close(live)
 
     async def delete(self, session: SessionId) -> bool:
         """Close it and forget it."""
-        async with self._using(session) as live:
-            await live.close()
+        async with self._registry.using(session) as live:
+            await close(live)
             await self._room.store.delete_session(live.writer.key)
-            self._live.pop(session, None)
+            self._registry.live.pop(session, None)
             return True
 
     # ------------------------------------------------------------ talking
@@ -174,7 +156,7 @@ class Supervisor:
             InvalidRequest, SessionNotFound, SessionClosed, PoolExhausted, AgentMemoryExhausted, AgentUnavailable,
             StorageDegraded: and nothing was accepted.
         """
-        async with self._using(session) as live:
+        async with self._registry.using(session) as live:
             seq = await live.submit(message, client)
             return Accepted(message.message_id, seq)
 
@@ -186,7 +168,7 @@ class Supervisor:
         """
         session, _ = await self._prompt(answer.request_id)
         decision = decide(answer)
-        async with self._using(session) as live:
+        async with self._registry.using(session) as live:
             return await live.answer(answer.request_id, decision, client)
 
     async def answer_question(
@@ -205,7 +187,7 @@ class Supervisor:
         unknown = [text for text in answers if text not in questions]
         if unknown or not answers:
             raise InvalidRequest("Answers are keyed by the exact text of the question", request_id=group_id)
-        async with self._using(session) as live:
+        async with self._registry.using(session) as live:
             given = await live.note_answers(group_id, answers)
             if any(text not in given for text in questions):
                 return False, False
@@ -214,67 +196,19 @@ class Supervisor:
 
     async def cancel_turn(self, session: SessionId, *, cancel_queued: bool = False) -> bool:
         """Interrupt the open turn; False where none is open."""
-        async with self._using(session) as live:
-            return await live.cancel_turn(cancel_queued=cancel_queued)
+        async with self._registry.using(session) as live:
+            return await cancel_turn(live, cancel_queued=cancel_queued)
 
     async def pending(self, session: SessionId | None) -> list[tuple[SessionId, PromptRow]]:
         """The prompts that wait for a person."""
-        key = None if session is None else (await self.row(session)).key
+        key = None if session is None else (await self._registry.row(session)).key
         return list(await self._room.store.open_prompts(key))
 
-    # ------------------------------------------------------------ watching
-
-    async def follow(
-        self, session: SessionId, after: Seq, client: ClientName, *, drain: anyio.Event | None = None
-    ) -> AsyncGenerator[Batch, None]:
-        """Every event after `after`, once and in order, then live; ends with the session.
-
-        Once `drain` is set it ends as soon as no turn is open and everything was given. Hold it in `aclosing`.
-
-        Raises:
-            SessionNotFound, SequenceOutOfRange
-        """
-        async with self._using(session) as live, AsyncExitStack() as stack:
-            newest = live.writer.tail.head
-            if after > newest:
-                raise SequenceOutOfRange(session, after, newest)
-            if drain is not None:
-                stack.callback(self._wake_when(drain, live).cancel)
-            followed = live.followers.follow(
-                self._room.store, after, client, lambda: drain is not None and drain.is_set() and live.at_rest
-            )
-            stack.push_async_callback(followed.aclose)
-            async for batch in followed:
-                yield batch
-
-    async def blob(
-        self, session: SessionId, sha256: str, offset: int, limit: int
-    ) -> tuple[int, AsyncGenerator[bytes, None]]:
-        """Its size, and `limit` bytes from `offset` (0: to the end) in pieces.
-
-        Raises:
-            SessionNotFound, BlobNotFound, InvalidRequest
-        """
-        row = await self.row(session)
-        size = await self._room.store.blob_size(row.key, sha256)
-        if size is None:
-            raise BlobNotFound(session, sha256[:100])
-        if offset > size:
-            raise InvalidRequest(f"The blob has {size} bytes: read from there or before", sha256=sha256)
-        end = min(size, offset + limit) if limit else size
-
-        async def pieces() -> AsyncGenerator[bytes, None]:
-            at = offset
-            while at < end:
-                piece = await self._room.store.read_blob(row.key, sha256, at, min(BLOB_PIECE_BYTES, end - at))
-                at += len(piece)
-                yield piece
-
-        return size, pieces()
+    # ------------------------------------------------------------ the daemon
 
     def facts(self) -> EngineFacts:
         room = self._room
-        degraded = (live.writer.degraded_reason for live in self._live.values())
+        degraded = (live.writer.degraded_reason for live in self._registry.live.values())
         return EngineFacts(
             turns_at_work=room.slots.at_work,
             turn_limit=room.slots.limit,
@@ -285,8 +219,6 @@ class Supervisor:
             degraded_reason=next((reason for reason in degraded if reason), ""),
             found_at_start=self._found,
         )
-
-    # ------------------------------------------------------------ the daemon
 
     def use(self, settings: EngineSettings) -> None:
         """Go on with other settings; what was begun under the old ones is finished under them."""
@@ -308,7 +240,7 @@ class Supervisor:
 
     async def start(self) -> None:
         """Take up what an earlier daemon left: agents at work, and messages that were accepted but not delivered."""
-        self._found = await take_up(self._room, self._open)
+        self._found = await take_up(self._room, self._registry.open)
 
     async def _prompt(self, request_id: str) -> tuple[SessionId, PromptRow]:
         found = await self._room.store.find_prompt(request_id)
@@ -317,48 +249,10 @@ class Supervisor:
         return found
 
     def _summary(self, row: SessionRow) -> Summary:
-        live = self._live.get(row.new.session_id)
+        live = self._registry.live.get(row.new.session_id)
         if live is None:
             return Summary(row, waiting_for="person" if row.pending_prompts else "")
         return Summary(replace(row, state=live.writer.state), live.holds, live.waiting_for)
-
-    @asynccontextmanager
-    async def _using(self, session: SessionId) -> AsyncIterator[LiveSession]:
-        """The session, open for as long as the block lasts."""
-        live = await self._open(session)
-        live.users += 1
-        try:
-            yield live
-        finally:
-            live.users -= 1
-            if live.disposable and self._live.get(session) is live:
-                del self._live[session]
-
-    async def _open(self, session: SessionId) -> LiveSession:
-        async with self._opening:
-            live = self._live.get(session)
-            if live is None:
-                row = await self._room.store.find_session(session)
-                if row is None:
-                    raise SessionNotFound(session)
-                provider = self._room.providers.get(row.new.provider)
-                if provider is None:
-                    raise AgentUnavailable(f"The provider {row.new.provider!r} of this session is not known here")
-                live = LiveSession(self._room, row, provider)
-                await live.load()
-                self._live[session] = live
-            return live
-
-    def _wake_when(self, drain: anyio.Event, live: LiveSession) -> anyio.CancelScope:
-        scope = anyio.CancelScope()
-
-        async def wait() -> None:
-            with scope:
-                await drain.wait()
-                live.writer.tail.wake()
-
-        self._room.tasks.start_soon(wait)
-        return scope
 
 
 @asynccontextmanager
@@ -383,10 +277,10 @@ async def open_supervisor(
             memory=AgentMemory(settings.agent_memory_limit_bytes),
             faults=faults,
         )
-        open_sessions: dict[SessionId, LiveSession] = {}
-        supervisor = Supervisor(room, open_sessions)
+        registry = Registry(room)
+        supervisor = Supervisor(registry)
         await supervisor.start()
-        tasks.start_soon(keep_house, room, open_sessions)
+        tasks.start_soon(keep_house, registry)
         tasks.start_soon(keep_journals, room)
         try:
             yield supervisor

@@ -1,0 +1,54 @@
+"""The end of a session: its agent is ended, its history stays."""
+
+import anyio
+
+from betcode.domain.changes import MoveInput
+from betcode.domain.rows import InputKind, InputState
+from betcode.domain.session import SessionStatus, SessionStimulus, advance
+from betcode.sessions import events
+from betcode.sessions.live import LiveSession
+from betcode.v1 import agent_pb2 as v1
+
+WIND_UP_WITHIN_S = 30.0  # a holder that is stopped answers nobody; its agent is ended when it goes on
+
+
+async def close(session: LiveSession) -> bool:
+    """End the session: its agent is ended, followers get the rest and leave. False where it was closed before."""
+    was_open = await _note_closed(session)
+    ended = anyio.Event()
+    # Not in the caller's task: whoever asked may leave before the agent has ended.
+    session.room.tasks.start_soon(wind_up, session, ended)
+    await ended.wait()
+    return was_open
+
+
+async def _note_closed(session: LiveSession) -> bool:
+    async with session.lock:
+        if session.writer.state.status is SessionStatus.CLOSED:
+            return False
+        closed = advance(session.writer.state.status, SessionStimulus.CLOSED)
+        said, changes = session.lost_prompts("the session was closed")
+        waiting = [row for row in session.inputs.values() if row.number == 0]  # no agent has heard of them
+        changes += [MoveInput(row.session, row.input_id, InputState.CANCELLED) for row in waiting]
+        said += [
+            events.message_state(row.input_id, v1.MESSAGE_STATE_CANCELLED, "the session was closed")
+            for row in waiting
+            if row.kind is InputKind.MESSAGE
+        ]
+        said.append(events.notice(v1.NOTICE_KIND_RUN, "The session was closed"))
+        await session.writer.write(said, changes, status=closed)
+        session.prompts.clear()
+        for row in waiting:
+            del session.inputs[row.input_id]
+        session.may_start = False
+        return True
+
+
+async def wind_up(session: LiveSession, ended: anyio.Event) -> None:
+    """After the session was closed: end its agent, then let followers go."""
+    if session.run is not None:
+        with anyio.move_on_after(WIND_UP_WITHIN_S):
+            await session.run.end()
+    session.room.slots.give_back(session)
+    session.writer.tail.close()
+    ended.set()

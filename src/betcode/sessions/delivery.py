@@ -1,0 +1,63 @@
+"""Handing inputs to an agent: numbered on disk first, given to its holder in order."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import anyio
+
+from betcode.domain.changes import AssignInput, Change, SaveRun
+from betcode.domain.rows import InputRow
+from betcode.sessions.attachment import Attachment, HolderGone, InputClosed
+
+if TYPE_CHECKING:
+    from betcode.sessions.run import AgentRun
+
+
+async def deliver(run: AgentRun, attachment: Attachment) -> None:
+    """Hand over what is assigned, in order; a number that the holder has seen before does nothing."""
+    session = run.session
+    try:
+        handed = attachment.hello.last_input
+        for row in sorted(session.inputs.values(), key=lambda row: row.number):
+            if row.run == run.row.key and row.number > handed:
+                await _hand_over(run, attachment, row)
+        while True:
+            for row in await _assign(run):
+                await _hand_over(run, attachment, row)
+            await session.deliverable.wait()
+            session.deliverable = anyio.Event()
+    except InputClosed:
+        run.asked_to_end = True  # its end is no crash, and what it did not take goes to the next
+    except HolderGone:
+        return  # the reader notices it too, and decides
+
+
+async def _hand_over(run: AgentRun, attachment: Attachment, row: InputRow) -> None:
+    await attachment.hand_over(row.number, row.payload)
+    run.session.room.faults("after-hand-over")
+
+
+async def _assign(run: AgentRun) -> list[InputRow]:
+    """Give numbers to what may go now; they are on disk before the holder hears of them."""
+    session = run.session
+    async with session.lock:
+        if run.asked_to_end:
+            return []
+        number = run.row.last_input
+        assigned: list[InputRow] = []
+        changes: list[Change] = []
+        for row in session.assignable(run):
+            number += 1
+            assigned.append(replace(row, run=run.row.key, number=number))
+            changes.append(AssignInput(row.session, row.input_id, run.row.key, number, row.payload))
+        if not assigned:
+            return []
+        after = replace(run.row, last_input=number)
+        await session.writer.write_surely((), [*changes, SaveRun(after)])
+        run.row = after
+        for row in assigned:
+            session.inputs[row.input_id] = row
+        run.active_at = anyio.current_time()
+        return assigned

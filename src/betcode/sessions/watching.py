@@ -1,0 +1,94 @@
+"""What can be read of a session: its history, its log as it grows, and its blobs."""
+
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+
+import anyio
+
+from betcode.domain.errors import BlobNotFound, InvalidRequest, SequenceOutOfRange
+from betcode.domain.identifiers import Seq, SessionId
+from betcode.domain.rows import Batch
+from betcode.sessions.followers import ClientName
+from betcode.sessions.live import LiveSession
+from betcode.sessions.registry import Registry
+
+BLOB_PIECE_BYTES = 64 * 1024
+HISTORY_BATCH_BYTES = 32 * 1024  # small, since each batch is worked on at one go
+
+
+@dataclass(frozen=True, slots=True)
+class Watching:
+    """Reading changes nothing, and a reader that is slow or gone harms nobody."""
+
+    registry: Registry
+
+    async def history(self, session: SessionId) -> AsyncGenerator[Batch, None]:
+        """What is stored of it now, in order, and nothing live. Hold it in `aclosing`."""
+        row = await self.registry.row(session)
+        after = Seq(0)
+        while after < row.state.last_seq:
+            batch = await self.registry.room.store.read_events(row.key, after, HISTORY_BATCH_BYTES)
+            if batch is None:
+                return
+            after = batch.last
+            yield batch
+
+    async def follow(
+        self, session: SessionId, after: Seq, client: ClientName, *, drain: anyio.Event | None = None
+    ) -> AsyncGenerator[Batch, None]:
+        """Every event after `after`, once and in order, then live; ends with the session.
+
+        Once `drain` is set it ends as soon as no turn is open and everything was given. Hold it in `aclosing`.
+
+        Raises:
+            SessionNotFound, SequenceOutOfRange
+        """
+        async with self.registry.using(session) as live, AsyncExitStack() as stack:
+            newest = live.writer.tail.head
+            if after > newest:
+                raise SequenceOutOfRange(session, after, newest)
+            if drain is not None:
+                stack.callback(self._wake_when(drain, live).cancel)
+            followed = live.followers.follow(
+                self.registry.room.store, after, client, lambda: drain is not None and drain.is_set() and live.at_rest
+            )
+            stack.push_async_callback(followed.aclose)
+            async for batch in followed:
+                yield batch
+
+    async def blob(
+        self, session: SessionId, sha256: str, offset: int, limit: int
+    ) -> tuple[int, AsyncGenerator[bytes, None]]:
+        """Its size, and `limit` bytes from `offset` (0: to the end) in pieces.
+
+        Raises:
+            SessionNotFound, BlobNotFound, InvalidRequest
+        """
+        row = await self.registry.row(session)
+        size = await self.registry.room.store.blob_size(row.key, sha256)
+        if size is None:
+            raise BlobNotFound(session, sha256[:100])
+        if offset > size:
+            raise InvalidRequest(f"The blob has {size} bytes: read from there or before", sha256=sha256)
+        end = min(size, offset + limit) if limit else size
+
+        async def pieces() -> AsyncGenerator[bytes, None]:
+            at = offset
+            while at < end:
+                piece = await self.registry.room.store.read_blob(row.key, sha256, at, min(BLOB_PIECE_BYTES, end - at))
+                at += len(piece)
+                yield piece
+
+        return size, pieces()
+
+    def _wake_when(self, drain: anyio.Event, live: LiveSession) -> anyio.CancelScope:
+        scope = anyio.CancelScope()
+
+        async def wait() -> None:
+            with scope:
+                await drain.wait()
+                live.writer.tail.wake()
+
+        self.registry.room.tasks.start_soon(wait)
+        return scope
