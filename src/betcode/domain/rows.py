@@ -26,6 +26,7 @@ class NewSession:
     metadata: Mapping[str, str] = field(default_factory=dict)
     environment: Mapping[str, str] | None = field(default=None, repr=False)  # private; None: the login shell's
     created_ns: int = 0
+    forked_from: str = ""  # the session whose history it began with
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,9 @@ class SessionState:
     context_percent: float = 0.0
     preview: str = ""
     updated_ns: int = 0
+    input_lock_client: str = ""  # whose messages are taken; nobody holds the lock: empty
+    compaction_sequence: Seq = NO_SEQ  # replay from before this number gives a summary in place of what was compacted
+    context_tokens: int = 0  # what the agent's last result says it had read
 
 
 @dataclass(frozen=True, slots=True)

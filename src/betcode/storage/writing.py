@@ -60,10 +60,11 @@ def apply(db: apsw.Connection, changes: Sequence[Change]) -> None:
 
 
 _INSERT_SESSION = """
-INSERT INTO sessions (session_id, provider, working_directory, worktree_id, created_ns,
+INSERT INTO sessions (session_id, provider, working_directory, worktree_id, created_ns, forked_from,
     status, last_seq, epoch, name, model, conversation_id, conversation_began, turn_interrupted, message_count,
-    input_tokens, output_tokens, cost_usd, context_percent, preview, updated_ns)
-VALUES (?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    input_tokens, output_tokens, cost_usd, context_percent, preview, updated_ns,
+    input_lock_client, compaction_sequence, context_tokens)
+VALUES (?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _INSERT_MAKING = """
 INSERT INTO session_makings (session, model, allowed_tools, plan_mode, metadata, environment) VALUES (?, ?, ?, ?, ?, ?)
@@ -71,7 +72,8 @@ INSERT INTO session_makings (session, model, allowed_tools, plan_mode, metadata,
 _UPDATE_SESSION = """
 UPDATE sessions SET status = ?, last_seq = ?, epoch = ?, name = ?, model = ?, conversation_id = ?,
     conversation_began = ?, turn_interrupted = ?, message_count = ?, input_tokens = ?, output_tokens = ?,
-    cost_usd = ?, context_percent = ?, preview = ?, updated_ns = ?
+    cost_usd = ?, context_percent = ?, preview = ?, updated_ns = ?, input_lock_client = ?, compaction_sequence = ?,
+    context_tokens = ?
 WHERE key = ? AND deleted = 0
 """
 _END_OF_LOG = """
@@ -113,7 +115,7 @@ def create_session(
     db: apsw.Connection, new: NewSession, state: SessionState, events: Sequence[StoredEvent]
 ) -> SessionKey:
     """A session with its first events."""
-    made = (new.session_id, new.provider, new.working_directory, new.worktree_id, new.created_ns)
+    made = (new.session_id, new.provider, new.working_directory, new.worktree_id, new.created_ns, new.forked_from)
     db.execute(_INSERT_SESSION, made + _state_values(state))
     key = SessionKey(db.last_insert_rowid())
     environment = None if new.environment is None else json.dumps(dict(new.environment))
@@ -167,7 +169,7 @@ def _save_session(db: apsw.Connection, session: SessionKey, state: SessionState)
     _one_row(db, f"session {session}")
 
 
-def _state_values(state: SessionState) -> tuple[str | int | float, ...]:
+def _state_values(state: SessionState) -> tuple[str | int | float | None, ...]:
     return (
         state.status,
         state.last_seq,
@@ -184,6 +186,9 @@ def _state_values(state: SessionState) -> tuple[str | int | float, ...]:
         state.context_percent,
         state.preview,
         state.updated_ns,
+        state.input_lock_client or None,
+        state.compaction_sequence,
+        state.context_tokens,
     )
 
 

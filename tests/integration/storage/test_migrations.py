@@ -7,25 +7,26 @@ import apsw
 import pytest
 
 from betcode.domain.errors import DatabaseUnusable
+from betcode.domain.identifiers import SessionId
 from betcode.domain.rows import SessionState
 from betcode.storage import open_store
-from betcode.storage.migrations import MIGRATIONS
+from betcode.storage.migrations import MIGRATIONS, migrate
 from support.stored import Fatal, all_events, ask, events, making, new_session, store_at
 
 pytestmark = pytest.mark.anyio
 
 
-def m002_for_the_test(db: apsw.Connection) -> None:
+def m003_for_the_test(db: apsw.Connection) -> None:
     db.execute("CREATE TABLE second (value INTEGER)")
     db.execute("INSERT INTO second VALUES (2)")
 
 
-def m002_that_fails(db: apsw.Connection) -> None:
+def m003_that_fails(db: apsw.Connection) -> None:
     db.execute("CREATE TABLE second (value INTEGER)")
     raise ValueError("half of it is done")
 
 
-NEWER = (*MIGRATIONS, m002_for_the_test)
+NEWER = (*MIGRATIONS, m003_for_the_test)
 
 
 @pytest.mark.behaviour("storage.migrations")
@@ -34,12 +35,16 @@ async def test_each_migration_is_applied_once(tmp_path: Path) -> None:
     for _ in range(2):
         async with open_store(path, on_fatal=Fatal(), migrations=NEWER):
             assert ask(path, "SELECT value FROM second") == [(2,)]
-    assert ask(path, "SELECT number, name FROM migrations") == [(1, "m001_the_log"), (2, "m002_for_the_test")]
+    assert ask(path, "SELECT number, name FROM migrations") == [
+        (1, "m001_the_log"),
+        (2, "m002_turns_under_control"),
+        (3, "m003_for_the_test"),
+    ]
 
 
 async def test_a_copy_is_kept_before_an_existing_database_is_changed(tmp_path: Path) -> None:
     path = tmp_path / "betcode.db"
-    copy = tmp_path / "betcode.db.before-m002"
+    copy = tmp_path / "betcode.db.before-m003"
     new = making()
     async with store_at(path) as store:
         session = await store.create_session(new, SessionState(), events(1, 3))
@@ -47,7 +52,7 @@ async def test_a_copy_is_kept_before_an_existing_database_is_changed(tmp_path: P
     async with open_store(path, on_fatal=Fatal(), migrations=NEWER) as store:
         assert len(await all_events(store, session)) == 3
     assert stat.S_IMODE(copy.stat().st_mode) == 0o600
-    assert ask(copy, "SELECT number FROM migrations") == [(1,)]
+    assert ask(copy, "SELECT number FROM migrations") == [(1,), (2,)]
     assert ask(copy, "SELECT seq FROM events") == [(1,), (2,), (3,)]
     assert sorted(file.name for file in tmp_path.glob("*unfinished*")) == []
 
@@ -62,7 +67,7 @@ async def test_a_migration_that_fails_leaves_the_database_as_it_was(tmp_path: Pa
     async with store_at(path) as store:
         await new_session(store)
     with pytest.raises(ValueError, match="half of it is done"):
-        async with open_store(path, on_fatal=Fatal(), migrations=(*MIGRATIONS, m002_that_fails)):
+        async with open_store(path, on_fatal=Fatal(), migrations=(*MIGRATIONS, m003_that_fails)):
             pass
     with pytest.raises(apsw.SQLError, match="no such table: second"):
         ask(path, "SELECT * FROM second")
@@ -78,3 +83,25 @@ async def test_a_database_of_a_newer_program_is_refused(tmp_path: Path) -> None:
         async with open_store(path, on_fatal=Fatal()):
             pass
     assert ask(path, "SELECT count(*) FROM sessions") == [(1,)]
+
+
+@pytest.mark.behaviour("storage.compaction-column", "storage.sessions.lock-column")
+async def test_a_database_of_the_first_schema_is_taken_along(tmp_path: Path) -> None:
+    path = tmp_path / "betcode.db"
+    db = apsw.Connection(str(path))
+    migrate(db, path, MIGRATIONS[:1])
+    made = ", ".join(f"'{text}'" for text in ("0190a7c8-0000-7000-8000-000000000001", "demo", "/project", ""))
+    db.execute(
+        "INSERT INTO sessions (session_id, provider, working_directory, worktree_id, created_ns, status, last_seq, "
+        "epoch, name, model, conversation_id, conversation_began, turn_interrupted, message_count, input_tokens, "
+        f"output_tokens, cost_usd, context_percent, preview, updated_ns) VALUES ({made}, 1, 'idle', 7, 1, 'old', '', "
+        "'', 1, 0, 3, 10, 20, 0.5, 1.5, 'hello', 9)"
+    )
+    db.execute("INSERT INTO session_makings VALUES (1, '', '[]', 0, '{}', NULL)")
+    db.close()
+    async with open_store(path, on_fatal=Fatal()) as store:
+        row = await store.find_session(SessionId("0190a7c8-0000-7000-8000-000000000001"))
+    assert row is not None
+    assert (row.state.name, row.state.last_seq, row.state.preview) == ("old", 7, "hello")
+    assert (row.state.input_lock_client, row.state.compaction_sequence, row.new.forked_from) == ("", 0, "")
+    assert (tmp_path / "betcode.db.before-m002").exists()

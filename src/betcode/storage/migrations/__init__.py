@@ -9,10 +9,11 @@ import apsw
 
 from betcode.domain.errors import DatabaseUnusable
 from betcode.storage.migrations.m001_the_log import m001_the_log
+from betcode.storage.migrations.m002_turns_under_control import m002_turns_under_control
 
 Migration = Callable[[apsw.Connection], None]
 
-MIGRATIONS: tuple[Migration, ...] = (m001_the_log,)
+MIGRATIONS: tuple[Migration, ...] = (m001_the_log, m002_turns_under_control)
 
 _APPLICATION_ID = 0x42657443  # "BetC": tells our file from any other SQLite database
 
