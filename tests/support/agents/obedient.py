@@ -7,6 +7,9 @@
     ask               asks one question
     spawn COMMAND…    runs a program of its own, as a tool would, and says what it printed
     play FILE         writes the bytes of a file of the working directory to stdout, just as they are
+    deaf              hears no interrupt from here on
+    ignore SIGNAL…    nor these signals
+    polite            ends its turn on SIGINT, and then itself, as the real one does
     die               exits with 3 in the middle of the turn
     env NAME          says the value of an environment variable
     argv              says its own arguments
@@ -17,6 +20,7 @@ It writes its pid to agent.pids, one line per process, so that a test can count 
 import json
 import os
 import queue
+import signal
 import subprocess
 import sys
 import threading
@@ -42,6 +46,7 @@ class Agent:
         self._messages: queue.Queue[Frame | None] = queue.Queue()
         self._answers: queue.Queue[Frame] = queue.Queue()
         self._interrupted = threading.Event()
+        self._is_deaf = self._leaves = False
         self._cost = 0.0
         self._plan = "--permission-mode=plan" in arguments
         self._said = ""  # the id of the message that is being said
@@ -53,6 +58,8 @@ class Agent:
         threading.Thread(target=self._listen, daemon=True).start()
         while (message := self._messages.get()) is not None:
             self._turn(message)
+            if self._leaves:
+                return
 
     def _listen(self) -> None:
         for line in sys.stdin:
@@ -61,7 +68,9 @@ class Agent:
                 self._messages.put(frame)
             elif frame["type"] == "control_response":
                 self._answers.put(frame["response"])
-            elif frame["type"] == "control_request" and frame["request"]["subtype"] == "interrupt":
+            elif (
+                frame["type"] == "control_request" and frame["request"]["subtype"] == "interrupt" and not self._is_deaf
+            ):
                 self._interrupted.set()
                 ok = {"subtype": "success", "request_id": frame["request_id"], "response": {"still_queued": []}}
                 self._write({"type": "control_response", "response": ok})
@@ -112,6 +121,9 @@ class Agent:
             "ask": lambda _: iter([self._question()]),
             "spawn": self._spawn,
             "play": self._play,
+            "deaf": self._go_deaf,
+            "ignore": self._ignore,
+            "polite": self._be_polite,
             "die": self._die,
             "env": lambda name: iter([os.environ.get(name, "")]),
             "argv": lambda _: iter([json.dumps(self._arguments)]),
@@ -147,6 +159,23 @@ class Agent:
         sys.stdout.buffer.write(Path(name).read_bytes())
         sys.stdout.buffer.flush()
         yield "played"
+
+    def _go_deaf(self, _: str) -> Iterator[str]:
+        self._is_deaf = True
+        yield "deaf "
+
+    def _ignore(self, names: str) -> Iterator[str]:
+        for name in names.split(" "):
+            signal.signal(signal.Signals[name], signal.SIG_IGN)
+        yield "stubborn "
+
+    def _be_polite(self, _: str) -> Iterator[str]:
+        signal.signal(signal.SIGINT, lambda _number, _frame: self._leave())
+        yield "polite "
+
+    def _leave(self) -> None:
+        self._leaves = True
+        self._interrupted.set()
 
     def _die(self, _: str) -> Iterator[str]:
         yield "dying"
