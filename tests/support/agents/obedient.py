@@ -14,6 +14,7 @@
     env NAME          says the value of an environment variable
     argv              says its own arguments
 
+With OBEDIENT_DAWDLES in its environment it begins its first turn only after an interrupt, of which it makes nothing.
 It writes its pid to agent.pids, one line per process, so that a test can count processes.
 """
 
@@ -77,6 +78,8 @@ class Agent:
         self._messages.put(None)
 
     def _turn(self, message: Frame) -> None:
+        if os.environ.pop("OBEDIENT_DAWDLES", ""):
+            self._interrupted.wait()
         self._interrupted.clear()
         mode = "plan" if self._plan else "default"
         model = next((a.split("=", 1)[1] for a in self._arguments if a.startswith("--model=")), MODEL)

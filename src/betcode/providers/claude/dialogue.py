@@ -128,7 +128,7 @@ class ClaudeDialogue:
 
     @property
     def answering(self) -> tuple[str, ...]:
-        return tuple(turns.begun(self._state))
+        return tuple(turns.begun(self._state)) if self._state.turn else ()
 
     @property
     def holds(self) -> tuple[str, ...]:
