@@ -103,7 +103,7 @@ class Agent:
         except Interrupted:
             ending = {"subtype": "error_during_execution", "is_error": True, "terminal_reason": "aborted_streaming"}
         text = "".join(self._texts)
-        self._end_message("end_turn")
+        self._end_message("end_turn", aborted=bool(ending["is_error"]))
         usage = {"input_tokens": 100, "output_tokens": 20}
         self._lifecycle(message, "completed")
         self._cost += 0.25
@@ -189,10 +189,11 @@ class Agent:
         self._stream({"type": "message_start", "message": self._message([])})
         self._stream({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}})
 
-    def _end_message(self, stop_reason: str, *uses: Frame) -> None:
+    def _end_message(self, stop_reason: str, *uses: Frame, aborted: bool = False) -> None:
         blocks: list[Frame] = [{"type": "text", "text": "".join(self._texts)}] if self._texts else []
         for block in [*blocks, *uses]:
-            self._write({"type": "assistant", "message": self._message([block]), "parent_tool_use_id": None})
+            frame: Frame = {"type": "assistant", "message": self._message([block]), "parent_tool_use_id": None}
+            self._write(frame | ({"aborted": True} if aborted else {}))
         self._stream({"type": "content_block_stop", "index": 0})
         usage = {"input_tokens": 100, "output_tokens": 20}
         self._stream({"type": "message_delta", "delta": {"stop_reason": stop_reason}, "usage": usage})
