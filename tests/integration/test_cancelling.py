@@ -125,15 +125,32 @@ async def test_an_agent_that_does_not_stop_is_ended_by_the_next_signal(hasty: He
     await hasty.assert_usable(2)
 
 
-async def test_an_agent_that_ends_its_turn_on_sigint_makes_way_for_the_next(hasty: Here) -> None:
+@pytest.mark.parametrize("polite", ["polite", "polite stays"])
+async def test_an_agent_that_ends_its_turn_on_sigint_makes_way_for_the_next(hasty: Here, polite: str) -> None:
     client, talk = hasty.client, hasty.talk
-    await talk.say("deaf\npolite\nwait never")
+    await talk.say(f"deaf\n{polite}\nwait never")
     await talk.until(waits)
     assert await client.cancel(talk.session_id)
-    events = await talk.until(is_idle)
+    events = await talk.until("turn_complete")
     assert ends(events) == ["cancelled"]
     assert not notices(events)
+    await talk.until(is_idle)
     await hasty.assert_usable(2)
+    assert ends(talk.events) == ["cancelled", "end_turn"]
+
+
+async def test_an_agent_that_dies_while_its_turn_is_cancelled_has_not_crashed(patient: Here) -> None:
+    client, talk = patient.client, patient.talk
+    await talk.say(DEAF)
+    await talk.until(waits)
+    queued = await talk.say("say queued")
+    await talk.until(lambda event: event.message_state.message_id == queued.message_id)
+    assert await client.cancel(talk.session_id)
+    os.kill(patient.runs[0].agent_pid, signal.SIGKILL)
+    events = await talk.until(is_idle)
+    assert ends(events) == ["cancelled", "end_turn"]
+    assert settled_text(events).endswith("queued")
+    await patient.assert_usable(2)
 
 
 @pytest.mark.behaviour("cancel.stream-request.interrupts")

@@ -9,7 +9,7 @@
     play FILE         writes the bytes of a file of the working directory to stdout, just as they are
     deaf              hears no interrupt from here on
     ignore SIGNAL…    nor these signals
-    polite            ends its turn on SIGINT, and then itself, as the real one does
+    polite [stays]    ends its turn on SIGINT and then, as the real one does, itself
     die               exits with 3 in the middle of the turn
     env NAME          says the value of an environment variable
     argv              says its own arguments
@@ -172,12 +172,12 @@ class Agent:
             signal.signal(signal.Signals[name], signal.SIG_IGN)
         yield "stubborn "
 
-    def _be_polite(self, _: str) -> Iterator[str]:
-        signal.signal(signal.SIGINT, lambda _number, _frame: self._leave())
+    def _be_polite(self, how: str) -> Iterator[str]:
+        signal.signal(signal.SIGINT, lambda _number, _frame: self._stop(leaves=how != "stays"))
         yield "polite "
 
-    def _leave(self) -> None:
-        self._leaves = True
+    def _stop(self, *, leaves: bool) -> None:
+        self._leaves = leaves
         self._interrupted.set()
 
     def _die(self, _: str) -> Iterator[str]:
