@@ -24,6 +24,7 @@ pytestmark = pytest.mark.anyio
 
 BOUND_S = 30.0
 AT_ONCE: Mapping[str, object] = {"cancel": {"interrupt": "100ms", "sigint": "100ms", "term": "100ms"}}
+AFTER_SIGINT_LONG: Mapping[str, object] = {"cancel": {"interrupt": "100ms", "sigint": "10m", "term": "1s"}}
 ONLY_WHEN_INSISTED: Mapping[str, object] = {"cancel": {"interrupt": "10m", "sigint": "10m", "term": "10m", "insist": 0}}
 DEAF = "deaf\nignore SIGINT SIGTERM\nwait never"
 
@@ -104,7 +105,7 @@ async def insist(client: Client, session_id: str) -> None:
 @pytest.mark.parametrize(
     ("prompt", "end"),
     [
-        ("deaf\nwait never", "SIGINT"),
+        ("deaf\nmind SIGINT\nwait never", "SIGINT"),
         ("deaf\nignore SIGINT\nwait never", "SIGTERM"),
         (DEAF, "SIGKILL"),
     ],
@@ -126,17 +127,18 @@ async def test_an_agent_that_does_not_stop_is_ended_by_the_next_signal(hasty: He
 
 
 @pytest.mark.parametrize("polite", ["polite", "polite stays"])
-async def test_an_agent_that_ends_its_turn_on_sigint_makes_way_for_the_next(hasty: Here, polite: str) -> None:
-    client, talk = hasty.client, hasty.talk
-    await talk.say(f"deaf\n{polite}\nwait never")
-    await talk.until(waits)
-    assert await client.cancel(talk.session_id)
-    events = await talk.until("turn_complete")
-    assert ends(events) == ["cancelled"]
-    assert not notices(events)
-    await talk.until(is_idle)
-    await hasty.assert_usable(2)
-    assert ends(talk.events) == ["cancelled", "end_turn"]
+async def test_an_agent_that_ends_its_turn_on_sigint_makes_way_for_the_next(tmp_path: Path, polite: str) -> None:
+    async with obedient_daemon(tmp_path, settings=AFTER_SIGINT_LONG) as daemon, a_session(daemon) as here:
+        talk = here.talk
+        await talk.say(f"deaf\n{polite}\nwait never")
+        await talk.until(waits)
+        assert await here.client.cancel(talk.session_id)
+        events = await talk.until("turn_complete")
+        assert ends(events) == ["cancelled"]
+        assert not notices(events)
+        await talk.until(is_idle)
+        await here.assert_usable(2)
+        assert ends(talk.events) == ["cancelled", "end_turn"]
 
 
 async def test_an_agent_that_dies_while_its_turn_is_cancelled_has_not_crashed(patient: Here) -> None:

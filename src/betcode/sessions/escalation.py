@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_ANSWERS_WITHIN_S = 2.0  # a holder that is alive does, in a millisecond
 _HOLDER_KILLS_WITHIN_S = 7.0  # it gives up after five
 _KILLED_WITHIN_S = 20.0
 
@@ -85,7 +86,7 @@ class Escalation:
             if await self._outlasts(settings.cancel_interrupt_s):
                 await self._advance(step, CancelStep.SIGNALLED)
         elif step is CancelStep.SIGNALLED:
-            if not await self._signal(settings.cancel_sigint_s) or await self._outlasts(settings.cancel_sigint_s):
+            if not await self._signal() or await self._outlasts(settings.cancel_sigint_s):
                 await self._advance(step, CancelStep.ENDING)
         else:
             await self._end(settings.cancel_term_s, nothing_open=step is CancelStep.LEAVING)
@@ -108,13 +109,13 @@ class Escalation:
         logger.warning("the agent does not stop its turn: %s", to.name.lower(), extra=run.session.log_extra)
         run.session.room.faults(f"cancel-{to.name.lower()}")
 
-    async def _signal(self, within_s: float) -> bool:
+    async def _signal(self) -> bool:
         """SIGINT for the agent; False where its holder does not know how, or does not answer."""
         attachment = self._run.attachment
         if attachment is None:
             return True
         try:
-            with anyio.move_on_after(within_s) as waited:
+            with anyio.move_on_after(_ANSWERS_WITHIN_S) as waited:
                 await attachment.signal("SIGINT")
         except HolderRefused:
             return False
@@ -128,7 +129,7 @@ class Escalation:
         if await self._tell(grace_s, nothing_open=nothing_open):
             with anyio.move_on_after(grace_s):
                 await self._wake.wait()
-            if not run.ended.is_set() and await self._tell(0, within_s=grace_s):
+            if not run.ended.is_set() and await self._tell(0):
                 with anyio.move_on_after(_HOLDER_KILLS_WITHIN_S):
                     await run.ended.wait()
         if not run.ended.is_set():
@@ -136,14 +137,14 @@ class Escalation:
             with anyio.move_on_after(_KILLED_WITHIN_S):
                 await kill(run.session.room, [run])
 
-    async def _tell(self, grace_s: float, *, nothing_open: bool = False, within_s: float | None = None) -> bool:
+    async def _tell(self, grace_s: float, *, nothing_open: bool = False) -> bool:
         """Whether the holder has heard that the agent is to end within that time."""
-        attachment = self._run.attachment
-        if attachment is None:
-            with anyio.move_on_after(grace_s if within_s is None else within_s):
+        with anyio.move_on_after(max(grace_s, _ANSWERS_WITHIN_S)) as waited:
+            await self._run.attached.wait()  # not yet, where a daemon has only just found the run
+            attachment = self._run.attachment
+            if attachment is None:
                 await self._run.ended.wait()
-            return False
-        with anyio.move_on_after(grace_s if within_s is None else within_s) as waited:
+                return True
             try:
                 await attachment.end(grace_s, nothing_open=nothing_open)
             except HolderGone:

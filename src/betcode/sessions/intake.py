@@ -154,9 +154,9 @@ class Intake:
                 self._move(row.input_id, InputState.CONSUMED)
 
     def _end_cancel(self, run: RunRow) -> RunRow:
-        """The turn is over: an interrupt that the agent has not got would hit the next one."""
+        """The turn is over: an interrupt or an answer that the agent has not got was not meant for the next one."""
         for row in list(self.inputs.values()):
-            if row.kind is InputKind.INTERRUPT and row.number == 0:
+            if row.kind in (InputKind.INTERRUPT, InputKind.ANSWER) and row.number == 0:
                 self._move(row.input_id, InputState.CANCELLED)
         step = run.cancel_step.after_turn()
         return replace(run, cancel_step=step, cancel_queued=run.cancel_queued and step.ends_agent)

@@ -9,6 +9,7 @@
     play FILE         writes the bytes of a file of the working directory to stdout, just as they are
     deaf              hears no interrupt from here on
     ignore SIGNAL…    nor these signals
+    mind SIGNAL…      is ended by these as any program is
     polite [stays]    ends its turn on SIGINT and then, as the real one does, itself
     die               exits with 3 in the middle of the turn
     env NAME          says the value of an environment variable
@@ -125,7 +126,8 @@ class Agent:
             "spawn": self._spawn,
             "play": self._play,
             "deaf": self._go_deaf,
-            "ignore": self._ignore,
+            "ignore": lambda names: self._treat(names, signal.SIG_IGN),
+            "mind": lambda names: self._treat(names, signal.SIG_DFL),
             "polite": self._be_polite,
             "die": self._die,
             "env": lambda name: iter([os.environ.get(name, "")]),
@@ -167,10 +169,10 @@ class Agent:
         self._is_deaf = True
         yield "deaf "
 
-    def _ignore(self, names: str) -> Iterator[str]:
+    def _treat(self, names: str, how: signal.Handlers) -> Iterator[str]:
         for name in names.split(" "):
-            signal.signal(signal.Signals[name], signal.SIG_IGN)
-        yield "stubborn "
+            signal.signal(signal.Signals[name], how)
+        yield "so be it "
 
     def _be_polite(self, how: str) -> Iterator[str]:
         signal.signal(signal.SIGINT, lambda _number, _frame: self._stop(leaves=how != "stays"))
