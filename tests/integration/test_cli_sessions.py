@@ -94,8 +94,32 @@ def test_a_follower_sees_a_turn_as_it_happens(here: Shell) -> None:
     assert numbers == list(range(1, len(numbers) + 1))
 
 
+@pytest.mark.behaviour("cancel.rpc.interrupts")
+def test_a_turn_is_cancelled_from_elsewhere_and_what_was_said_is_marked(here: Shell) -> None:
+    with subprocess.Popen(
+        here.argv("run", "say so far\nwait never"),
+        env=here.environment,
+        cwd=here.work,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as run:
+        assert run.stderr is not None
+        assert run.stdout is not None
+        session = run.stderr.readline().split("Session ")[1].strip()
+        while run.stdout.read(1) != "w":  # of "waiting"
+            pass
+        assert here.run("session", "cancel", session).stdout == "The turn is being stopped\n"
+        assert run.wait(60) != 0
+    assert here.run("session", "cancel", session, "--queued").stdout == "No turn is open\n"
+    told = here.json("session", "cancel", session, "--json")
+    assert told == {"session_id": session, "was_active": False, "withdrawn_message_ids": []}
+    shown = here.run("session", "show", session).stdout
+    assert "so farwaiting\n[cut short]\n── cancelled" in shown
+
+
 @pytest.mark.behaviour("exit-code.6")
-@pytest.mark.parametrize("verb", ["show", "follow", "close"])
+@pytest.mark.parametrize("verb", ["show", "follow", "close", "cancel"])
 def test_an_unknown_session_exits_with_6(here: Shell, verb: str) -> None:
     for unknown in ("019a0000-0000-7000-8000-000000000000", "zzz"):
         assert here.run("session", verb, unknown).returncode == 6

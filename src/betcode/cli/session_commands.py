@@ -189,3 +189,22 @@ async def _close(options: Options) -> int:
     else:
         screen.line("The session is closed; its history stays" if was_open else "The session was closed already")
     return ExitCode.OK
+
+
+def cancel(options: Options) -> int:
+    return anyio.run(_cancel, options)
+
+
+async def _cancel(options: Options) -> int:
+    screen = standard_screen()
+    async with connected(options, screen) as client:
+        session_id = await find_session(client, options.text("session"))
+        done = await client.cancel_turn(session_id, cancel_queued=options.flag("queued"))
+    withdrawn = list(done.withdrawn_message_ids)
+    if options.as_json:
+        screen.json({"session_id": session_id, "was_active": done.was_active, "withdrawn_message_ids": withdrawn})
+    else:
+        screen.line("The turn is being stopped" if done.was_active else "No turn is open")
+        if withdrawn:
+            screen.line(f"Messages withdrawn before an agent had them: {len(withdrawn)}")
+    return ExitCode.OK

@@ -141,9 +141,13 @@ class Client:
                 return
 
     async def cancel(self, session_id: str, *, cancel_queued: bool = False) -> bool:
-        """Interrupt the open turn; whether there was one."""
+        """Have the open turn stopped; whether there was one. Again, after a while, with more force."""
+        return (await self.cancel_turn(session_id, cancel_queued=cancel_queued)).was_active
+
+    async def cancel_turn(self, session_id: str, *, cancel_queued: bool = False) -> v1.CancelTurnResponse:
+        """Like `cancel`, with the messages that were withdrawn before an agent had them."""
         request = v1.CancelTurnRequest(session_id=session_id, cancel_queued=cancel_queued)
-        return (await self._connection.call(self._stub.CancelTurn, request)).was_active
+        return await self._connection.call(self._stub.CancelTurn, request)
 
     async def close(self, session_id: str) -> bool:
         """Take no further input for the session; whether it was open."""

@@ -35,6 +35,10 @@ class EngineSettings:
     frame_limit_bytes: int = 64 * _MIB  # the longest line an agent may write
     message_limit_bytes: int = 16 * _MIB
     attachment_limit_bytes: int = 10 * _MIB
+    cancel_interrupt_s: float = 5.0  # after an interrupt, before SIGINT
+    cancel_sigint_s: float = 2.0  # after SIGINT, before SIGTERM
+    cancel_term_s: float = 5.0  # after SIGTERM, before everything is killed
+    cancel_insist_s: float = 1.0  # a cancel so long after the last step goes on to the next; sooner, it is the same one
     journal_keep_s: float = 7 * 86400.0  # journals of ended agents are kept for so long
     journal_limit_bytes: int = 2048 * _MIB  # and no more of them than this
     durability: Durability = "normal"  # "full": not even a power cut takes the last second
@@ -160,6 +164,16 @@ def _whole(least: int) -> Callable[[object], int]:
     return read
 
 
+def _duration_up_to(most_s: float) -> Callable[[object], float]:
+    def read(value: object) -> float:
+        duration = duration_s(value)
+        if duration > most_s:
+            raise NotUnderstood(f"a duration of at most {most_s:g} seconds")
+        return duration
+
+    return read
+
+
 def _one_of(*choices: str) -> Callable[[object], str]:
     def read(value: object) -> str:
         if not isinstance(value, str) or value not in choices:
@@ -201,6 +215,10 @@ KEYS: Mapping[str, _Key] = {
     "agents.message_limit": _Key("message_limit_bytes", _size_from(1024), at_once=False),
     "agents.attachment_limit": _Key("attachment_limit_bytes", _size_from(0), at_once=False),
     "agents.default_provider": _Key("default_provider", _text, at_once=False),
+    "cancel.interrupt": _Key("cancel_interrupt_s", _duration_up_to(600)),
+    "cancel.sigint": _Key("cancel_sigint_s", _duration_up_to(600)),
+    "cancel.term": _Key("cancel_term_s", _duration_up_to(600)),
+    "cancel.insist": _Key("cancel_insist_s", _duration_up_to(600)),
     "journals.keep": _Key("journal_keep_s", duration_s),
     "journals.limit": _Key("journal_limit_bytes", _size_from(0)),
     "daemon.durability": _Key("durability", _one_of("normal", "full"), at_once=False),

@@ -129,6 +129,11 @@ class Dialogue(Protocol):
     @property
     def turn_open(self) -> bool: ...
     @property
+    def answering(self) -> tuple[str, ...]:
+        """The messages that the open turn has begun to answer; others may be queued in the agent."""
+        ...
+
+    @property
     def holds(self) -> tuple[str, ...]:
         """What keeps the agent from being idle beside turns and prompts: background tasks, scheduled jobs."""
         ...

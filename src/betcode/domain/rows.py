@@ -6,7 +6,7 @@ from enum import StrEnum
 from functools import cached_property
 
 from betcode.domain.identifiers import RunId, RunKey, Seq, SessionId, SessionKey
-from betcode.domain.run import RunState
+from betcode.domain.run import CancelStep, RunState
 from betcode.domain.session import SessionStatus
 
 NO_SEQ = Seq(0)  # before the first event
@@ -80,6 +80,9 @@ class RunRow:
     last_input: int = 0  # the newest number given out
     ended_ns: int = 0
     exit_note: str = ""
+    cancel_step: CancelStep = CancelStep.NONE
+    cancel_queued: bool = False  # what is queued in the agent is cancelled too
+    turn_began: int = 0  # as `holder.platform.start_time_now` tells it
 
 
 class InputState(StrEnum):
@@ -94,6 +97,7 @@ class InputKind(StrEnum):
     MESSAGE = "message"
     ANSWER = "answer"
     CONTROL = "control"
+    INTERRUPT = "interrupt"  # meant for the turn that is open now, and for no other
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The states of a run, one agent process's life, as a table."""
 
 from collections.abc import Mapping
-from enum import Enum, StrEnum
+from enum import Enum, IntEnum, StrEnum
 
 
 class RunState(StrEnum):
@@ -18,6 +18,30 @@ class RunStimulus(Enum):
     AGENT_CRASHED = "agent crashed"
     RETRY_DUE = "retry due"
     TOO_MANY_CRASHES = "too many crashes"
+
+
+class CancelStep(IntEnum):
+    """How far a cancel has had to go with an agent; a step is only ever followed by a later one."""
+
+    NONE = 0
+    INTERRUPTED = 1  # it was asked to stop the turn
+    SIGNALLED = 2  # it did not; SIGINT
+    ENDING = 3  # nor then; its holder ends it, with everything it started
+    LEAVING = 4  # the turn is over, and an agent that needed a signal makes way for the next
+
+    @property
+    def owes_an_end(self) -> bool:
+        """Whether the turn is still to be ended, by the agent or, when that is gone, by us."""
+        return CancelStep.NONE < self < CancelStep.LEAVING
+
+    @property
+    def ends_agent(self) -> bool:
+        """Whether the agent gets nothing any more, and its end is no crash."""
+        return self >= CancelStep.SIGNALLED
+
+    def after_turn(self) -> "CancelStep":
+        """Where it stands once the agent itself has ended the turn, as cancelled or in its own way."""
+        return CancelStep.LEAVING if self.ends_agent else CancelStep.NONE
 
 
 class IllegalRunTransition(Exception):

@@ -120,8 +120,8 @@ class AgentCalls:
 
     async def cancel_turn(self, _: Caller, request: v1.CancelTurnRequest) -> v1.CancelTurnResponse:
         session = await self._session(request.session_id)
-        was_active = await self._engine.cancel_turn(session, cancel_queued=request.cancel_queued)
-        return v1.CancelTurnResponse(was_active=was_active)
+        done = await self._engine.cancel_turn(session, cancel_queued=request.cancel_queued)
+        return v1.CancelTurnResponse(was_active=done.was_active, withdrawn_message_ids=done.withdrawn)
 
     async def close_session(self, _: Caller, request: v1.CloseSessionRequest) -> v1.CloseSessionResponse:
         was_open = await self._engine.close(await self._session(request.session_id))

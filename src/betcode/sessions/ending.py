@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from betcode.domain.changes import Change, MoveInput
 from betcode.domain.errors import ErrorCode
+from betcode.domain.identifiers import Seq
 from betcode.domain.records import Record
-from betcode.domain.rows import InputKind, InputState
-from betcode.domain.run import RunStimulus
+from betcode.domain.rows import NO_SEQ, InputKind, InputRow, InputState, PromptState
+from betcode.domain.run import CancelStep, RunStimulus
 from betcode.domain.session import SessionStatus
 from betcode.sessions import events
 from betcode.v1 import agent_pb2 as v1
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
     from betcode.sessions.live import LiveSession
     from betcode.sessions.run import AgentRun
 
+_SHOWN = {
+    InputState.CONSUMED: v1.MESSAGE_STATE_CONSUMED,
+    InputState.CANCELLED: v1.MESSAGE_STATE_CANCELLED,
+    InputState.UNKNOWN: v1.MESSAGE_STATE_UNKNOWN,
+}
 _LAST_WORDS = 600  # characters of what the agent last wrote to stderr
 
 
@@ -29,6 +35,9 @@ class End:
     crashed: bool  # nobody asked for it, and a turn was open
     never_spoke: bool
     stopped: bool = False  # together with its daemon
+    cancelled: bool = False  # in the middle of a turn that was to be cancelled
+    cancelled_messages: tuple[str, ...] = ()  # those the turn answered, or would have
+    turn_after: Seq = NO_SEQ  # what that turn said comes after this
     dropped: set[str] = field(default_factory=set)  # inputs that are given up
 
 
@@ -36,37 +45,57 @@ def judge(run: AgentRun, exit_record: Record | None, trouble: str) -> End:
     """Why the agent is gone, in words a person understands."""
     open_turn = run.dialogue.turn_open or run.session.unconsumed(run) or not run.row.key
     waiting = any(row.kind is InputKind.MESSAGE for row in run.session.inputs.values()) and not run.has_spoken
-    asked_for = run.asked_to_end or run.stopped
+    asked_for = run.asked_to_end or run.stopped or run.row.cancel_step is not CancelStep.NONE
     crashed = run.was_begun and not asked_for and (open_turn or waiting)
     note = trouble or _exit_note(exit_record)
     last_words = " ".join(run.dialogue.last_errors)[-_LAST_WORDS:]
     if crashed and last_words:
         note = f"{note}; it said: {last_words}"
+    cancelled = _cancelled(run) if run.row.cancel_step.owes_an_end else []
     return End(
         stimulus=RunStimulus.AGENT_CRASHED if crashed else RunStimulus.AGENT_EXITED,
         note=note,
         crashed=crashed,
         never_spoke=not run.has_spoken,
         stopped=run.stopped,
+        cancelled=run.row.cancel_step.owes_an_end,
+        cancelled_messages=tuple(row.input_id for row in cancelled),
+        turn_after=min((row.seq for row in cancelled), default=NO_SEQ),
     )
+
+
+def _cancelled(run: AgentRun) -> list[InputRow]:
+    """The messages of the turn that was to be cancelled: those it answered or, before it began, the first it had."""
+    inputs = run.session.inputs
+    begun = [inputs[name] for name in run.dialogue.answering if name in inputs]
+    given = [row for row in inputs.values() if row.kind is InputKind.MESSAGE and row.run == run.row.key]
+    return begun or given[:1]
 
 
 def consequences(
     session: LiveSession, run: AgentRun, end: End
 ) -> tuple[list[v1.AgentEvent], list[Change], dict[str, object]]:
     """What is said, stored and changed in the session because its agent is gone."""
-    said, changes = session.lost_prompts("The agent that asked is gone; it asks again when the session goes on")
+    if end.cancelled:
+        said, changes = session.lost_prompts("The turn was cancelled", PromptState.WITHDRAWN)
+    else:
+        said, changes = session.lost_prompts("The agent that asked is gone; it asks again when the session goes on")
     for row in session.inputs.values():
-        state = _fate(session, end, row.kind, assigned=row.run == run.row.key)
+        state = _fate(session, run, end, row)
         if state is None:
             continue
         end.dropped.add(row.input_id)
         changes.append(MoveInput(row.session, row.input_id, state))
         if row.kind is InputKind.MESSAGE:
-            shown = v1.MESSAGE_STATE_UNKNOWN if state is InputState.UNKNOWN else v1.MESSAGE_STATE_CANCELLED
-            said.append(events.message_state(row.input_id, shown, end.note))
+            reason = "cancelled" if end.cancelled or run.row.cancel_step else end.note
+            said.append(events.message_state(row.input_id, _SHOWN[state], reason))
     fields: dict[str, object] = {}
-    if end.crashed:
+    if run.row.cancel_step:
+        said += _cancel_events(session, end)
+        fields["turn_interrupted"] = False
+        if not _goes_on(session, end) and session.writer.state.status is SessionStatus.ACTIVE:
+            fields["status"] = SessionStatus.IDLE
+    elif end.crashed:
         said += _crash_events(session, end)
         fields["turn_interrupted"] = not end.never_spoke
         if session.writer.state.status is SessionStatus.ACTIVE:
@@ -78,17 +107,49 @@ def consequences(
     return said, changes, fields
 
 
-def _fate(session: LiveSession, end: End, kind: InputKind, *, assigned: bool) -> InputState | None:
+def _fate(session: LiveSession, run: AgentRun, end: End, row: InputRow) -> InputState | None:
     """What becomes of an open input; None: it stays open and goes to the next agent."""
-    if kind is not InputKind.MESSAGE:
+    assigned = row.run == run.row.key
+    if row.kind is not InputKind.MESSAGE:
         return InputState.CANCELLED  # bound to the turn, the prompt and the process it was meant for
     if session.writer.state.status is SessionStatus.CLOSED:
         return InputState.CANCELLED  # there will be no next agent
+    if row.input_id in end.cancelled_messages:
+        return InputState.CONSUMED if row.input_id in run.dialogue.answering else InputState.CANCELLED
+    if assigned and run.row.cancel_queued:
+        return InputState.CANCELLED
     if end.crashed and end.never_spoke:
         return InputState.CANCELLED  # an agent that does not start must not meet the same message for ever
-    if assigned and (end.crashed or end.stopped) and not session.provider.capabilities.recognises_repeats:
+    if (
+        assigned
+        and (end.crashed or end.stopped or run.row.cancel_step)
+        and not session.provider.capabilities.recognises_repeats
+    ):
         return InputState.UNKNOWN
     return None
+
+
+def _goes_on(session: LiveSession, end: End) -> bool:
+    """Whether a message is left for the next agent."""
+    messages = (row for row in session.inputs.values() if row.kind is InputKind.MESSAGE)
+    return any(row.input_id not in end.dropped for row in messages)
+
+
+def _cancel_events(session: LiveSession, end: End) -> list[v1.AgentEvent]:
+    """The end of a turn that its agent did not end by itself; one that it did end is only followed by rest."""
+    said: list[v1.AgentEvent] = []
+    if end.cancelled:
+        message = (
+            f"The agent did not stop its turn when asked and was ended ({end.note}). "
+            "A tool that was running may or may not have done its work"
+        )
+        said += [
+            events.notice(v1.NOTICE_KIND_RUN, message),
+            events.turn_complete("cancelled", end.cancelled_messages),
+        ]
+    if not _goes_on(session, end) and session.writer.state.status is SessionStatus.ACTIVE:
+        said.append(events.status(v1.IDLE))
+    return said
 
 
 def _crash_events(session: LiveSession, end: End) -> list[v1.AgentEvent]:

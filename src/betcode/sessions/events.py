@@ -54,9 +54,20 @@ def status(state: v1.AgentStatus.ValueType, message: str = "") -> v1.AgentEvent:
     return event
 
 
-def turn_complete(stop_reason: str) -> v1.AgentEvent:
+def turn_complete(stop_reason: str, message_ids: Sequence[str] = ()) -> v1.AgentEvent:
     event = _now()
     event.turn_complete.stop_reason = stop_reason
+    event.turn_complete.message_ids.extend(message_ids)
+    return event
+
+
+def partial_text(text: str, message_id: str, block: int, *, thinking: bool) -> v1.AgentEvent:
+    event = _now()
+    said = event.thinking_delta if thinking else event.text_delta
+    said.text = text
+    said.is_complete = said.is_partial = True
+    said.message_id = message_id
+    said.block = block
     return event
 
 

@@ -9,11 +9,12 @@ from dataclasses import replace
 import anyio
 
 from betcode.domain.changes import AddInput, Change, SavePrompt
-from betcode.domain.commands import Command, SendMessage
+from betcode.domain.commands import Command, Interrupt, SendMessage
 from betcode.domain.errors import InvalidRequest, PromptNotFound, SessionClosed, StorageDegraded
 from betcode.domain.identifiers import MessageId, Seq, SessionId, time_ordered_uuid
 from betcode.domain.ports import Provider
-from betcode.domain.rows import InputKind, InputRow, PromptRow, PromptState, SessionRow
+from betcode.domain.rows import InputKind, InputRow, PromptRow, PromptState, RunRow, SessionRow
+from betcode.domain.run import CancelStep
 from betcode.domain.session import SessionStatus, SessionStimulus, advance
 from betcode.sessions import events
 from betcode.sessions.followers import ClientName, Followers
@@ -26,6 +27,7 @@ from betcode.v1 import agent_pb2 as v1
 
 logger = logging.getLogger(__name__)
 
+_NO_SLOT = frozenset({InputKind.CONTROL, InputKind.INTERRUPT})
 NO_AGENT = "The daemon found no agent for this session when it started, so the turn is over. Send a message to go on"
 
 
@@ -210,7 +212,9 @@ class LiveSession:
         for row in self.inputs.values():
             if row.run == run.row.key:
                 continue
-            if row.kind is InputKind.CONTROL or self.room.slots.has(self):
+            if row.kind is InputKind.MESSAGE and run.row.cancel_step:
+                continue  # it came after the cancel, and must not be hit by it
+            if row.kind in _NO_SLOT or self.room.slots.has(self):
                 ready.append(row)
             elif row.kind is InputKind.MESSAGE and run.dialogue.turn_open:
                 ready.append(row)  # the agent itself queues what comes during a turn
@@ -228,10 +232,11 @@ class LiveSession:
             slots.take(self)  # background work began a turn by itself
         self.go_on()
 
-    def status_after(self, run: AgentRun, inputs: dict[str, InputRow]) -> SessionStatus:
-        """The session's status once these inputs are the open ones."""
+    def status_after(self, run: AgentRun, row: RunRow, inputs: dict[str, InputRow]) -> SessionStatus:
+        """The session's status once the run is like this, and these inputs are the open ones."""
         status = self.writer.state.status
-        busy = run.dialogue.turn_open or any(row.kind is InputKind.MESSAGE for row in inputs.values())
+        is_open = run.dialogue.turn_open and row.cancel_step is not CancelStep.LEAVING
+        busy = is_open or any(each.kind is InputKind.MESSAGE for each in inputs.values())
         if busy and status in (SessionStatus.NEW, SessionStatus.IDLE):
             return advance(status, SessionStimulus.TURN_OPENED)
         if not busy and status is SessionStatus.ACTIVE:
@@ -249,10 +254,10 @@ class LiveSession:
             self.may_start = False
         self.go_on()
 
-    def lost_prompts(self, why: str) -> tuple[list[v1.AgentEvent], list[Change]]:
+    def lost_prompts(self, why: str, state: PromptState = PromptState.LOST) -> tuple[list[v1.AgentEvent], list[Change]]:
         """What is said and stored of prompts whose agent is gone."""
         said = [events.resolved(request_id, "withdrawn", message=why) for request_id in self.prompts]
-        changes: list[Change] = [SavePrompt(replace(row, state=PromptState.LOST)) for row in self.prompts.values()]
+        changes: list[Change] = [SavePrompt(replace(row, state=state)) for row in self.prompts.values()]
         return said, changes
 
     def refuse_if_closed(self) -> None:
@@ -280,7 +285,7 @@ class LiveSession:
 
     def _needs_slot(self, row: InputRow) -> bool:
         assigned = self.run is not None and row.run == self.run.row.key
-        if assigned or row.kind is InputKind.CONTROL:
+        if assigned or row.kind in _NO_SLOT:
             return False
         return row.kind is InputKind.ANSWER or self.run is None or not self.run.dialogue.turn_open
 
@@ -296,6 +301,10 @@ class LiveSession:
     def control_row(self, command: Command) -> InputRow:
         """A command of the engine's own, as something to hand over."""
         return self._control(InputKind.CONTROL, command)
+
+    def interrupt_row(self, *, cancel_queued: bool) -> InputRow:
+        """What tells the agent to stop its turn."""
+        return self._control(InputKind.INTERRUPT, Interrupt(time_ordered_uuid(), cancel_queued))
 
     def _spoken(self, command: Command) -> bytes:
         state = self.writer.state

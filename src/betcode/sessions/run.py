@@ -23,13 +23,15 @@ from betcode.domain.errors import StorageDegraded
 from betcode.domain.identifiers import RunId, RunKey, new_run_id
 from betcode.domain.ports import Dialogue, LaunchContext
 from betcode.domain.records import Record, RecordKind
-from betcode.domain.rows import RunRow
-from betcode.domain.run import RunState, RunStimulus, advance
+from betcode.domain.rows import InputRow, RunRow
+from betcode.domain.run import CancelStep, RunState, RunStimulus, advance
 from betcode.holder.launch import HolderSpec, bar, end_leftovers, start_holder
 from betcode.holder.reader import JournalReader
 from betcode.sessions import ending
 from betcode.sessions.attachment import END_GRACE_S, Attachment, HolderGone, attach, give_up, is_shortage
+from betcode.sessions.cut_short import cut_short
 from betcode.sessions.delivery import deliver
+from betcode.sessions.escalation import Escalation
 from betcode.sessions.intake import Intake
 
 if TYPE_CHECKING:
@@ -61,7 +63,8 @@ class AgentRun:
         self.row = replace(self.row, dialogue_version=session.provider.dialogue_version)
         self.attached = anyio.Event()
         self.ended = anyio.Event()
-        self.asked_to_end = False
+        self.asked_to_end = self.row.cancel_step.ends_agent
+        self.escalation = Escalation(self)
         self.stopped = False  # ended because its daemon stops
         self.has_spoken = self.row.offset > 0 and self.dialogue.conversation_began
         self.was_begun = adopted is None or adopted.offset > 0  # not so where a daemon died before it had a holder
@@ -73,6 +76,10 @@ class AgentRun:
     @property
     def directory(self) -> Path:
         return self.session.room.runs_dir / self.row.run_id
+
+    @property
+    def attachment(self) -> Attachment | None:
+        return self._attachment
 
     @property
     def run_id(self) -> str:
@@ -107,6 +114,7 @@ class AgentRun:
     async def _live(self, *, fresh: bool) -> None:
         memory = self.session.room.memory
         memory.add(self)
+        self.escalation.begin()  # where a daemon before us died in the middle of it
         trouble = ""
         try:
             if not fresh or await self._spawn():
@@ -260,7 +268,10 @@ class AgentRun:
         async with session.lock:
             writer = session.writer
             intake = Intake(writer.key, writer.next_seq, dict(session.inputs), dict(session.prompts))
+            answering, before = self.dialogue.answering, self.row
             row = intake.take(self.dialogue, self.row, records)
+            if row.cancel_step is CancelStep.INTERRUPTED and self.dialogue.answering and not answering:
+                self._hand_over(intake, session.interrupt_row(cancel_queued=row.cancel_queued))
             await self._refuse_ids_used_before(intake)
             self._refuse_what_nobody_answers(intake)
             session.room.faults("after-reading")
@@ -268,7 +279,7 @@ class AgentRun:
             await writer.write_surely(
                 intake.said,
                 intake.changes,
-                status=session.status_after(self, intake.inputs),
+                status=session.status_after(self, row, intake.inputs),
                 conversation_id=self.dialogue.conversation_id or state.conversation_id,
                 conversation_began=self.dialogue.conversation_began or state.conversation_began,
                 turn_interrupted=state.turn_interrupted and not intake.turn_completed,
@@ -281,7 +292,11 @@ class AgentRun:
             if intake.exit is not None:
                 self._exit = intake.exit
                 return True
+            if intake.turn_completed:
+                self.escalation.note_turn_over()
             session.settle()
+        if intake.turn_cancelled:
+            self.escalation.sweep(before.turn_began)
         session.followers.look_for_laggards()
         return False
 
@@ -299,7 +314,9 @@ class AgentRun:
                 self._refuse(intake, command)
 
     def _refuse(self, intake: Intake, command: RefuseRequest) -> None:
-        row = self.session.control_row(command)
+        self._hand_over(intake, self.session.control_row(command))
+
+    def _hand_over(self, intake: Intake, row: InputRow) -> None:
         intake.inputs[row.input_id] = row
         intake.changes.append(AddInput(row))
 
@@ -336,6 +353,8 @@ class AgentRun:
         async with session.lock:
             end = ending.judge(self, self._exit, trouble)
             said, changes, fields = ending.consequences(session, self, end)
+            if end.cancelled:
+                said = [*await cut_short(session.room.store, session.writer.key, end.turn_after), *said]
             row = replace(
                 self.row,
                 state=advance(self.row.state, end.stimulus),
@@ -351,3 +370,4 @@ class AgentRun:
             logger.info("the agent ended: %s", end.note, extra=session.log_extra)
             session.run_ended(crashed=end.crashed)
         self.ended.set()
+        self.escalation.note_turn_over()

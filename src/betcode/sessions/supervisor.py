@@ -24,7 +24,7 @@ from betcode.domain.ports import Provider, SessionFilter, Store
 from betcode.domain.rows import NewSession, PromptKind, PromptRow, SessionRow, SessionState, StoredEvent
 from betcode.sessions import events
 from betcode.sessions.adoption import Found, take_up
-from betcode.sessions.cancelling import cancel_turn
+from betcode.sessions.cancelling import Cancelled, cancel_turn
 from betcode.sessions.closing import close
 from betcode.sessions.followers import ClientName
 from betcode.sessions.housekeeping import keep_house, keep_journals, send_idle_home
@@ -194,8 +194,8 @@ class Supervisor:
             decision = Decision(v1.ALLOW_ONCE, answers=given)
             return await live.answer(group_id, decision, client), True
 
-    async def cancel_turn(self, session: SessionId, *, cancel_queued: bool = False) -> bool:
-        """Interrupt the open turn; False where none is open."""
+    async def cancel_turn(self, session: SessionId, *, cancel_queued: bool = False) -> Cancelled:
+        """Have the open turn stopped, with more force when asked again."""
         async with self._registry.using(session) as live:
             return await cancel_turn(live, cancel_queued=cancel_queued)
 

@@ -22,7 +22,7 @@ from betcode.domain.rows import (
     SessionRow,
     SessionState,
 )
-from betcode.domain.run import RunState
+from betcode.domain.run import CancelStep, RunState
 from betcode.domain.session import SessionStatus
 from betcode.storage.places import last_place, place_of, seq_of
 from betcode.storage.writing import BLOB_PIECE_BYTES
@@ -45,7 +45,8 @@ SELECT session_id FROM sessions WHERE session_id >= ? AND session_id < ? AND del
 _EVENTS = "SELECT place, data FROM events WHERE place > ? AND place <= ? ORDER BY place"
 _RUN = """
 SELECT r.key, r.session, r.run_id, r.state, r.started_ns, r.holder_pid, r.agent_pid, r.agent_start, r.journal_offset,
-    r.dialogue_version, r.dialogue_state, r.last_input, r.ended_ns, r.exit_note
+    r.dialogue_version, r.dialogue_state, r.last_input, r.ended_ns, r.exit_note, r.cancel_step, r.cancel_queued,
+    r.turn_began
 """
 _LIVE_RUNS = f"""{_RUN}, s.session_id FROM runs r JOIN sessions s ON s.key = r.session
 WHERE r.state IN ('spawning', 'running') AND s.deleted = 0 ORDER BY r.key
@@ -201,8 +202,9 @@ def _session_row(row: Sequence[Any]) -> SessionRow:
 
 
 def _run_row(row: Sequence[Any]) -> RunRow:
-    key, session, run_id, state, *rest = row
-    return RunRow(RunKey(key), SessionKey(session), RunId(run_id), RunState(state), *rest)
+    key, session, run_id, state, *rest, cancel_step, cancel_queued, turn_began = row
+    run = RunRow(RunKey(key), SessionKey(session), RunId(run_id), RunState(state), *rest)
+    return replace(run, cancel_step=CancelStep(cancel_step), cancel_queued=bool(cancel_queued), turn_began=turn_began)
 
 
 def _input_row(row: Sequence[Any]) -> InputRow:

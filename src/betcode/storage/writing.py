@@ -86,7 +86,7 @@ SELECT key, ?, ?, ?, 0, 0, 0, 0, 0, x'', 0, 0, '' FROM sessions WHERE key = ? AN
 """
 _UPDATE_RUN = """
 UPDATE runs SET state = ?, holder_pid = ?, agent_pid = ?, agent_start = ?, journal_offset = ?, dialogue_version = ?,
-    dialogue_state = ?, last_input = ?, ended_ns = ?, exit_note = ?
+    dialogue_state = ?, last_input = ?, ended_ns = ?, exit_note = ?, cancel_step = ?, cancel_queued = ?, turn_began = ?
 WHERE key = ? AND session = ?
 """
 _INSERT_INPUT = """
@@ -195,7 +195,8 @@ def _state_values(state: SessionState) -> tuple[str | int | float | None, ...]:
 def _save_run(db: apsw.Connection, run: RunRow) -> None:
     moving = (run.state, run.holder_pid, run.agent_pid, run.agent_start, run.offset, run.dialogue_version)
     ending = (run.dialogue_state, run.last_input, run.ended_ns, run.exit_note)
-    db.execute(_UPDATE_RUN, (*moving, *ending, run.key, run.session))
+    cancelling = (run.cancel_step, run.cancel_queued, run.turn_began)
+    db.execute(_UPDATE_RUN, (*moving, *ending, *cancelling, run.key, run.session))
     _one_row(db, f"run {run.key}")
 
 

@@ -639,6 +639,7 @@ class TextDelta(_message.Message):
     IS_COMPLETE_FIELD_NUMBER: _builtins.int
     MESSAGE_ID_FIELD_NUMBER: _builtins.int
     BLOCK_FIELD_NUMBER: _builtins.int
+    IS_PARTIAL_FIELD_NUMBER: _builtins.int
     text: _builtins.str
     is_complete: _builtins.bool
     """the settled text of the whole block; replaces its deltas"""
@@ -646,6 +647,8 @@ class TextDelta(_message.Message):
     """added by this project: the agent's id of the message"""
     block: _builtins.int
     """added by this project: which block of it; deltas and their settled text share both"""
+    is_partial: _builtins.bool
+    """added by this project: with is_complete: cut off before the rest was said"""
     def __init__(
         self,
         *,
@@ -653,10 +656,11 @@ class TextDelta(_message.Message):
         is_complete: _builtins.bool = ...,
         message_id: _builtins.str = ...,
         block: _builtins.int = ...,
+        is_partial: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["block", b"block", "is_complete", b"is_complete", "message_id", b"message_id", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["block", b"block", "is_complete", b"is_complete", "is_partial", b"is_partial", "message_id", b"message_id", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -670,10 +674,12 @@ class ThinkingDelta(_message.Message):
     IS_COMPLETE_FIELD_NUMBER: _builtins.int
     MESSAGE_ID_FIELD_NUMBER: _builtins.int
     BLOCK_FIELD_NUMBER: _builtins.int
+    IS_PARTIAL_FIELD_NUMBER: _builtins.int
     text: _builtins.str
     is_complete: _builtins.bool
     message_id: _builtins.str
     block: _builtins.int
+    is_partial: _builtins.bool
     def __init__(
         self,
         *,
@@ -681,10 +687,11 @@ class ThinkingDelta(_message.Message):
         is_complete: _builtins.bool = ...,
         message_id: _builtins.str = ...,
         block: _builtins.int = ...,
+        is_partial: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["block", b"block", "is_complete", b"is_complete", "message_id", b"message_id", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["block", b"block", "is_complete", b"is_complete", "is_partial", b"is_partial", "message_id", b"message_id", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1755,15 +1762,24 @@ class CancelTurnResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     WAS_ACTIVE_FIELD_NUMBER: _builtins.int
+    WITHDRAWN_MESSAGE_IDS_FIELD_NUMBER: _builtins.int
     was_active: _builtins.bool
+    """a turn was open"""
+    @_builtins.property
+    def withdrawn_message_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Added by this project: messages that no agent had got and that none will get now; also where no turn was open.
+        Those that an agent had queued are told by message_state.
+        """
+
     def __init__(
         self,
         *,
         was_active: _builtins.bool = ...,
+        withdrawn_message_ids: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["was_active", b"was_active"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["was_active", b"was_active", "withdrawn_message_ids", b"withdrawn_message_ids"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -48,7 +48,7 @@ def _on_assistant(frame: Assistant, now: Moment) -> None:
         if block.type in ("text", "thinking"):
             thinking = block.type == "thinking"
             said = block.thinking if thinking else block.text
-            text.settle(now, message.id, index, said, thinking=thinking, parent=parent)
+            text.settle(now, message.id, index, said, thinking=thinking, parent=parent, is_partial=frame.aborted)
         elif block.type in _TOOL_STARTS:
             tools.start(now, block.id, block.name, bytes(block.input), parent)
         elif block.type.endswith("_tool_result"):
@@ -125,6 +125,10 @@ class ClaudeDialogue:
     def turn_open(self) -> bool:
         """A turn runs, or a message that the agent was given has not been answered yet."""
         return self._state.turn or bool(self._state.pending)
+
+    @property
+    def answering(self) -> tuple[str, ...]:
+        return tuple(turns.begun(self._state)) if self._state.turn else ()
 
     @property
     def holds(self) -> tuple[str, ...]:

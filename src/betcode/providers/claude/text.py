@@ -65,7 +65,16 @@ def _on_delta(event: ApiEvent, now: Moment) -> None:
         stream.unsettled[index] = not delta.text
 
 
-def settle(now: Moment, message_id: str, index: int, text: str, *, thinking: bool, parent: str = "") -> None:
+def settle(
+    now: Moment,
+    message_id: str,
+    index: int,
+    text: str,
+    *,
+    thinking: bool,
+    parent: str = "",
+    is_partial: bool = False,
+) -> None:
     """The whole text of a block, whatever deltas came before it."""
     stream = now.state.stream
     was_shown = stream is not None and stream.message_id == message_id and stream.unsettled.pop(index, None) is not None
@@ -74,6 +83,7 @@ def settle(now: Moment, message_id: str, index: int, text: str, *, thinking: boo
         said = event.thinking_delta if thinking else event.text_delta
         said.text = text
         said.is_complete = True
+        said.is_partial = is_partial
         said.message_id = message_id
         said.block = uint32(index)
 
