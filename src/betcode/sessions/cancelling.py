@@ -3,7 +3,8 @@
 from betcode.domain.changes import AddInput, Change, MoveInput
 from betcode.domain.commands import Interrupt
 from betcode.domain.identifiers import time_ordered_uuid
-from betcode.domain.rows import InputKind, InputRow, InputState
+from betcode.domain.rows import NO_CRASHES, InputKind, InputRow, InputState
+from betcode.domain.run import RunStimulus
 from betcode.domain.session import SessionStimulus, advance
 from betcode.sessions import events
 from betcode.sessions.live import LiveSession
@@ -17,8 +18,9 @@ async def cancel_turn(session: LiveSession, *, cancel_queued: bool) -> bool:
         if session.at_rest:
             await _drop_what_waits(session, cancel_queued=cancel_queued)
             return False
-        undelivered = [row for row in session.inputs.values() if row.kind is InputKind.MESSAGE and row.number == 0]
-        working = session.run is not None and (session.run.dialogue.turn_open or len(undelivered) < len(session.inputs))
+        undelivered = [row for row in session.unheard() if row.kind is InputKind.MESSAGE]
+        begun = session.writer.state.turn_interrupted or len(undelivered) < len(session.inputs)
+        working = session.run is not None and (session.run.dialogue.turn_open or begun)
         dropped = undelivered if cancel_queued or not working else []
         changes: list[Change] = [MoveInput(session.writer.key, row.input_id, InputState.CANCELLED) for row in dropped]
         said = [events.message_state(row.input_id, v1.MESSAGE_STATE_CANCELLED, "cancelled") for row in dropped]
@@ -28,15 +30,19 @@ async def cancel_turn(session: LiveSession, *, cancel_queued: bool) -> bool:
             interrupt = session.control_row(command)
             changes.append(AddInput(interrupt))
         status = session.writer.state.status
+        fields: dict[str, object] = {}
         if not working:
             status = advance(status, SessionStimulus.TURN_CLOSED)
             said += [events.turn_complete("cancelled"), events.status(v1.IDLE)]
-        await session.writer.write(said, changes, status=status)
+            changes += session.recovery.ended_by(RunStimulus.GIVEN_UP)
+            fields = {"turn_interrupted": False, "crashes": NO_CRASHES}
+        await session.writer.write(said, changes, status=status, **fields)
         for row in dropped:
             session.inputs.pop(row.input_id, None)
         if interrupt is not None:
             session.inputs[interrupt.input_id] = interrupt
         if not working:
+            session.recovery.over()
             session.room.slots.give_back(session)
         session.go_on()
         return True
