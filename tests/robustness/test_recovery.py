@@ -43,6 +43,7 @@ def waits(event: v1.AgentEvent) -> bool:
 
 
 @pytest.mark.behaviour(
+    "error.code.subprocess-crashed",
     "recovery.crash.definition",
     "recovery.crash.resumes",
     "recovery.crash.error-event",
@@ -55,7 +56,8 @@ async def test_a_turn_whose_agent_died_goes_on_by_itself(daemon: Daemon, client:
     (error,) = crashes(events)
     assert not error.is_fatal
     assert error.details["retry_after_ms"] == "500"
-    assert "exit code 3" in error.message
+    assert error.message.startswith("Claude process crashed (exit code 3")
+    assert error.details["retry_at"] > "2020"
     assert "up again" in settled_text(events)
     assert f"--resume={talk.session_id}" in settled_text(events), "with the conversation so far"
     assert states_of(talk.events, message.message_id) == ["DELIVERED", "DELIVERED", "CONSUMED"]
@@ -105,6 +107,7 @@ async def backing_off(daemon: Daemon, talk: Talk) -> None:
         await talk.until(is_crash)
     summary = await talk.summary()
     assert (summary.status, summary.run_state, summary.waiting_for) == ("active", "backing_off", "retry")
+    assert summary.waiting_until.ToNanoseconds() > summary.updated_at.ToNanoseconds()
 
 
 async def test_a_message_cuts_the_wait_short_and_both_are_done(tmp_path: Path) -> None:
@@ -153,12 +156,20 @@ async def test_a_daemon_killed_while_a_session_waits_is_followed_by_one_that_goe
     talk = await obedient_talk(daemon, client)
     await backing_off(daemon, talk)
     daemon.kill()
-    (daemon.work / "more").touch()
     await daemon.start()
-    events = await talk.until(is_idle)
+    events = await talk.until(waits)
     assert crashes(events) == []
-    assert "waiting" in settled_text(events)
-    assert len(daemon.agent_pids) == 3
+    os.kill(daemon.agent_pids[2], signal.SIGKILL)
+    (third,) = crashes(await talk.until(is_crash))
+    assert (third.details["crashes"], third.details["retry_after_ms"]) == ("3", "2000"), "it knows of the first two"
+    (daemon.work / "more").touch()
+    await talk.say("say hurry")
+    await talk.until(is_idle)
+    daemon.kill()
+    await daemon.start()
+    (fourth,) = crashes(await talk.turn("stumble stone"))
+    assert fourth.details["crashes"] == "1", "and that a turn was finished since"
+    assert len(daemon.agent_pids) == 5
     assert_whole(talk.events)
 
 
@@ -262,6 +273,7 @@ async def test_five_crashes_in_a_minute_are_the_end_and_the_next_message_starts_
         last = [event for event in events if kinds([event])[0] in ("status_change", "error", "turn_complete")][-4:]
         assert kinds(last) == ["status_change", "error", "turn_complete", "status_change"]
         assert (last[0].status_change.status, last[0].status_change.message) == (v1.ERROR, "CRASHED")
+        assert [error.is_fatal for error in crashes(events)] == [False] * 4 + [True]
         assert last[2].turn_complete.stop_reason == "crashed"
         assert states_of(here.events, deadly)[-1] == "UNKNOWN", "a person decides whether it is sent again"
         await here.say("stumble stone")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from betcode.domain.errors import ErrorCode
-from betcode.domain.identifiers import SessionId
+from betcode.domain.errors import AgentCrashed, ErrorCode
+from betcode.domain.rows import NewSession
 from betcode.domain.times import rfc3339
 from betcode.sessions import events
 from betcode.v1 import agent_pb2 as v1
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from betcode.sessions.ending import End
 
 
-def of_crash(session: SessionId, end: End) -> list[v1.AgentEvent]:
+def of_crash(session: NewSession, end: End) -> list[v1.AgentEvent]:
     """The tools that may run twice; then when another agent goes on, or that none does and what to do."""
     said: list[v1.AgentEvent] = []
-    details: dict[str, str] = {"session_id": session}
+    details: dict[str, str] = {"session_id": session.session_id}
     if end.tools:
         names = ", ".join(end.tools)
         details["tools"] = names
         message = f"At work when the agent ended: {names}. It may have done its work, and may run a second time"
         said.append(events.notice(v1.NOTICE_KIND_RUN, message, tools=names))
-    what = f"The agent ended in the middle of a turn ({end.note})"
+    what = AgentCrashed(session.provider, end.note).message
     if end.retry_in_s is not None:
         details |= {
             "retry_after_ms": f"{end.retry_in_s * 1000:.0f}",

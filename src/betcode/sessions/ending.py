@@ -95,7 +95,7 @@ def consequences(session: LiveSession, end: End) -> tuple[list[v1.AgentEvent], l
     fields: dict[str, object] = {}
     if end.crashed:
         said += end.voided
-        said += crash_words.of_crash(session.session_id, end)
+        said += crash_words.of_crash(session.writer.new, end)
         fields |= _what_is_believed(session, end)
         fields["crashes"] = end.crashes if end.retry_in_s is not None else NO_CRASHES
         if end.retry_in_s is None and active:

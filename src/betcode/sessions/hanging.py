@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from betcode.domain.silence import Silence
-from betcode.sessions.attachment import END_GRACE_S, HolderGone
+from betcode.sessions.attachment import HolderGone
 from betcode.sessions.stopping import kill
 
 if TYPE_CHECKING:
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_END_WITHIN_S = END_GRACE_S + 5.0  # then whoever should end it hangs too
+_GRACE_S = 2.0  # between SIGTERM and SIGKILL: whoever was silent for minutes has nothing more to say
+_HEARD_WITHIN_S = 3.0  # then its holder hangs too
+_ENDED_WITHIN_S = _GRACE_S + 5.0
 
 
 class HangWatch:
@@ -44,16 +46,17 @@ class HangWatch:
             return False
         pause = run.dialogue.api_pause
         paused = pause is not None and time.time_ns() < pause.until_ns
-        return not (paused or session.prompts or session.unheard() or session.writer.degraded_reason)
+        in_line = session.room.slots.is_waiting(session)
+        return not (paused or in_line or session.prompts or session.writer.degraded_reason)
 
     async def _end(self) -> None:
         """Nobody asked for it, so what follows is what follows a crash."""
         run = self._run
         logger.warning("the agent hangs: %s", self.verdict, extra=run.session.log_extra)
-        with anyio.move_on_after(_END_WITHIN_S):
+        with anyio.move_on_after(_HEARD_WITHIN_S) as hearing, suppress(HolderGone):  # it is gone, and so is its agent
             if run.attachment is not None:
-                with suppress(HolderGone):  # and so has the agent
-                    await run.attachment.end(END_GRACE_S)
+                await run.attachment.end(_GRACE_S)
+        with anyio.move_on_after(0 if hearing.cancelled_caught else _ENDED_WITHIN_S):
             await run.ended.wait()
         if not run.ended.is_set():
             logger.warning("its holder does not end it; killing both", extra=run.session.log_extra)
