@@ -45,18 +45,17 @@ async def test_a_usage_limit_is_shown_until_its_reset_and_gone_with_the_next_ans
         assert (await talk.summary()).waiting_for == ""
 
 
-@pytest.mark.parametrize(("status", "kind"), [(529, "overload"), (429, "limit"), (500, "api")])
-async def test_what_the_api_is_waited_for_is_told_with_the_time_of_the_next_try(
-    tmp_path: Path, status: int, kind: str
-) -> None:
-    busy = Failure(status, "some_error", "Not now", times=1, then=say("Better now."))
-    async with claude_world(tmp_path, {"busy": [busy]}) as world:
+async def test_what_the_api_is_waited_for_is_told_with_the_time_of_the_next_try(tmp_path: Path) -> None:
+    better = say("Better now.")
+    scripts = {str(status): [Failure(status, "some_error", times=1, then=better)] for status in (529, 429, 500)}
+    async with claude_world(tmp_path, scripts) as world:
         talk = await world.session()
-        await talk.say("[[fake:busy]]")
-        notice = (await talk.until("notice"))[-1]
-        assert notice.notice.details["waiting_for"] == kind
-        reset_at = datetime.fromisoformat(notice.notice.details["reset_at"])
-        assert reset_at >= notice.timestamp.ToDatetime(UTC)
-        assert settled_text(await talk.until(is_idle)) == "Better now."
+        for status, kind in ((529, "overload"), (429, "limit"), (500, "api")):
+            await talk.say(f"[[fake:{status}]]")
+            notice = (await talk.until("notice"))[-1]
+            assert notice.notice.details["waiting_for"] == kind
+            reset_at = datetime.fromisoformat(notice.notice.details["reset_at"])
+            assert reset_at >= notice.timestamp.ToDatetime(UTC)
+            assert settled_text(await talk.until(is_idle)) == "Better now."
         assert not any(event.HasField("error") for event in talk.events)
         assert (await talk.summary()).waiting_for == ""

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 _NS = 1_000_000_000
-LATEST_NS = 253_402_300_799 * _NS  # the end of the year 9999: later than that no format can say
+LATEST_NS = 2**63 - _NS  # in the year 2262: what is later cannot be stored
 
 
 def rfc3339(at_ns: int) -> str:
