@@ -177,7 +177,8 @@ async def test_a_conversation_that_the_agent_has_lost_is_said_with_what_to_do_an
         events = await talk.until(is_idle)
         (error,) = [event.error for event in events if event.HasField("error")]
         assert "start a new session" in error.message
-        assert states_of(talk.events, message.message_id)[-1] in ("CANCELLED", "UNKNOWN")
+        assert (error.code, error.is_fatal) == ("AGENT_UNAVAILABLE", True)
+        assert states_of(talk.events, message.message_id)[-1] == "CANCELLED"
         assert len(world.runs) == 2
 
 

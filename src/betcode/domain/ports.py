@@ -132,6 +132,7 @@ class Failure:
 
     advice: str  # what a person can do about it
     has_conversation: bool | None = None  # what the agent says of the conversation's id: known already, or unknown
+    did_nothing: bool = False  # it did not even begin with a turn
 
 
 class Dialogue(Protocol):

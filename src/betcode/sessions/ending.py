@@ -58,7 +58,7 @@ def judge(run: AgentRun, exit_record: Record | None, trouble: str, now_ns: int) 
     end = End(
         note=trouble or run.watch.verdict or _exit_note(exit_record),
         crashed=run.was_begun and not asked and _broke_off(run, failure),
-        spoke=run.has_spoken,
+        spoke=run.has_spoken and not (failure and failure.did_nothing),
         stopped=run.stopped,
         advice=failure.advice if failure else "",
     )
@@ -138,10 +138,9 @@ def _what_is_believed(session: LiveSession, end: End) -> dict[str, object]:
     """Of the agent's transcript and of the turn in it."""
     if end.has_conversation is not None:
         return {"conversation_began": end.has_conversation, "turn_interrupted": end.has_conversation}
-    if end.advice:
-        return {}  # one that could not start has changed nothing
-    # A turn that killed every agent is not begun again behind the next message.
-    return {"turn_interrupted": (session.writer.state.turn_interrupted or end.spoke) and not end.too_many}
+    # A turn that was given up is not begun again behind the next message.
+    given_up = bool(end.advice) or end.too_many
+    return {"turn_interrupted": (session.writer.state.turn_interrupted or end.spoke) and not given_up}
 
 
 def _fates(run: AgentRun, end: End) -> dict[str, InputState]:
@@ -158,10 +157,9 @@ def _fate(run: AgentRun, end: End, row: InputRow) -> InputState | None:
         return InputState.CANCELLED  # there will be no next agent
     if not end.crashed and not end.stopped:
         return None
-    if end.crashed and end.advice:
-        return InputState.UNKNOWN if row.number and end.spoke else InputState.CANCELLED
-    if end.too_many:
-        return InputState.UNKNOWN if row.number else InputState.CANCELLED
+    if end.crashed and (end.advice or end.too_many):
+        begun = end.spoke or session.writer.state.turn_interrupted  # by this agent, or by one before it
+        return InputState.UNKNOWN if row.number and begun else InputState.CANCELLED
     if row.run == run.row.key and not session.provider.capabilities.recognises_repeats:
         return InputState.UNKNOWN
     return None

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from betcode.domain.ports import Failure
 
@@ -10,7 +11,9 @@ _TAKEN = Failure("Claude Code has a conversation under this id already: start a 
 _OUTDATED = Failure("this Claude Code does not know an option that betcode needs: update it")
 _LOGIN = Failure("log in: run `claude` once in a terminal, or set ANTHROPIC_API_KEY")
 _KEY = Failure("the API key is not accepted: set a valid ANTHROPIC_API_KEY, or log in with `claude`")
-_STILLBORN = Failure("Claude Code could not begin: see what it said, and try `claude` by hand in the same directory")
+_STILLBORN = Failure(
+    "Claude Code could not begin: see what it said, and try `claude` by hand in the same directory", did_nothing=True
+)
 
 FAILURES: Sequence[tuple[str, Failure]] = (
     (r"No conversation found with session ID", _GONE),
@@ -36,5 +39,5 @@ def failure_in(last_errors: Sequence[str], *, stillborn: bool = False) -> Failur
     for line in reversed(last_errors):
         for words, failure in _KNOWN:
             if words.search(line):
-                return failure
+                return replace(failure, did_nothing=stillborn)
     return _STILLBORN if stillborn else None
