@@ -16,6 +16,7 @@ from betcode.domain.commands import SendMessage
 from betcode.domain.identifiers import MessageId, Seq, SessionId, new_session_id, time_ordered_uuid
 from betcode.domain.recovery import CrashPolicy
 from betcode.domain.rows import NewSession
+from betcode.domain.run import RunState
 from betcode.providers.claude import ClaudeProvider
 from betcode.sessions import ClientName, Supervisor, open_supervisor
 from betcode.v1 import agent_pb2 as v1
@@ -244,22 +245,36 @@ class Engine:
 
 
 @asynccontextmanager
-async def engine(root: Path, policy: CrashPolicy, settings: EngineSettings | None = None) -> AsyncIterator[Engine]:
+async def engine(root: Path, policy: CrashPolicy, session: SessionId | None = None) -> AsyncIterator[Engine]:
+    """With a new session, or with one of an engine before it; that one is closed in the end."""
     work = root / "work"
-    work.mkdir()
+    work.mkdir(exist_ok=True)
     provider = ClaudeProvider(agent_program(root / "program"))
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(root)}
     new = NewSession(new_session_id(), "claude", str(work), environment=environment, created_ns=1)
     async with (
         store_at(root / "log.db") as store,
-        open_supervisor(
-            store, {"claude": provider}, settings or EngineSettings(), root / "runs", crashes=policy
-        ) as supervisor,
+        open_supervisor(store, {"claude": provider}, EngineSettings(), root / "runs", crashes=policy) as supervisor,
     ):
-        here = Engine(supervisor, await supervisor.create(new), work)
-        yield here
-        await supervisor.close(here.session)
+        yield Engine(supervisor, session or await supervisor.create(new), work)
+        if session is not None:
+            await supervisor.close(session)
     assert not any(run.alive for run in runs_in(root / "runs"))
+
+
+async def test_the_next_daemon_waits_for_as_long_as_the_one_before_it_would_have(tmp_path: Path) -> None:
+    policy = CrashPolicy(first_wait_s=10 * BOUND_S, longest_wait_s=10 * BOUND_S)
+    async with engine(tmp_path, policy) as here:
+        await here.say("stumble stone")
+        await here.until(is_crash)
+        before = await here.supervisor.summary(here.session)
+        assert (before.waiting.what, before.row.run_state) == ("retry", RunState.BACKING_OFF)
+    async with engine(tmp_path, policy, here.session) as later:
+        assert (await later.supervisor.summary(here.session)).waiting == before.waiting
+        assert later.agents == 1
+        await later.say("say now")
+        assert "up again" in settled_text(await later.until(is_idle))
+        assert later.agents == 2
 
 
 @pytest.mark.behaviour("recovery.crash.gives-up", "events.status.error")
