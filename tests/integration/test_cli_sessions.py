@@ -161,3 +161,36 @@ def test_a_full_disk_behind_stdout_is_said_in_one_line(here: Shell) -> None:
         argv = here.argv("session", "list")
         done = subprocess.run(argv, env=here.environment, stdout=full, stderr=subprocess.PIPE, text=True, timeout=30)
     assert (done.returncode, done.stderr) == (7, "betcode: No space left on device (where the output goes)\n")
+
+
+def test_a_crash_on_the_way_is_told_and_the_run_goes_on_to_its_end(here: Shell) -> None:
+    done = here.run("run", "stumble over-a-run")
+    assert (done.returncode, done.stdout.strip().splitlines()[-1]) == (0, "up again")
+    assert "started again in 0.5 s" in done.stderr
+    (here.work / "over-a-run").unlink()
+    told = here.json("run", "--json", "stumble over-a-run")
+    assert (told["text"], told["error"], told["is_error"]) == ("up again", None, False)
+
+
+def test_a_session_that_waits_for_the_api_says_so(here: Shell) -> None:
+    retry = {"type": "system", "subtype": "api_retry", "attempt": 1, "max_retries": 10, "session_id": "s"}
+    retry |= {"retry_delay_ms": 7_200_000, "error_status": 529, "error": "overloaded"}
+    (here.work / "retry").write_text(json.dumps(retry) + "\n")
+    with subprocess.Popen(
+        here.argv("run", "play retry\nwait over"),
+        env=here.environment,
+        cwd=here.work,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as run:
+        assert run.stdout is not None
+        assert run.stdout.read(len("playedwaiting")) == "playedwaiting"
+        newest = here.json("session", "list", "--json", "--limit", "1")["sessions"][0]
+        assert newest["waiting_for"] == "overload"
+        assert newest["waiting_until"] > newest["updated_at"]
+        assert "API overloaded, tries again until" in here.run("session", "list", "--limit", "1").stdout
+        assert "API overloaded" in here.run("session", "show", newest["id"]).stdout
+        (here.work / "over").touch()
+        assert run.wait(30) == 0
+    assert here.json("session", "list", "--json", "--limit", "1")["sessions"][0]["waiting_for"] == ""

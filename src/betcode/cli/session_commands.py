@@ -16,6 +16,7 @@ from betcode.cli.options import Options
 from betcode.cli.screen import Screen, standard_screen
 from betcode.cli.table import table
 from betcode.cli.transcript import Transcript
+from betcode.cli.waiting_words import waiting_words
 from betcode.client import Client, ClientIdentity, open_client
 from betcode.domain.events_json import event_json, summary_json
 from betcode.v1 import agent_pb2 as v1
@@ -65,14 +66,9 @@ async def _list(options: Options) -> int:
 def _row(one: v1.SessionSummary, page: Sequence[v1.SessionSummary], now: datetime) -> list[str]:
     short = short_id(one.id)
     alone = sum(other.id.startswith(short) for other in page) == 1
-    status = one.status
-    if one.pending_prompts or one.waiting_for == "person":
-        status = "waits for you"
-    elif one.waiting_for == "slot":
-        status = "waits in line"
     return [
         short if alone else one.id,
-        status,
+        waiting_words(one, now) or one.status,
         age(now - one.updated_at.ToDatetime(UTC)),
         str(one.message_count),
         f"${one.total_cost_usd:.2f}" if one.total_cost_usd else "",
@@ -131,7 +127,7 @@ def _facts(one: v1.SessionSummary) -> list[str]:
         "session": one.id,
         "name": one.name,
         "status": one.status + (f", its agent is {one.run_state}" if one.run_state else ""),
-        "waits for": one.waiting_for,
+        "waits": waiting_words(one, datetime.now(UTC)),
         "holds": ", ".join(one.holds),
         "agent": " ".join(filter(None, (one.provider, one.model))),
         "directory": one.working_directory,

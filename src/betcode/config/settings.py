@@ -30,6 +30,7 @@ class EngineSettings:
     turn_limit: int = 5  # turns at work at once
     queue_limit: int = 50  # turns that wait for a slot; 0: refuse at once
     idle_retire_s: float = 600.0  # an agent idle for so long is ended
+    hang_after_s: float = 300.0  # an agent in a turn that gives no sign of life for so long is ended and started again
     warm_limit: int = 8  # idle agents kept for the next message; past it the longest idle is ended
     agent_memory_limit_bytes: int = field(default_factory=_half_of_memory)  # of all live agents together
     frame_limit_bytes: int = 64 * _MIB  # the longest line an agent may write
@@ -193,6 +194,16 @@ def _size_from(least: int) -> Callable[[object], int]:
     return read
 
 
+def _duration_from(least_s: float) -> Callable[[object], float]:
+    def read(value: object) -> float:
+        seconds = duration_s(value)
+        if seconds < least_s:
+            raise NotUnderstood(f"a duration of at least {least_s:g} s")
+        return seconds
+
+    return read
+
+
 def _names(value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(name, str) and name for name in value):
         raise NotUnderstood('a list of names such as ["GH_TOKEN"]')
@@ -209,6 +220,7 @@ KEYS: Mapping[str, _Key] = {
     "agents.turn_limit": _Key("turn_limit", _whole(1)),
     "agents.queue_limit": _Key("queue_limit", _whole(0)),
     "agents.idle_retire": _Key("idle_retire_s", duration_s),
+    "agents.hang_after": _Key("hang_after_s", _duration_from(1.0)),
     "agents.warm_limit": _Key("warm_limit", _whole(0)),
     "agents.memory_limit": _Key("agent_memory_limit_bytes", _size_from(_MIB)),
     "agents.frame_limit": _Key("frame_limit_bytes", _size_from(64 * 1024), at_once=False),

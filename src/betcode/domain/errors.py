@@ -152,7 +152,12 @@ class AgentUnavailable(BetcodeError):
 
 
 class AgentCrashed(BetcodeError):
+    """An agent ended in the middle of a turn, and nobody had asked for it."""
+
     code = ErrorCode.SUBPROCESS_CRASHED
+
+    def __init__(self, provider: str, how: str, **details: str) -> None:
+        super().__init__(f"{provider.capitalize()} process crashed ({how})", **details)
 
 
 class StorageDegraded(BetcodeError):

@@ -31,6 +31,7 @@ def summary_json(summary: v1.SessionSummary) -> dict[str, object]:
         "run_state": summary.run_state,
         "last_sequence": summary.last_sequence,
         "waiting_for": summary.waiting_for,
+        "waiting_until": summary.waiting_until.ToJsonString() if summary.HasField("waiting_until") else "",
         "holds": list(summary.holds),
         "metadata": dict(summary.metadata),
     }

@@ -6,10 +6,12 @@ from enum import StrEnum
 from functools import cached_property
 
 from betcode.domain.identifiers import RunId, RunKey, Seq, SessionId, SessionKey
+from betcode.domain.recovery import CrashHistory
 from betcode.domain.run import CancelStep, RunState
 from betcode.domain.session import SessionStatus
 
 NO_SEQ = Seq(0)  # before the first event
+NO_CRASHES = CrashHistory()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,9 @@ class SessionState:
     input_lock_client: str = ""  # whose messages are taken; nobody holds the lock: empty
     compaction_sequence: Seq = NO_SEQ  # replay from before this number gives a summary in place of what was compacted
     context_tokens: int = 0  # what the agent's last result says it had read
+    crashes: CrashHistory = NO_CRASHES  # that still count
+    api_pause: str = ""  # why the model's API does not serve its agent: "limit", "overload", "api"
+    api_pause_until_ns: int = 0  # as far as the API has said; 0: not known
 
 
 @dataclass(frozen=True, slots=True)

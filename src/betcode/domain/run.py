@@ -8,8 +8,8 @@ class RunState(StrEnum):
     SPAWNING = "spawning"
     RUNNING = "running"
     EXITED = "exited"  # it ended, as asked or with no turn open
-    BACKING_OFF = "backing_off"  # it ended in the middle of a turn; the next one continues
-    CRASHED = "crashed"  # it will not be tried again by itself
+    BACKING_OFF = "backing_off"  # it ended in the middle of a turn; another continues after a wait
+    CRASHED = "crashed"  # it ended so, and either another has taken over or none will by itself
 
 
 class RunStimulus(Enum):
@@ -17,7 +17,7 @@ class RunStimulus(Enum):
     AGENT_EXITED = "agent exited"
     AGENT_CRASHED = "agent crashed"
     RETRY_DUE = "retry due"
-    TOO_MANY_CRASHES = "too many crashes"
+    GIVEN_UP = "given up"  # too many crashes, one that never heals, or a person who cancels
 
 
 class CancelStep(IntEnum):
@@ -56,8 +56,8 @@ NEXT: Mapping[tuple[RunState, RunStimulus], RunState] = {
     (RunState.SPAWNING, RunStimulus.AGENT_CRASHED): RunState.BACKING_OFF,
     (RunState.RUNNING, RunStimulus.AGENT_EXITED): RunState.EXITED,
     (RunState.RUNNING, RunStimulus.AGENT_CRASHED): RunState.BACKING_OFF,
-    (RunState.BACKING_OFF, RunStimulus.RETRY_DUE): RunState.EXITED,
-    (RunState.BACKING_OFF, RunStimulus.TOO_MANY_CRASHES): RunState.CRASHED,
+    (RunState.BACKING_OFF, RunStimulus.RETRY_DUE): RunState.CRASHED,
+    (RunState.BACKING_OFF, RunStimulus.GIVEN_UP): RunState.CRASHED,
 }
 
 

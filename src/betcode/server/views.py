@@ -71,10 +71,12 @@ def summary(entry: Summary) -> v1.SessionSummary:
         pending_prompts=row.pending_prompts,
         run_state=row.run_state.value if row.run_state else "",
         last_sequence=state.last_seq,
-        waiting_for=entry.waiting_for,
+        waiting_for=entry.waiting.what,
         holds=entry.holds,
         metadata=row.new.metadata,
     )
+    if entry.waiting.until_ns:
+        view.waiting_until.FromNanoseconds(entry.waiting.until_ns)
     view.created_at.FromNanoseconds(row.new.created_ns)
     view.updated_at.FromNanoseconds(state.updated_ns or row.new.created_ns)
     return view

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 
 from betcode.domain.changes import AddInput, Change, MoveInput, SaveRun
-from betcode.domain.rows import InputKind, InputRow, InputState
-from betcode.domain.run import CancelStep
+from betcode.domain.rows import NO_CRASHES, InputKind, InputRow, InputState
+from betcode.domain.run import CancelStep, RunStimulus
 from betcode.domain.session import SessionStimulus, advance
 from betcode.sessions import events
 from betcode.sessions.live import LiveSession
@@ -45,13 +45,18 @@ def _works(session: LiveSession, run: AgentRun) -> bool:
     if run.row.cancel_step is CancelStep.LEAVING:
         return False
     answers = any(row.kind is InputKind.ANSWER for row in session.inputs.values())
-    return run.dialogue.turn_open or session.unconsumed(run) or answers
+    return run.dialogue.turn_open or session.unconsumed(run) or answers or session.writer.state.turn_interrupted
+
+
+def _begun(session: LiveSession, waiting: list[InputRow]) -> list[InputRow]:
+    """Those among the messages that wait which an agent before had begun to answer: the turn that is continued."""
+    return [row for row in waiting if row.number] if session.writer.state.turn_interrupted else []
 
 
 async def _cancel_agent(
     session: LiveSession, run: AgentRun, waiting: list[InputRow], *, cancel_queued: bool
 ) -> Cancelled:
-    dropped = waiting if cancel_queued else []
+    dropped = waiting if cancel_queued else _begun(session, waiting)
     said, changes = _withdrawn(dropped)
     again = run.row.cancel_step is not CancelStep.NONE
     row = replace(run.row, cancel_queued=cancel_queued or run.row.cancel_queued)
@@ -77,24 +82,30 @@ async def _cancel_agent(
 
 
 async def _cancel_without_agent(session: LiveSession, waiting: list[InputRow], *, cancel_queued: bool) -> Cancelled:
-    """No agent works: the first message that waits for one is the turn, those behind it are queued.
+    """No agent works: what a crashed one had begun, else the first message that waits, is the turn; others are queued.
 
-    At rest messages wait too, after a crash: they are the ones to be rid of where no agent survives them.
+    At rest messages wait too, once the turn was given up: they are the ones to be rid of where no agent survives them.
     """
     was_active = not session.at_rest and bool(waiting)
-    dropped = waiting if cancel_queued else waiting[:1] if was_active else []
+    turn = (_begun(session, waiting) or waiting[:1]) if was_active else []
+    dropped = waiting if cancel_queued else turn
     if not dropped:
         return Cancelled(False)
     said, changes = _withdrawn(dropped)
     withdrawn = tuple(row.input_id for row in dropped)
     status = session.writer.state.status
+    fields: dict[str, object] = {}
     if was_active:
-        said.append(events.turn_complete("cancelled", withdrawn[:1]))
+        changes += session.recovery.ended_by(RunStimulus.GIVEN_UP)
+        fields = {"turn_interrupted": False, "crashes": NO_CRASHES}
+        said.append(events.turn_complete("cancelled", [row.input_id for row in turn]))
     if was_active and len(dropped) == len(waiting):
         status = advance(status, SessionStimulus.TURN_CLOSED)
         said.append(events.status(v1.IDLE))
-    await session.writer.write(said, changes, status=status)
+    await session.writer.write(said, changes, status=status, **fields)
     _forget(session, dropped)
+    if was_active:
+        session.recovery.over()
     if session.at_rest:
         session.room.slots.give_back(session)
     session.go_on()

@@ -17,11 +17,14 @@ from betcode.domain.rows import InputKind, InputRow, PromptRow, PromptState, Run
 from betcode.domain.run import CancelStep
 from betcode.domain.session import SessionStatus, SessionStimulus, advance
 from betcode.sessions import events
+from betcode.sessions.ending import End
 from betcode.sessions.followers import ClientName, Followers
 from betcode.sessions.prompts import Decision, same_as_before
+from betcode.sessions.recovery import Recovery
 from betcode.sessions.requests import check_message
 from betcode.sessions.room import Room
 from betcode.sessions.run import AgentRun
+from betcode.sessions.waiting import Waiting, for_api
 from betcode.sessions.writer import Prepared, SessionWriter
 from betcode.v1 import agent_pb2 as v1
 
@@ -44,7 +47,8 @@ class LiveSession:
         self.prompts: dict[str, PromptRow] = {}  # open ones
         self.run: AgentRun | None = None
         self.users = 0  # streams and calls that hold this object
-        self.may_start = False  # after a crash a person decides when it goes on
+        self.recovery = Recovery(self)
+        self.may_start = False  # once it was given up, a person decides when it goes on
         self.deliverable = anyio.Event()
 
     # ------------------------------------------------------------ what others see
@@ -71,10 +75,14 @@ class LiveSession:
         return self.run.dialogue.holds if self.run is not None else ()
 
     @property
-    def waiting_for(self) -> str:
+    def waiting(self) -> Waiting:
         if self.prompts:
-            return "person"
-        return "slot" if self.room.slots.is_waiting(self) else ""
+            return Waiting("person")
+        if self.recovery.waiting:
+            return Waiting("retry", self.recovery.due_ns)
+        if self.room.slots.is_waiting(self):
+            return Waiting("slot")
+        return for_api(self.writer.state, time.time_ns())
 
     async def load(self) -> None:
         """Take up what was left open."""
@@ -83,6 +91,8 @@ class LiveSession:
         self.inputs = {row.input_id: row for row in await store.open_inputs(key)}
         self.prompts = {row.request_id: row for _, row in await store.open_prompts(key)}
         self.may_start = not self.at_rest
+        if self.may_start:
+            await self.recovery.load()
         if self.writer.state.status is SessionStatus.CLOSED:
             self.writer.tail.close()
 
@@ -132,6 +142,7 @@ class LiveSession:
             await self.writer.write(said, [AddInput(row)], status=self._opened())
             self.inputs[row.input_id] = row
             self.may_start = True
+            self.recovery.hurry()
             self.go_on()
             return seq
 
@@ -197,9 +208,11 @@ class LiveSession:
         """Do what can be done now: ask for a slot, start an agent, wake the one who delivers. Never waits."""
         if self.writer.state.status is SessionStatus.CLOSED or not self.may_start or self.room.stopping.is_set():
             return
+        if self.recovery.waiting:
+            return
         slots = self.room.slots
         if any(self._needs_slot(row) for row in self.inputs.values()) and not slots.has(self):
-            begun = any(row.kind is InputKind.ANSWER for row in self.inputs.values())
+            begun = any(row.kind is InputKind.ANSWER or row.number for row in self.inputs.values())
             slots.ask(self, first=begun)  # comes back here when granted
         if self.run is None and self.inputs and slots.has(self):
             self.run = AgentRun(self)
@@ -246,11 +259,19 @@ class LiveSession:
     def unconsumed(self, run: AgentRun) -> bool:
         return any(row.kind is InputKind.MESSAGE and row.run == run.row.key for row in self.inputs.values())
 
-    def run_ended(self, *, crashed: bool) -> None:
-        """The agent is gone; what is still to do starts another, unless it crashed and a person should decide."""
+    def unheard(self) -> list[InputRow]:
+        """The open inputs that the agent which lives now, if any, has not been given."""
+        run = None if self.run is None else self.run.row.key
+        return [row for row in self.inputs.values() if row.number == 0 or row.run != run]
+
+    def run_ended(self, row: RunRow, end: End) -> None:
+        """The agent is gone; what is still to do starts another, at once or after a wait, if it is not given up."""
         self.run = None
         self.room.slots.give_back(self)
-        if crashed:
+        if end.retry_in_s is not None:
+            self.recovery.back_off(row, end.retry_in_s)
+        elif end.crashed:
+            self.recovery.over()  # its row says so already
             self.may_start = False
         self.go_on()
 

@@ -9,6 +9,7 @@ from anyio.abc import TaskGroup
 
 from betcode.config.settings import EngineSettings
 from betcode.domain.ports import Provider, Store
+from betcode.domain.recovery import CrashPolicy
 from betcode.sessions.login_shell import LoginShell
 from betcode.sessions.memory import AgentMemory
 from betcode.sessions.slots import Slots
@@ -32,3 +33,4 @@ class Room:
     login_shell: LoginShell = field(default_factory=LoginShell)
     faults: Faults = no_faults
     stopping: anyio.Event = field(default_factory=anyio.Event)  # no agent is begun any more
+    crashes: CrashPolicy = field(default_factory=CrashPolicy)

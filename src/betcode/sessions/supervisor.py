@@ -1,6 +1,7 @@
 """All sessions of one daemon: found, opened when something happens to them, let go when nothing does."""
 
 import logging
+import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -21,6 +22,7 @@ from betcode.domain.errors import (
 )
 from betcode.domain.identifiers import NotAnIdentifier, Seq, SessionId, parse_session_id
 from betcode.domain.ports import Provider, SessionFilter, Store
+from betcode.domain.recovery import CrashPolicy
 from betcode.domain.rows import NewSession, PromptKind, PromptRow, SessionRow, SessionState, StoredEvent
 from betcode.sessions import events
 from betcode.sessions.adoption import Found, take_up
@@ -37,6 +39,7 @@ from betcode.sessions.slots import Slots
 from betcode.sessions.stopping import AgentsAtStop, Parting, end_all
 from betcode.sessions.tally import KIND_OF
 from betcode.sessions.told import Accepted, EngineFacts, Summary
+from betcode.sessions.waiting import Waiting, for_api
 from betcode.sessions.watching import Watching
 from betcode.v1 import agent_pb2 as v1
 
@@ -251,8 +254,9 @@ class Supervisor:
     def _summary(self, row: SessionRow) -> Summary:
         live = self._registry.live.get(row.new.session_id)
         if live is None:
-            return Summary(row, waiting_for="person" if row.pending_prompts else "")
-        return Summary(replace(row, state=live.writer.state), live.holds, live.waiting_for)
+            waiting = Waiting("person") if row.pending_prompts else for_api(row.state, time.time_ns())
+            return Summary(row, waiting=waiting)
+        return Summary(replace(row, state=live.writer.state), live.holds, live.waiting)
 
 
 @asynccontextmanager
@@ -263,6 +267,7 @@ async def open_supervisor(
     runs_dir: Path,
     *,
     faults: Faults = no_faults,
+    crashes: CrashPolicy | None = None,
 ) -> AsyncIterator[Supervisor]:
     """The engine, at work; leaving the block lets agents at work run on in their holders."""
     runs_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -276,6 +281,7 @@ async def open_supervisor(
             slots=Slots(settings.turn_limit, settings.queue_limit),
             memory=AgentMemory(settings.agent_memory_limit_bytes),
             faults=faults,
+            crashes=crashes or CrashPolicy(),
         )
         registry = Registry(room)
         supervisor = Supervisor(registry)

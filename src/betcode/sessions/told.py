@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from betcode.domain.identifiers import MessageId, Seq
 from betcode.domain.rows import SessionRow
 from betcode.sessions.adoption import Found
+from betcode.sessions.waiting import NOTHING, Waiting
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +18,7 @@ class Accepted:
 class Summary:
     row: SessionRow
     holds: tuple[str, ...] = ()
-    waiting_for: str = ""
+    waiting: Waiting = NOTHING
 
 
 @dataclass(frozen=True, slots=True)

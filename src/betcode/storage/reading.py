@@ -9,7 +9,9 @@ import apsw
 
 from betcode.domain.identifiers import RunId, RunKey, Seq, SessionId, SessionKey
 from betcode.domain.ports import SessionFilter
+from betcode.domain.recovery import CrashHistory
 from betcode.domain.rows import (
+    NO_CRASHES,
     Batch,
     InputKind,
     InputRow,
@@ -32,6 +34,7 @@ SELECT s.key, s.session_id, s.provider, s.working_directory, s.worktree_id, s.cr
     s.status, s.last_seq, s.epoch, s.name, s.model, s.conversation_id, s.conversation_began, s.turn_interrupted,
     s.message_count, s.input_tokens, s.output_tokens, s.cost_usd, s.context_percent, s.preview, s.updated_ns,
     s.input_lock_client, s.compaction_sequence, s.context_tokens, s.forked_from,
+    s.crashes, s.api_pause, s.api_pause_until_ns,
     m.model, m.allowed_tools, m.plan_mode, m.metadata, m.environment,
     (SELECT count(*) FROM prompts p WHERE p.session = s.key AND p.state = 'open'),
     (SELECT r.state FROM runs r WHERE r.session = s.key ORDER BY r.key DESC LIMIT 1)
@@ -167,7 +170,8 @@ def _session_row(row: Sequence[Any]) -> SessionRow:
     key, session_id, provider, working_directory, worktree_id, created_ns = row[:6]
     status, last_seq, epoch, name, model, conversation_id, began, interrupted = row[6:14]
     lock_client, compaction_sequence, context_tokens, forked_from = row[21:25]
-    made_model, allowed_tools, plan_mode, metadata, environment, pending, run_state = row[25:]
+    crashes, api_pause, api_pause_until_ns = row[25:28]
+    made_model, allowed_tools, plan_mode, metadata, environment, pending, run_state = row[28:]
     new = NewSession(
         session_id=SessionId(session_id),
         provider=provider,
@@ -197,8 +201,18 @@ def _session_row(row: Sequence[Any]) -> SessionRow:
         input_lock_client=lock_client or "",
         compaction_sequence=Seq(compaction_sequence),
         context_tokens=context_tokens,
+        crashes=_crash_history(crashes),
+        api_pause=api_pause,
+        api_pause_until_ns=api_pause_until_ns,
     )
     return SessionRow(SessionKey(key), new, state, pending, None if run_state is None else RunState(run_state))
+
+
+def _crash_history(stored: str) -> CrashHistory:
+    if not stored:
+        return NO_CRASHES
+    in_a_row, *times = json.loads(stored)
+    return CrashHistory(tuple(times), in_a_row)
 
 
 def _run_row(row: Sequence[Any]) -> RunRow:

@@ -20,7 +20,8 @@ from betcode.domain.changes import (
 )
 from betcode.domain.errors import StorageFailed
 from betcode.domain.identifiers import RunId, RunKey, SessionKey
-from betcode.domain.rows import Blob, InputRow, NewSession, PromptRow, RunRow, SessionState, StoredEvent
+from betcode.domain.recovery import CrashHistory
+from betcode.domain.rows import NO_CRASHES, Blob, InputRow, NewSession, PromptRow, RunRow, SessionState, StoredEvent
 from betcode.domain.run import RunState
 from betcode.storage.places import first_place, last_place, place_of, seq_of
 
@@ -63,8 +64,8 @@ _INSERT_SESSION = """
 INSERT INTO sessions (session_id, provider, working_directory, worktree_id, created_ns, forked_from,
     status, last_seq, epoch, name, model, conversation_id, conversation_began, turn_interrupted, message_count,
     input_tokens, output_tokens, cost_usd, context_percent, preview, updated_ns,
-    input_lock_client, compaction_sequence, context_tokens)
-VALUES (?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    input_lock_client, compaction_sequence, context_tokens, crashes, api_pause, api_pause_until_ns)
+VALUES (?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _INSERT_MAKING = """
 INSERT INTO session_makings (session, model, allowed_tools, plan_mode, metadata, environment) VALUES (?, ?, ?, ?, ?, ?)
@@ -73,7 +74,7 @@ _UPDATE_SESSION = """
 UPDATE sessions SET status = ?, last_seq = ?, epoch = ?, name = ?, model = ?, conversation_id = ?,
     conversation_began = ?, turn_interrupted = ?, message_count = ?, input_tokens = ?, output_tokens = ?,
     cost_usd = ?, context_percent = ?, preview = ?, updated_ns = ?, input_lock_client = ?, compaction_sequence = ?,
-    context_tokens = ?
+    context_tokens = ?, crashes = ?, api_pause = ?, api_pause_until_ns = ?
 WHERE key = ? AND deleted = 0
 """
 _END_OF_LOG = """
@@ -189,7 +190,14 @@ def _state_values(state: SessionState) -> tuple[str | int | float | None, ...]:
         state.input_lock_client or None,
         state.compaction_sequence,
         state.context_tokens,
+        _crashes(state.crashes),
+        state.api_pause,
+        state.api_pause_until_ns,
     )
+
+
+def _crashes(crashes: CrashHistory) -> str:
+    return json.dumps([crashes.in_a_row, *crashes.times_ns]) if crashes != NO_CRASHES else ""
 
 
 def _save_run(db: apsw.Connection, run: RunRow) -> None:

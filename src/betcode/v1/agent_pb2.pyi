@@ -1533,6 +1533,7 @@ class SessionSummary(_message.Message):
     WAITING_FOR_FIELD_NUMBER: _builtins.int
     HOLDS_FIELD_NUMBER: _builtins.int
     METADATA_FIELD_NUMBER: _builtins.int
+    WAITING_UNTIL_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     model: _builtins.str
     working_directory: _builtins.str
@@ -1552,7 +1553,9 @@ class SessionSummary(_message.Message):
     """of its agent: "", "spawning", "running", "exited", "backing_off", "crashed" """
     last_sequence: _builtins.int
     waiting_for: _builtins.str
-    """"person", "slot" or nothing"""
+    """"person", "slot", "retry" (after a crash), "limit", "overload", "api" (errors that the agent tries to get over)
+    or nothing
+    """
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
@@ -1563,6 +1566,10 @@ class SessionSummary(_message.Message):
 
     @_builtins.property
     def metadata(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]: ...
+    @_builtins.property
+    def waiting_until(self) -> _timestamp_pb2.Timestamp:
+        """of the next try or the limit's reset, where it is known"""
+
     def __init__(
         self,
         *,
@@ -1586,10 +1593,11 @@ class SessionSummary(_message.Message):
         waiting_for: _builtins.str = ...,
         holds: _abc.Iterable[_builtins.str] | None = ...,
         metadata: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        waiting_until: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "updated_at", b"updated_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "updated_at", b"updated_at", "waiting_until", b"waiting_until"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "holds", b"holds", "id", b"id", "last_message_preview", b"last_message_preview", "last_sequence", b"last_sequence", "message_count", b"message_count", "metadata", b"metadata", "model", b"model", "name", b"name", "pending_prompts", b"pending_prompts", "provider", b"provider", "run_state", b"run_state", "status", b"status", "total_cost_usd", b"total_cost_usd", "total_input_tokens", b"total_input_tokens", "total_output_tokens", b"total_output_tokens", "updated_at", b"updated_at", "waiting_for", b"waiting_for", "working_directory", b"working_directory", "worktree_id", b"worktree_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "holds", b"holds", "id", b"id", "last_message_preview", b"last_message_preview", "last_sequence", b"last_sequence", "message_count", b"message_count", "metadata", b"metadata", "model", b"model", "name", b"name", "pending_prompts", b"pending_prompts", "provider", b"provider", "run_state", b"run_state", "status", b"status", "total_cost_usd", b"total_cost_usd", "total_input_tokens", b"total_input_tokens", "total_output_tokens", b"total_output_tokens", "updated_at", b"updated_at", "waiting_for", b"waiting_for", "waiting_until", b"waiting_until", "working_directory", b"working_directory", "worktree_id", b"worktree_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -3,6 +3,7 @@
     say WORDS         one text delta per word
     count N [BYTES]   N text deltas flat out, each at least BYTES long
     wait NAME         goes on when the file NAME appears in the working directory (or it is interrupted)
+    beat NAME         the same, with a tool's heartbeat every tenth of a second
     tool              asks to run a command; allowed, it appends a line to ran.txt
     ask               asks one question
     spawn COMMAND…    runs a program of its own, as a tool would, and says what it printed
@@ -12,10 +13,12 @@
     mind SIGNAL…      is ended by these as any program is
     polite [stays]    ends its turn on SIGINT and then, as the real one does, itself
     die               exits with 3 in the middle of the turn
+    stumble NAME      does so once: not where the file NAME exists, which it makes first
     env NAME          says the value of an environment variable
     argv              says its own arguments
 
 With OBEDIENT_DAWDLES in its environment it begins its first turn only after an interrupt, of which it makes nothing.
+With BETCODE_OBEDIENT_KILLED_ONCE=NAME it is killed at its start unless the file NAME exists, which it makes first.
 It writes its pid to agent.pids, one line per process, so that a test can count processes.
 """
 
@@ -57,6 +60,10 @@ class Agent:
     def run(self) -> None:
         with Path("agent.pids").open("a") as pids:
             pids.write(f"{os.getpid()}\n")
+        killed = os.environ.get("BETCODE_OBEDIENT_KILLED_ONCE")
+        if killed and not Path(killed).exists():
+            Path(killed).touch()
+            os.kill(os.getpid(), signal.SIGKILL)
         threading.Thread(target=self._listen, daemon=True).start()
         while (message := self._messages.get()) is not None:
             self._turn(message)
@@ -121,6 +128,7 @@ class Agent:
             "say": self._say,
             "count": self._count,
             "wait": self._wait,
+            "beat": self._beat,
             "tool": lambda _: iter([self._tool()]),
             "ask": lambda _: iter([self._question()]),
             "spawn": self._spawn,
@@ -130,6 +138,7 @@ class Agent:
             "mind": lambda names: self._treat(names, signal.SIG_DFL),
             "polite": self._be_polite,
             "die": self._die,
+            "stumble": self._stumble,
             "env": lambda name: iter([os.environ.get(name, "")]),
             "argv": lambda _: iter([json.dumps(self._arguments)]),
         }
@@ -153,6 +162,13 @@ class Agent:
         yield "waiting"
         while not Path(name).exists():
             if self._interrupted.wait(0.01):
+                raise Interrupted
+
+    def _beat(self, name: str) -> Iterator[str]:
+        yield "waiting"
+        while not Path(name).exists():
+            self._write({"type": "tool_progress", "tool_use_id": "toolu_1-heartbeat-1", "tool_name": "Bash"})
+            if self._interrupted.wait(0.1):
                 raise Interrupted
 
     def _spawn(self, command: str) -> Iterator[str]:
@@ -185,6 +201,14 @@ class Agent:
     def _die(self, _: str) -> Iterator[str]:
         yield "dying"
         os._exit(3)
+
+    def _stumble(self, name: str) -> Iterator[str]:
+        if not Path(name).exists():
+            Path(name).touch()
+            sys.stderr.write("stumbled over a stone\n")
+            sys.stderr.flush()
+            yield from self._die("")
+        yield "up again"
 
     def _begin_message(self) -> None:
         self._said, self._texts = f"msg_{uuid.uuid4().hex}", []

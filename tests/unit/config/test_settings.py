@@ -50,6 +50,7 @@ def test_an_unknown_key_is_a_warning_with_a_suggestion(tmp_path: Path) -> None:
         ("agents.idle_retire", "soon", '"10m"'),
         ("cancel.interrupt", "11m", "at most 600 seconds"),
         ("cancel.sigint", "soon", '"10m"'),
+        ("agents.hang_after", "0s", "at least 1 s"),
         ("agents.memory_limit", "2 parsecs", '"2GB"'),
         ("agents.memory_limit", -1, '"2GB"'),
         ("daemon.durability", "most", '"normal" or "full"'),

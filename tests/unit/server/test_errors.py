@@ -15,7 +15,7 @@ CATALOGUE = {
     "SESSION_CLOSED": (grpc.StatusCode.FAILED_PRECONDITION, "Session has been closed"),
     "PERMISSION_STALE": (grpc.StatusCode.FAILED_PRECONDITION, ""),
     "POOL_EXHAUSTED": (grpc.StatusCode.RESOURCE_EXHAUSTED, "Subprocess pool at capacity"),
-    "SUBPROCESS_CRASHED": (grpc.StatusCode.INTERNAL, ""),
+    "SUBPROCESS_CRASHED": (grpc.StatusCode.INTERNAL, "Claude process crashed"),
     "SQLITE_ERROR": (grpc.StatusCode.INTERNAL, "Database operation failed"),
 }
 
@@ -44,9 +44,16 @@ def test_the_catalogue_is_followed(name: str) -> None:
     assert STATUS[ErrorCode(name)] is CATALOGUE[name][0]
 
 
-@pytest.mark.behaviour("error.code.session-not-found", "error.code.sqlite-error")
+@pytest.mark.behaviour("error.code.session-not-found", "error.code.sqlite-error", "error.code.subprocess-crashed")
 @pytest.mark.parametrize(
-    "error", [SessionNotFound("x"), PoolExhausted(5, 50), StorageFailed(), errors.SessionClosed("x")]
+    "error",
+    [
+        SessionNotFound("x"),
+        PoolExhausted(5, 50),
+        StorageFailed(),
+        errors.SessionClosed("x"),
+        errors.AgentCrashed("claude", "exit code 3"),
+    ],
 )
 def test_the_messages_of_the_catalogue_are_used(error: BetcodeError) -> None:
     status, message = CATALOGUE[error.code]

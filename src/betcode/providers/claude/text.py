@@ -1,6 +1,6 @@
 """What the agent says and thinks: shown by deltas, settled by the whole block, void where its stream was cut off."""
 
-from betcode.providers.claude import turns
+from betcode.providers.claude import pauses, turns
 from betcode.providers.claude.moment import Moment, uint32
 from betcode.providers.claude.state import State, Stream
 from betcode.v1 import agent_pb2 as v1
@@ -21,6 +21,7 @@ def on_stream(frame: StreamEvent, now: Moment) -> None:
     match event.type:
         case "message_start":
             void(now)
+            pauses.resumed(state)
             message = event.message
             state.stream = Stream(message.id if message else "")
             if message and message.usage:

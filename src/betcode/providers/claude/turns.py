@@ -4,6 +4,9 @@ from collections.abc import Iterable
 
 from betcode.domain.errors import ErrorCode
 from betcode.domain.text import shortened
+from betcode.domain.times import rfc3339
+from betcode.providers.claude import pauses
+from betcode.providers.claude.advice import failure_in
 from betcode.providers.claude.moment import Moment, dollars, uint32
 from betcode.providers.claude.state import State, await_message, remember
 from betcode.v1 import agent_pb2 as v1
@@ -12,6 +15,7 @@ from betcode.wire.frames import Assistant, CommandLifecycle, ModelUsage, Result,
 _RATE_LIMITED = 429
 _PERCENT_STEP = 0.5  # a smaller change of the context's filling is not worth an event
 _LONGEST_ERROR = 4000
+_ERRORS_TAKEN = 3
 
 
 def begin(now: Moment) -> None:
@@ -92,6 +96,11 @@ def begun(state: State) -> list[str]:
 
 def on_result(frame: Result, now: Moment) -> None:
     state = now.state
+    if _did_not_start(frame, state):
+        # No turn was begun, so none ends: the agent's end comes next, and the engine judges it.
+        state.stillborn = True
+        state.errors += [said for said in map(str.strip, frame.errors[:_ERRORS_TAKEN]) if said not in state.errors]
+        return
     reason = _stop_reason(frame)
     answered = _answered(frame, state)
     for message_id in answered:
@@ -104,6 +113,13 @@ def on_result(frame: Result, now: Moment) -> None:
     end_turn(now, reason, answered, frame.origin.kind if frame.origin else "")
 
 
+def _did_not_start(frame: Result, state: State) -> bool:
+    """A result without a turn is how the agent says that it could not take up the conversation."""
+    return (
+        frame.is_error and not frame.num_turns and bool(frame.errors) and not state.turn and not frame.terminal_reason
+    )
+
+
 def end_turn(now: Moment, reason: str, answered: Iterable[str] = (), origin: str = "") -> None:
     state = now.state
     complete = now.say().turn_complete
@@ -111,6 +127,7 @@ def end_turn(now: Moment, reason: str, answered: Iterable[str] = (), origin: str
     complete.message_ids.extend(answered)
     complete.origin = origin
     state.turn = False
+    pauses.turn_over(now)
     state.stream = None
     state.next_block.clear()
     # What the main thread left open will never end; a background agent's calls go on.
@@ -147,6 +164,11 @@ def _error(now: Moment, text: str, status: int | None, kind: str) -> None:
         error.details["api_error_status"] = str(status)
     if kind:
         error.details["api_error_type"] = kind
+    if limited and (reset_at := rfc3339(now.state.pause_until_ns)):
+        error.details["reset_at"] = reset_at
+    if (failure := failure_in([text])) is not None:
+        error.message += f". What to do: {failure.advice}"
+        error.details["advice"] = failure.advice
 
 
 # ---------------------------------------------------------------- usage
