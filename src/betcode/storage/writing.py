@@ -13,7 +13,9 @@ from betcode.domain.changes import (
     AppendEvents,
     AssignInput,
     Change,
+    ForgetClients,
     MoveInput,
+    SaveClients,
     SavePrompt,
     SaveRun,
     SaveSession,
@@ -22,6 +24,7 @@ from betcode.domain.errors import StorageFailed
 from betcode.domain.identifiers import RunId, RunKey, SessionKey
 from betcode.domain.rows import Blob, InputRow, NewSession, PromptRow, RunRow, SessionState, StoredEvent
 from betcode.domain.run import RunState
+from betcode.storage import connections
 from betcode.storage.places import first_place, last_place, place_of, seq_of
 
 BLOB_PIECE_BYTES = 128 * 1024
@@ -55,6 +58,10 @@ def apply(db: apsw.Connection, changes: Sequence[Change]) -> None:
                 _save_prompt(db, change.row)
             case AddBlob():
                 _add_blob(db, change.session, change.blob)
+            case SaveClients():
+                connections.save(db, change)
+            case ForgetClients():
+                connections.forget(db)
             case _:
                 assert_never(change)
 
@@ -63,8 +70,8 @@ _INSERT_SESSION = """
 INSERT INTO sessions (session_id, provider, working_directory, worktree_id, created_ns, forked_from,
     status, last_seq, epoch, name, model, conversation_id, conversation_began, turn_interrupted, message_count,
     input_tokens, output_tokens, cost_usd, context_percent, preview, updated_ns,
-    input_lock_client, compaction_sequence, context_tokens)
-VALUES (?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    compaction_sequence, context_tokens)
+VALUES (?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _INSERT_MAKING = """
 INSERT INTO session_makings (session, model, allowed_tools, plan_mode, metadata, environment) VALUES (?, ?, ?, ?, ?, ?)
@@ -72,8 +79,7 @@ INSERT INTO session_makings (session, model, allowed_tools, plan_mode, metadata,
 _UPDATE_SESSION = """
 UPDATE sessions SET status = ?, last_seq = ?, epoch = ?, name = ?, model = ?, conversation_id = ?,
     conversation_began = ?, turn_interrupted = ?, message_count = ?, input_tokens = ?, output_tokens = ?,
-    cost_usd = ?, context_percent = ?, preview = ?, updated_ns = ?, input_lock_client = ?, compaction_sequence = ?,
-    context_tokens = ?
+    cost_usd = ?, context_percent = ?, preview = ?, updated_ns = ?, compaction_sequence = ?, context_tokens = ?
 WHERE key = ? AND deleted = 0
 """
 _END_OF_LOG = """
@@ -186,7 +192,6 @@ def _state_values(state: SessionState) -> tuple[str | int | float | None, ...]:
         state.context_percent,
         state.preview,
         state.updated_ns,
-        state.input_lock_client or None,
         state.compaction_sequence,
         state.context_tokens,
     )

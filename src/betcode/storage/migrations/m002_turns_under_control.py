@@ -8,6 +8,8 @@ ALTER TABLE sessions ADD COLUMN compaction_sequence INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE sessions ADD COLUMN context_tokens INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE sessions ADD COLUMN forked_from TEXT NOT NULL DEFAULT '';
 
+CREATE INDEX sessions_locked ON sessions (input_lock_client) WHERE input_lock_client IS NOT NULL;
+
 CREATE TABLE connected_clients (
     key INTEGER PRIMARY KEY AUTOINCREMENT,
     session INTEGER NOT NULL REFERENCES sessions (key),
