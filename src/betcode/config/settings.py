@@ -37,6 +37,8 @@ class EngineSettings:
     attachment_limit_bytes: int = 10 * _MIB
     journal_keep_s: float = 7 * 86400.0  # journals of ended agents are kept for so long
     journal_limit_bytes: int = 2048 * _MIB  # and no more of them than this
+    lock_answer_s: float = 10.0  # for the holder of an input lock to answer who asks for it
+    lock_idle_s: float = 300.0  # without input, after which the lock goes to who waits for it
     durability: Durability = "normal"  # "full": not even a power cut takes the last second
     default_provider: str = ""  # empty: claude where it is found, otherwise demo
 
@@ -201,6 +203,8 @@ KEYS: Mapping[str, _Key] = {
     "agents.message_limit": _Key("message_limit_bytes", _size_from(1024), at_once=False),
     "agents.attachment_limit": _Key("attachment_limit_bytes", _size_from(0), at_once=False),
     "agents.default_provider": _Key("default_provider", _text, at_once=False),
+    "sessions.lock_answer": _Key("lock_answer_s", duration_s),
+    "sessions.lock_idle": _Key("lock_idle_s", duration_s),
     "journals.keep": _Key("journal_keep_s", duration_s),
     "journals.limit": _Key("journal_limit_bytes", _size_from(0)),
     "daemon.durability": _Key("durability", _one_of("normal", "full"), at_once=False),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import anyio
 import anyio.to_thread
 
+from betcode.domain.changes import Change, ForgetClients
 from betcode.domain.errors import StorageDegraded
 from betcode.domain.identifiers import RunId, SessionId
 from betcode.domain.ports import SessionFilter
@@ -32,6 +33,8 @@ class Found:
     orphans: int = 0  # agents without a row, ended now
     waiting: int = 0  # sessions with accepted messages and no agent
     idle: int = 0  # sessions in a turn, without agent or message: idle now
+    clients: int = 0  # that were connected to the daemon before
+    locks: int = 0  # input locks that they held
 
 
 async def take_up(room: Room, open_session: Callable[[SessionId], Awaitable[LiveSession]]) -> Found:
@@ -55,16 +58,19 @@ async def take_up(room: Room, open_session: Callable[[SessionId], Awaitable[Live
         for run, alive in runs:
             # Clients find those that had ended read to their end.
             await (run.attached if alive else run.ended).wait()
+    clients, locks = await room.store.connections()
     waiting, idle = await _settle_the_rest(room, open_session)
-    found = Found(adopted, ended, orphans, waiting, idle)
+    found = Found(adopted, ended, orphans, waiting, idle, clients, locks)
     logger.info(
         "found %d agents at work, %d that had ended, %d without a row; %d sessions with messages to deliver, "
-        "%d without an agent that are idle now",
+        "%d without an agent that are idle now; forgot %d clients and %d input locks",
         found.adopted,
         found.ended,
         found.orphans,
         found.waiting,
         found.idle,
+        found.clients,
+        found.locks,
     )
     return found
 
@@ -92,8 +98,9 @@ async def _settle_the_rest(room: Room, open_session: Callable[[SessionId], Await
 
 async def _commit_together(room: Room, prepared: Sequence[tuple[LiveSession, Prepared]]) -> None:
     """One transaction for all sessions: a daemon that is killed here leaves all of it done, or nothing."""
-    changes = [change for _, each in prepared for change in each.changes]
-    while changes:
+    changes: list[Change] = [ForgetClients()]
+    changes += [change for _, each in prepared for change in each.changes]
+    while True:
         try:
             await room.store.commit(changes)
         except StorageDegraded:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from betcode.domain.identifiers import MessageId, Seq
 from betcode.domain.rows import SessionRow
 from betcode.sessions.adoption import Found
+from betcode.sessions.clients import NOBODY, ClientName, Present
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +19,8 @@ class Summary:
     row: SessionRow
     holds: tuple[str, ...] = ()
     waiting_for: str = ""
+    lock_holder: ClientName = NOBODY
+    clients: tuple[Present, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

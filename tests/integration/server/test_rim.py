@@ -241,6 +241,9 @@ async def test_a_stopping_daemon_sends_its_clients_away_politely(tmp_path_factor
             with anyio.fail_after(BOUND_S):
                 await resumed.initial_metadata()
             assert await daemon.stop() == 0
+            with anyio.fail_after(BOUND_S), pytest.raises(aio.AioRpcError):
+                while isinstance(await resumed.read(), v1.AgentEvent):
+                    pass
             assert await resumed.code() is grpc.StatusCode.UNAVAILABLE
             with pytest.raises(aio.AioRpcError) as error:
                 await stream.rest()
