@@ -131,6 +131,8 @@ def _add_session(commands: "Commands[Parser]") -> None:
     follow.add_argument("--until-idle", action="store_true", help="end when no turn is open and all was printed")
     close = _command(verbs, "close", "end a session's agent and take no further input", "session_commands:close")
     close.add_argument("session", metavar="ID", help=_ID)
+    lock = _command(verbs, "lock", "ask the client that types in a session to let go", "session_commands:lock")
+    lock.add_argument("session", metavar="ID", help=_ID)
     rename = _command(verbs, "rename", "give a session a name", "history_commands:rename")
     rename.add_argument("session", metavar="ID", help=_ID)
     rename.add_argument("name", metavar="NAME", help="one line; an empty one takes the name away")

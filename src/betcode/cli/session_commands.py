@@ -11,6 +11,7 @@ from betcode.cli.exit_codes import ExitCode
 from betcode.cli.finding import find_session, find_summary, short_id
 from betcode.cli.keyboard import can_ask
 from betcode.cli.link_notes import LinkNotes
+from betcode.cli.lock_talk import called
 from betcode.cli.new_session import working_directory
 from betcode.cli.options import Options
 from betcode.cli.screen import Screen, standard_screen
@@ -133,6 +134,8 @@ def _facts(one: v1.SessionSummary) -> list[str]:
         "status": one.status + (f", its agent is {one.run_state}" if one.run_state else ""),
         "waits for": one.waiting_for,
         "holds": ", ".join(one.holds),
+        "connected": _connected(one),
+        "types": one.input_lock_client_id,
         "agent": " ".join(filter(None, (one.provider, one.model))),
         "directory": one.working_directory,
         "created": one.created_at.ToJsonString(),
@@ -144,6 +147,16 @@ def _facts(one: v1.SessionSummary) -> list[str]:
         **{f"metadata {key}": value for key, value in one.metadata.items()},
     }
     return [f"{name:10} {value}" for name, value in facts.items() if value]
+
+
+def _connected(one: v1.SessionSummary) -> str:
+    """Who follows it; the list of a crowd is cut."""
+    shown = [
+        called(each.client_id, each.client_type) + (f" ({each.behind} events behind)" if each.lagging else "")
+        for each in one.clients
+    ]
+    rest = one.client_count - len(shown)
+    return ", ".join(shown) + (f" and {rest} more" if rest else "")
 
 
 def follow(options: Options) -> int:
@@ -189,3 +202,23 @@ async def _close(options: Options) -> int:
     else:
         screen.line("The session is closed; its history stays" if was_open else "The session was closed already")
     return ExitCode.OK
+
+
+def lock(options: Options) -> int:
+    return anyio.run(_lock, options)
+
+
+async def _lock(options: Options) -> int:
+    screen = standard_screen()
+    async with connected(options, screen) as client:
+        session_id = await find_session(client, options.text("session"))
+        answer = await client.request_lock(session_id)
+    if options.as_json:
+        screen.json(
+            {"session_id": session_id, "granted": answer.granted, "previous_holder": answer.previous_holder or None}
+        )
+    elif answer.granted:
+        screen.line("The input lock is free: the next to send a message has it")
+    else:
+        screen.line("The client that types there keeps the input lock")
+    return ExitCode.OK if answer.granted else ExitCode.PERMISSION_DENIED

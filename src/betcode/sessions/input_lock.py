@@ -30,6 +30,7 @@ Decision = Given | Kept
 @dataclass(frozen=True, slots=True)
 class Waiter:
     client: str
+    asked: float  # when; questions are put in this order
     refused: bool = False  # its question was answered; it waits until the holder leaves or rests
 
 
@@ -67,17 +68,19 @@ class InputLock:
         if self.admits(client):
             taken = self if self.holder else replace(self, holder=client, last_input=now)
             return taken, (Given(client, ""),)
-        again = [replace(waiter, refused=False) if waiter.client == client else waiter for waiter in self.line]
+        line = tuple(
+            Waiter(client, now) if waiter.client == client and waiter.refused else waiter for waiter in self.line
+        )
         if not self.waits(client):
-            again.append(Waiter(client))
-        return replace(self, line=tuple(again))._next_question(now, times).ticked(now, times)
+            line = (*line, Waiter(client, now))
+        return replace(self, line=line)._next_question(now, times).ticked(now, times)
 
     def answered(self, client: str, grant: bool, now: float, times: Times) -> tuple["InputLock", tuple[Decision, ...]]:
         """The holder gives the lock to one of the line, or refuses it."""
         assert self.waits(client)
         if grant:
             return self._given(client, now, times)
-        line = tuple(Waiter(client, refused=True) if waiter.client == client else waiter for waiter in self.line)
+        line = tuple(replace(waiter, refused=True) if waiter.client == client else waiter for waiter in self.line)
         kept = replace(self, line=line, asking="" if self.asking == client else self.asking)
         return kept._next_question(now, times), (Kept(client),)
 
@@ -113,5 +116,8 @@ class InputLock:
     def _next_question(self, now: float, times: Times) -> "InputLock":
         if self.asking:
             return self
-        asker = next((waiter.client for waiter in self.line if not waiter.refused), "")
-        return replace(self, asking=asker, answer_by=now + times.answer_s if asker else 0.0)
+        askers = [waiter for waiter in self.line if not waiter.refused]
+        if not askers:
+            return replace(self, answer_by=0.0)
+        first = min(askers, key=lambda waiter: waiter.asked)  # not by place: who was refused may ask again and again
+        return replace(self, asking=first.client, answer_by=now + times.answer_s)
