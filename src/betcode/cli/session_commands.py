@@ -18,7 +18,7 @@ from betcode.cli.screen import Screen, standard_screen
 from betcode.cli.table import table
 from betcode.cli.transcript import Transcript
 from betcode.client import Client, ClientIdentity, open_client
-from betcode.domain.events_json import event_json, summary_json
+from betcode.domain.events_json import connections_json, event_json, summary_json
 from betcode.v1 import agent_pb2 as v1
 
 _HEADINGS = ("ID", "STATUS", "CHANGED", "MESSAGES", "COST", "AGENT", "DIRECTORY", "NAME OR LAST MESSAGE")
@@ -48,7 +48,7 @@ async def _list(options: Options) -> int:
             offset=options.number("offset"),
         )
     if options.as_json:
-        screen.json({"sessions": [summary_json(one) for one in page.sessions], "total": page.total}, indent=2)
+        screen.json({"sessions": [_json(one) for one in page.sessions], "total": page.total}, indent=2)
         return ExitCode.OK
     if not page.sessions:
         screen.line("No sessions yet. Begin one with: betcode" if not page.total else "No sessions there")
@@ -61,6 +61,10 @@ async def _list(options: Options) -> int:
     if shown < page.total:
         screen.note(f"{page.total - shown} more: betcode session list --offset {shown}")
     return ExitCode.OK
+
+
+def _json(one: v1.SessionSummary) -> dict[str, object]:
+    return summary_json(one) | connections_json(one)
 
 
 def _row(one: v1.SessionSummary, page: Sequence[v1.SessionSummary], now: datetime) -> list[str]:
@@ -102,7 +106,7 @@ async def _show(options: Options) -> int:
         summary = await find_summary(client, await find_session(client, options.text("session")))
         if options.as_json:
             events = [event_json(event) async for event in _history(client, summary)]
-            screen.json({"session": summary_json(summary), "events": events}, indent=2)
+            screen.json({"session": _json(summary), "events": events}, indent=2)
             return ExitCode.OK
         for line in _facts(summary):
             screen.line(line)

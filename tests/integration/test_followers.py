@@ -1,0 +1,104 @@
+"""Followers in a crowd, and what stands on the board."""
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+
+from betcode.config.settings import EngineSettings
+from betcode.domain.identifiers import Seq
+from betcode.domain.rows import Batch, SessionState
+from betcode.sessions import events, followers
+from betcode.sessions.clients import ClientName
+from betcode.sessions.followers import CROWD, Followers
+from betcode.sessions.lock_desk import LockDesk
+from betcode.sessions.memory import AgentMemory
+from betcode.sessions.room import Room
+from betcode.sessions.roster import Roster
+from betcode.sessions.slots import Slots
+from betcode.sessions.writer import SessionWriter
+from betcode.v1 import agent_pb2 as v1
+from support.stored import making, store_at
+
+pytestmark = pytest.mark.anyio
+BOUND_S = 20.0
+
+
+class Crowd:
+    """Followers of one session."""
+
+    def __init__(self, room: Room, writer: SessionWriter) -> None:
+        self.room = room
+        self.writer = writer
+        self.desk = LockDesk(room, writer)
+        self.followers = Followers(room, writer, self.desk)
+
+    def follow(self, name: str) -> AsyncGenerator[Batch, None]:
+        return self.followers.follow(self.room.store, Seq(0), ClientName(name), lambda: False)
+
+    async def say(self, text: str) -> None:
+        await self.writer.write([events.notice(v1.NOTICE_KIND_AGENT, text)])
+
+
+@asynccontextmanager
+async def a_crowd(path: Path) -> AsyncIterator[Crowd]:
+    async with store_at(path / "betcode.db") as store, anyio.create_task_group() as tasks:
+        new = making()
+        await store.create_session(new, SessionState(epoch=store.epoch), ())
+        row = await store.find_session(new.session_id)
+        assert row is not None
+        settings = EngineSettings()
+        room = Room(store, {}, settings, path, tasks, Slots(5, 50), AgentMemory(1), Roster(store))
+        yield Crowd(room, SessionWriter(store, row))
+        tasks.cancel_scope.cancel()
+
+
+async def history_of(batches: AsyncGenerator[Batch, None]) -> Batch:
+    """The next batch with numbers."""
+    with anyio.fail_after(BOUND_S):
+        while (batch := await anext(batches)).first == 0:
+            pass
+    return batch
+
+
+async def test_in_a_crowd_only_who_types_is_told_without_a_pause(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(followers, "TICK_S", 10_000.0)
+    async with a_crowd(tmp_path) as crowd:
+        names = ["typist", *(f"guest-{number}" for number in range(CROWD))]
+        streams = {name: crowd.follow(name) for name in names}
+        await crowd.say("one")
+        for stream in streams.values():
+            await history_of(stream)
+        crowd.desk.admit(ClientName("typist"))
+        async with anyio.create_task_group() as tasks:
+            guest_heard = anyio.Event()
+
+            async def a_guest_goes_on() -> None:
+                await history_of(streams["guest-0"])
+                guest_heard.set()
+
+            tasks.start_soon(a_guest_goes_on)
+            for text in ("two", "three", "four"):
+                await crowd.say(text)
+                await history_of(streams["typist"])
+            assert not guest_heard.is_set()
+            tasks.cancel_scope.cancel()
+        for stream in streams.values():
+            await stream.aclose()
+
+
+async def test_a_stream_begins_with_history_and_then_says_how_things_stand(tmp_path: Path) -> None:
+    async with a_crowd(tmp_path) as crowd:
+        await crowd.say("one")
+        async with aclosing(crowd.follow("ann")) as ann, aclosing(crowd.follow("ben")) as ben:
+            assert (await anext(ann)).first == 1
+            crowd.desk.admit(ClientName("ann", "phone"))
+            assert (await anext(ben)).first == 1
+            told = [v1.AgentEvent.FromString(data) for data in (await anext(ben)).events]
+            assert [event.sequence for event in told] == [0, 0]
+            assert {event.input_lock.holder_client_id for event in told} == {"ann", ""}
+            assert max(len(event.presence.clients) for event in told) >= 1
