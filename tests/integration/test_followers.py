@@ -8,10 +8,11 @@ import anyio
 import pytest
 
 from betcode.config.settings import EngineSettings
+from betcode.domain.errors import NoInputLock
 from betcode.domain.identifiers import Seq
 from betcode.domain.rows import Batch, SessionState
 from betcode.sessions import events, followers
-from betcode.sessions.clients import ClientName
+from betcode.sessions.clients import NOBODY, ClientName
 from betcode.sessions.followers import CROWD, Followers
 from betcode.sessions.lock_desk import LockDesk
 from betcode.sessions.memory import AgentMemory
@@ -102,3 +103,14 @@ async def test_a_stream_begins_with_history_and_then_says_how_things_stand(tmp_p
             assert [event.sequence for event in told] == [0, 0]
             assert {event.input_lock.holder_client_id for event in told} == {"ann", ""}
             assert max(len(event.presence.clients) for event in told) >= 1
+
+
+async def test_who_is_not_here_holds_nothing(tmp_path: Path) -> None:
+    async with a_crowd(tmp_path) as crowd:
+        crowd.desk.admit(ClientName("ghost"))
+        assert crowd.desk.holder == NOBODY
+        with crowd.desk.here(ClientName("ann")):
+            crowd.desk.admit(ClientName("ann"))
+            with pytest.raises(NoInputLock):
+                crowd.desk.admit(ClientName("ghost"))
+        assert crowd.desk.holder == NOBODY

@@ -62,7 +62,7 @@ class LockDesk:
                 self._names.pop(client.client_id, None)
 
     def admit(self, client: ClientName) -> None:
-        """Let a message of this client pass; it holds the lock then.
+        """Let a message of this client pass; it holds the lock then, as long as it is here.
 
         Raises:
             NoInputLock: another client holds it.
@@ -70,7 +70,8 @@ class LockDesk:
         if not self._lock.admits(client.client_id):
             holder = self.holder
             raise NoInputLock(self._writer.new.session_id, holder.client_id, holder.client_type)
-        self._apply(self._lock.sent(client.client_id, anyio.current_time()), ())
+        if client.client_id in self._here:  # who is not here could not leave, and would keep it for ever
+            self._apply(self._lock.sent(client.client_id, anyio.current_time()), ())
 
     async def request(self, client: ClientName) -> tuple[bool, str]:
         """Whether the client has the lock now, and who gave it up; waits while the holder may answer.
