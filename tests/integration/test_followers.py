@@ -1,7 +1,7 @@
 """Followers in a crowd, and what stands on the board."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from pathlib import Path
 
 import anyio
@@ -13,7 +13,7 @@ from betcode.domain.identifiers import Seq
 from betcode.domain.rows import Batch, SessionState
 from betcode.sessions import events, followers
 from betcode.sessions.clients import NOBODY, ClientName
-from betcode.sessions.followers import CROWD, Followers
+from betcode.sessions.followers import CROWD, PRESENCE_EVERY_S, Followers
 from betcode.sessions.lock_desk import LockDesk
 from betcode.sessions.memory import AgentMemory
 from betcode.sessions.room import Room
@@ -103,6 +103,18 @@ async def test_a_stream_begins_with_history_and_then_says_how_things_stand(tmp_p
             assert [event.sequence for event in told] == [0, 0]
             assert {event.input_lock.holder_client_id for event in told} == {"ann", ""}
             assert max(len(event.presence.clients) for event in told) >= 1
+
+
+async def test_a_hundred_that_come_and_go_are_told_together(tmp_path: Path) -> None:
+    async with a_crowd(tmp_path) as crowd, AsyncExitStack() as stack:
+        await crowd.say("one")
+        began, before = anyio.current_time(), crowd.writer.tail.posted
+        for number in range(100):
+            guest = await stack.enter_async_context(aclosing(crowd.follow(f"guest-{number}")))
+            await anext(guest)
+        await stack.aclose()
+        lasted = anyio.current_time() - began
+        assert crowd.writer.tail.posted - before <= 4 + lasted / PRESENCE_EVERY_S
 
 
 async def test_who_is_not_here_holds_nothing(tmp_path: Path) -> None:

@@ -252,6 +252,19 @@ async def test_an_asker_that_leaves_asks_no_longer(daemon: Daemon, tmp_path: Pat
         await ann.say("say still mine")
 
 
+async def test_who_takes_its_question_back_waits_no_longer_and_stays(daemon: Daemon, tmp_path: Path) -> None:
+    session = await new_session(daemon, tmp_path)
+    async with typist(daemon, session, "ann") as ann, typist(daemon, session, "ben") as ben:
+        await ann.say("say hello")
+        asking = Asking()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(asking.run, ben.client, session)
+            await ann.asked_by("ben")
+            asking.scope.cancel()
+        assert [*(await ann.asked_by("")).waiting_client_ids] == []
+        assert ben.holder == "ann"
+
+
 async def test_one_message_over_two_streams_at_once_is_one_message(
     daemon: Daemon, agent: Agent, tmp_path: Path
 ) -> None:
