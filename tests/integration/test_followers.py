@@ -1,6 +1,6 @@
 """Followers in a crowd, and what stands on the board."""
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from pathlib import Path
 
@@ -56,40 +56,38 @@ async def a_crowd(path: Path) -> AsyncIterator[Crowd]:
         tasks.cancel_scope.cancel()
 
 
-async def history_of(batches: AsyncGenerator[Batch, None]) -> Batch:
-    """The next batch with numbers."""
-    with anyio.fail_after(BOUND_S):
-        while (batch := await anext(batches)).first == 0:
-            pass
-    return batch
-
-
 async def test_in_a_crowd_only_who_types_is_told_without_a_pause(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(followers, "TICK_S", 10_000.0)
-    async with a_crowd(tmp_path) as crowd:
-        names = ["typist", *(f"guest-{number}" for number in range(CROWD))]
-        streams = {name: crowd.follow(name) for name in names}
-        await crowd.say("one")
-        for stream in streams.values():
-            await history_of(stream)
+    heard: dict[str, list[int]] = {name: [] for name in ("typist", *(f"guest-{n}" for n in range(CROWD)))}
+    changed = anyio.Event()
+
+    async def listen(crowd: Crowd, name: str) -> None:
+        nonlocal changed
+        async with aclosing(crowd.follow(name)) as batches:
+            async for batch in batches:
+                if batch.first:
+                    heard[name].append(batch.first)
+                before, changed = changed, anyio.Event()
+                before.set()
+
+    async def until(wanted: Callable[[], bool]) -> None:
+        with anyio.fail_after(BOUND_S):
+            while not wanted():
+                await changed.wait()
+
+    async with a_crowd(tmp_path) as crowd, anyio.create_task_group() as tasks:
+        for name in heard:
+            tasks.start_soon(listen, crowd, name)
+        await until(lambda: len(crowd.followers.present) == len(heard))
         crowd.desk.admit(ClientName("typist"))
-        async with anyio.create_task_group() as tasks:
-            guest_heard = anyio.Event()
-
-            async def a_guest_goes_on() -> None:
-                await history_of(streams["guest-0"])
-                guest_heard.set()
-
-            tasks.start_soon(a_guest_goes_on)
-            for text in ("two", "three", "four"):
-                await crowd.say(text)
-                await history_of(streams["typist"])
-            assert not guest_heard.is_set()
-            tasks.cancel_scope.cancel()
-        for stream in streams.values():
-            await stream.aclose()
+        for number in (1, 2, 3):
+            await crowd.say("something")
+            await until(lambda number=number: number in heard["typist"])  # type: ignore[misc]
+            await until(lambda: all(heard.values()))
+        assert heard == {name: [1, 2, 3] if name == "typist" else [1] for name in heard}
+        tasks.cancel_scope.cancel()
 
 
 async def test_a_stream_begins_with_history_and_then_says_how_things_stand(tmp_path: Path) -> None:

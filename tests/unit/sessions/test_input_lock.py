@@ -111,6 +111,17 @@ def test_an_asker_that_leaves_makes_room_for_the_next() -> None:
     assert (lock.asking, lock.answer_by, lock.line) == ("cy", 15, (Waiter("cy", 2),))
 
 
+def test_who_asks_again_and_again_does_not_come_before_who_asked_first() -> None:
+    lock = held_by_ann()
+    for now, asker in enumerate(("ben", "cy", "dee"), 1):
+        lock, _ = lock.asked(asker, now, TIMES)
+    lock, _ = lock.answered("ben", False, 4, TIMES)
+    lock, _ = lock.asked("ben", 5, TIMES)
+    lock, _ = lock.answered("cy", False, 6, TIMES)
+    assert (lock.asking, lock.answer_by) == ("dee", 16)
+    assert [waiter.client for waiter in lock.line] == ["ben", "cy", "dee"], "the line is of who waits longest"
+
+
 @given(st.lists(client, min_size=1, max_size=8))
 def test_everyone_who_asks_is_decided_in_turn(askers: list[str]) -> None:
     lock, now = InputLock().sent("holder", 0), 1.0
