@@ -59,7 +59,8 @@ async def take_up(room: Room, open_session: Callable[[SessionId], Awaitable[Live
             # Clients find those that had ended read to their end.
             await (run.attached if alive else run.ended).wait()
     clients, locks = await room.store.connections()
-    waiting, idle = await _settle_the_rest(room, open_session)
+    forget: tuple[Change, ...] = (ForgetClients(),) if clients or locks else ()
+    waiting, idle = await _settle_the_rest(room, open_session, forget)
     found = Found(adopted, ended, orphans, waiting, idle, clients, locks)
     logger.info(
         "found %d agents at work, %d that had ended, %d without a row; %d sessions with messages to deliver, "
@@ -83,24 +84,27 @@ async def _end_orphans(room: Room, known: set[str]) -> int:
     return len(found)
 
 
-async def _settle_the_rest(room: Room, open_session: Callable[[SessionId], Awaitable[LiveSession]]) -> tuple[int, int]:
+async def _settle_the_rest(
+    room: Room, open_session: Callable[[SessionId], Awaitable[LiveSession]], more: Sequence[Change]
+) -> tuple[int, int]:
     """Sessions in a turn without an agent: how many have messages to deliver, and how many are idle from now on."""
     rows, _ = await room.store.list_sessions(SessionFilter(statuses=(SessionStatus.ACTIVE,), limit=_ALL))
     sessions = [await open_session(row.new.session_id) for row in rows]
     without = [live for live in sessions if live.run is None and live.writer.state.status is SessionStatus.ACTIVE]
     idle = [(live, live.rest_without_agent()) for live in without if not live.has_messages]
-    await _commit_together(room, idle)
+    await _commit_together(room, idle, more)
     waiting = [live for live in without if live.has_messages]
     for live in waiting:
         live.go_on()
     return len(waiting), len(idle)
 
 
-async def _commit_together(room: Room, prepared: Sequence[tuple[LiveSession, Prepared]]) -> None:
+async def _commit_together(
+    room: Room, prepared: Sequence[tuple[LiveSession, Prepared]], more: Sequence[Change]
+) -> None:
     """One transaction for all sessions: a daemon that is killed here leaves all of it done, or nothing."""
-    changes: list[Change] = [ForgetClients()]
-    changes += [change for _, each in prepared for change in each.changes]
-    while True:
+    changes = [*more, *(change for _, each in prepared for change in each.changes)]
+    while changes:
         try:
             await room.store.commit(changes)
         except StorageDegraded:
