@@ -134,6 +134,8 @@ def _add_session(commands: "Commands[Parser]") -> None:
     cancel = _command(verbs, "cancel", "stop the open turn; again, with more force", "session_commands:cancel")
     cancel.add_argument("session", metavar="ID", help=_ID)
     cancel.add_argument("--queued", action="store_true", help="cancel the messages that wait behind it too")
+    lock = _command(verbs, "lock", "ask the client that types in a session to let go", "session_commands:lock")
+    lock.add_argument("session", metavar="ID", help=_ID)
     rename = _command(verbs, "rename", "give a session a name", "history_commands:rename")
     rename.add_argument("session", metavar="ID", help=_ID)
     rename.add_argument("name", metavar="NAME", help="one line; an empty one takes the name away")

@@ -22,6 +22,7 @@ from betcode.v1.health_pb2 import HealthDetailsRequest, HealthDetailsResponse
 from betcode.v1.health_pb2_grpc import BetCodeHealthStub
 
 _PAGE = 200
+_LOCK_TIMEOUT_S = 600.0  # each who asked before us has the holder's time to itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,14 @@ class Accepted:
 
     message_id: MessageId
     sequence: int
+
+
+@dataclass(frozen=True, slots=True)
+class LockAnswer:
+    """Whether the input lock was given to us, and who gave it up."""
+
+    granted: bool
+    previous_holder: str
 
 
 class Client:
@@ -114,6 +123,20 @@ class Client:
         response = v1.UserQuestionResponse(question_id=question_id, answers=answers)
         request = v1.AnswerQuestionRequest(session_id=session_id, response=response)
         return await self._connection.call(self._stub.AnswerQuestion, request, with_ticket=True)
+
+    async def request_lock(self, session_id: str) -> LockAnswer:
+        """Ask to be the one who types; waits while the holder may answer.
+
+        To keep the lock, follow the session with this client: one without a stream has left when the call is over.
+        """
+        request = v1.InputLockRequest(session_id=session_id)
+        answer = await self._connection.call(self._stub.RequestInputLock, request, timeout_s=_LOCK_TIMEOUT_S)
+        return LockAnswer(answer.granted, answer.previous_holder)
+
+    async def answer_lock_request(self, session_id: str, asking_client_id: str, *, grant: bool) -> None:
+        """Give the input lock to a client that waits for it, or refuse; for the one who holds it."""
+        request = v1.AnswerLockRequestRequest(session_id=session_id, asking_client_id=asking_client_id, grant=grant)
+        await self._connection.call(self._stub.AnswerLockRequest, request, with_ticket=True)
 
     async def pending(self, session_id: str = "") -> Sequence[v1.PendingPrompt]:
         """The prompts that wait for a person, of one session or of all."""

@@ -42,6 +42,8 @@ class EngineSettings:
     cancel_insist_s: float = 1.0  # a cancel so long after the last step goes on to the next; sooner, it is the same one
     journal_keep_s: float = 7 * 86400.0  # journals of ended agents are kept for so long
     journal_limit_bytes: int = 2048 * _MIB  # and no more of them than this
+    lock_answer_s: float = 10.0  # for the holder of an input lock to answer who asks for it
+    lock_idle_s: float = 300.0  # without input, after which the lock goes to who waits for it
     durability: Durability = "normal"  # "full": not even a power cut takes the last second
     default_provider: str = ""  # empty: claude where it is found, otherwise demo
 
@@ -231,6 +233,8 @@ KEYS: Mapping[str, _Key] = {
     "cancel.sigint": _Key("cancel_sigint_s", _duration_up_to(600)),
     "cancel.term": _Key("cancel_term_s", _duration_up_to(600)),
     "cancel.insist": _Key("cancel_insist_s", _duration_up_to(600)),
+    "sessions.lock_answer": _Key("lock_answer_s", duration_s),
+    "sessions.lock_idle": _Key("lock_idle_s", duration_s),
     "journals.keep": _Key("journal_keep_s", duration_s),
     "journals.limit": _Key("journal_limit_bytes", _size_from(0)),
     "daemon.durability": _Key("durability", _one_of("normal", "full"), at_once=False),

@@ -75,6 +75,10 @@ class Store(Protocol):
         """Forget it, in slices, so that no other commit waits long."""
         ...
 
+    async def connections(self) -> tuple[int, int]:
+        """How many clients are connected and how many input locks are held, as the rows say."""
+        ...
+
     async def search(self, question: SearchQuestion) -> SearchPage:
         """One page of what was said with these words."""
         ...

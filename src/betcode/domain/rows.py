@@ -50,7 +50,6 @@ class SessionState:
     context_percent: float = 0.0
     preview: str = ""
     updated_ns: int = 0
-    input_lock_client: str = ""  # whose messages are taken; nobody holds the lock: empty
     compaction_sequence: Seq = NO_SEQ  # replay from before this number gives a summary in place of what was compacted
     context_tokens: int = 0  # what the agent's last result says it had read
     crashes: CrashHistory = NO_CRASHES  # that still count
@@ -65,6 +64,15 @@ class SessionRow:
     state: SessionState
     pending_prompts: int = 0
     run_state: RunState | None = None  # of the newest run
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectedClient:
+    """A client with at least one stream on a session."""
+
+    client_id: str
+    client_type: str
+    connected_ns: int
 
 
 @dataclass(frozen=True, slots=True)

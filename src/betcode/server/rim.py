@@ -65,6 +65,11 @@ def caller_of(context: Context) -> Caller:
     return Caller(ClientName(client_id, names.get(CLIENT_TYPE, "")), names.get(TICKET, ""))
 
 
+async def greet(caller: Caller, context: Context) -> None:
+    """Begin a stream by saying how its client is called here: one without an id was given one."""
+    await context.send_initial_metadata(((CLIENT_ID, caller.client.client_id),))
+
+
 class Rim:
     """Wraps handlers, and knows the streams that are open so that a stopping daemon can end them politely."""
 
@@ -85,6 +90,23 @@ class Rim:
             except Exception as error:  # noqa: BLE001 the top of a call: every error becomes a status
                 data = b""  # see _abort
                 await self._abort(context, error)
+
+        return grpc.unary_unary_rpc_method_handler(call)
+
+    def waiting(self, kind: type[RequestT], handle: Callable[[Caller, RequestT], Awaitable[Message]]) -> Handler:
+        """One request, one response that may take long: a stopping daemon ends it as it ends streams."""
+
+        async def call(data: bytes, context: Context) -> bytes:
+            with self._as_stream():
+                try:
+                    self._refuse_if_stopping()
+                    response = await handle(caller_of(context), decode(kind, data))
+                    return response.SerializeToString()
+                except asyncio.CancelledError:
+                    await self._abort_if_stopping(context)
+                    raise
+                except Exception as error:  # noqa: BLE001 the top of a call
+                    await self._abort(context, error)
 
         return grpc.unary_unary_rpc_method_handler(call)
 

@@ -133,6 +133,8 @@ def _built(
         "ResumeSession": rim.stream(v1.ResumeSessionRequest, calls.resume_session),
         "Follow": rim.stream(v1.FollowRequest, calls.follow),
         "Submit": rim.unary(v1.SubmitRequest, calls.submit),
+        "RequestInputLock": rim.waiting(v1.InputLockRequest, calls.request_input_lock),
+        "AnswerLockRequest": rim.unary(v1.AnswerLockRequestRequest, calls.answer_lock_request),
         "CancelTurn": rim.unary(v1.CancelTurnRequest, calls.cancel_turn),
         "CloseSession": rim.unary(v1.CloseSessionRequest, calls.close_session),
         "DeleteSession": rim.unary(v1.DeleteSessionRequest, calls.delete_session),

@@ -44,6 +44,7 @@ async def _note_closed(session: LiveSession) -> bool:
         for row in waiting:
             del session.inputs[row.input_id]
         session.may_start = False
+        session.desk.close()
         return True
 
 

@@ -17,8 +17,10 @@ from betcode.domain.rows import InputKind, InputRow, PromptRow, PromptState, Run
 from betcode.domain.run import CancelStep
 from betcode.domain.session import SessionStatus, SessionStimulus, advance
 from betcode.sessions import events
+from betcode.sessions.clients import ClientName
 from betcode.sessions.ending import End
-from betcode.sessions.followers import ClientName, Followers
+from betcode.sessions.followers import Followers
+from betcode.sessions.lock_desk import LockDesk
 from betcode.sessions.prompts import Decision, same_as_before
 from betcode.sessions.recovery import Recovery
 from betcode.sessions.requests import check_message
@@ -41,7 +43,8 @@ class LiveSession:
         self.room = room
         self.provider = provider
         self.writer = SessionWriter(room.store, row)
-        self.followers = Followers(self.writer)
+        self.desk = LockDesk(room, self.writer)
+        self.followers = Followers(room, self.writer, self.desk)
         self.lock = anyio.Lock()
         self.inputs: dict[str, InputRow] = {}  # open ones, oldest first
         self.prompts: dict[str, PromptRow] = {}  # open ones
@@ -122,6 +125,7 @@ class LiveSession:
             )
             if known is not None:
                 return _same_again(known, digest)
+            self.desk.admit(client)
             await self._admit()
             seq = self.writer.next_seq
             row = InputRow(

@@ -27,14 +27,15 @@ from betcode.domain.rows import NewSession, PromptKind, PromptRow, SessionRow, S
 from betcode.sessions import events
 from betcode.sessions.adoption import Found, take_up
 from betcode.sessions.cancelling import Cancelled, cancel_turn
+from betcode.sessions.clients import ClientName
 from betcode.sessions.closing import close
-from betcode.sessions.followers import ClientName
 from betcode.sessions.housekeeping import keep_house, keep_journals, send_idle_home
 from betcode.sessions.memory import AgentMemory
 from betcode.sessions.prompts import Decision, PermissionAnswer, decide, questions_of
 from betcode.sessions.registry import Registry
 from betcode.sessions.requests import check_name, check_new_session
 from betcode.sessions.room import Faults, Room, no_faults
+from betcode.sessions.roster import Roster
 from betcode.sessions.slots import Slots
 from betcode.sessions.stopping import AgentsAtStop, Parting, end_all
 from betcode.sessions.tally import KIND_OF
@@ -156,12 +157,32 @@ class Supervisor:
         """Accept a message; the same id again is the same message.
 
         Raises:
-            InvalidRequest, SessionNotFound, SessionClosed, PoolExhausted, AgentMemoryExhausted, AgentUnavailable,
-            StorageDegraded: and nothing was accepted.
+            InvalidRequest, SessionNotFound, SessionClosed, NoInputLock, PoolExhausted, AgentMemoryExhausted,
+            AgentUnavailable, StorageDegraded: and nothing was accepted.
         """
         async with self._registry.using(session) as live:
-            seq = await live.submit(message, client)
+            with live.desk.here(client):
+                seq = await live.submit(message, client)
             return Accepted(message.message_id, seq)
+
+    async def request_lock(self, session: SessionId, client: ClientName) -> tuple[bool, str]:
+        """Whether the client may type now, and who gave the input lock up; waits while its holder may answer.
+
+        Raises:
+            SessionNotFound, SessionClosed
+        """
+        async with self._registry.using(session) as live:
+            live.refuse_if_closed()
+            return await live.desk.request(client)
+
+    async def answer_lock_request(self, session: SessionId, client: ClientName, asking: str, *, grant: bool) -> None:
+        """Give the input lock to a client that waits for it, or refuse.
+
+        Raises:
+            SessionNotFound, NoInputLock, InvalidRequest
+        """
+        async with self._registry.using(session) as live:
+            live.desk.answer(client, asking, grant=grant)
 
     async def answer_permission(self, answer: PermissionAnswer, client: ClientName) -> bool:
         """True where the same answer had been given before.
@@ -256,7 +277,8 @@ class Supervisor:
         if live is None:
             waiting = Waiting("person") if row.pending_prompts else for_api(row.state, time.time_ns())
             return Summary(row, waiting=waiting)
-        return Summary(replace(row, state=live.writer.state), live.holds, live.waiting)
+        row = replace(row, state=live.writer.state)
+        return Summary(row, live.holds, live.waiting, live.desk.holder, live.followers.present_clients())
 
 
 @asynccontextmanager
@@ -280,6 +302,7 @@ async def open_supervisor(
             tasks=tasks,
             slots=Slots(settings.turn_limit, settings.queue_limit),
             memory=AgentMemory(settings.agent_memory_limit_bytes),
+            roster=Roster(store),
             faults=faults,
             crashes=crashes or CrashPolicy(),
         )
@@ -288,6 +311,7 @@ async def open_supervisor(
         await supervisor.start()
         tasks.start_soon(keep_house, registry)
         tasks.start_soon(keep_journals, room)
+        tasks.start_soon(room.roster.keep)
         try:
             yield supervisor
             if supervisor.sends_idle_home:

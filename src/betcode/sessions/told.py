@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from betcode.domain.identifiers import MessageId, Seq
 from betcode.domain.rows import SessionRow
 from betcode.sessions.adoption import Found
+from betcode.sessions.clients import NOBODY, ClientName, Present
 from betcode.sessions.waiting import NOTHING, Waiting
 
 
@@ -19,6 +20,8 @@ class Summary:
     row: SessionRow
     holds: tuple[str, ...] = ()
     waiting: Waiting = NOTHING
+    lock_holder: ClientName = NOBODY
+    clients: tuple[Present, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

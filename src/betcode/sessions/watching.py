@@ -9,7 +9,7 @@ import anyio
 from betcode.domain.errors import BlobNotFound, InvalidRequest, SequenceOutOfRange
 from betcode.domain.identifiers import Seq, SessionId
 from betcode.domain.rows import Batch
-from betcode.sessions.followers import ClientName
+from betcode.sessions.clients import ClientName
 from betcode.sessions.live import LiveSession
 from betcode.sessions.registry import Registry
 

@@ -33,7 +33,7 @@ _SESSION = """
 SELECT s.key, s.session_id, s.provider, s.working_directory, s.worktree_id, s.created_ns,
     s.status, s.last_seq, s.epoch, s.name, s.model, s.conversation_id, s.conversation_began, s.turn_interrupted,
     s.message_count, s.input_tokens, s.output_tokens, s.cost_usd, s.context_percent, s.preview, s.updated_ns,
-    s.input_lock_client, s.compaction_sequence, s.context_tokens, s.forked_from,
+    s.compaction_sequence, s.context_tokens, s.forked_from,
     s.crashes, s.api_pause, s.api_pause_until_ns,
     m.model, m.allowed_tools, m.plan_mode, m.metadata, m.environment,
     (SELECT count(*) FROM prompts p WHERE p.session = s.key AND p.state = 'open'),
@@ -169,9 +169,9 @@ def read_blob(db: apsw.Connection, session: SessionKey, sha256: str, offset: int
 def _session_row(row: Sequence[Any]) -> SessionRow:
     key, session_id, provider, working_directory, worktree_id, created_ns = row[:6]
     status, last_seq, epoch, name, model, conversation_id, began, interrupted = row[6:14]
-    lock_client, compaction_sequence, context_tokens, forked_from = row[21:25]
-    crashes, api_pause, api_pause_until_ns = row[25:28]
-    made_model, allowed_tools, plan_mode, metadata, environment, pending, run_state = row[28:]
+    compaction_sequence, context_tokens, forked_from = row[21:24]
+    crashes, api_pause, api_pause_until_ns = row[24:27]
+    made_model, allowed_tools, plan_mode, metadata, environment, pending, run_state = row[27:]
     new = NewSession(
         session_id=SessionId(session_id),
         provider=provider,
@@ -198,7 +198,6 @@ def _session_row(row: Sequence[Any]) -> SessionRow:
     )
     state = replace(
         counted,
-        input_lock_client=lock_client or "",
         compaction_sequence=Seq(compaction_sequence),
         context_tokens=context_tokens,
         crashes=_crash_history(crashes),

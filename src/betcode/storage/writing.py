@@ -13,7 +13,9 @@ from betcode.domain.changes import (
     AppendEvents,
     AssignInput,
     Change,
+    ForgetClients,
     MoveInput,
+    SaveClients,
     SavePrompt,
     SaveRun,
     SaveSession,
@@ -23,6 +25,7 @@ from betcode.domain.identifiers import RunId, RunKey, SessionKey
 from betcode.domain.recovery import CrashHistory
 from betcode.domain.rows import NO_CRASHES, Blob, InputRow, NewSession, PromptRow, RunRow, SessionState, StoredEvent
 from betcode.domain.run import RunState
+from betcode.storage import connections
 from betcode.storage.places import first_place, last_place, place_of, seq_of
 
 BLOB_PIECE_BYTES = 128 * 1024
@@ -56,6 +59,10 @@ def apply(db: apsw.Connection, changes: Sequence[Change]) -> None:
                 _save_prompt(db, change.row)
             case AddBlob():
                 _add_blob(db, change.session, change.blob)
+            case SaveClients():
+                connections.save(db, change)
+            case ForgetClients():
+                connections.forget(db)
             case _:
                 assert_never(change)
 
@@ -64,8 +71,8 @@ _INSERT_SESSION = """
 INSERT INTO sessions (session_id, provider, working_directory, worktree_id, created_ns, forked_from,
     status, last_seq, epoch, name, model, conversation_id, conversation_began, turn_interrupted, message_count,
     input_tokens, output_tokens, cost_usd, context_percent, preview, updated_ns,
-    input_lock_client, compaction_sequence, context_tokens, crashes, api_pause, api_pause_until_ns)
-VALUES (?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    compaction_sequence, context_tokens, crashes, api_pause, api_pause_until_ns)
+VALUES (?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _INSERT_MAKING = """
 INSERT INTO session_makings (session, model, allowed_tools, plan_mode, metadata, environment) VALUES (?, ?, ?, ?, ?, ?)
@@ -73,8 +80,8 @@ INSERT INTO session_makings (session, model, allowed_tools, plan_mode, metadata,
 _UPDATE_SESSION = """
 UPDATE sessions SET status = ?, last_seq = ?, epoch = ?, name = ?, model = ?, conversation_id = ?,
     conversation_began = ?, turn_interrupted = ?, message_count = ?, input_tokens = ?, output_tokens = ?,
-    cost_usd = ?, context_percent = ?, preview = ?, updated_ns = ?, input_lock_client = ?, compaction_sequence = ?,
-    context_tokens = ?, crashes = ?, api_pause = ?, api_pause_until_ns = ?
+    cost_usd = ?, context_percent = ?, preview = ?, updated_ns = ?, compaction_sequence = ?, context_tokens = ?,
+    crashes = ?, api_pause = ?, api_pause_until_ns = ?
 WHERE key = ? AND deleted = 0
 """
 _END_OF_LOG = """
@@ -187,7 +194,6 @@ def _state_values(state: SessionState) -> tuple[str | int | float | None, ...]:
         state.context_percent,
         state.preview,
         state.updated_ns,
-        state.input_lock_client or None,
         state.compaction_sequence,
         state.context_tokens,
         _crashes(state.crashes),

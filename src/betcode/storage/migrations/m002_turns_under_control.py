@@ -15,6 +15,8 @@ ALTER TABLE runs ADD COLUMN cancel_step INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE runs ADD COLUMN cancel_queued INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE runs ADD COLUMN turn_began INTEGER NOT NULL DEFAULT 0;
 
+CREATE INDEX sessions_locked ON sessions (input_lock_client) WHERE input_lock_client IS NOT NULL;
+
 CREATE TABLE connected_clients (
     key INTEGER PRIMARY KEY AUTOINCREMENT,
     session INTEGER NOT NULL REFERENCES sessions (key),
