@@ -73,6 +73,7 @@ class SessionEvidence:
     sent: tuple[Sent, ...] = ()
     given: tuple[Given, ...] = ()
     ledger: tuple[Noted, ...] = ()
+    keeps_ledger: bool = True  # the real CLI does not
     refusals: tuple[str, ...] = ()  # that no client should ever meet
     inputs: Mapping[str, InputSeen] = field(default_factory=dict)
     prompts: Mapping[str, PromptSeen] = field(default_factory=dict)

@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -14,7 +15,7 @@ from betcode.v1.admin_pb2 import AGENTS_AT_STOP_ALL_END
 from support.daemon import Daemon
 from support.rounds.driver import Round
 from support.rounds.evidence import RoundEvidence, SessionEvidence
-from support.rounds.facts import ledger, reading
+from support.rounds.facts import Facts, ledger, reading
 from support.rounds.judge import DESCRIPTORS_MORE
 from support.rounds.plan import Way
 from support.rounds.viewers import read_all
@@ -62,23 +63,34 @@ async def _gather_session(round_: Round, number: int) -> SessionEvidence:
     known = facts.session(session_id)
     if known is None or known.is_deleted:
         return SessionEvidence(session_id, is_deleted=True, views=views, refusals=refusals)
-    with anyio.fail_after(_READ_WITHIN_S):
-        followed = await read_all(round_.daemon, Way.FOLLOW, session_id, known.last_seq)
-        resumed = await read_all(round_.daemon, Way.RESUME, session_id, known.last_seq)
-    return SessionEvidence(
-        session_id=session_id,
-        status=known.status,
+    seen = await read_session(round_.daemon, session_id, work)
+    return replace(
+        seen,
         may_have_gaps=session_id in round_.torn,
-        log=facts.log(known.key),
-        followed=followed,
-        resumed=resumed,
-        boundary=known.boundary,
-        reading=tuple(reading(ClaudeProvider(), session_id, work, facts.runs(known.key))),
         views=views,
         refusals=refusals,
         sent=tuple(round_.sent[session_id]),
         given=tuple(round_.given[session_id]),
         ledger=ledger(work),
+    )
+
+
+async def read_session(daemon: Daemon, session_id: str, work: Path) -> SessionEvidence:
+    """What the daemon and its files say of a session; what clients and agents say is still to be added."""
+    facts = Facts(daemon.places.database, daemon.places.runs)
+    known = facts.session(session_id)
+    assert known is not None
+    with anyio.fail_after(_READ_WITHIN_S):
+        followed = await read_all(daemon, Way.FOLLOW, session_id, known.last_seq)
+        resumed = await read_all(daemon, Way.RESUME, session_id, known.last_seq)
+    return SessionEvidence(
+        session_id=session_id,
+        status=known.status,
+        log=facts.log(known.key),
+        followed=followed,
+        resumed=resumed,
+        boundary=known.boundary,
+        reading=tuple(reading(ClaudeProvider(), session_id, work, facts.runs(known.key))),
         inputs=facts.inputs(known.key),
         prompts=facts.prompts(known.key),
     )

@@ -17,8 +17,9 @@ def judge_messages(one: SessionEvidence, events: Sequence[v1.AgentEvent]) -> Ite
     yield from _acknowledged(one, events)
     yield from _end_once(one, events)
     yield from _nothing_left(one, events)
-    yield from _really_run(one, events)
-    yield from _one_agent_at_a_time(one)
+    if one.keeps_ledger:
+        yield from _really_run(one, events)
+        yield from _one_agent_at_a_time(one)
 
 
 def _acknowledged(one: SessionEvidence, events: Sequence[v1.AgentEvent]) -> Iterator[str]:

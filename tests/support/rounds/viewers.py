@@ -27,6 +27,7 @@ _AGAIN_AFTER_S = 0.03
 _QUICK_LADDER_MS = (5, 20, 50, 100)
 _OVER = (grpc.StatusCode.NOT_FOUND, grpc.StatusCode.OUT_OF_RANGE, grpc.StatusCode.INVALID_ARGUMENT)
 _OURS_TO_MEND = (grpc.StatusCode.INTERNAL, grpc.StatusCode.UNKNOWN, grpc.StatusCode.OUT_OF_RANGE)
+_CUT_WHILE_WRITING = "Internal error from Core"  # what grpc calls a connection that is lost before the first word
 
 
 @dataclass(slots=True)
@@ -75,7 +76,7 @@ class Viewer:
                                 shown.append((seq, data))
                     self.has_ended = True
                 except aio.AioRpcError as error:
-                    if error.code() in _OURS_TO_MEND:
+                    if error.code() in _OURS_TO_MEND and error.details() != _CUT_WHILE_WRITING:
                         self.refusals.append(f"{self.name} got {error.code().name}: {error.details()}")
                     self.has_ended = error.code() in _OVER
             await anyio.sleep(_AGAIN_AFTER_S)
