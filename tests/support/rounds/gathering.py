@@ -25,6 +25,8 @@ _REST_WITHIN_S = 10.0
 _LOOK_EVERY_S = 0.05
 _STAYS = {"betcode.db", "betcode.db.incarnation", "daemon.lock", "daemon.log", "daemon.sock.lock"}
 _STAYS |= {"daemon.sock.ticket.lock", "runs", "search.db"}
+# The index is opened again a while after it failed; until then what a killed daemon left of it lies there.
+_LEFT_BY_A_FULL_DISK = {"search.db-shm", "search.db-wal"}
 
 
 async def gather(round_: Round, descriptors_before: int) -> RoundEvidence:
@@ -129,8 +131,9 @@ def _errors(daemon: Daemon, *, disk_was_full: bool) -> Iterator[str]:
 
 def _left_lying(round_: Round) -> Iterator[str]:
     places = round_.daemon.places
+    stays = _STAYS | _LEFT_BY_A_FULL_DISK if round_.keeper.disk_was_full else _STAYS
     for path in sorted(places.state_dir.iterdir()):
-        if path.name not in _STAYS:
+        if path.name not in stays:
             yield path.name
     known = round_.facts.known_runs()
     for run in sorted(places.runs.iterdir()):

@@ -199,7 +199,7 @@ class _Maker:
             (2, lambda: Kill(Target.CLIENT)),
             (3, lambda: Pause(chance.choice(list(Target)), self._session(), chance.randrange(10, 400))),
             (2, lambda: Stop(agents=chance.random() < 0.3)),
-            (4, lambda: DieAt(chance.choice(STEPS_OF_THE_DAEMON), chance.choice((1, 1, 2, 3, 5, 9)))),
+            (8, lambda: DieAt(chance.choice(STEPS_OF_THE_DAEMON), chance.randrange(1, 10))),
             (2, lambda: MoveClock(chance.choice((-_DAY_S, -3600, -1, 1, 3600, _DAY_S)))),
         ]
         if self.has_small_disk:
