@@ -125,7 +125,8 @@ def _errors(daemon: Daemon, *, disk_was_full: bool) -> Iterator[str]:
             entry = json.loads(line)
         except ValueError:
             continue  # the line that a killed daemon was writing
-        if entry.get("level") == "error" and not disk_was_full:
+        crashed = str(entry.get("message", "")).startswith("the agent crashed")
+        if entry.get("level") == "error" and not crashed and not disk_was_full:
             yield line[:1500]
 
 

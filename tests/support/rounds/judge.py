@@ -117,13 +117,20 @@ def _agents_part(events: Sequence[v1.AgentEvent], one: SessionEvidence) -> Itera
         kind = event.WhichOneof("event") or "nothing"
         if wanted is not None and _is_reading_of(event, wanted):
             wanted = next(reading, None)
-        elif kind not in _OF_THE_ENGINE:
+        elif kind not in _OF_THE_ENGINE and not _voids(event):
             yield f"number {event.sequence} ({kind}) is not what the journal says next: {_text(event)}"
             return
         elif kind == "gap" and not one.may_have_gaps:
             yield f"a gap at {event.sequence} though no journal was lost: {event.gap.reason}"
     if wanted is not None:
         yield f"what the journal says is missing, first: {_text(wanted)} and {len(list(reading))} more"
+
+
+def _voids(event: v1.AgentEvent) -> bool:
+    """Words of an agent that died are taken back by a settled text without words."""
+    return (event.text_delta.is_complete and not event.text_delta.text) or (
+        event.thinking_delta.is_complete and not event.thinking_delta.text
+    )
 
 
 def _is_reading_of(event: v1.AgentEvent, read: v1.AgentEvent) -> bool:
