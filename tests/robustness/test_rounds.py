@@ -89,7 +89,20 @@ def test_a_seed_alone_decides_a_plan_and_plans_have_everything_in_them() -> None
     assert plans == [make_plan(seed) for seed in range(300)]
     assert len({str(plan) for plan in plans}) == len(plans)
     kinds = {type(step).__name__ for plan in plans for step in plan.steps}
-    assert kinds >= {"Say", "Answer", "Cancel", "Close", "Watch", "Cut", "Kill", "Pause", "Stop", "DieAt", "FillDisk"}
+    assert kinds >= {
+        "Say",
+        "Answer",
+        "Cancel",
+        "Close",
+        "Watch",
+        "Cut",
+        "Kill",
+        "Pause",
+        "Stop",
+        "DieAt",
+        "FillDisk",
+        "LockDatabase",
+    }
     assert {step.target for plan in plans for step in plan.steps if isinstance(step, Kill)} == set(Target)
     assert {step.way for plan in plans for step in plan.steps if isinstance(step, Watch)} == set(Way)
     assert any(_says_twice(plan) for plan in plans)

@@ -9,6 +9,7 @@ from typing import assert_never
 
 import anyio
 import anyio.abc
+import apsw
 
 from betcode.client import Client, NewConversation
 from betcode.client.errors import ClientError
@@ -16,7 +17,7 @@ from betcode.domain.identifiers import MessageId
 from betcode.holder.launch import holder_pid
 from betcode.holder.platform import descendants
 from betcode.v1 import agent_pb2 as v1
-from betcode.v1.admin_pb2 import AGENTS_AT_STOP_ALL_END, AGENTS_AT_STOP_IDLE_END
+from betcode.v1.admin_pb2 import AgentsAtStop
 from support.cutting_proxy import CuttingProxy
 from support.daemon import Daemon
 from support.disk import fill
@@ -25,7 +26,7 @@ from support.rounds.clock import move_clock
 from support.rounds.evidence import Given, Sent
 from support.rounds.facts import Facts
 from support.rounds.keeper import Keeper
-from support.rounds.plan import Plan, Step, Target, Way
+from support.rounds.plan import How, Plan, Step, Target, Way
 from support.rounds.viewers import Viewer, ViewerProcess, through
 
 _CALL_WITHIN_S = 90.0
@@ -108,7 +109,14 @@ class Round:
                 assert_never(never)
 
     async def _harm(
-        self, step: steps.Cut | steps.Kill | steps.Pause | steps.DieAt | steps.FillDisk | steps.MoveClock
+        self,
+        step: steps.Cut
+        | steps.Kill
+        | steps.Pause
+        | steps.DieAt
+        | steps.FillDisk
+        | steps.LockDatabase
+        | steps.MoveClock,
     ) -> None:
         match step:
             case steps.Cut():
@@ -121,6 +129,8 @@ class Round:
                 self.keeper.kill(next_fault=f"{step.step}:{step.times}")
             case steps.FillDisk():
                 await self._fill(step.ms)
+            case steps.LockDatabase():
+                self.tasks.start_soon(self._lock_database, step.ms)
             case steps.MoveClock():
                 move_clock(self.root, step.seconds)
             case _ as never:
@@ -184,8 +194,10 @@ class Round:
 
     async def _stop(self, step: steps.Stop) -> None:
         pid = self.keeper.ask_to_end()
-        agents = AGENTS_AT_STOP_ALL_END if step.agents else AGENTS_AT_STOP_IDLE_END
-        await self.clients[0].stop_daemon(pid, agents)
+        if step.how in (How.SIGTERM, How.SIGINT):
+            self.keeper.signal(signal.Signals[step.how])
+        else:
+            await self.clients[0].stop_daemon(pid, AgentsAtStop.Value(f"AGENTS_AT_STOP_{step.how.name}"))
 
     # ------------------------------------------------------------ clients that watch
 
@@ -256,7 +268,20 @@ class Round:
             process.signal(signal.SIGCONT)
 
     async def _fill(self, ms: int) -> None:
-        self.keeper.disk_was_full = True
+        self.keeper.was_short = True
         filler = fill(self.daemon.root)
         await anyio.sleep(ms / 1000)
         filler.unlink()
+
+    async def _lock_database(self, ms: int) -> None:
+        self.keeper.was_short = True
+        # Not by the standard module: a second copy of SQLite in one process undoes the locks of the first.
+        locking = apsw.Connection(str(self.daemon.places.database), flags=apsw.SQLITE_OPEN_READWRITE)
+        try:
+            locking.set_busy_timeout(1000)
+            locking.execute("BEGIN IMMEDIATE")
+            await anyio.sleep(ms / 1000)
+        except apsw.BusyError:
+            return  # the daemon has it just now
+        finally:
+            locking.close()

@@ -26,7 +26,7 @@ _LOOK_EVERY_S = 0.05
 _STAYS = {"betcode.db", "betcode.db.incarnation", "daemon.lock", "daemon.log", "daemon.sock.lock"}
 _STAYS |= {"daemon.sock.ticket.lock", "runs", "search.db"}
 # The index is opened again a while after it failed; until then what a killed daemon left of it lies there.
-_LEFT_BY_A_FULL_DISK = {"search.db-shm", "search.db-wal"}
+_LEFT_BY_SHORTAGE = {"search.db-shm", "search.db-wal"}
 
 
 async def gather(round_: Round, descriptors_before: int) -> RoundEvidence:
@@ -49,7 +49,7 @@ async def gather(round_: Round, descriptors_before: int) -> RoundEvidence:
         sessions=tuple(sessions),
         breaches=tuple(disagreements),
         unasked_ends=tuple(round_.keeper.unasked_ends),
-        errors_logged=tuple(_errors(daemon, disk_was_full=round_.keeper.disk_was_full)),
+        errors_logged=tuple(_errors(daemon, was_short=round_.keeper.was_short)),
         left_running=tuple(running),
         left_lying=tuple(_left_lying(round_)),
         descriptors=(descriptors_before, descriptors),
@@ -118,21 +118,21 @@ def open_descriptors(daemon: Daemon) -> int:
     return len(os.listdir(f"/proc/{daemon.pid}/fd"))  # noqa: PTH208 the number is wanted, not paths
 
 
-def _errors(daemon: Daemon, *, disk_was_full: bool) -> Iterator[str]:
-    """What the daemon logged as its own fault; that a full disk is full may be said."""
+def _errors(daemon: Daemon, *, was_short: bool) -> Iterator[str]:
+    """What the daemon logged as its own fault; that nothing could be written may be said."""
     for line in daemon.log.splitlines():
         try:
             entry = json.loads(line)
         except ValueError:
             continue  # the line that a killed daemon was writing
         crashed = str(entry.get("message", "")).startswith("the agent crashed")
-        if entry.get("level") == "error" and not crashed and not disk_was_full:
+        if entry.get("level") == "error" and not crashed and not was_short:
             yield line[:1500]
 
 
 def _left_lying(round_: Round) -> Iterator[str]:
     places = round_.daemon.places
-    stays = _STAYS | _LEFT_BY_A_FULL_DISK if round_.keeper.disk_was_full else _STAYS
+    stays = _STAYS | _LEFT_BY_SHORTAGE if round_.keeper.was_short else _STAYS
     for path in sorted(places.state_dir.iterdir()):
         if path.name not in stays:
             yield path.name

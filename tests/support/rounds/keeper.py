@@ -1,11 +1,14 @@
 """Keeps a round's daemon running: when it is gone another one is started, and an unasked end is remembered."""
 
+import os
+import signal
+
 import anyio
 
 from support.daemon import Daemon
 
 _LOOK_EVERY_S = 0.01
-_CANNOT_SERVE = (1, 120)  # on a full disk; 120 is Python's own where not even the reason could be written
+_CANNOT_SERVE = (1, 120)  # while nothing can be written; 120 is Python's own where not even the reason could be written
 
 
 class Keeper:
@@ -15,7 +18,7 @@ class Keeper:
         self._doomed: set[int] = set()  # those that will die at a named step, if they come to it
         self._fault = ""
         self.unasked_ends: list[str] = []
-        self.disk_was_full = False
+        self.was_short = False
         self.keeps = True
         self.starts = 0
 
@@ -28,6 +31,10 @@ class Keeper:
         self._fault = next_fault
         self._asked.add(self.pid)
         self._daemon.kill()
+
+    def signal(self, number: signal.Signals) -> None:
+        if self._daemon.exit_code is None:
+            os.kill(self.pid, number)
 
     def heal(self) -> None:
         """From here on nothing dies by itself any more."""
@@ -48,7 +55,7 @@ class Keeper:
             await anyio.sleep(_LOOK_EVERY_S)
 
     def _note(self, code: int) -> None:
-        if self.pid not in self._asked and not (self.disk_was_full and code in _CANNOT_SERVE):
+        if self.pid not in self._asked and not (self.was_short and code in _CANNOT_SERVE):
             self.unasked_ends.append(f"exit code {code}, said {self._daemon.stderr[-600:]!r}")
 
     def _start(self) -> None:

@@ -97,11 +97,19 @@ class Pause:
     ms: int
 
 
+class How(StrEnum):
+    """How the daemon is told to stop."""
+
+    IDLE_END = "a call: idle agents end"
+    ALL_STAY = "a call: all agents stay"
+    ALL_END = "a call: all agents end"
+    SIGTERM = "SIGTERM"
+    SIGINT = "SIGINT"
+
+
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """The daemon is told to stop; `agents` too, or they are left."""
-
-    agents: bool
+    how: How
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +126,13 @@ class FillDisk:
 
 
 @dataclass(frozen=True, slots=True)
+class LockDatabase:
+    """Another program holds the database's write lock."""
+
+    ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class MoveClock:
     seconds: int
 
@@ -129,7 +144,7 @@ class Wait:
 
 Step: TypeAlias = (
     Say | Answer | Cancel | Rename | Close | Go | Watch | Cut | Leave | Kill | Pause | Stop | DieAt | FillDisk
-    | MoveClock | Wait
+    | LockDatabase | MoveClock | Wait
 )  # fmt: skip
 
 
@@ -198,7 +213,8 @@ class _Maker:
             (4, lambda: Kill(Target.AGENT, self._session())),
             (2, lambda: Kill(Target.CLIENT)),
             (3, lambda: Pause(chance.choice(list(Target)), self._session(), chance.randrange(10, 400))),
-            (2, lambda: Stop(agents=chance.random() < 0.3)),
+            (3, lambda: Stop(chance.choice(list(How)))),
+            (1, lambda: LockDatabase(chance.randrange(10, 2500))),
             (8, lambda: DieAt(chance.choice(STEPS_OF_THE_DAEMON), chance.randrange(1, 10))),
             (2, lambda: MoveClock(chance.choice((-_DAY_S, -3600, -1, 1, 3600, _DAY_S)))),
         ]

@@ -21,7 +21,7 @@ from support.rounds.plan import Plan, make_plan
 from support.rounds.settling import catch_up, settle
 
 _DISK_MEGABYTES = 32
-_QUICK_LADDER_MS = (10, 30, 60, 120, 250, 500)
+_QUICK_LADDER_MS = (20, 60, 150, 400, 1000, 1500)
 
 
 @dataclass(frozen=True, slots=True)
