@@ -65,6 +65,7 @@ class SessionEvidence:
     is_deleted: bool = False
     may_have_gaps: bool = False  # its holder was killed, so a torn line may be missing
     log: tuple[Numbered, ...] = ()  # the file itself
+    after_rest: tuple[Numbered, ...] = ()  # what was added to it though nothing was left to do
     followed: tuple[Numbered, ...] = ()  # Follow from 0
     resumed: tuple[Numbered, ...] = ()  # ResumeSession from 0
     boundary: int = 0  # up to where it was compacted

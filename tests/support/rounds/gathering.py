@@ -85,10 +85,12 @@ async def read_session(daemon: Daemon, session_id: str, work: Path) -> SessionEv
     with anyio.fail_after(_READ_WITHIN_S):
         followed = await read_all(daemon, Way.FOLLOW, session_id, known.last_seq)
         resumed = await read_all(daemon, Way.RESUME, session_id, known.last_seq)
+    log = facts.log(known.key)
     return SessionEvidence(
         session_id=session_id,
         status=known.status,
-        log=facts.log(known.key),
+        log=tuple((seq, data) for seq, data in log if seq <= known.last_seq),
+        after_rest=tuple((seq, data) for seq, data in log if seq > known.last_seq),
         followed=followed,
         resumed=resumed,
         boundary=known.boundary,

@@ -49,6 +49,7 @@ def judge_session(one: SessionEvidence) -> list[str]:
     found += _turns(events)
     found += judge_messages(one, events)
     found += judge_prompts(one, events)
+    found += [f"said more after it had come to rest: {_line(data)}" for _, data in one.after_rest[:1]]
     if one.status not in _AT_REST:
         found.append(f"is {one.status} though nothing is left to do")
     return found

@@ -175,6 +175,7 @@ BROKEN: dict[str, tuple[Callable[[], SessionEvidence], str]] = {
     "the agent's word twice": (lambda: inserted(5, events()[4]), "is not what the journal says next"),
     "a turn completed twice": (lambda: inserted(12, completed()), "a turn is completed again"),
     "no last word": (ends_thinking, "the last status told is THINKING"),
+    "said after the end": (lambda: replace(sound(), after_rest=sound().log[:1]), "after it had come to rest"),
     "a session at work for ever": (lambda: replace(sound(), status="active"), "is active though nothing is left"),
     "acknowledged and not there": (lambda: replace(sound(), sent=(Sent(MESSAGE, "tool", 3),)), "does not show it"),
     "acknowledged with other words": (lambda: replace(sound(), sent=(Sent(MESSAGE, "rm", 2),)), "is shown as 'tool'"),
