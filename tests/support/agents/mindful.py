@@ -11,6 +11,8 @@ It writes down, in `ledger` in its working directory and before anyone hears of 
 A message that it took up in an earlier life is not run again: it is said to be completed. With
 CLAUDE_CODE_RESUME_INTERRUPTED_TURN=1 the turn that was open when it died is run again by itself, first of all.
 
+With BETCODE_MINDFUL_BEGINS=NAME it hears what it is told at once, but does nothing before the file NAME is there.
+
     falter        dies in the middle of the turn, but only once for each message
     linger        starts a program in a session of its own and leaves it running
 """
@@ -22,6 +24,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -52,6 +55,8 @@ class Answers(queue.Queue[obedient.Frame]):
 
 
 class Mindful(obedient.Agent):  # type: ignore[misc,unused-ignore]
+    _writing = threading.Lock()
+
     def __init__(self, arguments: list[str]) -> None:
         super().__init__(arguments)
         self._answers = Answers()
@@ -67,6 +72,9 @@ class Mindful(obedient.Agent):  # type: ignore[misc,unused-ignore]
         with Path("agent.pids").open("a") as pids:
             pids.write(f"{os.getpid()}\n")
         threading.Thread(target=self._listen, daemon=True).start()
+        begins = os.environ.get("BETCODE_MINDFUL_BEGINS")
+        while begins and not Path(begins).exists():
+            time.sleep(0.01)
         if os.environ.get("CLAUDE_CODE_RESUME_INTERRUPTED_TURN") == "1" and self._open:
             name = self._open[-1]
             self._run({"uuid": name, "message": {"content": self._known[name]}})
@@ -147,6 +155,10 @@ class Mindful(obedient.Agent):  # type: ignore[misc,unused-ignore]
     def _linger(self) -> str:
         subprocess.Popen(["sleep", "1000"], start_new_session=True, stdin=-3, stdout=-3, stderr=-3)
         return "lingering"
+
+    def _write(self, frame: obedient.Frame) -> None:
+        with self._writing:  # the thread that listens speaks too
+            super()._write(frame)
 
     def _request(self, name: str, given: obedient.Frame, tool: str) -> obedient.Frame:
         reply: obedient.Frame = super()._request(name, given, tool)

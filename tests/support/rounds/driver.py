@@ -11,7 +11,7 @@ import anyio
 import anyio.abc
 import apsw
 
-from betcode.client import Client, NewConversation
+from betcode.client import Client, ClientIdentity, NewConversation
 from betcode.client.errors import ClientError
 from betcode.domain.identifiers import MessageId
 from betcode.holder.launch import holder_pid
@@ -30,6 +30,10 @@ from support.rounds.plan import How, Plan, Step, Target, Way
 from support.rounds.viewers import Viewer, ViewerProcess, through
 
 _CALL_WITHIN_S = 90.0
+
+
+def identity_of(client: int) -> ClientIdentity:
+    return ClientIdentity(f"client-{client}")
 
 
 class Round:
@@ -210,7 +214,7 @@ class Round:
         if step.way is Way.PROCESS:
             viewer.process = ViewerProcess(self.daemon, session_id, after, self.root / f"view{len(self.viewers)}")
         else:
-            self.tasks.start_soon(viewer.watch, self.daemon, self.cut_places)
+            self.tasks.start_soon(viewer.watch, self.daemon, self.cut_places, identity_of(step.client))
 
     @property
     def client_processes(self) -> list[ViewerProcess]:

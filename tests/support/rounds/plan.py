@@ -70,6 +70,7 @@ class Watch:
     session: int
     way: Way
     after: int  # where to begin, in thousandths of what there is
+    client: int = 0  # by the library one watches under the name that one also types under
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +244,9 @@ class _Maker:
         return Say(before.session, self._chance.randrange(self.clients), before.message_id, before.text)
 
     def _watch(self) -> Step:
-        return Watch(self._session(), self._chance.choice(list(Way)), self._chance.choice((0, 0, 500, 1000)))
+        chance = self._chance
+        after = chance.choice((0, 0, 500, 1000))
+        return Watch(self._session(), chance.choice(list(Way)), after, chance.randrange(self.clients))
 
 
 def make_plan(seed: int) -> Plan:

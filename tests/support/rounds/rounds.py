@@ -9,12 +9,12 @@ from pathlib import Path
 
 import anyio
 
-from betcode.client import ClientIdentity, open_client
+from betcode.client import open_client
 from support.cutting_proxy import open_cutting_proxy
 from support.daemon import AGENTS, Daemon
 from support.disk import mounted
 from support.rounds.clock import clock_environment
-from support.rounds.driver import Round
+from support.rounds.driver import Round, identity_of
 from support.rounds.gathering import gather, open_descriptors
 from support.rounds.judge import judge
 from support.rounds.plan import Plan, make_plan
@@ -80,8 +80,7 @@ async def _at_work(plan: Plan, root: Path) -> AsyncIterator[Round]:
         round_ = Round(plan, root, daemon, tasks, proxy, cut_socket)
         stack.callback(_end_clients, round_)
         for number in range(plan.clients):
-            identity = ClientIdentity(f"client-{number}")
-            client = open_client(daemon.places, identity, ladder_ms=_QUICK_LADDER_MS)
+            client = open_client(daemon.places, identity_of(number), ladder_ms=_QUICK_LADDER_MS)
             round_.clients.append(await stack.enter_async_context(client))
         tasks.start_soon(round_.keeper.keep)
         yield round_

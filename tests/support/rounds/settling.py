@@ -15,6 +15,7 @@ from support.rounds.facts import SessionFacts
 SETTLE_WITHIN_S = 90.0
 _CATCH_UP_WITHIN_S = 20.0
 _LOOK_EVERY_S = 0.05
+_NUDGE = "say go on"
 _NUDGE_AFTER = 20  # looks at a session that rests with messages it has not consumed
 
 
@@ -63,7 +64,9 @@ async def _look(round_: Round, waiting: dict[str, int]) -> list[str]:
                 waiting[session_id] = waiting.get(session_id, 0) + 1
                 if waiting[session_id] >= _NUDGE_AFTER:
                     waiting[session_id] = 0
-                    await round_.say(number, 0, str(uuid.uuid4()), "say go on")
+                    nudges = sum(sent.text == _NUDGE for sent in round_.sent[session_id])
+                    # Another client each time: only one of them may type.
+                    await round_.say(number, nudges % len(round_.clients), str(uuid.uuid4()), _NUDGE)
     return left
 
 
@@ -98,5 +101,5 @@ def _behind(round_: Round) -> list[str]:
         if known is None or known.is_deleted or viewer.session_id in round_.deleted:
             continue
         if viewer.position < known.last_seq:
-            found.append(f"{viewer.name} saw nothing after {viewer.position} of {known.last_seq}")
+            found.append(f"{viewer.name} saw nothing after {viewer.position} of {known.last_seq}, and {viewer.doing}")
     return found

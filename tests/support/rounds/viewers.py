@@ -15,7 +15,7 @@ import grpc
 from grpc import aio
 
 import support.rounds.viewer_process
-from betcode.client import open_client
+from betcode.client import ClientIdentity, open_client
 from betcode.client.errors import ClientError
 from betcode.config.places import Places
 from betcode.v1 import agent_pb2 as v1
@@ -43,6 +43,7 @@ class Viewer:
     leaving: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     has_ended: bool = False  # the daemon ended the stream: there is nothing more to see
     process: "ViewerProcess | None" = None
+    doing: str = "nothing yet"
 
     @property
     def position(self) -> int:
@@ -56,10 +57,10 @@ class Viewer:
         for after, shown in self.views:
             yield View(self.name, after, tuple(shown))
 
-    async def watch(self, daemon: Daemon, cut_places: Places) -> None:
+    async def watch(self, daemon: Daemon, cut_places: Places, identity: ClientIdentity) -> None:
         with self.leaving:
             if self.way is Way.LIBRARY:
-                await self._by_the_library(cut_places)
+                await self._by_the_library(cut_places, identity)
             else:
                 await self._by_streams(daemon)
 
@@ -67,10 +68,12 @@ class Viewer:
         while not self.has_ended:
             after, shown = self.position, list[Numbered]()
             self.views.append((after, shown))
+            self.doing = "opens a stream"
             async with daemon.channel() as channel:
                 try:
                     async with aclosing(_stream(channel, self.way, self.session_id, after)) as events:
                         async for data in events:
+                            self.doing = "reads"
                             seq = v1.AgentEvent.FromString(data).sequence
                             if seq:
                                 shown.append((seq, data))
@@ -79,12 +82,13 @@ class Viewer:
                     if error.code() in _OURS_TO_MEND and error.details() != _CUT_WHILE_WRITING:
                         self.refusals.append(f"{self.name} got {error.code().name}: {error.details()}")
                     self.has_ended = error.code() in _OVER
+                self.doing = "lets go of a stream"
             await anyio.sleep(_AGAIN_AFTER_S)
 
-    async def _by_the_library(self, places: Places) -> None:
+    async def _by_the_library(self, places: Places, identity: ClientIdentity) -> None:
         shown: list[Numbered] = []
         self.views.append((self.after, shown))
-        async with open_client(places, ladder_ms=_QUICK_LADDER_MS) as client:
+        async with open_client(places, identity, ladder_ms=_QUICK_LADDER_MS) as client:
             try:
                 async with aclosing(client.follow(self.session_id, self.after)) as events:
                     async for event in events:
