@@ -102,10 +102,12 @@ async def read_session(daemon: Daemon, session_id: str, work: Path) -> SessionEv
 
 async def _until_none(look: Callable[[], list[str]]) -> list[str]:
     """What is still found after a while: processes and rows may need a moment."""
+    found = look()
     with anyio.move_on_after(_REST_WITHIN_S):
-        while look():  # noqa: ASYNC110 - nothing tells of the end of a process
+        while found:  # nothing tells of the end of a process
             await anyio.sleep(_LOOK_EVERY_S)
-    return look()
+            found = look()
+    return found
 
 
 async def _descriptors(daemon: Daemon, before: int) -> int:
