@@ -94,6 +94,10 @@ class Round:
                 await anyio.sleep(step.ms / 1000)
             case steps.Answer() | steps.Cancel() | steps.Rename() | steps.Close() | steps.Stop():
                 self.act(self._call, step)
+            case steps.AskLock():
+                self.act(self.clients[step.client].request_lock, self.sessions[step.session])
+            case steps.AnswerLock():
+                self.act(self._answer_lock, step)
             case _:
                 await self._harm(step)
 
@@ -140,7 +144,7 @@ class Round:
             case _ as never:
                 assert_never(never)
 
-    def act(self, deed: Callable[..., Awaitable[None]], *arguments: object) -> None:
+    def act(self, deed: Callable[..., Awaitable[object]], *arguments: object) -> None:
         """A call of a client: it may take long, and the plan goes on."""
 
         async def acting() -> None:
@@ -187,6 +191,10 @@ class Round:
                 given.append(Given(prompt.request_id, allow, "again" if again else "taken"))
         except ClientError as error:
             given.append(Given(prompt.request_id, allow, error.code))
+
+    async def _answer_lock(self, step: steps.AnswerLock) -> None:
+        asking = identity_of(step.asking).client_id
+        await self.clients[step.client].answer_lock_request(self.sessions[step.session], asking, grant=step.grant)
 
     async def _close(self, step: steps.Close) -> None:
         session_id = self.sessions[step.session]

@@ -128,10 +128,9 @@ def _agents_part(events: Sequence[v1.AgentEvent], one: SessionEvidence) -> Itera
 
 
 def _voids(event: v1.AgentEvent) -> bool:
-    """Words of an agent that died are taken back by a settled text without words."""
-    return (event.text_delta.is_complete and not event.text_delta.text) or (
-        event.thinking_delta.is_complete and not event.thinking_delta.text
-    )
+    """Words of an agent that is gone are taken back by a settled text without words, or settled as cut short."""
+    said = event.thinking_delta if event.HasField("thinking_delta") else event.text_delta
+    return said.is_complete and (said.is_partial or not said.text)
 
 
 def _is_reading_of(event: v1.AgentEvent, read: v1.AgentEvent) -> bool:

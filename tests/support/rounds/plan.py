@@ -47,6 +47,24 @@ class Cancel:
 
 
 @dataclass(frozen=True, slots=True)
+class AskLock:
+    """A client asks to be the one who types."""
+
+    session: int
+    client: int
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerLock:
+    """A client gives the input lock to another, or refuses, whether it holds it or not."""
+
+    session: int
+    client: int
+    asking: int
+    grant: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Rename:
     session: int
     name: str
@@ -144,8 +162,8 @@ class Wait:
 
 
 Step: TypeAlias = (
-    Say | Answer | Cancel | Rename | Close | Go | Watch | Cut | Leave | Kill | Pause | Stop | DieAt | FillDisk
-    | LockDatabase | MoveClock | Wait
+    Say | Answer | Cancel | AskLock | AnswerLock | Rename | Close | Go | Watch | Cut | Leave | Kill | Pause | Stop
+    | DieAt | FillDisk | LockDatabase | MoveClock | Wait
 )  # fmt: skip
 
 
@@ -203,6 +221,8 @@ class _Maker:
             (4, self._say_again),
             (8, lambda: Answer(self._session(), chance.random() < 0.6, chance.choice(("", "", "same", "other")))),
             (4, lambda: Cancel(self._session(), chance.random() < 0.5)),
+            (3, lambda: AskLock(self._session(), self._client())),
+            (2, lambda: AnswerLock(self._session(), self._client(), self._client(), chance.random() < 0.5)),
             (1, lambda: Rename(self._session(), f"name {chance.randrange(100)}")),
             (1, lambda: Close(self._session(), delete=chance.random() < 0.4)),
             (5, lambda: Go(self._session())),
@@ -231,22 +251,25 @@ class _Maker:
     def _session(self) -> int:
         return self._chance.randrange(self.sessions)
 
+    def _client(self) -> int:
+        return self._chance.randrange(self.clients)
+
     def _say(self) -> Step:
         chance = self._chance
         name = str(uuid.UUID(int=chance.getrandbits(128), version=4))
-        say = Say(self._session(), chance.randrange(self.clients), name, chance.choice(TEXTS))
+        say = Say(self._session(), self._client(), name, chance.choice(TEXTS))
         self._said.append(say)
         return say
 
     def _say_again(self) -> Step:
         """The same message again: by the same client, or by another one."""
         before = self._chance.choice(self._said)
-        return Say(before.session, self._chance.randrange(self.clients), before.message_id, before.text)
+        return Say(before.session, self._client(), before.message_id, before.text)
 
     def _watch(self) -> Step:
         chance = self._chance
         after = chance.choice((0, 0, 500, 1000))
-        return Watch(self._session(), chance.choice(list(Way)), after, chance.randrange(self.clients))
+        return Watch(self._session(), chance.choice(list(Way)), after, self._client())
 
 
 def make_plan(seed: int) -> Plan:

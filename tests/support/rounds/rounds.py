@@ -69,8 +69,9 @@ async def _at_work(plan: Plan, root: Path) -> AsyncIterator[Round]:
         home = root / "home"
         if plan.has_small_disk:
             stack.enter_context(mounted(home, _DISK_MEGABYTES))
-        settings = {"agents": {"turn_limit": plan.turn_limit, "idle_retire": plan.idle_retire_s}}
-        daemon = Daemon(home, settings=settings, claude_bin=mindful_program(root), environment=clock_environment(root))
+        daemon = Daemon(
+            home, settings=_settings(plan), claude_bin=mindful_program(root), environment=clock_environment(root)
+        )
         stack.callback(daemon.end_everything)
         await daemon.start()
         cut_socket = root / "cut.sock"
@@ -89,3 +90,12 @@ async def _at_work(plan: Plan, root: Path) -> AsyncIterator[Round]:
 def _end_clients(round_: Round) -> None:
     for process in round_.client_processes:
         process.end()
+
+
+def _settings(plan: Plan) -> dict[str, object]:
+    """Waits that are for people are short, so that what comes after them happens too."""
+    return {
+        "agents": {"turn_limit": plan.turn_limit, "idle_retire": plan.idle_retire_s},
+        "cancel": {"interrupt": 0.3, "sigint": 0.2, "term": 0.5, "insist": 0.1},
+        "sessions": {"lock_answer": 0.3, "lock_idle": 2.0},
+    }
