@@ -156,7 +156,7 @@ def _turns(events: Sequence[v1.AgentEvent]) -> Iterator[str]:
             case "message_state":
                 is_open = is_open or event.message_state.state == v1.MESSAGE_STATE_DELIVERED
             case "turn_complete":
-                if not is_open:
+                if not is_open and not event.turn_complete.message_ids:  # a message that waited is a turn of its own
                     yield f"a turn is completed again at {event.sequence} ({event.turn_complete.stop_reason})"
                 is_open = False
             case _:
