@@ -25,6 +25,7 @@ import subprocess
 import sys
 import threading
 import time
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -77,15 +78,12 @@ class Mindful(obedient.Agent):  # type: ignore[misc,unused-ignore]
             time.sleep(0.01)
         if os.environ.get("CLAUDE_CODE_RESUME_INTERRUPTED_TURN") == "1" and self._open:
             name = self._open[-1]
-            self._run({"uuid": name, "message": {"content": self._known[name]}})
+            self._run({"uuid": name, "message": {"content": self._known[name]}, "own": str(uuid.uuid4())})
         while (message := self._messages.get()) is not None:
             with self._lock:
                 if message.get("dropped"):
                     continue
                 message["begun"] = True
-            if message["uuid"] in self._known:
-                self._lifecycle(message, "completed")
-                continue
             self._run(message)
 
     def _run(self, message: obedient.Frame) -> None:
@@ -98,12 +96,16 @@ class Mindful(obedient.Agent):  # type: ignore[misc,unused-ignore]
         else:
             note("again", self._current)
         self._turn(message)
+        if "own" in message:
+            super()._lifecycle({"uuid": message["own"]}, "completed")
 
     def _listen(self) -> None:
         waiting: list[obedient.Frame] = []
         for line in sys.stdin:
             frame = json.loads(line)
-            if frame["type"] == "user":
+            if frame["type"] == "user" and frame["uuid"] in self._known:
+                super()._lifecycle(frame, "completed")  # at once, whatever it is doing
+            elif frame["type"] == "user":
                 waiting.append(frame)
                 self._lifecycle(frame, "queued")
                 self._messages.put(frame)
@@ -133,7 +135,10 @@ class Mindful(obedient.Agent):  # type: ignore[misc,unused-ignore]
         if state == "completed" and message["uuid"] == self._current:
             note("did", self._current)
             self._current = ""
-        super()._lifecycle(message, state)
+        if "own" not in message:
+            super()._lifecycle(message, state)
+        elif state == "started":
+            super()._lifecycle({"uuid": message["own"]}, state)
 
     def _deeds(self, prompt: str) -> Iterator[str]:
         for line in prompt.splitlines():

@@ -12,14 +12,17 @@ def judge_prompts(one: SessionEvidence, events: Sequence[v1.AgentEvent]) -> Iter
     groups = (event.user_question for event in events if event.HasField("user_question"))
     asked += Counter(question.group_id for question in groups if question.question_id.endswith("#0"))
     resolved = [event.permission_resolved for event in events if event.HasField("permission_resolved")]
-    by_id = {told.request_id: told for told in resolved}
+    by_id = {told.request_id: told for told in reversed(resolved)}  # the first counts
+    heard = {noted.name for noted in one.ledger if noted.what == "heard"}
     for request_id, count in asked.items():
         if count > 1:
             yield f"prompt {request_id} is asked {count} times"
         if request_id not in by_id:
             yield f"prompt {request_id} is open though nothing is left to do"
     for request_id, count in Counter(told.request_id for told in resolved).items():
-        if count > 1:
+        hows = [told.resolution for told in resolved if told.request_id == request_id]
+        # A cancel may come between an answer and the agent, which then takes its question back: history has both.
+        if count > 1 and not (hows == ["answered", "withdrawn"] and request_id not in heard):
             yield f"prompt {request_id} is resolved {count} times"
         if request_id not in asked:
             yield f"prompt {request_id} is resolved and was never asked"
