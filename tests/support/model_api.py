@@ -26,6 +26,7 @@ class ModelRequest:
     session: str
     user_agent: str
     messages: int  # the length of the conversation it was sent
+    conversation: tuple[Json, ...]
     at_monotonic: float
 
 
@@ -135,6 +136,7 @@ class _Handler(BaseHTTPRequestHandler):
                     session=self.headers.get("x-claude-code-session-id", ""),
                     user_agent=self.headers.get("user-agent", ""),
                     messages=len(body.get("messages", ())),
+                    conversation=tuple(body.get("messages", ())),
                     at_monotonic=time.monotonic(),
                 )
             )

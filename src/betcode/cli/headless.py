@@ -2,6 +2,7 @@
 
 import math
 import signal
+from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import asdict
 from enum import Enum
@@ -19,6 +20,7 @@ from betcode.cli.render import Describer
 from betcode.cli.screen import Screen
 from betcode.cli.turn_watch import TurnWatch
 from betcode.client import Client, ClientError
+from betcode.domain.commands import AttachedFile
 from betcode.domain.events_json import event_json
 from betcode.v1 import agent_pb2 as v1
 
@@ -60,12 +62,12 @@ class HeadlessTurn:
         self._interrupts = 0
         self.info = v1.SessionInfo()  # the newest that was seen
 
-    async def run(self, prompt: str) -> int:
+    async def run(self, prompt: str, files: Sequence[AttachedFile] = ()) -> int:
         """The exit code that says how the turn ended."""
         if not self._is_new:
             self._desk.add_pending(await self._client.pending(self._session_id))
         try:
-            accepted = await self._client.send(self._session_id, prompt)
+            accepted = await self._client.send(self._session_id, prompt, files)
         except ClientError as error:
             raise (locked_out(error, self._session_id) if is_locked(error) else error) from None
         watch = TurnWatch(accepted.message_id)
@@ -180,7 +182,7 @@ class HeadlessTurn:
     def _exit_code(self, watch: TurnWatch) -> ExitCode:
         if self._interrupts:
             return ExitCode.INTERRUPTED
-        if watch.exit_code is ExitCode.OK and self._denied:
+        if self._denied and not watch.failed:
             return ExitCode.PERMISSION_DENIED
         return watch.exit_code
 

@@ -1,4 +1,4 @@
-"""What is done with histories: name, export and delete a session, and find what was said in any."""
+"""What is done with histories: name, fork, export and delete a session, and find what was said in any."""
 
 import codecs
 import os
@@ -40,6 +40,23 @@ async def _rename(options: Options) -> int:
         screen.json({"session_id": session_id, "name": name})
     else:
         screen.line(f"The session is called {name}" if name else "The session has no name any more")
+    return ExitCode.OK
+
+
+def fork(options: Options) -> int:
+    return anyio.run(_fork, options)
+
+
+async def _fork(options: Options) -> int:
+    screen = standard_screen()
+    async with connected(options, screen) as client:
+        session_id = await find_session(client, options.text("session"))
+        made = await client.fork(session_id, at_sequence=options.number("at"), name=options.text("name"))
+    if options.as_json:
+        screen.json({"session_id": made.session_id, "forked_from": session_id, "at_sequence": made.at_sequence})
+    else:
+        screen.line(made.session_id)
+        screen.note(f"Forked after event {made.at_sequence}. Go on with: betcode attach {short_id(made.session_id)}")
     return ExitCode.OK
 
 

@@ -4,6 +4,7 @@ import os
 import shutil
 from pathlib import Path
 
+from betcode.cli.budgets import budget_from
 from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.options import Options
 from betcode.client import Client, NewConversation, session_environment
@@ -23,6 +24,7 @@ def new_conversation(options: Options) -> NewConversation:
         allowed_tools=options.texts("allowed_tools"),
         plan_mode=options.flag("plan"),
         environment=session_environment(os.environ, _settings(options).environment_allow),
+        budget=budget_from(options),
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from betcode._version import __version__
+from betcode.cli.budget_options import add_budget_options
 from betcode.cli.exit_codes import ExitCode
 
 _EPILOG = """\
@@ -92,7 +93,11 @@ def _add_run(commands: "Commands[Parser]") -> None:
     run = _command(commands, "run", "run one turn and print the answer", "run_command:run")
     run.add_argument("prompt", nargs="?", help="what to say to the agent; - or nothing: read from stdin")
     run.add_argument("-s", "--session", metavar="ID", help="go on with this session instead of a new one")
+    run.add_argument(
+        "-a", "--attach", metavar="FILE", action="append", help="send this file with the prompt; may be repeated"
+    )
     _add_new_session(run)
+    add_budget_options(run, "what a new session may spend")
     run.add_argument("-o", "--output", choices=["text", "json", "stream-json"], default="text", help="what to print")
 
 
@@ -143,6 +148,16 @@ def _add_session(commands: "Commands[Parser]") -> None:
     export.add_argument("session", metavar="ID", help=_ID)
     export.add_argument("--format", choices=["json", "markdown", "html"], help="json, unless FILE ends in .md or .html")
     export.add_argument("-o", "--output", metavar="FILE", help="where to write it (stdout)")
+    fork = _command(verbs, "fork", "go on from a turn of a session in a new one", "history_commands:fork")
+    fork.add_argument("session", metavar="ID", help=_ID)
+    fork.add_argument(
+        "--at", type=_count, default=0, metavar="SEQ", help="the turn that ended there or before (newest)"
+    )
+    fork.add_argument("--name", default="", metavar="NAME", help="of the new session")
+    budget = _command(verbs, "budget", "show what a session may spend, or change it", "budget_command:budget")
+    budget.add_argument("session", metavar="ID", help=_ID)
+    add_budget_options(budget, "limits; 0 is none, and what is not named stays")
+    budget.add_argument("--none", action="store_true", help="take all limits away")
     delete = _command(verbs, "delete", "end a session and forget its history", "history_commands:delete")
     delete.add_argument("session", metavar="ID", help=_ID)
     delete.add_argument("-y", "--yes", action="store_true", help="do not ask")

@@ -1,9 +1,12 @@
 """`betcode run`: one turn without a conversation around it."""
 
 import sys
+from collections.abc import Sequence
 
 import anyio
 
+from betcode.cli.attaching import read_files
+from betcode.cli.budgets import budget_from
 from betcode.cli.daemon_control import ensure_daemon
 from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.finding import find_session
@@ -13,6 +16,7 @@ from betcode.cli.new_session import new_conversation
 from betcode.cli.options import Options
 from betcode.cli.screen import standard_screen
 from betcode.client import ClientIdentity, open_client
+from betcode.domain.commands import AttachedFile
 
 _OF_A_NEW_SESSION = ("provider", "model", "cwd")
 
@@ -21,17 +25,20 @@ def run(options: Options) -> int:
     """Say the prompt, print the answer, and end with what became of it."""
     prompt = _prompt(options)
     if options.text("session") and (
-        any(map(options.text, _OF_A_NEW_SESSION)) or options.texts("allowed_tools") or options.flag("plan")
+        any(map(options.text, _OF_A_NEW_SESSION))
+        or options.texts("allowed_tools")
+        or options.flag("plan")
+        or budget_from(options) is not None
     ):
         raise CommandFailed(
-            "--session goes on with a session as it is: --provider, --model, --cwd, --allowed-tools and --plan are "
-            "for a new one",
+            "--session goes on with a session as it is: --provider, --model, --cwd, --allowed-tools, --plan and limits "
+            "are for a new one (betcode session budget changes those of another)",
             ExitCode.INVALID_ARGUMENTS,
         )
-    return anyio.run(_run, options, prompt)
+    return anyio.run(_run, options, prompt, read_files(options.texts("attach")))
 
 
-async def _run(options: Options, prompt: str) -> int:
+async def _run(options: Options, prompt: str, files: Sequence[AttachedFile]) -> int:
     screen = standard_screen()
     asks = can_ask()
     await ensure_daemon(options, screen.note, announce=asks)
@@ -43,7 +50,7 @@ async def _run(options: Options, prompt: str) -> int:
         turn = HeadlessTurn(
             client, session_id, screen, output=output, on_ask=OnAsk.ASK if asks else OnAsk.DENY, is_new=is_new
         )
-        return await turn.run(prompt)
+        return await turn.run(prompt, files)
 
 
 def _prompt(options: Options) -> str:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import anyio
 
+from betcode.cli.budgets import budget_fact
 from betcode.cli.daemon_control import ensure_daemon
 from betcode.cli.exit_codes import ExitCode
 from betcode.cli.finding import find_session, find_summary, short_id
@@ -143,6 +144,8 @@ def _facts(one: v1.SessionSummary) -> list[str]:
         "messages": str(one.message_count),
         "tokens": tokens,
         "cost": f"${one.total_cost_usd:.4f}" if one.total_cost_usd else "",
+        "budget": budget_fact(one.budget, one.budget_use) if one.HasField("budget") else "",
+        "forked": f"from {one.forked_from}" if one.forked_from else "",
         "prompts": f"{one.pending_prompts} open: betcode attach {short_id(one.id)}" if one.pending_prompts else "",
         **{f"metadata {key}": value for key, value in one.metadata.items()},
     }

@@ -7,7 +7,8 @@ from contextlib import aclosing
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
-from betcode.cli.exit_codes import ExitCode
+from betcode.cli.attaching import read_files
+from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.keyboard import Keyboard
 from betcode.cli.link_notes import LinkNotes
 from betcode.cli.lock_talk import LockTalk, holder_in, is_locked
@@ -16,6 +17,7 @@ from betcode.cli.screen import Screen
 from betcode.cli.transcript import Transcript
 from betcode.cli.turn_watch import TurnWatch
 from betcode.client import Client, ClientError
+from betcode.domain.commands import AttachedFile
 from betcode.domain.identifiers import new_message_id
 from betcode.v1 import agent_pb2 as v1
 
@@ -24,6 +26,7 @@ _HELP = """\
 Lines are messages to the agent, or answers while it asks.
 /cancel     interrupt the open turn        /say TEXT  a message, also while the agent asks
 /lock       ask to be the one who types    /give, /keep  answer who asks for that
+/attach FILE  send a file with the next message
 /new        begin another session here     /quit      leave; the agent goes on"""
 _NO_TERMINAL = "nobody could be asked, since there is nothing left to read on stdin"
 
@@ -50,6 +53,7 @@ class Talk:
         self._turn_open = summary.status == "active"
         self._is_closed = summary.status == "closed"
         self._own: dict[str, TurnWatch] = {}  # our messages whose turn is not over
+        self._files: list[AttachedFile] = []  # that go with the next message
         self._input_ended = False
         self._denied = False
         self._interrupted = False
@@ -186,6 +190,8 @@ class Talk:
                 tasks.start_soon(self._lock.ask)
             case "/say":
                 await self._say(rest)
+            case "/attach":
+                self._attach(rest.strip())
             case _ if self._desk.current is not None:
                 await self._answer_typed(self._desk.current, line)
             case _:
@@ -203,10 +209,20 @@ class Talk:
         message_id = new_message_id()
         self._own[message_id] = TurnWatch(message_id)  # before it is sent: its echo may be quicker than the reply
         try:
-            await self._client.send(self._session_id, text, message_id=message_id)
+            await self._client.send(self._session_id, text, self._files, message_id=message_id)
         except ClientError:
             del self._own[message_id]
             raise
+        finally:
+            self._files = []  # one that is refused would spoil every message after it
+
+    def _attach(self, path: str) -> None:
+        try:
+            self._files += read_files([path])
+        except CommandFailed as failed:
+            self._screen.note(failed.message)
+        else:
+            self._screen.note(f"Goes with the next message: {', '.join(file.filename for file in self._files)}")
 
     async def _cancel(self) -> None:
         if not await self._client.cancel(self._session_id):

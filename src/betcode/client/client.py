@@ -36,6 +36,7 @@ class NewConversation:
     plan_mode: bool = False
     metadata: Mapping[str, str] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    budget: v1.Budget | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,7 @@ class Client:
             plan_mode=new.plan_mode,
             metadata=new.metadata,
             environment=new.environment,
+            budget=new.budget,
         )
         request = v1.SubmitRequest(request=v1.AgentRequest(start=start))
         return (await self._connection.call(self._stub.Submit, request)).session_id
@@ -186,6 +188,16 @@ class Client:
         """Give the session a name for people; an empty one takes the name away."""
         request = v1.RenameSessionRequest(session_id=session_id, name=name)
         await self._connection.call(self._stub.RenameSession, request)
+
+    async def fork(self, session_id: str, *, at_sequence: int = 0, name: str = "") -> v1.ForkSessionResponse:
+        """A new session that goes on after the last turn that ended at `at_sequence` or before (0: the newest)."""
+        request = v1.ForkSessionRequest(session_id=session_id, at_sequence=at_sequence, name=name)
+        return await self._connection.call(self._stub.ForkSession, request, retries=0)
+
+    async def set_budget(self, session_id: str, budget: v1.Budget) -> v1.SetBudgetResponse:
+        """Other limits from now on; without any limit there is none. The answer has what was spent."""
+        request = v1.SetBudgetRequest(session_id=session_id, budget=budget)
+        return await self._connection.call(self._stub.SetBudget, request, with_ticket=True)
 
     async def search(
         self, query: str, *, session_id: str = "", limit: int = 0, offset: int = 0

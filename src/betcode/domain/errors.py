@@ -11,6 +11,8 @@ BetcodeError
 ├── AnswerRefused             ANSWER_REFUSED
 ├── NoInputLock               NO_INPUT_LOCK
 ├── BlobNotFound              BLOB_NOT_FOUND
+├── ForkRefused               FORK_REFUSED
+├── BudgetExceeded            BUDGET_EXCEEDED
 ├── PoolExhausted             POOL_EXHAUSTED
 ├── AgentMemoryExhausted      POOL_EXHAUSTED
 ├── AgentUnavailable          AGENT_UNAVAILABLE
@@ -39,6 +41,8 @@ class ErrorCode(StrEnum):
     ANSWER_REFUSED = "ANSWER_REFUSED"
     NO_INPUT_LOCK = "NO_INPUT_LOCK"
     BLOB_NOT_FOUND = "BLOB_NOT_FOUND"
+    FORK_REFUSED = "FORK_REFUSED"
+    BUDGET_EXCEEDED = "BUDGET_EXCEEDED"
     POOL_EXHAUSTED = "POOL_EXHAUSTED"
     AGENT_UNAVAILABLE = "AGENT_UNAVAILABLE"
     SUBPROCESS_CRASHED = "SUBPROCESS_CRASHED"
@@ -134,6 +138,18 @@ class BlobNotFound(BetcodeError):
 
     def __init__(self, session_id: str, sha256: str) -> None:
         super().__init__("No such blob in this session", session_id=session_id, sha256=sha256)
+
+
+class ForkRefused(BetcodeError):
+    """The agent's conversation cannot be forked there; nothing was made."""
+
+    code = ErrorCode.FORK_REFUSED
+
+
+class BudgetExceeded(BetcodeError):
+    """The session has spent what it may; nothing was accepted."""
+
+    code = ErrorCode.BUDGET_EXCEEDED
 
 
 class PoolExhausted(BetcodeError):

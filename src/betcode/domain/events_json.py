@@ -34,6 +34,31 @@ def summary_json(summary: v1.SessionSummary) -> dict[str, object]:
         "waiting_until": summary.waiting_until.ToJsonString() if summary.HasField("waiting_until") else "",
         "holds": list(summary.holds),
         "metadata": dict(summary.metadata),
+        "forked_from": summary.forked_from,
+        "budget": budget_json(summary.budget) if summary.HasField("budget") else None,
+        "spent": budget_use_json(summary.budget_use),
+    }
+
+
+def budget_json(budget: v1.Budget) -> dict[str, object]:
+    """The limits; 0 is none."""
+    return {
+        "max_cost_usd": budget.max_cost_usd,
+        "max_tokens": budget.max_tokens,
+        "max_turns": budget.max_turns,
+        "max_duration_ms": budget.max_duration_ms,
+        "on_reached": "refuse" if budget.on_reached == v1.BUDGET_ACTION_REFUSE else "ask",
+    }
+
+
+def budget_use_json(used: v1.BudgetUse) -> dict[str, object]:
+    """What counts against a budget, and which of its limits are reached."""
+    return {
+        "cost_usd": used.cost_usd,
+        "tokens": used.tokens,
+        "turns": used.turns,
+        "duration_ms": used.duration_ms,
+        "reached": list(used.reached),
     }
 
 

@@ -13,6 +13,7 @@ from betcode.domain.identifiers import RunId, Seq, SessionId, SessionKey
 from betcode.domain.records import Record
 from betcode.domain.rows import (
     Batch,
+    ForkedPart,
     InputRow,
     NewSession,
     PromptRow,
@@ -71,6 +72,18 @@ class Store(Protocol):
     async def find_prompt(self, request_id: str) -> tuple[SessionId, PromptRow] | None: ...
     async def blob_size(self, session: SessionKey, sha256: str) -> int | None: ...
     async def read_blob(self, session: SessionKey, sha256: str, offset: int, limit: int) -> bytes: ...
+    async def newest_of_kind(self, session: SessionKey, kind: int, until: Seq) -> bytes | None:
+        """The last event of that kind at `until` or before."""
+        ...
+
+    async def first_of_kind(self, session: SessionKey, kind: int, after: Seq) -> bytes | None: ...
+    async def fork_session(self, source: SessionKey, new: NewSession, state: SessionState, fork: ForkedPart) -> bool:
+        """A session with another's events to `new.forked_at` and its own behind them: the whole of it, or nothing.
+
+        False where the other was deleted meanwhile.
+        """
+        ...
+
     async def delete_session(self, session: SessionKey) -> None:
         """Forget it, in slices, so that no other commit waits long."""
         ...
@@ -103,6 +116,7 @@ class Capabilities:
     permissions: bool
     deltas: bool
     recognises_repeats: bool
+    fork: bool = False  # at any turn since the conversation was last compacted
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +128,7 @@ class LaunchContext:
     continue_turn: bool  # its last turn was broken off
     environment: Mapping[str, str] = field(repr=False)
     plan_mode: bool | None = None  # as the conversation left it; None: as the session was made
+    fork_point: str = ""  # where in another conversation this one begins; only before it has a transcript of its own
 
 
 class PauseKind(StrEnum):

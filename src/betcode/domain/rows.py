@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 
+from betcode.domain.budget import NO_BUDGET, Amounts, Budget
 from betcode.domain.identifiers import RunId, RunKey, Seq, SessionId, SessionKey
 from betcode.domain.recovery import CrashHistory
 from betcode.domain.run import CancelStep, RunState
@@ -29,6 +30,9 @@ class NewSession:
     environment: Mapping[str, str] | None = field(default=None, repr=False)  # private; None: the login shell's
     created_ns: int = 0
     forked_from: str = ""  # the session whose history it began with
+    forked_at: Seq = NO_SEQ  # the newest event of that
+    fork_point: str = ""  # where the agent's own conversation branches off
+    budget: Budget = NO_BUDGET  # as it begins; the state has the one that holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,15 @@ class SessionState:
     crashes: CrashHistory = NO_CRASHES  # that still count
     api_pause: str = ""  # why the model's API does not serve its agent: "limit", "overload", "api"
     api_pause_until_ns: int = 0  # as far as the API has said; 0: not known
+    turns: int = 0  # that have ended
+    worked_ms: int = 0  # in turns, without waiting for people
+    working_since_ns: int = 0  # 0: no turn is at work
+    budget: Budget = NO_BUDGET
+
+    @property
+    def spent(self) -> Amounts:
+        """What counts against a budget."""
+        return Amounts(self.cost_usd, self.input_tokens + self.output_tokens, self.turns, self.worked_ms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +178,14 @@ class StoredEvent:
     seq: Seq
     kind: int  # the number of its field in AgentEvent
     data: bytes  # the serialized AgentEvent, sequence included
+
+
+@dataclass(frozen=True, slots=True)
+class ForkedPart:
+    """What a fork has beside the events that it copies."""
+
+    events: tuple[StoredEvent, ...]  # its own first ones
+    unanswered: frozenset[str] = frozenset()  # messages of the copied part that no turn in it answered
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,10 @@
 
 import contextlib
 
-from betcode.domain.errors import InvalidRequest
+from betcode.domain.errors import InvalidRequest, SessionClosed
 from betcode.domain.identifiers import Seq, SessionId
-from betcode.server import requests, views
+from betcode.domain.session import SessionStatus
+from betcode.server import budgets, requests, views
 from betcode.server.export import exported, exporter_for
 from betcode.server.gate import Gate
 from betcode.server.rim import Caller, Context, greet
@@ -148,6 +149,18 @@ class AgentCalls:
         await self._engine.rename(await self._session(request.session_id), request.name)
         return v1.RenameSessionResponse()
 
+    async def fork_session(self, _: Caller, request: v1.ForkSessionRequest) -> v1.ForkSessionResponse:
+        session = await self._session(request.session_id)
+        forked = await self._engine.fork(session, Seq(request.at_sequence), request.name)
+        return v1.ForkSessionResponse(session_id=forked.session_id, at_sequence=forked.at)
+
+    async def set_budget(self, caller: Caller, request: v1.SetBudgetRequest) -> v1.SetBudgetResponse:
+        """For people: an agent does not raise what it may spend."""
+        await self._gate.admit(caller)
+        session = await self._session(request.session_id)
+        state = await self._engine.set_budget(session, budgets.budget_of(request.budget))
+        return v1.SetBudgetResponse(budget=budgets.shown(state.budget), budget_use=budgets.used(state))
+
     async def search_sessions(self, _: Caller, request: v1.SearchSessionsRequest) -> v1.SearchSessionsResponse:
         session = await self._engine.resolve(request.session_id) if request.session_id else None
         page = await self._engine.search(requests.search_question(request, session))
@@ -181,6 +194,8 @@ class AgentCalls:
             raise InvalidRequest("Two sessions are named: name the one to attach to in start, or none for a new one")
         if start.session_id:
             session = await self._engine.resolve(start.session_id)
+            if (await self._engine.row(session)).state.status is SessionStatus.CLOSED:
+                raise SessionClosed(session)
         else:
             session = await self.create(start)
         row = await self._engine.row(session)

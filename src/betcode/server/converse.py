@@ -5,8 +5,9 @@ import logging
 
 import anyio
 
-from betcode.domain.errors import BetcodeError, InvalidRequest, NoInputLock, SequenceOutOfRange
+from betcode.domain.errors import BetcodeError, InvalidRequest, NoInputLock, SequenceOutOfRange, SessionClosed
 from betcode.domain.identifiers import Seq, SessionId
+from betcode.domain.session import SessionStatus
 from betcode.server import views
 from betcode.server.agent import AgentCalls
 from betcode.server.errors import InternalFault, error_event
@@ -55,6 +56,8 @@ class Conversations:
         session = await self._engine.resolve(start.session_id)
         stream.session = session
         row = await self._engine.row(session)
+        if row.state.status is SessionStatus.CLOSED:
+            raise SessionClosed(session)
         if start.from_sequence > row.state.last_seq:
             raise SequenceOutOfRange(session, start.from_sequence, row.state.last_seq)
         await stream.send(views.session_info(row))

@@ -22,6 +22,8 @@ STATUS: Mapping[ErrorCode, grpc.StatusCode] = {
     ErrorCode.ANSWER_REFUSED: grpc.StatusCode.PERMISSION_DENIED,
     ErrorCode.NO_INPUT_LOCK: grpc.StatusCode.PERMISSION_DENIED,
     ErrorCode.BLOB_NOT_FOUND: grpc.StatusCode.NOT_FOUND,
+    ErrorCode.FORK_REFUSED: grpc.StatusCode.FAILED_PRECONDITION,
+    ErrorCode.BUDGET_EXCEEDED: grpc.StatusCode.RESOURCE_EXHAUSTED,
     ErrorCode.POOL_EXHAUSTED: grpc.StatusCode.RESOURCE_EXHAUSTED,
     ErrorCode.AGENT_UNAVAILABLE: grpc.StatusCode.FAILED_PRECONDITION,
     ErrorCode.SUBPROCESS_CRASHED: grpc.StatusCode.INTERNAL,

@@ -12,6 +12,7 @@ from betcode.domain.identifiers import MessageId, SessionId, new_message_id, new
 from betcode.domain.ports import SessionFilter
 from betcode.domain.rows import NewSession
 from betcode.domain.session import SessionStatus
+from betcode.server import budgets
 from betcode.sessions import PermissionAnswer
 from betcode.v1 import agent_pb2 as v1
 
@@ -61,6 +62,7 @@ def new_session(start: v1.StartConversation, default_provider: DefaultProvider) 
         metadata=dict(start.metadata),
         environment=dict(start.environment) or None,
         created_ns=time.time_ns(),
+        budget=budgets.budget_of(start.budget),
     )
 
 

@@ -141,6 +141,8 @@ def _built(
         "RenameSession": rim.unary(v1.RenameSessionRequest, calls.rename_session),
         "ExportSession": rim.stream(v1.ExportSessionRequest, calls.export_session),
         "SearchSessions": rim.unary(v1.SearchSessionsRequest, calls.search_sessions),
+        "ForkSession": rim.unary(v1.ForkSessionRequest, calls.fork_session),
+        "SetBudget": rim.unary(v1.SetBudgetRequest, calls.set_budget),
         "ListPending": rim.unary(v1.ListPendingRequest, calls.list_pending),
         "AnswerPermission": rim.unary(v1.AnswerPermissionRequest, calls.answer_permission),
         "AnswerQuestion": rim.unary(v1.AnswerQuestionRequest, calls.answer_question),

@@ -5,6 +5,7 @@ import time
 from betcode.domain.documents import SearchPage
 from betcode.domain.identifiers import SessionId
 from betcode.domain.rows import PromptKind, PromptRow, SessionRow
+from betcode.server import budgets
 from betcode.sessions import Summary
 from betcode.v1 import agent_pb2 as v1
 
@@ -77,7 +78,11 @@ def summary(entry: Summary) -> v1.SessionSummary:
         metadata=row.new.metadata,
         input_lock_client_id=entry.lock_holder.client_id,
         client_count=len(entry.clients),
+        forked_from=row.new.forked_from,
+        budget_use=budgets.used(state),
     )
+    if state.budget:
+        view.budget.CopyFrom(budgets.shown(state.budget))
     if entry.waiting.until_ns:
         view.waiting_until.FromNanoseconds(entry.waiting.until_ns)
     for each in entry.clients[:_CLIENTS_SHOWN]:

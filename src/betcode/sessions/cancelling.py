@@ -27,6 +27,8 @@ async def cancel_turn(session: LiveSession, *, cancel_queued: bool) -> Cancelled
     """
     session.refuse_if_degraded()
     async with session.lock:
+        if session.at_rest and cancel_queued:
+            await session.budget.drop_waiting("cancelled")
         waiting = _waiting(session)
         if session.at_rest or not (session.run and _works(session, session.run)):
             return await _cancel_without_agent(session, waiting, cancel_queued=cancel_queued)

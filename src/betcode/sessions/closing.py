@@ -29,6 +29,9 @@ async def _note_closed(session: LiveSession) -> bool:
             return False
         closed = advance(session.writer.state.status, SessionStimulus.CLOSED)
         said, changes = session.lost_prompts("the session was closed")
+        asked, kept = session.budget.withdrawn("the session was closed")
+        said += asked
+        changes += kept
         waiting = session.unheard()
         changes += session.recovery.ended_by(RunStimulus.GIVEN_UP)
         changes += [MoveInput(row.session, row.input_id, InputState.CANCELLED) for row in waiting]
@@ -41,6 +44,7 @@ async def _note_closed(session: LiveSession) -> bool:
         await session.writer.write(said, changes, status=closed)
         session.recovery.over()
         session.prompts.clear()
+        session.budget.prompt = None
         for row in waiting:
             del session.inputs[row.input_id]
         session.may_start = False

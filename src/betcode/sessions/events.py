@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+from betcode.domain.display import struct_of
 from betcode.domain.errors import ErrorCode
 from betcode.domain.rows import NewSession, SessionState
 from betcode.sessions.clients import ClientName, Present
@@ -31,12 +32,13 @@ def session_info(new: NewSession, state: SessionState, *, is_resumed: bool) -> v
     return event
 
 
-def user_input(content: str, message_id: str, client_id: str, attachments: Sequence[str]) -> v1.AgentEvent:
+def user_input(content: str, message_id: str, client_id: str, files: Sequence[v1.StoredAttachment]) -> v1.AgentEvent:
     event = _now()
     event.user_input.content = content
     event.user_input.message_id = message_id
     event.user_input.client_id = client_id
-    event.user_input.attachments.extend(attachments)
+    event.user_input.attachments.extend(file.filename for file in files)
+    event.user_input.stored_attachments.extend(files)
     return event
 
 
@@ -78,6 +80,17 @@ def error(code: ErrorCode, message: str, **details: str) -> v1.AgentEvent:
     event.error.message = message
     for name, value in details.items():
         event.error.details[name] = value
+    return event
+
+
+def permission_request(request_id: str, tool_name: str, description: str, input_json: str) -> v1.AgentEvent:
+    event = _now()
+    request = event.permission_request
+    request.request_id = request_id
+    request.tool_name = tool_name
+    request.description = description
+    request.input_json = input_json
+    request.input.CopyFrom(struct_of(input_json))
     return event
 
 

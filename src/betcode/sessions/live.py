@@ -17,6 +17,8 @@ from betcode.domain.rows import InputKind, InputRow, PromptRow, PromptState, Run
 from betcode.domain.run import CancelStep
 from betcode.domain.session import SessionStatus, SessionStimulus, advance
 from betcode.sessions import events
+from betcode.sessions.attachments import stored
+from betcode.sessions.budgets import OF_NO_RUN, BudgetGate
 from betcode.sessions.clients import ClientName
 from betcode.sessions.ending import End
 from betcode.sessions.followers import Followers
@@ -45,6 +47,7 @@ class LiveSession:
         self.writer = SessionWriter(room.store, row)
         self.desk = LockDesk(room, self.writer)
         self.followers = Followers(room, self.writer, self.desk)
+        self.budget = BudgetGate(self)
         self.lock = anyio.Lock()
         self.inputs: dict[str, InputRow] = {}  # open ones, oldest first
         self.prompts: dict[str, PromptRow] = {}  # open ones
@@ -71,7 +74,9 @@ class LiveSession:
 
     @property
     def disposable(self) -> bool:
-        return self.users == 0 and self.run is None and not self.lock.locked() and self.at_rest
+        return (
+            self.users == 0 and self.run is None and not self.lock.locked() and self.at_rest and not self.budget.is_busy
+        )
 
     @property
     def holds(self) -> tuple[str, ...]:
@@ -79,7 +84,7 @@ class LiveSession:
 
     @property
     def waiting(self) -> Waiting:
-        if self.prompts:
+        if self.prompts or self.budget.prompt is not None:
             return Waiting("person")
         if self.recovery.waiting:
             return Waiting("retry", self.recovery.due_ns)
@@ -87,12 +92,20 @@ class LiveSession:
             return Waiting("slot")
         return for_api(self.writer.state, time.time_ns())
 
+    @property
+    def turn_open(self) -> bool:
+        return self.run is not None and self.run.dialogue.turn_open
+
     async def load(self) -> None:
         """Take up what was left open."""
         store, key = self.room.store, self.writer.key
         await self.writer.jump_after_epoch()
         self.inputs = {row.input_id: row for row in await store.open_inputs(key)}
-        self.prompts = {row.request_id: row for _, row in await store.open_prompts(key)}
+        for _, row in await store.open_prompts(key):
+            if row.run == OF_NO_RUN:
+                self.budget.prompt = row
+            else:
+                self.prompts[row.request_id] = row
         self.may_start = not self.at_rest
         if self.may_start:
             await self.recovery.load()
@@ -115,8 +128,8 @@ class LiveSession:
 
     async def submit(self, message: SendMessage, client: ClientName) -> Seq:
         """Accept a message: on disk, acknowledged by its user_input event, on its way to the agent."""
-        check_message(message, self.room.settings)
         digest = _digest(message)
+        message = check_message(message, self.room.settings)
         self.refuse_if_degraded()
         async with self.lock:
             self.refuse_if_closed()
@@ -125,6 +138,7 @@ class LiveSession:
             )
             if known is not None:
                 return _same_again(known, digest)
+            self.budget.refuse_if_exceeded()
             self.desk.admit(client)
             await self._admit()
             seq = self.writer.next_seq
@@ -137,13 +151,13 @@ class LiveSession:
                 content=digest,
                 seq=seq,
             )
-            names = [attached.filename for attached in message.attachments]
-            said = [events.user_input(message.content, message.message_id, client.client_id, names)]
+            blobs, files = stored(self.writer.key, message.attachments)
+            said = [events.user_input(message.content, message.message_id, client.client_id, files)]
             slots = self.room.slots
             if slots.at_work >= slots.limit and not slots.has(self) and not self.prompts:
                 reason = f"Waiting for a free place: {slots.at_work} turns are at work"
                 said.append(events.message_state(row.input_id, v1.MESSAGE_STATE_ACCEPTED, reason))
-            await self.writer.write(said, [AddInput(row)], status=self._opened())
+            await self.writer.write(said, [AddInput(row), *blobs], status=self.opened())
             self.inputs[row.input_id] = row
             self.may_start = True
             self.recovery.hurry()
@@ -159,6 +173,9 @@ class LiveSession:
         """
         self.refuse_if_degraded()
         async with self.lock:
+            if self.budget.prompt is not None and self.budget.prompt.request_id == request_id:
+                await self.budget.answer(decision, client)
+                return False
             prompt = self.prompts.get(request_id)
             if prompt is None:
                 return same_as_before(await self._prompt_of_the_past(request_id), decision)
@@ -214,6 +231,7 @@ class LiveSession:
             return
         if self.recovery.waiting:
             return
+        self.budget.look()
         slots = self.room.slots
         if any(self._needs_slot(row) for row in self.inputs.values()) and not slots.has(self):
             begun = any(row.kind is InputKind.ANSWER or row.number for row in self.inputs.values())
@@ -225,9 +243,11 @@ class LiveSession:
 
     def assignable(self, run: AgentRun) -> list[InputRow]:
         """The inputs that may go to this run now, in order."""
-        ready = []
+        ready: list[InputRow] = []
         for row in self.inputs.values():
             if row.run == run.row.key:
+                continue
+            if self._is_held_back(row, run, ready):
                 continue
             if row.kind is InputKind.MESSAGE and run.row.cancel_step:
                 continue  # it came after the cancel, and must not be hit by it
@@ -236,6 +256,13 @@ class LiveSession:
             elif row.kind is InputKind.MESSAGE and run.dialogue.turn_open:
                 ready.append(row)  # the agent itself queues what comes during a turn
         return ready
+
+    def _is_held_back(self, row: InputRow, run: AgentRun, before: list[InputRow]) -> bool:
+        """With a budget messages go one at a time, so that each turn is counted before the next begins."""
+        if row.kind is not InputKind.MESSAGE or row.number or not self.budget.is_set:
+            return False
+        is_next = not any(row.kind is InputKind.MESSAGE for row in before)
+        return self.budget.holds or run.dialogue.turn_open or self.unconsumed(run) or not is_next
 
     def settle(self) -> None:
         """After something was taken in: keep, take or give back the slot as the agent works, waits or rests."""
@@ -249,11 +276,13 @@ class LiveSession:
             slots.take(self)  # background work began a turn by itself
         self.go_on()
 
-    def status_after(self, run: AgentRun, row: RunRow, inputs: dict[str, InputRow]) -> SessionStatus:
+    def status_after(self, run: AgentRun | None, row: RunRow | None, inputs: dict[str, InputRow]) -> SessionStatus:
         """The session's status once the run is like this, and these inputs are the open ones."""
         status = self.writer.state.status
-        is_open = run.dialogue.turn_open and row.cancel_step is not CancelStep.LEAVING
-        busy = is_open or any(each.kind is InputKind.MESSAGE for each in inputs.values())
+        leaving = row is not None and row.cancel_step is CancelStep.LEAVING
+        is_open = run is not None and run.dialogue.turn_open and not leaving
+        wanted = (each.kind is InputKind.MESSAGE and not self.budget.lets_wait(each) for each in inputs.values())
+        busy = is_open or any(wanted)
         if busy and status in (SessionStatus.NEW, SessionStatus.IDLE):
             return advance(status, SessionStimulus.TURN_OPENED)
         if not busy and status is SessionStatus.ACTIVE:
@@ -285,8 +314,12 @@ class LiveSession:
         changes: list[Change] = [SavePrompt(replace(row, state=state)) for row in self.prompts.values()]
         return said, changes
 
+    @property
+    def is_closed(self) -> bool:
+        return self.writer.state.status is SessionStatus.CLOSED
+
     def refuse_if_closed(self) -> None:
-        if self.writer.state.status is SessionStatus.CLOSED:
+        if self.is_closed:
             raise SessionClosed(self.session_id)
 
     def refuse_if_degraded(self) -> None:
@@ -304,13 +337,16 @@ class LiveSession:
             await self.room.memory.make_room()
         self.room.slots.admit(self)
 
-    def _opened(self) -> SessionStatus:
+    def opened(self) -> SessionStatus:
+        """Its status when a turn begins."""
         status = self.writer.state.status
         return status if status is SessionStatus.ACTIVE else advance(status, SessionStimulus.TURN_OPENED)
 
     def _needs_slot(self, row: InputRow) -> bool:
         assigned = self.run is not None and row.run == self.run.row.key
         if assigned or row.kind in _NO_SLOT:
+            return False
+        if row.kind is InputKind.MESSAGE and not row.number and self.budget.holds:
             return False
         return row.kind is InputKind.ANSWER or self.run is None or not self.run.dialogue.turn_open
 

@@ -1,15 +1,21 @@
 """What a client may ask for: checked here, before anything is made."""
 
+import math
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from betcode.config.settings import EngineSettings
+from betcode.domain.budget import Budget
 from betcode.domain.commands import SendMessage
 from betcode.domain.errors import InvalidRequest
 from betcode.domain.identifiers import NotAnIdentifier, parse_uuid
 from betcode.domain.rows import NewSession
+from betcode.sessions.attachments import checked
 
 NAME_CHARACTERS = 200
+_COST_LIMIT_USD = 1_000_000_000
+_AMOUNT_LIMIT = 2**53  # what every client can tell from the number beside it
 _WORD_LIMIT = 2_000  # characters
 _ARGUMENT_LIMIT_BYTES = 100_000  # Linux takes 128 KiB for one argument or variable
 _OTHER_TO_EVERYONE = ("/proc/self", "/proc/thread-self", "/dev/fd", "/dev/stdin")
@@ -17,6 +23,7 @@ _OTHER_TO_EVERYONE = ("/proc/self", "/proc/thread-self", "/dev/fd", "/dev/stdin"
 
 def check_new_session(new: NewSession) -> None:
     """Raises InvalidRequest, with what to do, where a session like this cannot work."""
+    check_budget(new.budget)
     _check_directory(new.working_directory)
     _check_words("model", (new.model,) if new.model else ())
     _check_words("tool", new.allowed_tools)
@@ -35,6 +42,16 @@ def check_new_session(new: NewSession) -> None:
             )
 
 
+def check_budget(budget: Budget) -> None:
+    """Raises InvalidRequest where a limit is no amount."""
+    limits = budget.limits
+    if not math.isfinite(limits.cost_usd) or not 0 <= limits.cost_usd <= _COST_LIMIT_USD:
+        raise InvalidRequest(f"A limit on cost is an amount from 0 to {_COST_LIMIT_USD:,} dollars; 0 is no limit")
+    for amount in (limits.tokens, limits.turns, limits.duration_ms):
+        if not 0 <= amount <= _AMOUNT_LIMIT:
+            raise InvalidRequest(f"A limit is at most {_AMOUNT_LIMIT}: 0 is no limit")
+
+
 def check_name(name: str) -> None:
     """Raises InvalidRequest where people could not read a session's name in one line."""
     if len(name) > NAME_CHARACTERS:
@@ -43,8 +60,12 @@ def check_name(name: str) -> None:
         raise InvalidRequest("The name has spaces around it or characters that cannot be shown: leave them out")
 
 
-def check_message(message: SendMessage, settings: EngineSettings) -> None:
-    """Raises InvalidRequest where the message is empty, too large or carries no proper id."""
+def check_message(message: SendMessage, settings: EngineSettings) -> SendMessage:
+    """The message with its files as what they are.
+
+    Raises:
+        InvalidRequest: it is empty, too large, carries no proper id or a file that cannot be taken.
+    """
     if not message.content.strip() and not message.attachments:
         raise InvalidRequest("The message is empty: write something or attach a file")
     try:
@@ -56,12 +77,7 @@ def check_message(message: SendMessage, settings: EngineSettings) -> None:
             f"The message is longer than {settings.message_limit_bytes} bytes: attach a file or send less",
             limit_bytes=str(settings.message_limit_bytes),
         )
-    for attached in message.attachments:
-        if len(attached.data) > settings.attachment_limit_bytes:
-            raise InvalidRequest(
-                f"{attached.filename[:200]!r} has more than {settings.attachment_limit_bytes} bytes: send less",
-                limit_bytes=str(settings.attachment_limit_bytes),
-            )
+    return replace(message, attachments=checked(message.attachments, settings))
 
 
 def _check_directory(text: str) -> None:

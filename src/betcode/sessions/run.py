@@ -147,6 +147,7 @@ class AgentRun:
             resume=writer.state.conversation_began,
             continue_turn=writer.state.turn_interrupted and provider.capabilities.continues_broken_turn,
             plan_mode=self.dialogue.plan_mode if writer.state.conversation_began else None,
+            fork_point=writer.new.fork_point,
             environment=await room.login_shell.environment() if environment is None else environment,
         )
         launch = provider.launch(writer.new, context)

@@ -11,6 +11,7 @@ import anyio
 import anyio.to_thread
 
 from betcode.config.settings import EngineSettings
+from betcode.domain.budget import Budget
 from betcode.domain.commands import SendMessage
 from betcode.domain.documents import SearchPage, SearchQuestion
 from betcode.domain.errors import (
@@ -29,11 +30,12 @@ from betcode.sessions.adoption import Found, take_up
 from betcode.sessions.cancelling import Cancelled, cancel_turn
 from betcode.sessions.clients import ClientName
 from betcode.sessions.closing import close
+from betcode.sessions.forking import Forked, fork
 from betcode.sessions.housekeeping import keep_house, keep_journals, send_idle_home
 from betcode.sessions.memory import AgentMemory
 from betcode.sessions.prompts import Decision, PermissionAnswer, decide, questions_of
 from betcode.sessions.registry import Registry
-from betcode.sessions.requests import check_name, check_new_session
+from betcode.sessions.requests import check_budget, check_name, check_new_session
 from betcode.sessions.room import Faults, Room, no_faults
 from betcode.sessions.roster import Roster
 from betcode.sessions.slots import Slots
@@ -70,7 +72,7 @@ class Supervisor:
             raise InvalidRequest(f"No such provider {new.provider[:80]!r}: choose one of {known}")
         check_new_session(new)
         store = self._room.store
-        state = SessionState(last_seq=Seq(1), epoch=store.epoch, updated_ns=new.created_ns)
+        state = SessionState(last_seq=Seq(1), epoch=store.epoch, updated_ns=new.created_ns, budget=new.budget)
         first = events.session_info(new, state, is_resumed=False)
         first.sequence = 1
         stored = StoredEvent(Seq(1), KIND_OF["session_info"], first.SerializeToString())
@@ -133,6 +135,28 @@ class Supervisor:
                 except StorageFailed:
                     await self._registry.row(session)  # it was deleted meanwhile
                     raise
+
+    async def fork(self, session: SessionId, at: Seq, name: str) -> Forked:
+        """A new session that goes on from a turn of this one.
+
+        Raises:
+            SessionNotFound, SequenceOutOfRange, InvalidRequest, AgentUnavailable, ForkRefused
+        """
+        return await fork(self._registry, session, at, name)
+
+    async def set_budget(self, session: SessionId, budget: Budget) -> SessionState:
+        """Other limits from now on; what the session is afterwards.
+
+        Raises:
+            InvalidRequest, SessionNotFound, SessionClosed, StorageDegraded
+        """
+        check_budget(budget)
+        async with self._registry.using(session) as live:
+            live.refuse_if_degraded()
+            async with live.lock:
+                live.refuse_if_closed()
+                await live.budget.change(budget)
+            return live.writer.state
 
     async def search(self, question: SearchQuestion) -> SearchPage:
         """One page of what was said with these words, in one session or in all."""

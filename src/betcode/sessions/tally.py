@@ -5,9 +5,12 @@ from dataclasses import replace
 
 from betcode.domain.identifiers import Seq
 from betcode.domain.rows import SessionState
+from betcode.v1 import agent_pb2 as v1
 from betcode.v1.agent_pb2 import AgentEvent
 
 PREVIEW_CHARACTERS = 200
+_AT_WORK = frozenset({v1.THINKING, v1.EXECUTING_TOOL, v1.COMPACTING})
+_BROKEN_OFF = frozenset({"crashed", "stopped"})
 KIND_OF = {field.name: field.number for field in AgentEvent.DESCRIPTOR.oneofs_by_name["event"].fields}
 
 
@@ -26,6 +29,9 @@ class Tally:
         self._context = state.context_percent
         self._preview = state.preview
         self._message_id = ""
+        self._turns = state.turns
+        self._worked_ms = state.worked_ms
+        self._working_since_ns = state.working_since_ns
 
     def number(self, event: AgentEvent) -> int:
         """Give the event its number, count it, and return its kind."""
@@ -39,6 +45,11 @@ class Tally:
             count(self, event)
         return KIND_OF[name]
 
+    def number_as(self, event: AgentEvent) -> None:
+        """Count an event that has its number already."""
+        self._last_seq = event.sequence - 1
+        self.number(event)
+
     def state(self, updated_ns: int) -> SessionState:
         return replace(
             self._before,
@@ -51,6 +62,9 @@ class Tally:
             cost_usd=self._cost,
             context_percent=self._context,
             preview=self._preview,
+            turns=self._turns,
+            worked_ms=self._worked_ms,
+            working_since_ns=self._working_since_ns,
         )
 
     def _text(self, event: AgentEvent) -> None:
@@ -75,6 +89,23 @@ class Tally:
         if math.isfinite(usage.cost_usd):  # what is no number cannot be stored, nor anything with it
             self._cost += usage.cost_usd
 
+    def _status(self, event: AgentEvent) -> None:
+        """Time in a turn counts from one status to the next, but for what passes until a person answers."""
+        status, at_ns = event.status_change.status, event.timestamp.ToNanoseconds()
+        # A turn that broke off ended when something was last heard of it, not when that was noticed.
+        self._count_work(self._updated_ns if status == v1.ERROR else at_ns)
+        self._working_since_ns = at_ns if status in _AT_WORK else 0
+
+    def _turn_complete(self, event: AgentEvent) -> None:
+        self._turns += 1
+        if event.turn_complete.stop_reason in _BROKEN_OFF:
+            self._count_work(self._updated_ns)
+            self._working_since_ns = 0
+
+    def _count_work(self, until_ns: int) -> None:
+        if self._working_since_ns:
+            self._worked_ms += max(until_ns - self._working_since_ns, 0) // 1_000_000
+
     def _session_info(self, event: AgentEvent) -> None:
         self._model = event.session_info.model or self._model
         percent = event.session_info.context_usage_percent
@@ -86,4 +117,6 @@ _COUNTERS = {
     "user_input": Tally._user_input,
     "usage": Tally._usage,
     "session_info": Tally._session_info,
+    "status_change": Tally._status,
+    "turn_complete": Tally._turn_complete,
 }

@@ -50,6 +50,10 @@ class SessionWriter:
     def next_seq(self) -> Seq:
         return Seq(self.state.last_seq + 1)
 
+    def seq_after(self, events_before: int) -> Seq:
+        """The number that an event gets behind so many others of the next write."""
+        return Seq(self.state.last_seq + 1 + events_before)
+
     async def write(self, said: Sequence[AgentEvent], changes: Sequence[Change] = (), **fields: object) -> None:
         """All of it on disk, then known to every follower; `fields` are further changes of the session's state.
 

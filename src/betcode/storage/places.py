@@ -3,7 +3,7 @@
 from betcode.domain.errors import StorageFailed
 
 _SEQ_BITS = 40
-_SEQ_MASK = (1 << _SEQ_BITS) - 1
+SEQ_MASK = (1 << _SEQ_BITS) - 1
 _KEY_LIMIT = 1 << (63 - _SEQ_BITS)
 
 
@@ -13,7 +13,7 @@ def place_of(session: int, seq: int) -> int:
     Raises:
         StorageFailed: there is no such place.
     """
-    if not (0 <= seq <= _SEQ_MASK and 0 < session < _KEY_LIMIT):
+    if not (0 <= seq <= SEQ_MASK and 0 < session < _KEY_LIMIT):
         raise StorageFailed(f"no place for event {seq} of session {session}")
     return session << _SEQ_BITS | seq
 
@@ -23,8 +23,8 @@ def first_place(session: int) -> int:
 
 
 def last_place(session: int) -> int:
-    return place_of(session, _SEQ_MASK)
+    return place_of(session, SEQ_MASK)
 
 
 def seq_of(place: int) -> int:
-    return place & _SEQ_MASK
+    return place & SEQ_MASK

@@ -26,7 +26,8 @@ from betcode.domain.rows import (
 )
 from betcode.domain.run import CancelStep, RunState
 from betcode.domain.session import SessionStatus
-from betcode.storage.places import last_place, place_of, seq_of
+from betcode.storage.budgets import budget_of
+from betcode.storage.places import first_place, last_place, place_of, seq_of
 from betcode.storage.writing import BLOB_PIECE_BYTES
 
 _SESSION = """
@@ -35,7 +36,8 @@ SELECT s.key, s.session_id, s.provider, s.working_directory, s.worktree_id, s.cr
     s.message_count, s.input_tokens, s.output_tokens, s.cost_usd, s.context_percent, s.preview, s.updated_ns,
     s.compaction_sequence, s.context_tokens, s.forked_from,
     s.crashes, s.api_pause, s.api_pause_until_ns,
-    m.model, m.allowed_tools, m.plan_mode, m.metadata, m.environment,
+    s.forked_at, s.turns, s.worked_ms, s.working_since_ns, s.budget,
+    m.model, m.allowed_tools, m.plan_mode, m.metadata, m.environment, m.fork_point,
     (SELECT count(*) FROM prompts p WHERE p.session = s.key AND p.state = 'open'),
     (SELECT r.state FROM runs r WHERE r.session = s.key ORDER BY r.key DESC LIMIT 1)
 """
@@ -46,6 +48,8 @@ _WITH_PREFIX = """
 SELECT session_id FROM sessions WHERE session_id >= ? AND session_id < ? AND deleted = 0 ORDER BY session_id LIMIT ?
 """
 _EVENTS = "SELECT place, data FROM events WHERE place > ? AND place <= ? ORDER BY place"
+_NEWEST_OF_KIND = "SELECT data FROM events WHERE place BETWEEN ? AND ? AND kind = ? ORDER BY place DESC LIMIT 1"
+_FIRST_OF_KIND = "SELECT data FROM events WHERE place > ? AND place <= ? AND kind = ? ORDER BY place LIMIT 1"
 _RUN = """
 SELECT r.key, r.session, r.run_id, r.state, r.started_ns, r.holder_pid, r.agent_pid, r.agent_start, r.journal_offset,
     r.dialogue_version, r.dialogue_state, r.last_input, r.ended_ns, r.exit_note, r.cancel_step, r.cancel_queued,
@@ -123,6 +127,14 @@ def read_events(db: apsw.Connection, session: SessionKey, after: Seq, limit_byte
     return Batch(Seq(seq_of(first)), Seq(seq_of(last)), tuple(events)) if events else None
 
 
+def newest_of_kind(db: apsw.Connection, session: SessionKey, kind: int, until: Seq) -> bytes | None:
+    return db.execute(_NEWEST_OF_KIND, (first_place(session), place_of(session, until), kind)).get  # type: ignore[no-any-return]
+
+
+def first_of_kind(db: apsw.Connection, session: SessionKey, kind: int, after: Seq) -> bytes | None:
+    return db.execute(_FIRST_OF_KIND, (place_of(session, after), last_place(session), kind)).get  # type: ignore[no-any-return]
+
+
 def live_runs(db: apsw.Connection) -> list[tuple[SessionId, RunRow]]:
     return [(SessionId(row[-1]), _run_row(row[:-1])) for row in db.execute(_LIVE_RUNS)]
 
@@ -171,7 +183,8 @@ def _session_row(row: Sequence[Any]) -> SessionRow:
     status, last_seq, epoch, name, model, conversation_id, began, interrupted = row[6:14]
     compaction_sequence, context_tokens, forked_from = row[21:24]
     crashes, api_pause, api_pause_until_ns = row[24:27]
-    made_model, allowed_tools, plan_mode, metadata, environment, pending, run_state = row[27:]
+    forked_at, turns, worked_ms, working_since_ns, budget = row[27:32]
+    made_model, allowed_tools, plan_mode, metadata, environment, fork_point, pending, run_state = row[32:]
     new = NewSession(
         session_id=SessionId(session_id),
         provider=provider,
@@ -184,6 +197,8 @@ def _session_row(row: Sequence[Any]) -> SessionRow:
         environment=None if environment is None else json.loads(environment),
         created_ns=created_ns,
         forked_from=forked_from,
+        forked_at=Seq(forked_at),
+        fork_point=fork_point,
     )
     counted = SessionState(
         SessionStatus(status),
@@ -203,6 +218,10 @@ def _session_row(row: Sequence[Any]) -> SessionRow:
         crashes=_crash_history(crashes),
         api_pause=api_pause,
         api_pause_until_ns=api_pause_until_ns,
+        turns=turns,
+        worked_ms=worked_ms,
+        working_since_ns=working_since_ns,
+        budget=budget_of(budget),
     )
     return SessionRow(SessionKey(key), new, state, pending, None if run_state is None else RunState(run_state))
 

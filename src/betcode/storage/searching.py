@@ -9,7 +9,7 @@ import apsw
 from betcode.domain.documents import Document, SearchHit, SearchPage, SearchQuestion, document_of
 from betcode.domain.identifiers import Seq, SessionId
 from betcode.storage.database import connect_reader
-from betcode.storage.places import first_place, last_place, seq_of
+from betcode.storage.places import SEQ_MASK, first_place, last_place, seq_of
 from betcode.storage.search_index import TOKENS, search_file
 from betcode.v1.agent_pb2 import AgentEvent
 
@@ -24,12 +24,17 @@ _MATCHES = """
 FROM search.documents d CROSS JOIN sessions s ON s.key = d.rowid >> 40 AND s.deleted = 0
 WHERE d.documents MATCH ? AND d.rowid BETWEEN ? AND ?
 """
-_HITS = f"""
+# What a fork has copied is found in the session it came from, for as long as that is there.
+_NO_COPIES = f"""
+AND NOT ((d.rowid & {SEQ_MASK}) <= s.forked_at
+    AND EXISTS (SELECT 1 FROM sessions o WHERE o.session_id = s.forked_from AND o.deleted = 0))
+"""
+_HITS = """
 SELECT h.place, e.data, h.session_id, h.name FROM (
-    SELECT d.rowid AS place, s.session_id, s.name {_MATCHES} ORDER BY d.rowid DESC LIMIT ? OFFSET ?) h
+    SELECT d.rowid AS place, s.session_id, s.name {matches} ORDER BY d.rowid DESC LIMIT ? OFFSET ?) h
 CROSS JOIN events e ON e.place = h.place ORDER BY h.place DESC
 """
-_COUNT = f"SELECT count(*) FROM (SELECT 1 {_MATCHES} LIMIT {COUNTED_TO})"
+_COUNT = "SELECT count(*) FROM (SELECT 1 {matches} LIMIT {most})"
 
 
 def match_of(query: str) -> str:
@@ -60,8 +65,11 @@ def find(log: Path, question: SearchQuestion) -> SearchPage:
         places = _places(db, question.session)
         if places is None:
             return SearchPage()
-        rows: list[Any] = db.execute(_HITS, (match, *places, question.limit, question.offset)).fetchall()
-        total = int(db.execute(_COUNT, (match, *places)).get)
+        matches = _MATCHES if question.session else _MATCHES + _NO_COPIES
+        rows: list[Any] = db.execute(
+            _HITS.format(matches=matches), (match, *places, question.limit, question.offset)
+        ).fetchall()
+        total = int(db.execute(_COUNT.format(matches=matches, most=COUNTED_TO), (match, *places)).get)
     finally:
         db.close()
     found = [(place, AgentEvent.FromString(data), session, name) for place, data, session, name in rows]

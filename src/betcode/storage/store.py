@@ -16,8 +16,18 @@ from betcode.domain.changes import AppendEvents, Change
 from betcode.domain.documents import SearchPage, SearchQuestion
 from betcode.domain.identifiers import RunId, Seq, SessionId, SessionKey
 from betcode.domain.ports import SessionFilter
-from betcode.domain.rows import Batch, InputRow, NewSession, PromptRow, RunRow, SessionRow, SessionState, StoredEvent
-from betcode.storage import connections, deleting, epochs, reading, searching, writing
+from betcode.domain.rows import (
+    Batch,
+    ForkedPart,
+    InputRow,
+    NewSession,
+    PromptRow,
+    RunRow,
+    SessionRow,
+    SessionState,
+    StoredEvent,
+)
+from betcode.storage import connections, deleting, epochs, forking, reading, searching, writing
 from betcode.storage.checkpoints import Checkpoints
 from betcode.storage.database import Durability, told
 from betcode.storage.files import close_files, open_files
@@ -116,6 +126,27 @@ class SqliteStore:
     async def read_blob(self, session: SessionKey, sha256: str, offset: int, limit: int) -> bytes:
         """At most `limit` bytes from `offset`; empty at the end, and where there is no such blob."""
         return await self._read(lambda db: reading.read_blob(db, session, sha256, offset, limit))
+
+    async def newest_of_kind(self, session: SessionKey, kind: int, until: Seq) -> bytes | None:
+        """The last event of that kind at `until` or before."""
+        return await self._read(lambda db: reading.newest_of_kind(db, session, kind, until))
+
+    async def first_of_kind(self, session: SessionKey, kind: int, after: Seq) -> bytes | None:
+        return await self._read(lambda db: reading.first_of_kind(db, session, kind, after))
+
+    async def fork_session(self, source: SessionKey, new: NewSession, state: SessionState, fork: ForkedPart) -> bool:
+        """The whole of it or nothing, in slices between other commits; False where the source was deleted meanwhile."""
+        until = new.forked_at
+        key = await self._writer.write(lambda db: forking.begin(db, new, state))
+        made = False
+        try:
+            await self._writer.write(lambda db: AGAIN if forking.copy_slice(db, source, key, until) else None)
+            made = await self._writer.write(lambda db: forking.reveal(db, source, key, until, fork))
+        finally:
+            if not made:
+                self._writer.write_later(_slices_of(key))
+        self._indexer.note((key,))
+        return made
 
     async def delete_session(self, session: SessionKey) -> None:
         """Forget it: nobody sees it any more when this returns, and its rows go in slices behind other commits."""

@@ -26,6 +26,7 @@ from betcode.domain.recovery import CrashHistory
 from betcode.domain.rows import NO_CRASHES, Blob, InputRow, NewSession, PromptRow, RunRow, SessionState, StoredEvent
 from betcode.domain.run import RunState
 from betcode.storage import connections
+from betcode.storage.budgets import budget_text
 from betcode.storage.places import first_place, last_place, place_of, seq_of
 
 BLOB_PIECE_BYTES = 128 * 1024
@@ -43,7 +44,7 @@ def apply(db: apsw.Connection, changes: Sequence[Change]) -> None:
     for change in changes:
         match change:
             case AppendEvents():
-                _append(db, change.session, change.events)
+                append(db, change.session, change.events)
             case SaveSession():
                 _save_session(db, change.session, change.state)
             case SaveRun():
@@ -68,20 +69,22 @@ def apply(db: apsw.Connection, changes: Sequence[Change]) -> None:
 
 
 _INSERT_SESSION = """
-INSERT INTO sessions (session_id, provider, working_directory, worktree_id, created_ns, forked_from,
+INSERT INTO sessions (session_id, provider, working_directory, worktree_id, created_ns, forked_from, forked_at,
     status, last_seq, epoch, name, model, conversation_id, conversation_began, turn_interrupted, message_count,
     input_tokens, output_tokens, cost_usd, context_percent, preview, updated_ns,
-    compaction_sequence, context_tokens, crashes, api_pause, api_pause_until_ns)
-VALUES (?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    compaction_sequence, context_tokens, crashes, api_pause, api_pause_until_ns, turns, worked_ms, working_since_ns,
+    budget)
+VALUES (?, ?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,  ?, ?, ?, ?)
 """
 _INSERT_MAKING = """
-INSERT INTO session_makings (session, model, allowed_tools, plan_mode, metadata, environment) VALUES (?, ?, ?, ?, ?, ?)
+INSERT INTO session_makings (session, model, allowed_tools, plan_mode, metadata, environment, fork_point)
+VALUES (?, ?, ?, ?, ?, ?, ?)
 """
 _UPDATE_SESSION = """
 UPDATE sessions SET status = ?, last_seq = ?, epoch = ?, name = ?, model = ?, conversation_id = ?,
     conversation_began = ?, turn_interrupted = ?, message_count = ?, input_tokens = ?, output_tokens = ?,
     cost_usd = ?, context_percent = ?, preview = ?, updated_ns = ?, compaction_sequence = ?, context_tokens = ?,
-    crashes = ?, api_pause = ?, api_pause_until_ns = ?
+    crashes = ?, api_pause = ?, api_pause_until_ns = ?, turns = ?, worked_ms = ?, working_since_ns = ?, budget = ?
 WHERE key = ? AND deleted = 0
 """
 _END_OF_LOG = """
@@ -123,13 +126,13 @@ def create_session(
     db: apsw.Connection, new: NewSession, state: SessionState, events: Sequence[StoredEvent]
 ) -> SessionKey:
     """A session with its first events."""
-    made = (new.session_id, new.provider, new.working_directory, new.worktree_id, new.created_ns, new.forked_from)
-    db.execute(_INSERT_SESSION, made + _state_values(state))
+    made = (new.session_id, new.provider, new.working_directory, new.worktree_id, new.created_ns)
+    db.execute(_INSERT_SESSION, (*made, new.forked_from, new.forked_at, *_state_values(state)))
     key = SessionKey(db.last_insert_rowid())
     environment = None if new.environment is None else json.dumps(dict(new.environment))
     tools, metadata = json.dumps(new.allowed_tools), json.dumps(dict(new.metadata))
-    db.execute(_INSERT_MAKING, (key, new.model, tools, new.plan_mode, metadata, environment))
-    _append(db, key, events)
+    db.execute(_INSERT_MAKING, (key, new.model, tools, new.plan_mode, metadata, environment, new.fork_point))
+    append(db, key, events)
     return key
 
 
@@ -145,7 +148,7 @@ def probe(db: apsw.Connection) -> None:
     db.execute("INSERT OR REPLACE INTO meta (name, value) VALUES ('probe', '')")
 
 
-def _append(db: apsw.Connection, session: SessionKey, events: Sequence[StoredEvent]) -> None:
+def append(db: apsw.Connection, session: SessionKey, events: Sequence[StoredEvent]) -> None:
     """Events behind the last one of their session, each number greater than the one before."""
     if not events:
         return
@@ -199,6 +202,10 @@ def _state_values(state: SessionState) -> tuple[str | int | float | None, ...]:
         _crashes(state.crashes),
         state.api_pause,
         state.api_pause_until_ns,
+        state.turns,
+        state.worked_ms,
+        state.working_since_ns,
+        budget_text(state.budget),
     )
 
 

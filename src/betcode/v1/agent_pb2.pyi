@@ -143,6 +143,10 @@ class _NoticeKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_NoticeKind
     """what the agent tells its user outside the conversation"""
     NOTICE_KIND_RUN: _NoticeKind.ValueType  # 6
     """an agent process began, was adopted or ended"""
+    NOTICE_KIND_BUDGET: _NoticeKind.ValueType  # 30
+    """a limit was set, reached or raised; since 0.2.0"""
+    NOTICE_KIND_FORK: _NoticeKind.ValueType  # 31
+    """what came before was copied from another session; since 0.2.0"""
 
 class NoticeKind(_NoticeKind, metaclass=_NoticeKindEnumTypeWrapper): ...
 
@@ -157,7 +161,34 @@ NOTICE_KIND_AGENT: NoticeKind.ValueType  # 5
 """what the agent tells its user outside the conversation"""
 NOTICE_KIND_RUN: NoticeKind.ValueType  # 6
 """an agent process began, was adopted or ended"""
+NOTICE_KIND_BUDGET: NoticeKind.ValueType  # 30
+"""a limit was set, reached or raised; since 0.2.0"""
+NOTICE_KIND_FORK: NoticeKind.ValueType  # 31
+"""what came before was copied from another session; since 0.2.0"""
 Global___NoticeKind: _TypeAlias = NoticeKind  # noqa: Y015
+
+class _BudgetAction:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _BudgetActionEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_BudgetAction.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    BUDGET_ACTION_UNSPECIFIED: _BudgetAction.ValueType  # 0
+    """ask"""
+    BUDGET_ACTION_ASK: _BudgetAction.ValueType  # 1
+    """the next message waits behind a prompt for the tool "Budget" """
+    BUDGET_ACTION_REFUSE: _BudgetAction.ValueType  # 2
+    """the next message is refused with BUDGET_EXCEEDED"""
+
+class BudgetAction(_BudgetAction, metaclass=_BudgetActionEnumTypeWrapper): ...
+
+BUDGET_ACTION_UNSPECIFIED: BudgetAction.ValueType  # 0
+"""ask"""
+BUDGET_ACTION_ASK: BudgetAction.ValueType  # 1
+"""the next message waits behind a prompt for the tool "Budget" """
+BUDGET_ACTION_REFUSE: BudgetAction.ValueType  # 2
+"""the next message is refused with BUDGET_EXCEEDED"""
+Global___BudgetAction: _TypeAlias = BudgetAction  # noqa: Y015
 
 @_typing.final
 class AgentRequest(_message.Message):
@@ -253,6 +284,7 @@ class StartConversation(_message.Message):
     FROM_SEQUENCE_FIELD_NUMBER: _builtins.int
     ENVIRONMENT_FIELD_NUMBER: _builtins.int
     PROVIDER_FIELD_NUMBER: _builtins.int
+    BUDGET_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
     """empty: a new session"""
     working_directory: _builtins.str
@@ -273,6 +305,10 @@ class StartConversation(_message.Message):
     def environment(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """of a new session; the client sends an allow-listed set"""
 
+    @_builtins.property
+    def budget(self) -> Global___Budget:
+        """of a new session; since 0.2.0"""
+
     def __init__(
         self,
         *,
@@ -286,10 +322,11 @@ class StartConversation(_message.Message):
         from_sequence: _builtins.int | None = ...,
         environment: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         provider: _builtins.str = ...,
+        budget: Global___Budget | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_from_sequence", b"_from_sequence", "from_sequence", b"from_sequence"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_from_sequence", b"_from_sequence", "budget", b"budget", "from_sequence", b"from_sequence"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_from_sequence", b"_from_sequence", "allowed_tools", b"allowed_tools", "environment", b"environment", "from_sequence", b"from_sequence", "metadata", b"metadata", "model", b"model", "plan_mode", b"plan_mode", "provider", b"provider", "session_id", b"session_id", "working_directory", b"working_directory", "worktree_id", b"worktree_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_from_sequence", b"_from_sequence", "allowed_tools", b"allowed_tools", "budget", b"budget", "environment", b"environment", "from_sequence", b"from_sequence", "metadata", b"metadata", "model", b"model", "plan_mode", b"plan_mode", "provider", b"provider", "session_id", b"session_id", "working_directory", b"working_directory", "worktree_id", b"worktree_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__from_sequence: _TypeAlias = _typing.Literal["from_sequence"]  # noqa: Y015
     _WhichOneofArgType__from_sequence: _TypeAlias = _typing.Literal["_from_sequence", b"_from_sequence"]  # noqa: Y015
@@ -1139,9 +1176,12 @@ class TurnComplete(_message.Message):
     STOP_REASON_FIELD_NUMBER: _builtins.int
     MESSAGE_IDS_FIELD_NUMBER: _builtins.int
     ORIGIN_FIELD_NUMBER: _builtins.int
+    FORK_POINT_FIELD_NUMBER: _builtins.int
     stop_reason: _builtins.str
     origin: _builtins.str
     """what began a turn that no user message began"""
+    fork_point: _builtins.str
+    """where the agent's own conversation can be forked after this turn; since 0.2.0"""
     @_builtins.property
     def message_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Added by this project.
@@ -1154,10 +1194,11 @@ class TurnComplete(_message.Message):
         stop_reason: _builtins.str = ...,
         message_ids: _abc.Iterable[_builtins.str] | None = ...,
         origin: _builtins.str = ...,
+        fork_point: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["message_ids", b"message_ids", "origin", b"origin", "stop_reason", b"stop_reason"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["fork_point", b"fork_point", "message_ids", b"message_ids", "origin", b"origin", "stop_reason", b"stop_reason"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1171,6 +1212,7 @@ class UserInput(_message.Message):
     MESSAGE_ID_FIELD_NUMBER: _builtins.int
     CLIENT_ID_FIELD_NUMBER: _builtins.int
     ATTACHMENTS_FIELD_NUMBER: _builtins.int
+    STORED_ATTACHMENTS_FIELD_NUMBER: _builtins.int
     content: _builtins.str
     message_id: _builtins.str
     """Added by this project."""
@@ -1179,6 +1221,10 @@ class UserInput(_message.Message):
     def attachments(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """file names"""
 
+    @_builtins.property
+    def stored_attachments(self) -> _containers.RepeatedCompositeFieldContainer[Global___StoredAttachment]:
+        """since 0.2.0"""
+
     def __init__(
         self,
         *,
@@ -1186,14 +1232,45 @@ class UserInput(_message.Message):
         message_id: _builtins.str = ...,
         client_id: _builtins.str = ...,
         attachments: _abc.Iterable[_builtins.str] | None = ...,
+        stored_attachments: _abc.Iterable[Global___StoredAttachment] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attachments", b"attachments", "client_id", b"client_id", "content", b"content", "message_id", b"message_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attachments", b"attachments", "client_id", b"client_id", "content", b"content", "message_id", b"message_id", "stored_attachments", b"stored_attachments"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___UserInput: _TypeAlias = UserInput  # noqa: Y015
+
+@_typing.final
+class StoredAttachment(_message.Message):
+    """A file that came with a message; its bytes are read with ReadBlob. Since 0.2.0."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FILENAME_FIELD_NUMBER: _builtins.int
+    MIME_TYPE_FIELD_NUMBER: _builtins.int
+    SIZE_BYTES_FIELD_NUMBER: _builtins.int
+    SHA256_FIELD_NUMBER: _builtins.int
+    filename: _builtins.str
+    mime_type: _builtins.str
+    size_bytes: _builtins.int
+    sha256: _builtins.str
+    def __init__(
+        self,
+        *,
+        filename: _builtins.str = ...,
+        mime_type: _builtins.str = ...,
+        size_bytes: _builtins.int = ...,
+        sha256: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["filename", b"filename", "mime_type", b"mime_type", "sha256", b"sha256", "size_bytes", b"size_bytes"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___StoredAttachment: _TypeAlias = StoredAttachment  # noqa: Y015
 
 @_typing.final
 class MessageStateChange(_message.Message):
@@ -1555,6 +1632,9 @@ class SessionSummary(_message.Message):
     INPUT_LOCK_CLIENT_ID_FIELD_NUMBER: _builtins.int
     CLIENTS_FIELD_NUMBER: _builtins.int
     CLIENT_COUNT_FIELD_NUMBER: _builtins.int
+    BUDGET_FIELD_NUMBER: _builtins.int
+    BUDGET_USE_FIELD_NUMBER: _builtins.int
+    FORKED_FROM_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     model: _builtins.str
     working_directory: _builtins.str
@@ -1581,6 +1661,8 @@ class SessionSummary(_message.Message):
     """whose messages are taken; empty: whose comes first"""
     client_count: _builtins.int
     """of all who do"""
+    forked_from: _builtins.str
+    """the session whose history it began with; since 0.2.0"""
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
@@ -1598,6 +1680,14 @@ class SessionSummary(_message.Message):
     @_builtins.property
     def clients(self) -> _containers.RepeatedCompositeFieldContainer[Global___PresentClient]:
         """who follows it now, 50 at most"""
+
+    @_builtins.property
+    def budget(self) -> Global___Budget:
+        """absent: none; since 0.2.0"""
+
+    @_builtins.property
+    def budget_use(self) -> Global___BudgetUse:
+        """what counts against a budget, with or without one; since 0.2.0"""
 
     def __init__(
         self,
@@ -1626,14 +1716,136 @@ class SessionSummary(_message.Message):
         input_lock_client_id: _builtins.str = ...,
         clients: _abc.Iterable[Global___PresentClient] | None = ...,
         client_count: _builtins.int = ...,
+        budget: Global___Budget | None = ...,
+        budget_use: Global___BudgetUse | None = ...,
+        forked_from: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "updated_at", b"updated_at", "waiting_until", b"waiting_until"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["budget", b"budget", "budget_use", b"budget_use", "created_at", b"created_at", "updated_at", b"updated_at", "waiting_until", b"waiting_until"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["client_count", b"client_count", "clients", b"clients", "created_at", b"created_at", "holds", b"holds", "id", b"id", "input_lock_client_id", b"input_lock_client_id", "last_message_preview", b"last_message_preview", "last_sequence", b"last_sequence", "message_count", b"message_count", "metadata", b"metadata", "model", b"model", "name", b"name", "pending_prompts", b"pending_prompts", "provider", b"provider", "run_state", b"run_state", "status", b"status", "total_cost_usd", b"total_cost_usd", "total_input_tokens", b"total_input_tokens", "total_output_tokens", b"total_output_tokens", "updated_at", b"updated_at", "waiting_for", b"waiting_for", "waiting_until", b"waiting_until", "working_directory", b"working_directory", "worktree_id", b"worktree_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["budget", b"budget", "budget_use", b"budget_use", "client_count", b"client_count", "clients", b"clients", "created_at", b"created_at", "forked_from", b"forked_from", "holds", b"holds", "id", b"id", "input_lock_client_id", b"input_lock_client_id", "last_message_preview", b"last_message_preview", "last_sequence", b"last_sequence", "message_count", b"message_count", "metadata", b"metadata", "model", b"model", "name", b"name", "pending_prompts", b"pending_prompts", "provider", b"provider", "run_state", b"run_state", "status", b"status", "total_cost_usd", b"total_cost_usd", "total_input_tokens", b"total_input_tokens", "total_output_tokens", b"total_output_tokens", "updated_at", b"updated_at", "waiting_for", b"waiting_for", "waiting_until", b"waiting_until", "working_directory", b"working_directory", "worktree_id", b"worktree_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___SessionSummary: _TypeAlias = SessionSummary  # noqa: Y015
+
+@_typing.final
+class Budget(_message.Message):
+    """Limits on what a session may spend; 0 is no limit. One that is reached lets the turn finish. Since 0.2.0."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MAX_COST_USD_FIELD_NUMBER: _builtins.int
+    MAX_TOKENS_FIELD_NUMBER: _builtins.int
+    MAX_TURNS_FIELD_NUMBER: _builtins.int
+    MAX_DURATION_MS_FIELD_NUMBER: _builtins.int
+    ON_REACHED_FIELD_NUMBER: _builtins.int
+    max_cost_usd: _builtins.float
+    max_tokens: _builtins.int
+    """input and output tokens, without what is read from or written to the model's cache"""
+    max_turns: _builtins.int
+    """those that the agent begins by itself included"""
+    max_duration_ms: _builtins.int
+    """of turns at work, without waiting for people"""
+    on_reached: Global___BudgetAction.ValueType
+    def __init__(
+        self,
+        *,
+        max_cost_usd: _builtins.float = ...,
+        max_tokens: _builtins.int = ...,
+        max_turns: _builtins.int = ...,
+        max_duration_ms: _builtins.int = ...,
+        on_reached: Global___BudgetAction.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["max_cost_usd", b"max_cost_usd", "max_duration_ms", b"max_duration_ms", "max_tokens", b"max_tokens", "max_turns", b"max_turns", "on_reached", b"on_reached"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Budget: _TypeAlias = Budget  # noqa: Y015
+
+@_typing.final
+class BudgetUse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    COST_USD_FIELD_NUMBER: _builtins.int
+    TOKENS_FIELD_NUMBER: _builtins.int
+    TURNS_FIELD_NUMBER: _builtins.int
+    DURATION_MS_FIELD_NUMBER: _builtins.int
+    REACHED_FIELD_NUMBER: _builtins.int
+    cost_usd: _builtins.float
+    tokens: _builtins.int
+    turns: _builtins.int
+    duration_ms: _builtins.int
+    @_builtins.property
+    def reached(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """"cost", "tokens", "turns", "time" """
+
+    def __init__(
+        self,
+        *,
+        cost_usd: _builtins.float = ...,
+        tokens: _builtins.int = ...,
+        turns: _builtins.int = ...,
+        duration_ms: _builtins.int = ...,
+        reached: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cost_usd", b"cost_usd", "duration_ms", b"duration_ms", "reached", b"reached", "tokens", b"tokens", "turns", b"turns"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___BudgetUse: _TypeAlias = BudgetUse  # noqa: Y015
+
+@_typing.final
+class SetBudgetRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SESSION_ID_FIELD_NUMBER: _builtins.int
+    BUDGET_FIELD_NUMBER: _builtins.int
+    session_id: _builtins.str
+    @_builtins.property
+    def budget(self) -> Global___Budget:
+        """takes the place of the one before; without any limit there is none"""
+
+    def __init__(
+        self,
+        *,
+        session_id: _builtins.str = ...,
+        budget: Global___Budget | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["budget", b"budget"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["budget", b"budget", "session_id", b"session_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SetBudgetRequest: _TypeAlias = SetBudgetRequest  # noqa: Y015
+
+@_typing.final
+class SetBudgetResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    BUDGET_FIELD_NUMBER: _builtins.int
+    BUDGET_USE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def budget(self) -> Global___Budget: ...
+    @_builtins.property
+    def budget_use(self) -> Global___BudgetUse: ...
+    def __init__(
+        self,
+        *,
+        budget: Global___Budget | None = ...,
+        budget_use: Global___BudgetUse | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["budget", b"budget", "budget_use", b"budget_use"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["budget", b"budget", "budget_use", b"budget_use"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SetBudgetResponse: _TypeAlias = SetBudgetResponse  # noqa: Y015
 
 @_typing.final
 class ResumeSessionRequest(_message.Message):
@@ -2031,7 +2243,9 @@ class ForkSessionRequest(_message.Message):
     NAME_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
     at_sequence: _builtins.int
+    """the last turn that ended there or before; 0: the last that ended"""
     name: _builtins.str
+    """empty: the session's own name with "(fork)" """
     def __init__(
         self,
         *,
@@ -2052,15 +2266,19 @@ class ForkSessionResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     SESSION_ID_FIELD_NUMBER: _builtins.int
+    AT_SEQUENCE_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
+    at_sequence: _builtins.int
+    """the newest event that both have; since 0.2.0"""
     def __init__(
         self,
         *,
         session_id: _builtins.str = ...,
+        at_sequence: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["session_id", b"session_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["at_sequence", b"at_sequence", "session_id", b"session_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

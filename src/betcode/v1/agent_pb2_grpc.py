@@ -144,6 +144,11 @@ class AgentServiceStub:
                 request_serializer=betcode_dot_v1_dot_agent__pb2.ReadBlobRequest.SerializeToString,
                 response_deserializer=betcode_dot_v1_dot_agent__pb2.BlobChunk.FromString,
                 _registered_method=True)
+        self.SetBudget = channel.unary_unary(
+                '/betcode.v1.AgentService/SetBudget',
+                request_serializer=betcode_dot_v1_dot_agent__pb2.SetBudgetRequest.SerializeToString,
+                response_deserializer=betcode_dot_v1_dot_agent__pb2.SetBudgetResponse.FromString,
+                _registered_method=True)
 
 
 class AgentServiceServicer:
@@ -291,6 +296,13 @@ class AgentServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def SetBudget(self, request, context):
+        """Limits on what a session may spend. Since 0.2.0.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_AgentServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -403,6 +415,11 @@ def add_AgentServiceServicer_to_server(servicer, server):
                     servicer.ReadBlob,
                     request_deserializer=betcode_dot_v1_dot_agent__pb2.ReadBlobRequest.FromString,
                     response_serializer=betcode_dot_v1_dot_agent__pb2.BlobChunk.SerializeToString,
+            ),
+            'SetBudget': grpc.unary_unary_rpc_method_handler(
+                    servicer.SetBudget,
+                    request_deserializer=betcode_dot_v1_dot_agent__pb2.SetBudgetRequest.FromString,
+                    response_serializer=betcode_dot_v1_dot_agent__pb2.SetBudgetResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -999,6 +1016,33 @@ class AgentService:
             '/betcode.v1.AgentService/ReadBlob',
             betcode_dot_v1_dot_agent__pb2.ReadBlobRequest.SerializeToString,
             betcode_dot_v1_dot_agent__pb2.BlobChunk.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SetBudget(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/betcode.v1.AgentService/SetBudget',
+            betcode_dot_v1_dot_agent__pb2.SetBudgetRequest.SerializeToString,
+            betcode_dot_v1_dot_agent__pb2.SetBudgetResponse.FromString,
             options,
             channel_credentials,
             insecure,

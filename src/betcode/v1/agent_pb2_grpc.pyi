@@ -68,6 +68,8 @@ class AgentServiceStub:
     AnswerQuestion: _grpc.UnaryUnaryMultiCallable[_agent_pb2.AnswerQuestionRequest, _agent_pb2.AnswerQuestionResponse]
     ReadBlob: _grpc.UnaryStreamMultiCallable[_agent_pb2.ReadBlobRequest, _agent_pb2.BlobChunk]
     """The whole of a value that was too long for its event, in pieces."""
+    SetBudget: _grpc.UnaryUnaryMultiCallable[_agent_pb2.SetBudgetRequest, _agent_pb2.SetBudgetResponse]
+    """Limits on what a session may spend. Since 0.2.0."""
 
 @_typing.type_check_only
 class AgentServiceAsyncStub(AgentServiceStub):
@@ -105,6 +107,8 @@ class AgentServiceAsyncStub(AgentServiceStub):
     AnswerQuestion: _aio.UnaryUnaryMultiCallable[_agent_pb2.AnswerQuestionRequest, _agent_pb2.AnswerQuestionResponse]  # type: ignore[assignment]
     ReadBlob: _aio.UnaryStreamMultiCallable[_agent_pb2.ReadBlobRequest, _agent_pb2.BlobChunk]  # type: ignore[assignment]
     """The whole of a value that was too long for its event, in pieces."""
+    SetBudget: _aio.UnaryUnaryMultiCallable[_agent_pb2.SetBudgetRequest, _agent_pb2.SetBudgetResponse]  # type: ignore[assignment]
+    """Limits on what a session may spend. Since 0.2.0."""
 
 class AgentServiceServicer(metaclass=_abc_1.ABCMeta):
     @_abc_1.abstractmethod
@@ -271,5 +275,13 @@ class AgentServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_agent_pb2.BlobChunk], _abc.AsyncIterator[_agent_pb2.BlobChunk]]:
         """The whole of a value that was too long for its event, in pieces."""
+
+    @_abc_1.abstractmethod
+    def SetBudget(
+        self,
+        request: _agent_pb2.SetBudgetRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_agent_pb2.SetBudgetResponse, _abc.Awaitable[_agent_pb2.SetBudgetResponse]]:
+        """Limits on what a session may spend. Since 0.2.0."""
 
 def add_AgentServiceServicer_to_server(servicer: AgentServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -94,6 +94,7 @@ class StreamEvent(Struct, tag="stream_event"):
 class Assistant(Struct, tag="assistant"):
     message: Message
     parent_tool_use_id: str | None = None
+    uuid: str = ""
     error: str | None = None
     is_api_error_message: bool = False
     api_error_status: int | None = None

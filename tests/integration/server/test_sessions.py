@@ -221,12 +221,30 @@ async def test_the_environment_of_the_client_reaches_the_agent_and_no_log(tmp_pa
         assert "very-secret-value" not in daemon.log + daemon.stderr
 
 
-async def test_a_message_to_a_closed_session_is_refused(agent: Agent, daemon: Daemon) -> None:
+@pytest.mark.behaviour("converse.open.closed-session", "session.closed", "error.code.session-closed")
+async def test_a_closed_session_takes_nothing_and_can_still_be_read(agent: Agent, daemon: Daemon) -> None:
     session_id = await made(agent, daemon.work)
+    await agent.Submit(v1.SubmitRequest(session_id=session_id, request=message("say hello")))
+    await history(agent, session_id, is_idle)
     await agent.CloseSession(v1.CloseSessionRequest(session_id=session_id))
-    error = await refusal(agent.Submit(v1.SubmitRequest(session_id=session_id, request=message("hello"))))
-    assert error.code() is grpc.StatusCode.FAILED_PRECONDITION
-    assert info_of(error).reason == "SESSION_CLOSED"
+    attach = v1.AgentRequest(start=v1.StartConversation(session_id=session_id))
+    conversation = agent.Converse(iter([attach]))
+    told = await conversation.read()
+    assert isinstance(told, v1.AgentEvent)
+    assert (told.error.code, told.error.is_fatal, told.sequence) == ("SESSION_CLOSED", True, 0)
+    calls: list[Awaitable[object]] = [
+        conversation.read(),
+        agent.Submit(v1.SubmitRequest(session_id=session_id, request=message("hello"))),
+        agent.Submit(v1.SubmitRequest(session_id=session_id, request=attach)),
+    ]
+    for call in calls:
+        error = await refusal(call)
+        assert error.code() is grpc.StatusCode.FAILED_PRECONDITION
+        assert info_of(error).reason == "SESSION_CLOSED"
+        assert (error.details() or "").startswith("Session has been closed")
+    read = [event async for event in agent.ResumeSession(v1.ResumeSessionRequest(session_id=session_id))]
+    assert text_of(read) == "hello"
+    assert [event.sequence for event in read] == list(range(1, len(read) + 1))
 
 
 async def test_an_empty_request_and_an_unnamed_session_are_refused(agent: Agent) -> None:

@@ -45,9 +45,8 @@ class Interrupted(Exception):
 class Agent:
     def __init__(self, arguments: list[str]) -> None:
         self._arguments = arguments
-        self.session = next(
-            (a.split("=", 1)[1] for a in arguments if a.startswith(("--session-id=", "--resume="))), str(uuid.uuid4())
-        )
+        named = [a for flag in ("--session-id=", "--resume=") for a in arguments if a.startswith(flag)]
+        self.session = named[0].split("=", 1)[1] if named else str(uuid.uuid4())
         self._messages: queue.Queue[Frame | None] = queue.Queue()
         self._answers: queue.Queue[Frame] = queue.Queue()
         self._interrupted = threading.Event()

@@ -65,7 +65,7 @@ def test_images_documents_and_text_files_become_blocks() -> None:
         AttachedFile("a.pdf", "application/pdf", b"%PDF"),
         AttachedFile("notes.txt", "text/plain; charset=utf-8", "grüße".encode()),
     )
-    text, image, document, file = sent(SendMessage(MESSAGE_ID, "look", attachments))["message"]["content"]
+    text, _, image, named, document, file = sent(SendMessage(MESSAGE_ID, "look", attachments))["message"]["content"]
     assert text == {"type": "text", "text": "look"}
     assert image["source"] == {
         "type": "base64",
@@ -73,7 +73,14 @@ def test_images_documents_and_text_files_become_blocks() -> None:
         "data": base64.b64encode(b"\x89PNG").decode(),
     }
     assert (image["type"], document["type"]) == ("image", "document")
-    assert file == {"type": "text", "text": '<file name="notes.txt">\ngrüße\n</file>'}
+    assert named == {"type": "text", "text": '<file name="a.pdf" type="application/pdf" />'}
+    assert file == {"type": "text", "text": '<file name="notes.txt" type="text/plain">\ngrüße\n</file>'}
+
+
+def test_a_files_name_cannot_end_what_it_names() -> None:
+    attached = AttachedFile('a"><b>.txt', "text/plain", b"words")
+    (_, file) = sent(SendMessage(MESSAGE_ID, "look", (attached,)))["message"]["content"]
+    assert file["text"] == '<file name="a&quot;&gt;&lt;b&gt;.txt" type="text/plain">\nwords\n</file>'
 
 
 def test_a_file_that_the_agent_cannot_take_is_refused() -> None:

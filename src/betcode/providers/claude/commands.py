@@ -2,6 +2,7 @@
 
 import base64
 import json
+from html import escape
 from typing import Any, assert_never
 
 from betcode.domain.commands import (
@@ -95,14 +96,17 @@ def _content(command: SendMessage) -> str | list[dict[str, Any]]:
     if not command.attachments:
         return text
     blocks: list[dict[str, Any]] = [{"type": "text", "text": text}] if text else []
-    return blocks + [_block(attached) for attached in command.attachments]
+    return blocks + [block for attached in command.attachments for block in _blocks(attached)]
 
 
-def _block(attached: AttachedFile) -> dict[str, Any]:
+def _blocks(attached: AttachedFile) -> list[dict[str, Any]]:
     kind = attached.mime_type.partition(";")[0].strip().lower()
+    name = f'name="{escape(valid(attached.filename))}" type="{escape(valid(kind))}"'
     if kind in _IMAGES or kind == _DOCUMENT:
         source = {"type": "base64", "media_type": kind, "data": base64.b64encode(attached.data).decode()}
-        return {"type": "document" if kind == _DOCUMENT else "image", "source": source}
+        # The model is told no name with an image, and people speak of files by their names.
+        what = "document" if kind == _DOCUMENT else "image"
+        return [{"type": "text", "text": f"<file {name} />"}, {"type": what, "source": source}]
     try:
         text = attached.data.decode()
     except UnicodeDecodeError:
@@ -111,4 +115,4 @@ def _block(attached: AttachedFile) -> dict[str, Any]:
             filename=attached.filename,
             mime_type=attached.mime_type,
         ) from None
-    return {"type": "text", "text": f'<file name="{valid(attached.filename)}">\n{text}\n</file>'}
+    return [{"type": "text", "text": f"<file {name}>\n{text}\n</file>"}]

@@ -36,6 +36,7 @@ def _on_assistant(frame: Assistant, now: Moment) -> None:
     blocks = [Block(type="text", text=message.content)] if isinstance(message.content, str) else message.content
     if not parent:
         turns.begin(now)
+        turns.pass_point(now, frame.uuid)
         stream = now.state.stream
         if stream is not None and stream.message_id != message.id:
             text.void(now)

@@ -8,6 +8,7 @@ from pathlib import Path
 from betcode.domain.errors import AgentUnavailable
 from betcode.domain.ports import Launch, LaunchContext
 from betcode.domain.rows import NewSession
+from betcode.providers.claude.turns import POINT_SEPARATOR
 
 PROGRAM = "claude"
 
@@ -45,10 +46,21 @@ def find_binary(binary: Path | None, environment: Mapping[str, str]) -> Path:
     return Path(found)
 
 
+def _conversation(context: LaunchContext) -> list[str]:
+    """Go on with it, branch it off another one's message, or begin it."""
+    if context.resume:
+        return [f"--resume={context.conversation_id}"]
+    begin = [f"--session-id={context.conversation_id}"]
+    if context.fork_point:
+        other, _, message = context.fork_point.partition(POINT_SEPARATOR)
+        return [f"--resume={other}", "--fork-session", f"--resume-session-at={message}", *begin]
+    return begin
+
+
 def launch(binary: Path, session: NewSession, context: LaunchContext) -> Launch:
     """Values that came from outside follow `=`, so that none of them can be read as a flag."""
     argv = [str(binary), *_ALWAYS]
-    argv.append(f"--{'resume' if context.resume else 'session-id'}={context.conversation_id}")
+    argv += _conversation(context)
     if session.model:
         argv.append(f"--model={session.model}")
     if session.allowed_tools:

@@ -66,6 +66,7 @@ class State(Struct, omit_defaults=True):
     todos: list[Todo] = field(default_factory=list)
     plan_mode: bool = False
     settled: list[str] = field(default_factory=list)  # messages that are consumed or cancelled
+    point: str = ""  # the newest message of the conversation, where it can be forked
     pause: str = ""  # why the model's API does not answer
     pause_until_ns: int = 0  # wall time; 0: not known
 
@@ -130,6 +131,7 @@ def carried_over(state: State) -> State:
         todos=state.todos,
         plan_mode=state.plan_mode,
         settled=state.settled,
+        point=state.point,
         pause=state.pause,
         pause_until_ns=state.pause_until_ns,
     )

@@ -74,6 +74,7 @@ def _follow_conversation(session_id: str, now: Moment) -> None:
         boundary.new_conversation_id = session_id
         state.context_tokens = 0
         state.context_percent = 0.0
+        state.point = ""
     state.is_reset = False
     state.conversation_id = session_id or state.conversation_id
 

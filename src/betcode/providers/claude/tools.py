@@ -4,7 +4,7 @@ from google.protobuf.struct_pb2 import Struct
 
 from betcode.domain.display import struct_of
 from betcode.domain.text import shortened
-from betcode.providers.claude import jobs, todos
+from betcode.providers.claude import jobs, todos, turns
 from betcode.providers.claude.moment import Moment, uint32
 from betcode.providers.claude.state import OpenTool, open_tool, remember
 from betcode.v1 import agent_pb2 as v1
@@ -36,6 +36,8 @@ def start(now: Moment, tool_id: str, name: str, own_input: bytes, parent: str = 
 
 def on_user(frame: User, now: Moment) -> None:
     """Results of tools; whatever else is said in the user's name was said by the agent itself and shows elsewhere."""
+    if not frame.parent_tool_use_id and not frame.is_replay:
+        turns.pass_point(now, frame.uuid)
     if isinstance(frame.message.content, str):
         return
     for block in frame.message.content:

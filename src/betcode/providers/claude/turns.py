@@ -15,6 +15,7 @@ from betcode.wire.frames import Assistant, CommandLifecycle, ModelUsage, Result,
 _RATE_LIMITED = 429
 _PERCENT_STEP = 0.5  # a smaller change of the context's filling is not worth an event
 _LONGEST_ERROR = 4000
+POINT_SEPARATOR = "@"  # between a conversation's id and the message where it can be forked
 _ERRORS_TAKEN = 3
 
 
@@ -31,6 +32,11 @@ def rest(now: Moment) -> None:
     state = now.state
     if not state.turn and not state.pending and state.status not in (0, v1.IDLE):
         now.status(v1.IDLE)
+
+
+def pass_point(now: Moment, message_uuid: str) -> None:
+    """The conversation has come to this message."""
+    now.state.point = message_uuid or now.state.point
 
 
 # ---------------------------------------------------------------- messages
@@ -142,6 +148,8 @@ def end_turn(now: Moment, reason: str, answered: Iterable[str] = (), origin: str
     complete.stop_reason = reason
     complete.message_ids.extend(answered)
     complete.origin = origin
+    if state.point:
+        complete.fork_point = f"{state.conversation_id}{POINT_SEPARATOR}{state.point}"
     state.turn = False
     pauses.turn_over(now)
     state.stream = None

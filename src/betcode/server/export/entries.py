@@ -43,7 +43,7 @@ class Entries:
                 yield from self._text(event.text_delta, at)
             case "user_input":
                 said = event.user_input
-                files = "".join(f"\n[{name}]" for name in said.attachments)
+                files = "".join(f"\n[{name}]" for name in _files(said))
                 yield Entry(Kind.USER, "User", said.content + files, at)
             case "tool_call_start":
                 started = event.tool_call_start
@@ -103,6 +103,12 @@ def _note(event: v1.AgentEvent) -> tuple[str, str] | None:
             return "Note", "The conversation was cleared" if cleared else "The conversation was compacted"
         case _:
             return None
+
+
+def _files(said: v1.UserInput) -> list[str]:
+    if not said.stored_attachments:
+        return list(said.attachments)
+    return [f"{file.filename}, {file.mime_type}, {file.size_bytes:,} bytes" for file in said.stored_attachments]
 
 
 def time_of(event: v1.AgentEvent) -> str:

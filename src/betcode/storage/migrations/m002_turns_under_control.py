@@ -1,4 +1,4 @@
-"""Who may type in a session, who is connected, where it was compacted or forked, its crashes, what it waits for."""
+"""Who may type, who is connected, where a session was compacted or forked, its crashes, its waits and its budget."""
 
 import apsw
 
@@ -7,6 +7,12 @@ ALTER TABLE sessions ADD COLUMN input_lock_client TEXT;
 ALTER TABLE sessions ADD COLUMN compaction_sequence INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE sessions ADD COLUMN context_tokens INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE sessions ADD COLUMN forked_from TEXT NOT NULL DEFAULT '';
+ALTER TABLE sessions ADD COLUMN forked_at INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE sessions ADD COLUMN turns INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE sessions ADD COLUMN worked_ms INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE sessions ADD COLUMN working_since_ns INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE sessions ADD COLUMN budget TEXT NOT NULL DEFAULT '';
+ALTER TABLE session_makings ADD COLUMN fork_point TEXT NOT NULL DEFAULT '';
 ALTER TABLE sessions ADD COLUMN crashes TEXT NOT NULL DEFAULT '';
 ALTER TABLE sessions ADD COLUMN api_pause TEXT NOT NULL DEFAULT '';
 ALTER TABLE sessions ADD COLUMN api_pause_until_ns INTEGER NOT NULL DEFAULT 0;

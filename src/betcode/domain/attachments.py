@@ -1,0 +1,41 @@
+"""What a file is, by its first bytes and by what its sender says. No I/O."""
+
+_PDF_WITHIN = 1024  # readers take a PDF that begins a little later
+_KINDS = {
+    b"\x89PNG\r\n\x1a\n": "image/png",
+    b"\xff\xd8\xff": "image/jpeg",
+    b"GIF87a": "image/gif",
+    b"GIF89a": "image/gif",
+}
+_ALIASES = {
+    "image/jpg": "image/jpeg",
+    "image/pjpeg": "image/jpeg",
+    "image/x-png": "image/png",
+    "application/x-pdf": "application/pdf",
+}
+RECOGNISED = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf"})
+
+
+def kind_of(data: bytes) -> str:
+    """The MIME type that the bytes themselves show; nothing where they show none of those that we recognise."""
+    for beginning, kind in _KINDS.items():
+        if data.startswith(beginning):
+            return kind
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "image/webp"
+    return "application/pdf" if b"%PDF-" in data[:_PDF_WITHIN] else ""
+
+
+def declared(mime_type: str) -> str:
+    """What the sender says it is, without parameters and in one spelling; nothing where that says nothing."""
+    kind = mime_type.partition(";")[0].strip().lower()
+    return "" if kind == "application/octet-stream" else _ALIASES.get(kind, kind)
+
+
+def is_text(data: bytes) -> bool:
+    """Whether people could read it; a NUL is in no text."""
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return b"\0" not in data

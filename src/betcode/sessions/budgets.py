@@ -1,0 +1,261 @@
+"""A session's budget at work: a limit that is reached lets the turn finish, then asks a person or refuses."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from betcode.domain.budget import Budget, OnReached, describe, limited, raised, reached
+from betcode.domain.changes import Change, MoveInput, SavePrompt
+from betcode.domain.errors import BudgetExceeded
+from betcode.domain.identifiers import RunKey, time_ordered_uuid
+from betcode.domain.rows import InputKind, InputRow, InputState, PromptKind, PromptRow, PromptState
+from betcode.sessions import events
+from betcode.sessions.clients import ClientName
+from betcode.sessions.prompts import Decision
+from betcode.v1 import agent_pb2 as v1
+
+if TYPE_CHECKING:
+    from betcode.sessions.live import LiveSession
+
+logger = logging.getLogger(__name__)
+
+TOOL_NAME = "Budget"
+OF_NO_RUN = RunKey(0)  # no agent asks this, and none takes it along when it ends
+_NOT_RAISED = "the budget is reached and was not raised"
+
+
+class BudgetGate:
+    """Holds messages back while a limit is reached. Whatever it decides is on disk, so that a restart finds it so."""
+
+    def __init__(self, session: LiveSession) -> None:
+        self._session = session
+        self.prompt: PromptRow | None = None  # open
+        self._is_seen_to = False
+
+    @property
+    def is_set(self) -> bool:
+        return bool(self._budget)
+
+    @property
+    def holds(self) -> bool:
+        """A limit is reached: no message goes to the agent."""
+        return bool(self._budget) and bool(self._reached)
+
+    @property
+    def waiting(self) -> list[InputRow]:
+        """The messages that no agent was ever given; any other belongs to a turn that has begun."""
+        return [row for row in self._session.inputs.values() if row.kind is InputKind.MESSAGE and row.number == 0]
+
+    @property
+    def is_busy(self) -> bool:
+        """Something is about to be written."""
+        return self._is_seen_to
+
+    def lets_wait(self, row: InputRow) -> bool:
+        """Whether this message waits for a person, so that no turn begins with it by itself."""
+        return self.prompt is not None and row.kind is InputKind.MESSAGE and row.number == 0
+
+    def refuse_if_exceeded(self) -> None:
+        """Raises BudgetExceeded where the session is to refuse messages."""
+        if self._budget.on_reached is OnReached.REFUSE and self.holds:
+            raise BudgetExceeded(
+                f"The session's budget is reached ({self._figures()}): raise it with SetBudget or "
+                f"betcode session budget {self._session.session_id}",
+                session_id=self._session.session_id,
+                reached=",".join(self._reached),
+                limit=describe(self._budget.limits, self._reached),
+                spent=describe(self._session.writer.state.spent, self._reached),
+            )
+
+    def look(self) -> None:
+        """See to what reaching a limit means, if that is not done yet. Never waits."""
+        if self._is_due and not self._is_seen_to:
+            self._is_seen_to = True
+            self._session.room.tasks.start_soon(self._see_to_it)
+
+    async def answer(self, decision: Decision, client: ClientName) -> None:
+        """Raise the limits that are reached by the same amount again, or let go of what waits; the lock is held."""
+        session, prompt = self._session, self.prompt
+        assert prompt is not None
+        answered = replace(
+            prompt,
+            state=PromptState.ANSWERED,
+            decision=decision.name,
+            answered_by=client.client_id,
+            answered_ns=time.time_ns(),
+            idempotency_key=decision.idempotency_key,
+        )
+        said = [
+            events.resolved(
+                prompt.request_id,
+                "answered",
+                decision=decision.value,
+                client_id=client.client_id,
+                message=decision.message,
+            )
+        ]
+        changes: list[Change] = [SavePrompt(answered)]
+        if decision.allows:
+            after = raised(self._budget, session.writer.state.spent)
+            said.append(_notice(f"The budget was raised to {describe(after.limits, self._reached)}"))
+            status = session.opened() if self.waiting else session.writer.state.status
+            await session.writer.write(said, changes, budget=after, status=status)
+            session.may_start = True
+        else:
+            dropped = self._drop(decision.message or _NOT_RAISED, said, changes)
+            await session.writer.write(said, changes)
+            self._forget(dropped)
+        self.prompt = None
+        session.go_on()
+
+    async def change(self, budget: Budget) -> None:
+        """Other limits from now on; what waits goes on when they leave room. The lock is held."""
+        session = self._session
+        still = reached(budget, session.writer.state.spent)
+        said = [_notice(_told_of(budget))]
+        changes: list[Change] = []
+        status = session.writer.state.status
+        if self.prompt is not None and not still:
+            said.append(events.resolved(self.prompt.request_id, "superseded", message="the budget was set anew"))
+            changes.append(SavePrompt(replace(self.prompt, state=PromptState.WITHDRAWN)))
+            status = session.opened() if self.waiting else status
+        await session.writer.write(said, changes, budget=budget, status=status)
+        if changes:
+            self.prompt = None
+            session.may_start = True
+        session.go_on()
+
+    async def drop_waiting(self, why: str) -> None:
+        """Cancel what waits for a person, and the question with it; the lock is held."""
+        if self.prompt is None:
+            return
+        said, changes = self.withdrawn(why)
+        dropped = self._drop(why, said, changes)
+        await self._session.writer.write(said, changes)
+        self.prompt = None
+        self._forget(dropped)
+
+    def withdrawn(self, why: str) -> tuple[list[v1.AgentEvent], list[Change]]:
+        """What is said and stored when the open question has no sense any more."""
+        if self.prompt is None:
+            return [], []
+        told = events.resolved(self.prompt.request_id, "withdrawn", message=why)
+        return [told], [SavePrompt(replace(self.prompt, state=PromptState.WITHDRAWN))]
+
+    # ------------------------------------------------------------ inside
+
+    @property
+    def _budget(self) -> Budget:
+        return self._session.writer.state.budget
+
+    @property
+    def _reached(self) -> tuple[str, ...]:
+        return reached(self._budget, self._session.writer.state.spent)
+
+    @property
+    def _is_due(self) -> bool:
+        if not self.holds or self._session.is_closed:
+            return False
+        asks = self._budget.on_reached is OnReached.ASK
+        return not self._budget.told or (bool(self.waiting) and not (asks and self.prompt is not None))
+
+    async def _see_to_it(self) -> None:
+        try:
+            async with self._session.lock:
+                if self._is_due:
+                    await self._tell_and_ask()
+        except Exception:
+            # Tried again when something happens next; what waits goes on waiting, and nobody else is harmed.
+            logger.exception("the budget could not be seen to", extra=self._session.log_extra)
+            return
+        finally:
+            self._is_seen_to = False
+        self._session.go_on()
+
+    async def _tell_and_ask(self) -> None:
+        session = self._session
+        session.room.faults("before-budget-prompt")
+        said: list[v1.AgentEvent] = []
+        changes: list[Change] = []
+        budget, prompt, dropped = self._budget, self.prompt, set[str]()
+        if not budget.told:
+            then = "is refused" if budget.on_reached is OnReached.REFUSE else "waits until a person raises it"
+            said.append(_notice(f"The budget is reached ({self._figures()}): the next message {then}", *self._reached))
+        if self.waiting and budget.on_reached is OnReached.REFUSE:
+            told, kept = self.withdrawn(_NOT_RAISED)
+            said += told
+            changes += kept
+            dropped, prompt = self._drop(_NOT_RAISED, said, changes), None
+        elif self.waiting and prompt is None:
+            prompt, shown = self._question(len(said))
+            said.append(shown)
+            changes.append(SavePrompt(prompt))
+            waits = "Waiting until a person raises the budget"
+            said += [events.message_state(row.input_id, v1.MESSAGE_STATE_ACCEPTED, waits) for row in self.waiting]
+            if not session.turn_open:
+                said.append(events.status(v1.WAITING_FOR_USER))
+        self.prompt = prompt
+        left = {name: row for name, row in session.inputs.items() if name not in dropped}
+        status = session.status_after(session.run, session.run.row if session.run is not None else None, left)
+        await session.writer.write_surely(said, changes, budget=replace(budget, told=True), status=status)
+        self._forget(dropped)
+        if session.run is None:
+            session.room.slots.give_back(session)
+        logger.info("the budget is reached: %s", self._figures(), extra=session.log_extra)
+
+    def _question(self, said_before: int) -> tuple[PromptRow, v1.AgentEvent]:
+        state, names = self._session.writer.state, self._reached
+        after = raised(state.budget, state.spent)
+        facts = {
+            "reached": list(names),
+            "spent": describe(state.spent, names),
+            "limit": describe(state.budget.limits, names),
+            "limit_if_allowed": describe(after.limits, names),
+        }
+        what = f"The budget is reached ({self._figures()}). Allow raises it to {facts['limit_if_allowed']}"
+        event = events.permission_request(time_ordered_uuid(), TOOL_NAME, what, json.dumps(facts))
+        row = PromptRow(
+            request_id=event.permission_request.request_id,
+            session=self._session.writer.key,
+            run=OF_NO_RUN,
+            kind=PromptKind.PERMISSION,
+            tool_name=TOOL_NAME,
+            input_json=event.permission_request.input_json,
+            event=event.SerializeToString(),
+            seq=self._session.writer.seq_after(said_before),
+            asked_ns=event.timestamp.ToNanoseconds(),
+        )
+        return row, event
+
+    def _drop(self, why: str, said: list[v1.AgentEvent], changes: list[Change]) -> set[str]:
+        """Say and store that what waits is cancelled."""
+        for row in self.waiting:
+            said.append(events.message_state(row.input_id, v1.MESSAGE_STATE_CANCELLED, why))
+            changes.append(MoveInput(row.session, row.input_id, InputState.CANCELLED))
+        if not self._session.turn_open:
+            said.append(events.status(v1.IDLE))
+        return {row.input_id for row in self.waiting}
+
+    def _forget(self, dropped: set[str]) -> None:
+        for input_id in dropped:
+            self._session.inputs.pop(input_id, None)
+
+    def _figures(self) -> str:
+        state, names = self._session.writer.state, self._reached
+        return f"{describe(state.spent, names)} spent, {describe(state.budget.limits, names)} allowed"
+
+
+def _notice(message: str, *names: str) -> v1.AgentEvent:
+    details = {"reached": ",".join(names)} if names else {}
+    return events.notice(v1.NOTICE_KIND_BUDGET, message, **details)
+
+
+def _told_of(budget: Budget) -> str:
+    if not budget:
+        return "The session has no budget any more"
+    then = "is refused" if budget.on_reached is OnReached.REFUSE else "waits until a person raises it"
+    return f"The budget is {describe(budget.limits, limited(budget))}; a message after that {then}"

@@ -1,0 +1,38 @@
+"""Files of the command line, as they are sent."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from betcode.cli.attaching import read_files
+from betcode.cli.exit_codes import CommandFailed, ExitCode
+from support.files import JPEG
+
+
+def test_a_file_is_sent_under_its_last_name_as_what_it_is(tmp_path: Path) -> None:
+    (tmp_path / "photo.png").write_bytes(JPEG)
+    (tmp_path / "notes.md").write_text("words")
+    (tmp_path / "broken.pdf").write_text("words")
+    files = read_files([str(tmp_path / name) for name in ("photo.png", "notes.md", "broken.pdf")])
+    assert [(file.filename, file.mime_type) for file in files] == [
+        ("photo.png", "image/jpeg"),
+        ("notes.md", "text/markdown"),
+        ("broken.pdf", ""),
+    ]
+    assert files[0].data == JPEG
+
+
+def test_what_cannot_be_read_is_said_by_name(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for name, says in (("", "a directory"), ("missing", "not there"), ("pipe", "no plain file")):
+        with pytest.raises(CommandFailed, match=says) as failed:
+            read_files([str(tmp_path / name)])
+        assert failed.value.exit_code is ExitCode.INVALID_ARGUMENTS
+
+
+def test_what_is_too_large_is_not_read(tmp_path: Path) -> None:
+    with (tmp_path / "disk").open("wb") as file:
+        file.truncate(10**12)
+    with pytest.raises(CommandFailed, match="attach less"):
+        read_files([str(tmp_path / "disk")])
