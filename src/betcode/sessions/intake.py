@@ -11,7 +11,7 @@ from betcode.domain.ports import Dialogue
 from betcode.domain.records import Record, RecordKind
 from betcode.domain.rows import InputKind, InputRow, InputState, PromptKind, PromptRow, PromptState, RunRow
 from betcode.holder.platform import start_time_now
-from betcode.sessions import events
+from betcode.sessions import crash_words, events
 from betcode.v1 import agent_pb2 as v1
 
 logger = logging.getLogger(__name__)
@@ -162,6 +162,12 @@ class Intake:
     def _is_busy(self, dialogue: Dialogue, run: RunRow) -> bool:
         mine = (row for row in self.inputs.values() if row.run == run.key)
         return dialogue.turn_open or any(row.kind is InputKind.MESSAGE for row in mine)
+
+    def end_lost_turn(self) -> None:
+        """Nothing is open after a crash, and no turn was ended: the agent had done it all before it died."""
+        if not self.turn_completed:
+            self.said += crash_words.of_lost_turn(self.settled)
+            self.turn_completed = True
 
     def _end_cancel(self, run: RunRow) -> RunRow:
         """The turn is over: an interrupt or an answer that the agent has not got was not meant for the next one."""

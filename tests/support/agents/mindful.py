@@ -14,6 +14,7 @@ CLAUDE_CODE_RESUME_INTERRUPTED_TURN=1 the turn that was open when it died is run
 With BETCODE_MINDFUL_BEGINS=NAME it hears what it is told at once, but does nothing before the file NAME is there.
 
     falter        dies in the middle of the turn, but only once for each message
+    vanish        does its work and dies before anyone hears of it
     linger        starts a program in a session of its own and leaves it running
 """
 
@@ -145,6 +146,9 @@ class Mindful(obedient.Agent):  # type: ignore[misc,unused-ignore]
             match line:
                 case "falter":
                     yield from self._falter()
+                case "vanish":
+                    note("did", self._current)
+                    os._exit(3)
                 case "linger":
                     yield self._linger()
                 case _:
