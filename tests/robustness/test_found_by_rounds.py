@@ -10,6 +10,7 @@ import pytest
 from betcode.client import Client, open_client
 from betcode.holder.launch import holder_pid
 from betcode.v1 import agent_pb2 as v1
+from betcode.v1.admin_pb2 import AGENTS_AT_STOP_ALL_END
 from support.daemon import Daemon, becomes_true, running_daemon
 from support.rounds.facts import ledger
 from support.rounds.rounds import mindful_program
@@ -65,3 +66,35 @@ async def test_a_message_cancelled_before_its_agent_begins_ends_its_turn(mindful
     assert settled_text(await talk.turn("say again")) == "again"
     assert "did not stop" not in notices(talk), "it had nothing to stop"
     assert [noted.name for noted in ledger(daemon.work) if noted.what == "dropped"] == [message.message_id]
+
+
+async def test_a_turn_that_was_done_before_a_crash_is_ended_and_the_loss_is_told(
+    mindful: tuple[Daemon, Client],
+) -> None:
+    daemon, client = mindful
+    talk = await obedient_talk(daemon, client)
+    message = await talk.say("say never heard\nvanish")
+    after = await talk.until(is_idle)
+    assert states_of(talk.events, message.message_id)[-1] == "CONSUMED"
+    assert [event.turn_complete for event in after if event.HasField("turn_complete")] == [
+        v1.TurnComplete(stop_reason="crashed", message_ids=[message.message_id])
+    ]
+    assert "is lost" in notices(talk)
+    assert settled_text(await talk.turn("say heard")) == "heard"
+    assert [noted.what for noted in ledger(daemon.work) if noted.name == message.message_id] == ["began", "did"]
+
+
+async def test_a_turn_that_is_cancelled_while_no_agent_runs_is_not_continued(mindful: tuple[Daemon, Client]) -> None:
+    daemon, client = mindful
+    talk = await obedient_talk(daemon, client)
+    message = await talk.say("wait never")
+    await talk.until(waits)
+    await client.stop_daemon(daemon.pid, AGENTS_AT_STOP_ALL_END)
+    await daemon.ended()
+    await daemon.start()
+    await talk.until(is_idle)
+    await client.cancel(talk.session_id, cancel_queued=True)
+    await talk.until(lambda event: event.message_state.state == v1.MESSAGE_STATE_CANCELLED)
+    assert settled_text(await talk.turn("say alive")) == "alive"
+    assert states_of(talk.events, message.message_id)[-1] == "CANCELLED"
+    assert "again" not in [noted.what for noted in ledger(daemon.work)]

@@ -22,8 +22,8 @@ from support.world import obedient_talk
 pytestmark = pytest.mark.anyio
 
 SOAK = os.environ.get("BETCODE_SOAK") == "1"
-LENGTH_S = 60 * float(os.environ.get("BETCODE_SOAK_MINUTES", "10")) if SOAK else 3.0
-IDLE, BUSY = (200, 5) if SOAK else (20, 2)
+LENGTH_S = 60 * float(os.environ.get("BETCODE_SOAK_MINUTES", "10")) if SOAK else 1.5
+IDLE, BUSY = (200, 5) if SOAK else (10, 2)
 LOOKS = 40
 LARGE_TURNS = 60 if SOAK else 2  # of each session, so that the database's caches are full before the looking begins
 MOST_GROWTH_BYTES = 4 * 1024 * 1024  # of resident memory, by a line through the looks of the second half

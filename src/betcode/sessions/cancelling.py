@@ -44,7 +44,7 @@ def _waiting(session: LiveSession) -> list[InputRow]:
 
 
 def _works(session: LiveSession, run: AgentRun) -> bool:
-    if run.row.cancel_step is CancelStep.LEAVING:
+    if run.row.cancel_step is CancelStep.LEAVING or not run.row.key:
         return False
     answers = any(row.kind is InputKind.ANSWER for row in session.inputs.values())
     return run.dialogue.turn_open or session.unconsumed(run) or answers or session.writer.state.turn_interrupted
@@ -58,7 +58,9 @@ def _begun(session: LiveSession, waiting: list[InputRow]) -> list[InputRow]:
 async def _cancel_agent(
     session: LiveSession, run: AgentRun, waiting: list[InputRow], *, cancel_queued: bool
 ) -> Cancelled:
-    dropped = waiting if cancel_queued else _begun(session, waiting)
+    # What an agent before had begun is this one's turn, given to it or not: its end comes with the turn's.
+    begun = {row.input_id for row in _begun(session, waiting)}
+    dropped = [row for row in waiting if row.input_id not in begun] if cancel_queued else []
     said, changes = _withdrawn(dropped)
     again = run.row.cancel_step is not CancelStep.NONE
     row = replace(run.row, cancel_queued=cancel_queued or run.row.cancel_queued)
@@ -106,6 +108,8 @@ async def _cancel_without_agent(session: LiveSession, waiting: list[InputRow], *
         said.append(events.status(v1.IDLE))
     await session.writer.write(said, changes, status=status, **fields)
     _forget(session, dropped)
+    if session.run is not None and not session.run.row.key:
+        session.run.asked_to_end = True  # it is only being prepared, and may be told to go on with the cancelled turn
     if was_active:
         session.recovery.over()
     if session.at_rest:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from betcode.domain.errors import AgentCrashed, ErrorCode
@@ -73,6 +74,16 @@ def of_cancel(end: End, *, rests: bool) -> list[v1.AgentEvent]:
     if rests:
         said.append(events.status(v1.IDLE))
     return said
+
+
+def of_lost_turn(message_ids: Sequence[str]) -> list[v1.AgentEvent]:
+    """The end of a turn that a crashed agent had finished without anyone hearing of it."""
+    message = "The agent had finished this turn before it crashed. What it said last is lost: ask it to say it again"
+    return [
+        events.notice(v1.NOTICE_KIND_RUN, message),
+        events.turn_complete("crashed", message_ids),
+        events.status(v1.IDLE),
+    ]
 
 
 def of_stop() -> list[v1.AgentEvent]:

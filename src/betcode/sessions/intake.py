@@ -11,7 +11,7 @@ from betcode.domain.ports import Dialogue
 from betcode.domain.records import Record, RecordKind
 from betcode.domain.rows import InputKind, InputRow, InputState, PromptKind, PromptRow, PromptState, RunRow
 from betcode.holder.platform import start_time_now
-from betcode.sessions import events
+from betcode.sessions import crash_words, events
 from betcode.v1 import agent_pb2 as v1
 
 logger = logging.getLogger(__name__)
@@ -163,11 +163,26 @@ class Intake:
         mine = (row for row in self.inputs.values() if row.run == run.key)
         return dialogue.turn_open or any(row.kind is InputKind.MESSAGE for row in mine)
 
+    def _withdraw_queued(self, run: RunRow) -> None:
+        """What an agent before had in its queue was queued when the cancel came."""
+        for row in list(self.inputs.values()):
+            if row.kind is InputKind.MESSAGE and row.run not in (None, run.key):
+                self._move(row.input_id, InputState.CANCELLED)
+                self.said.append(events.message_state(row.input_id, v1.MESSAGE_STATE_CANCELLED, "cancelled"))
+
+    def end_lost_turn(self) -> None:
+        """Nothing is open after a crash, and no turn was ended: the agent had done it all before it died."""
+        if self.settled and not self.turn_completed:
+            self.said += crash_words.of_lost_turn(self.settled)
+            self.turn_completed = True
+
     def _end_cancel(self, run: RunRow) -> RunRow:
         """The turn is over: an interrupt or an answer that the agent has not got was not meant for the next one."""
         for row in list(self.inputs.values()):
             if row.kind in (InputKind.INTERRUPT, InputKind.ANSWER) and row.number == 0:
                 self._move(row.input_id, InputState.CANCELLED)
+        if run.cancel_queued:
+            self._withdraw_queued(run)
         step = run.cancel_step.after_turn()
         return replace(run, cancel_step=step, cancel_queued=run.cancel_queued and step.ends_agent)
 

@@ -25,6 +25,7 @@ from betcode.domain.ports import Dialogue, LaunchContext
 from betcode.domain.records import Record, RecordKind
 from betcode.domain.rows import InputRow, RunRow
 from betcode.domain.run import CancelStep, RunState, RunStimulus, advance
+from betcode.domain.session import SessionStatus
 from betcode.holder.launch import HolderSpec, bar, end_leftovers, start_holder
 from betcode.holder.reader import JournalReader
 from betcode.sessions import ending
@@ -276,10 +277,13 @@ class AgentRun:
             self._refuse_what_nobody_answers(intake)
             session.room.faults("after-reading")
             state = writer.state
+            status = session.status_after(self, row, intake.inputs)
+            if state.turn_interrupted and state.status is not status is SessionStatus.IDLE:
+                intake.end_lost_turn()
             await writer.write_surely(
                 intake.said,
                 intake.changes,
-                status=session.status_after(self, row, intake.inputs),
+                status=status,
                 conversation_id=self.dialogue.conversation_id or state.conversation_id,
                 conversation_began=self.dialogue.conversation_began or state.conversation_began,
                 turn_interrupted=state.turn_interrupted and not intake.turn_completed,

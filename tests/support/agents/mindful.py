@@ -14,6 +14,7 @@ CLAUDE_CODE_RESUME_INTERRUPTED_TURN=1 the turn that was open when it died is run
 With BETCODE_MINDFUL_BEGINS=NAME it hears what it is told at once, but does nothing before the file NAME is there.
 
     falter        dies in the middle of the turn, but only once for each message
+    vanish        does its work and dies before anyone hears of it
     linger        starts a program in a session of its own and leaves it running
 """
 
@@ -72,13 +73,17 @@ class Mindful(obedient.Agent):  # type: ignore[misc,unused-ignore]
     def run(self) -> None:
         with Path("agent.pids").open("a") as pids:
             pids.write(f"{os.getpid()}\n")
+        own = str(uuid.uuid4())
+        continues = os.environ.get("CLAUDE_CODE_RESUME_INTERRUPTED_TURN") == "1" and bool(self._open)
+        if continues:  # it says so before it listens
+            super()._lifecycle({"uuid": own}, "started")
         threading.Thread(target=self._listen, daemon=True).start()
         begins = os.environ.get("BETCODE_MINDFUL_BEGINS")
         while begins and not Path(begins).exists():
             time.sleep(0.01)
-        if os.environ.get("CLAUDE_CODE_RESUME_INTERRUPTED_TURN") == "1" and self._open:
+        if continues:
             name = self._open[-1]
-            self._run({"uuid": name, "message": {"content": self._known[name]}, "own": str(uuid.uuid4())})
+            self._run({"uuid": name, "message": {"content": self._known[name]}, "own": own})
         while (message := self._messages.get()) is not None:
             with self._lock:
                 if message.get("dropped"):
@@ -137,14 +142,15 @@ class Mindful(obedient.Agent):  # type: ignore[misc,unused-ignore]
             self._current = ""
         if "own" not in message:
             super()._lifecycle(message, state)
-        elif state == "started":
-            super()._lifecycle({"uuid": message["own"]}, state)
 
     def _deeds(self, prompt: str) -> Iterator[str]:
         for line in prompt.splitlines():
             match line:
                 case "falter":
                     yield from self._falter()
+                case "vanish":
+                    note("did", self._current)
+                    os._exit(3)
                 case "linger":
                     yield self._linger()
                 case _:
