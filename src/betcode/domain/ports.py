@@ -98,6 +98,7 @@ class Capabilities:
     permissions: bool
     deltas: bool
     recognises_repeats: bool
+    compaction: bool = False
 
 
 @dataclass(frozen=True, slots=True)

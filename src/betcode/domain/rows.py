@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
+from typing import NamedTuple
 
 from betcode.domain.identifiers import RunId, RunKey, Seq, SessionId, SessionKey
 from betcode.domain.run import RunState
@@ -29,6 +30,20 @@ class NewSession:
     forked_from: str = ""  # the session whose history it began with
 
 
+class Landmarks(NamedTuple):
+    """Places in a session's log that a compaction goes by."""
+
+    info: int = 0  # where the agent last told of itself
+    answer: int = 0  # where its newest message was settled, and how many messages came before that one
+    answer_after: int = 0
+    exchange: int = 0  # the same of the newest message that ended its turn
+    exchange_after: int = 0
+    compacted: int = 0  # how many messages lie before the boundary
+
+
+NO_LANDMARKS = Landmarks()
+
+
 @dataclass(frozen=True, slots=True)
 class SessionState:
     """What changes while a session lives."""
@@ -51,6 +66,7 @@ class SessionState:
     input_lock_client: str = ""  # whose messages are taken; nobody holds the lock: empty
     compaction_sequence: Seq = NO_SEQ  # replay from before this number gives a summary in place of what was compacted
     context_tokens: int = 0  # what the agent's last result says it had read
+    landmarks: Landmarks = NO_LANDMARKS
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +110,10 @@ class InputKind(StrEnum):
     MESSAGE = "message"
     ANSWER = "answer"
     CONTROL = "control"
+    COMPACTION = "compaction"  # the agent is asked to compact; messages wait behind it
+
+
+OPENS_TURN = frozenset({InputKind.MESSAGE, InputKind.COMPACTION})
 
 
 @dataclass(frozen=True, slots=True)

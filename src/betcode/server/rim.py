@@ -88,6 +88,23 @@ class Rim:
 
         return grpc.unary_unary_rpc_method_handler(call)
 
+    def patient(self, kind: type[RequestT], handle: Callable[[Caller, RequestT], Awaitable[Message]]) -> Handler:
+        """One request, one response that may take long: a stopping daemon does not wait for it."""
+
+        async def call(data: bytes, context: Context) -> bytes:
+            with self._as_stream():
+                try:
+                    self._refuse_if_stopping()
+                    response = await handle(caller_of(context), decode(kind, data))
+                    return response.SerializeToString()
+                except asyncio.CancelledError:
+                    await self._abort_if_stopping(context)
+                    raise
+                except Exception as error:  # noqa: BLE001 the top of a call
+                    await self._abort(context, error)
+
+        return grpc.unary_unary_rpc_method_handler(call)
+
     def stream(self, kind: type[RequestT], handle: Callable[[Caller, RequestT, Context], Awaitable[None]]) -> Handler:
         """One request; the handler writes bytes to the context, one message at a time."""
 

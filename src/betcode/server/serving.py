@@ -134,6 +134,7 @@ def _built(
         "Follow": rim.stream(v1.FollowRequest, calls.follow),
         "Submit": rim.unary(v1.SubmitRequest, calls.submit),
         "CancelTurn": rim.unary(v1.CancelTurnRequest, calls.cancel_turn),
+        "CompactSession": rim.patient(v1.CompactSessionRequest, calls.compact_session),
         "CloseSession": rim.unary(v1.CloseSessionRequest, calls.close_session),
         "DeleteSession": rim.unary(v1.DeleteSessionRequest, calls.delete_session),
         "RenameSession": rim.unary(v1.RenameSessionRequest, calls.rename_session),

@@ -12,7 +12,6 @@ from betcode.server.rim import Context, Handler
 
 # By method, else by service; what stands in neither is built.
 FEATURES: Mapping[str, str] = {
-    "betcode.v1.AgentService.CompactSession": "Compacting a session on request",
     "betcode.v1.AgentService.RequestInputLock": "The input lock",
     "betcode.v1.AgentService.AnswerLockRequest": "The input lock",
     "betcode.v1.AgentService.ForkSession": "Forking a session",

@@ -4,6 +4,7 @@ It decides what happens. The store behind `domain.ports.Store` remembers it, pro
 processes, and the server only converts.
 """
 
+from betcode.sessions.compacting import Compacted
 from betcode.sessions.followers import ClientName
 from betcode.sessions.prompts import PermissionAnswer
 from betcode.sessions.stopping import AgentsAtStop, Parting
@@ -14,6 +15,7 @@ __all__ = [
     "Accepted",
     "AgentsAtStop",
     "ClientName",
+    "Compacted",
     "EngineFacts",
     "Parting",
     "PermissionAnswer",

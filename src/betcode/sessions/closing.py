@@ -5,7 +5,7 @@ import anyio
 from betcode.domain.changes import MoveInput
 from betcode.domain.rows import InputKind, InputState
 from betcode.domain.session import SessionStatus, SessionStimulus, advance
-from betcode.sessions import events
+from betcode.sessions import compacting, events
 from betcode.sessions.live import LiveSession
 from betcode.v1 import agent_pb2 as v1
 
@@ -40,6 +40,7 @@ async def _note_closed(session: LiveSession) -> bool:
         session.prompts.clear()
         for row in waiting:
             del session.inputs[row.input_id]
+        compacting.settle(session, "the session was closed")
         session.may_start = False
         return True
 

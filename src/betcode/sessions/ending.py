@@ -12,7 +12,7 @@ from betcode.domain.records import Record
 from betcode.domain.rows import InputKind, InputState
 from betcode.domain.run import RunStimulus
 from betcode.domain.session import SessionStatus
-from betcode.sessions import events
+from betcode.sessions import compacting, events
 from betcode.v1 import agent_pb2 as v1
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def judge(run: AgentRun, exit_record: Record | None, trouble: str) -> End:
     open_turn = run.dialogue.turn_open or run.session.unconsumed(run) or not run.row.key
     waiting = any(row.kind is InputKind.MESSAGE for row in run.session.inputs.values()) and not run.has_spoken
     asked_for = run.asked_to_end or run.stopped
-    crashed = run.was_begun and not asked_for and (open_turn or waiting)
+    crashed = run.was_begun and not asked_for and (open_turn or waiting) and not compacting.is_at_work(run.session, run)
     note = trouble or _exit_note(exit_record)
     last_words = " ".join(run.dialogue.last_errors)[-_LAST_WORDS:]
     if crashed and last_words:
@@ -56,17 +56,24 @@ def consequences(
 ) -> tuple[list[v1.AgentEvent], list[Change], dict[str, object]]:
     """What is said, stored and changed in the session because its agent is gone."""
     said, changes = session.lost_prompts("The agent that asked is gone; it asks again when the session goes on")
+    compaction_ended = False
     for row in session.inputs.values():
         state = _fate(session, end, row.kind, assigned=row.run == run.row.key)
-        if state is None:
+        if state is None or (row.kind is InputKind.COMPACTION and compacting.goes_to_the_next(run, row)):
             continue
+        compaction_ended = compaction_ended or row.kind is InputKind.COMPACTION
         end.dropped.add(row.input_id)
         changes.append(MoveInput(row.session, row.input_id, state))
         if row.kind is InputKind.MESSAGE:
             shown = v1.MESSAGE_STATE_UNKNOWN if state is InputState.UNKNOWN else v1.MESSAGE_STATE_CANCELLED
             said.append(events.message_state(row.input_id, shown, end.note))
     fields: dict[str, object] = {}
-    if end.crashed:
+    if compaction_ended and not end.crashed:
+        rests = compacting.rests_after(session)
+        said += compacting.last_words(session, end.note, goes_on=not rests)
+        if rests:
+            fields["status"] = SessionStatus.IDLE
+    elif end.crashed:
         said += _crash_events(session, end)
         fields["turn_interrupted"] = not end.never_spoke
         if session.writer.state.status is SessionStatus.ACTIVE:

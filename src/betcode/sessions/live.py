@@ -13,9 +13,9 @@ from betcode.domain.commands import Command, SendMessage
 from betcode.domain.errors import InvalidRequest, PromptNotFound, SessionClosed, StorageDegraded
 from betcode.domain.identifiers import MessageId, Seq, SessionId, time_ordered_uuid
 from betcode.domain.ports import Provider
-from betcode.domain.rows import InputKind, InputRow, PromptRow, PromptState, SessionRow
+from betcode.domain.rows import OPENS_TURN, InputKind, InputRow, PromptRow, PromptState, SessionRow
 from betcode.domain.session import SessionStatus, SessionStimulus, advance
-from betcode.sessions import events
+from betcode.sessions import compacting, events
 from betcode.sessions.followers import ClientName, Followers
 from betcode.sessions.prompts import Decision, same_as_before
 from betcode.sessions.requests import check_message
@@ -41,6 +41,8 @@ class LiveSession:
         self.inputs: dict[str, InputRow] = {}  # open ones, oldest first
         self.prompts: dict[str, PromptRow] = {}  # open ones
         self.run: AgentRun | None = None
+        self.compaction: compacting.Compaction | None = None
+        self.compacts_itself = True  # until that has failed, or did not help
         self.users = 0  # streams and calls that hold this object
         self.may_start = False  # after a crash a person decides when it goes on
         self.deliverable = anyio.Event()
@@ -80,13 +82,14 @@ class LiveSession:
         await self.writer.jump_after_epoch()
         self.inputs = {row.input_id: row for row in await store.open_inputs(key)}
         self.prompts = {row.request_id: row for _, row in await store.open_prompts(key)}
+        await compacting.recall(self)
         self.may_start = not self.at_rest
         if self.writer.state.status is SessionStatus.CLOSED:
             self.writer.tail.close()
 
     @property
     def has_messages(self) -> bool:
-        return any(row.kind is InputKind.MESSAGE for row in self.inputs.values())
+        return any(row.kind in OPENS_TURN for row in self.inputs.values())
 
     def rest_without_agent(self) -> Prepared:
         """At start, where a turn was open and no agent is left: it is over, and history says so."""
@@ -110,7 +113,7 @@ class LiveSession:
             )
             if known is not None:
                 return _same_again(known, digest)
-            await self._admit()
+            await self.admit()
             seq = self.writer.next_seq
             row = InputRow(
                 input_id=message.message_id,
@@ -127,7 +130,7 @@ class LiveSession:
             if slots.at_work >= slots.limit and not slots.has(self) and not self.prompts:
                 reason = f"Waiting for a free place: {slots.at_work} turns are at work"
                 said.append(events.message_state(row.input_id, v1.MESSAGE_STATE_ACCEPTED, reason))
-            await self.writer.write(said, [AddInput(row)], status=self._opened())
+            await self.writer.write(said, [AddInput(row)], status=self.opened())
             self.inputs[row.input_id] = row
             self.may_start = True
             self.go_on()
@@ -208,7 +211,7 @@ class LiveSession:
         """The inputs that may go to this run now, in order."""
         ready = []
         for row in self.inputs.values():
-            if row.run == run.row.key:
+            if row.run == run.row.key or (row.kind is InputKind.MESSAGE and self.compaction is not None):
                 continue
             if row.kind is InputKind.CONTROL or self.room.slots.has(self):
                 ready.append(row)
@@ -231,7 +234,7 @@ class LiveSession:
     def status_after(self, run: AgentRun, inputs: dict[str, InputRow]) -> SessionStatus:
         """The session's status once these inputs are the open ones."""
         status = self.writer.state.status
-        busy = run.dialogue.turn_open or any(row.kind is InputKind.MESSAGE for row in inputs.values())
+        busy = run.dialogue.turn_open or any(row.kind in OPENS_TURN for row in inputs.values())
         if busy and status in (SessionStatus.NEW, SessionStatus.IDLE):
             return advance(status, SessionStimulus.TURN_OPENED)
         if not busy and status is SessionStatus.ACTIVE:
@@ -239,7 +242,7 @@ class LiveSession:
         return status
 
     def unconsumed(self, run: AgentRun) -> bool:
-        return any(row.kind is InputKind.MESSAGE and row.run == run.row.key for row in self.inputs.values())
+        return any(row.kind in OPENS_TURN and row.run == run.row.key for row in self.inputs.values())
 
     def run_ended(self, *, crashed: bool) -> None:
         """The agent is gone; what is still to do starts another, unless it crashed and a person should decide."""
@@ -268,13 +271,15 @@ class LiveSession:
                 retry_after_ms="2000",
             )
 
-    async def _admit(self) -> None:
+    async def admit(self) -> None:
+        """Raises PoolExhausted, AgentMemoryExhausted, AgentUnavailable where one more turn cannot be."""
         if self.run is None:
             self.provider.check(self.writer.new.environment or {})
             await self.room.memory.make_room()
         self.room.slots.admit(self)
 
-    def _opened(self) -> SessionStatus:
+    def opened(self) -> SessionStatus:
+        """Its status once a turn is open."""
         status = self.writer.state.status
         return status if status is SessionStatus.ACTIVE else advance(status, SessionStimulus.TURN_OPENED)
 

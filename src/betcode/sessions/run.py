@@ -27,7 +27,7 @@ from betcode.domain.rows import RunRow
 from betcode.domain.run import RunState, RunStimulus, advance
 from betcode.holder.launch import HolderSpec, bar, end_leftovers, start_holder
 from betcode.holder.reader import JournalReader
-from betcode.sessions import ending
+from betcode.sessions import compacting, compaction_triggers, ending
 from betcode.sessions.attachment import END_GRACE_S, Attachment, HolderGone, attach, give_up, is_shortage
 from betcode.sessions.delivery import deliver
 from betcode.sessions.intake import Intake
@@ -276,12 +276,15 @@ class AgentRun:
             self.row = row
             self.was_begun = True
             session.inputs, session.prompts = intake.inputs, intake.prompts
+            compacting.heed(session, intake.said)
             self.active_at = anyio.current_time()
             self.has_spoken = self.has_spoken or any(record.kind is RecordKind.OUT for record in records)
             if intake.exit is not None:
                 self._exit = intake.exit
                 return True
             session.settle()
+            if intake.turn_completed:
+                compaction_triggers.after_turn(session)
         session.followers.look_for_laggards()
         return False
 
@@ -348,6 +351,7 @@ class AgentRun:
             self.row = row
             session.inputs = {name: kept for name, kept in session.inputs.items() if name not in end.dropped}
             session.prompts.clear()
+            compacting.settle(session, end.note)
             logger.info("the agent ended: %s", end.note, extra=session.log_extra)
             session.run_ended(crashed=end.crashed)
         self.ended.set()

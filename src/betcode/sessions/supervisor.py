@@ -26,6 +26,7 @@ from betcode.sessions import events
 from betcode.sessions.adoption import Found, take_up
 from betcode.sessions.cancelling import cancel_turn
 from betcode.sessions.closing import close
+from betcode.sessions.compacting import Compacted, compact
 from betcode.sessions.followers import ClientName
 from betcode.sessions.housekeeping import keep_house, keep_journals, send_idle_home
 from betcode.sessions.memory import AgentMemory
@@ -198,6 +199,16 @@ class Supervisor:
         """Interrupt the open turn; False where none is open."""
         async with self._registry.using(session) as live:
             return await cancel_turn(live, cancel_queued=cancel_queued)
+
+    async def compact(self, session: SessionId) -> Compacted:
+        """Have the agent compact its context; returns when that is done, and goes on without the caller.
+
+        Raises:
+            SessionNotFound, SessionClosed, SessionActive, CompactionUnsupported, CompactionFailed, PoolExhausted,
+            AgentMemoryExhausted, AgentUnavailable, StorageDegraded
+        """
+        async with self._registry.using(session) as live:
+            return await compact(live)
 
     async def pending(self, session: SessionId | None) -> list[tuple[SessionId, PromptRow]]:
         """The prompts that wait for a person."""

@@ -8,6 +8,8 @@ from betcode.domain.rows import SessionState
 from betcode.v1.agent_pb2 import AgentEvent
 
 PREVIEW_CHARACTERS = 200
+_LARGEST = 2**63 - 1  # that SQLite stores
+_BROKEN_OFF = frozenset({"cancelled", "crashed", "error", "stopped"})  # a turn that ended so has no last word
 KIND_OF = {field.name: field.number for field in AgentEvent.DESCRIPTOR.oneofs_by_name["event"].fields}
 
 
@@ -26,6 +28,9 @@ class Tally:
         self._context = state.context_percent
         self._preview = state.preview
         self._message_id = ""
+        self._boundary = int(state.compaction_sequence)
+        self._context_tokens = state.context_tokens
+        self._marks = state.landmarks
 
     def number(self, event: AgentEvent) -> int:
         """Give the event its number, count it, and return its kind."""
@@ -51,6 +56,9 @@ class Tally:
             cost_usd=self._cost,
             context_percent=self._context,
             preview=self._preview,
+            compaction_sequence=Seq(self._boundary),
+            context_tokens=self._context_tokens,
+            landmarks=self._marks,
         )
 
     def _text(self, event: AgentEvent) -> None:
@@ -59,6 +67,7 @@ class Tally:
             return
         # Several blocks of one message follow one another under its id.
         if not text.message_id or text.message_id != self._message_id:
+            self._marks = self._marks._replace(answer=event.sequence, answer_after=self._messages)
             self._messages += 1
         self._message_id = text.message_id
         if text.text.strip():
@@ -74,9 +83,33 @@ class Tally:
         self._output_tokens += usage.output_tokens
         if math.isfinite(usage.cost_usd):  # what is no number cannot be stored, nor anything with it
             self._cost += usage.cost_usd
+        self._context_tokens = min(usage.context_tokens, _LARGEST) or self._context_tokens
+
+    def _turn_complete(self, event: AgentEvent) -> None:
+        marks = self._marks
+        if event.turn_complete.stop_reason in _BROKEN_OFF:
+            self._marks = marks._replace(answer=marks.exchange, answer_after=marks.exchange_after)
+        else:
+            self._marks = marks._replace(exchange=marks.answer, exchange_after=marks.answer_after)
+
+    def _compaction(self, event: AgentEvent) -> None:
+        """The boundary moves to the last message that ended a turn, and the event says what that means."""
+        told, marks = event.compaction, self._marks
+        if told.new_conversation_id:
+            return  # cleared, not compacted: the history of a session has no summary then
+        told.messages_before = self._messages - marks.compacted
+        if marks.exchange > self._boundary:
+            self._boundary = marks.exchange
+            self._marks = marks._replace(compacted=marks.exchange_after)
+        told.messages_after = self._messages - self._marks.compacted
+        told.tokens_saved = max(self._context_tokens - told.tokens_after, 0)
+        told.compacted_before = self._boundary
+        self._context_tokens = min(told.tokens_after, _LARGEST)
 
     def _session_info(self, event: AgentEvent) -> None:
         self._model = event.session_info.model or self._model
+        if event.session_info.tools:
+            self._marks = self._marks._replace(info=event.sequence)
         percent = event.session_info.context_usage_percent
         self._context = percent if percent and math.isfinite(percent) else self._context
 
@@ -85,5 +118,7 @@ _COUNTERS = {
     "text_delta": Tally._text,
     "user_input": Tally._user_input,
     "usage": Tally._usage,
+    "turn_complete": Tally._turn_complete,
+    "compaction": Tally._compaction,
     "session_info": Tally._session_info,
 }

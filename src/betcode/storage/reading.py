@@ -10,10 +10,12 @@ import apsw
 from betcode.domain.identifiers import RunId, RunKey, Seq, SessionId, SessionKey
 from betcode.domain.ports import SessionFilter
 from betcode.domain.rows import (
+    NO_LANDMARKS,
     Batch,
     InputKind,
     InputRow,
     InputState,
+    Landmarks,
     NewSession,
     PromptKind,
     PromptRow,
@@ -31,7 +33,7 @@ _SESSION = """
 SELECT s.key, s.session_id, s.provider, s.working_directory, s.worktree_id, s.created_ns,
     s.status, s.last_seq, s.epoch, s.name, s.model, s.conversation_id, s.conversation_began, s.turn_interrupted,
     s.message_count, s.input_tokens, s.output_tokens, s.cost_usd, s.context_percent, s.preview, s.updated_ns,
-    s.input_lock_client, s.compaction_sequence, s.context_tokens, s.forked_from,
+    s.input_lock_client, s.compaction_sequence, s.context_tokens, s.landmarks, s.forked_from,
     m.model, m.allowed_tools, m.plan_mode, m.metadata, m.environment,
     (SELECT count(*) FROM prompts p WHERE p.session = s.key AND p.state = 'open'),
     (SELECT r.state FROM runs r WHERE r.session = s.key ORDER BY r.key DESC LIMIT 1)
@@ -165,8 +167,8 @@ def read_blob(db: apsw.Connection, session: SessionKey, sha256: str, offset: int
 def _session_row(row: Sequence[Any]) -> SessionRow:
     key, session_id, provider, working_directory, worktree_id, created_ns = row[:6]
     status, last_seq, epoch, name, model, conversation_id, began, interrupted = row[6:14]
-    lock_client, compaction_sequence, context_tokens, forked_from = row[21:25]
-    made_model, allowed_tools, plan_mode, metadata, environment, pending, run_state = row[25:]
+    lock_client, compaction_sequence, context_tokens, landmarks, forked_from = row[21:26]
+    made_model, allowed_tools, plan_mode, metadata, environment, pending, run_state = row[26:]
     new = NewSession(
         session_id=SessionId(session_id),
         provider=provider,
@@ -196,6 +198,7 @@ def _session_row(row: Sequence[Any]) -> SessionRow:
         input_lock_client=lock_client or "",
         compaction_sequence=Seq(compaction_sequence),
         context_tokens=context_tokens,
+        landmarks=Landmarks(*json.loads(landmarks)) if landmarks else NO_LANDMARKS,
     )
     return SessionRow(SessionKey(key), new, state, pending, None if run_state is None else RunState(run_state))
 

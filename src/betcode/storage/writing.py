@@ -63,8 +63,8 @@ _INSERT_SESSION = """
 INSERT INTO sessions (session_id, provider, working_directory, worktree_id, created_ns, forked_from,
     status, last_seq, epoch, name, model, conversation_id, conversation_began, turn_interrupted, message_count,
     input_tokens, output_tokens, cost_usd, context_percent, preview, updated_ns,
-    input_lock_client, compaction_sequence, context_tokens)
-VALUES (?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    input_lock_client, compaction_sequence, context_tokens, landmarks)
+VALUES (?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _INSERT_MAKING = """
 INSERT INTO session_makings (session, model, allowed_tools, plan_mode, metadata, environment) VALUES (?, ?, ?, ?, ?, ?)
@@ -73,7 +73,7 @@ _UPDATE_SESSION = """
 UPDATE sessions SET status = ?, last_seq = ?, epoch = ?, name = ?, model = ?, conversation_id = ?,
     conversation_began = ?, turn_interrupted = ?, message_count = ?, input_tokens = ?, output_tokens = ?,
     cost_usd = ?, context_percent = ?, preview = ?, updated_ns = ?, input_lock_client = ?, compaction_sequence = ?,
-    context_tokens = ?
+    context_tokens = ?, landmarks = ?
 WHERE key = ? AND deleted = 0
 """
 _END_OF_LOG = """
@@ -189,6 +189,7 @@ def _state_values(state: SessionState) -> tuple[str | int | float | None, ...]:
         state.input_lock_client or None,
         state.compaction_sequence,
         state.context_tokens,
+        json.dumps(state.landmarks),
     )
 
 

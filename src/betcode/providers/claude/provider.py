@@ -25,6 +25,7 @@ class ClaudeProvider:
         permissions=True,
         deltas=True,
         recognises_repeats=True,
+        compaction=True,
     )
 
     def __init__(self, binary: Path | None = None) -> None:

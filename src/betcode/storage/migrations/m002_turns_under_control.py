@@ -6,6 +6,7 @@ _SCHEMA = """
 ALTER TABLE sessions ADD COLUMN input_lock_client TEXT;
 ALTER TABLE sessions ADD COLUMN compaction_sequence INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE sessions ADD COLUMN context_tokens INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE sessions ADD COLUMN landmarks TEXT NOT NULL DEFAULT '';
 ALTER TABLE sessions ADD COLUMN forked_from TEXT NOT NULL DEFAULT '';
 
 CREATE TABLE connected_clients (
