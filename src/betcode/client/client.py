@@ -152,12 +152,12 @@ class Client:
     async def compact(self, session_id: str) -> v1.CompactSessionResponse:
         """Have the agent put a summary in place of its context; returns when that is done.
 
-        Tried again after the daemon went away, it waits for the compaction that is under way.
+        Tried again after the daemon went away, it is the same compaction.
 
         Raises:
             Refused: a turn is open, the agent failed to do it, or it cannot; all is as before.
         """
-        request = v1.CompactSessionRequest(session_id=session_id)
+        request = v1.CompactSessionRequest(session_id=session_id, idempotency_key=new_message_id())
         return await self._connection.call(self._stub.CompactSession, request, timeout_s=_COMPACTION_TIMEOUT_S)
 
     async def close(self, session_id: str) -> bool:

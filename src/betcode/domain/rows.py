@@ -34,8 +34,9 @@ class Landmarks(NamedTuple):
     """Places in a session's log that a compaction goes by."""
 
     info: int = 0  # where the agent last told of itself
-    answer: int = 0  # where its newest message was settled, and how many messages came before that one
+    answer: int = 0  # where its newest message was settled, how many messages came before that one, and its id
     answer_after: int = 0
+    answer_id: str = ""
     exchange: int = 0  # the same of the newest message that ended its turn
     exchange_after: int = 0
     compacted: int = 0  # how many messages lie before the boundary

@@ -131,7 +131,8 @@ class AgentCalls:
         return v1.CancelTurnResponse(was_active=was_active)
 
     async def compact_session(self, _: Caller, request: v1.CompactSessionRequest) -> v1.CompactSessionResponse:
-        return views.compacted(await self._engine.compact(await self._session(request.session_id)))
+        session = await self._session(request.session_id)
+        return views.compacted(await self._engine.compact(session, request.idempotency_key))
 
     async def close_session(self, _: Caller, request: v1.CloseSessionRequest) -> v1.CloseSessionResponse:
         was_open = await self._engine.close(await self._session(request.session_id))

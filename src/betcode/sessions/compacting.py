@@ -14,8 +14,8 @@ import anyio
 
 from betcode.domain.changes import AddInput
 from betcode.domain.commands import CompactContext
-from betcode.domain.errors import CompactionFailed, CompactionUnsupported, ErrorCode, SessionActive
-from betcode.domain.identifiers import Seq, time_ordered_uuid
+from betcode.domain.errors import CompactionFailed, CompactionUnsupported, ErrorCode, InvalidRequest, SessionActive
+from betcode.domain.identifiers import NotAnIdentifier, Seq, parse_uuid, time_ordered_uuid
 from betcode.domain.rows import OPENS_TURN, InputKind, InputRow, InputState, SessionState
 from betcode.domain.session import SessionStatus
 from betcode.sessions import events
@@ -46,11 +46,13 @@ class Compaction:
     reason: str = ""
 
 
-async def compact(session: LiveSession, why: str = "") -> Compacted:
+async def compact(session: LiveSession, request_id: str = "", *, why: str = "") -> Compacted:
     """Have the agent compact, and wait for it; who asks meanwhile waits for the same one, and leaving does not stop it.
 
+    Asked again under the same id, it is the same compaction, also when that is over.
+
     Raises:
-        SessionClosed, CompactionUnsupported: it cannot be.
+        InvalidRequest, SessionClosed, CompactionUnsupported: it cannot be.
         SessionActive: a turn is open, or a message waits for one.
         PoolExhausted, AgentMemoryExhausted, AgentUnavailable, StorageDegraded: and nothing was begun.
         CompactionFailed: the session is as it was before.
@@ -60,15 +62,14 @@ async def compact(session: LiveSession, why: str = "") -> Compacted:
         session.refuse_if_closed()
         if not session.provider.capabilities.compaction:
             raise CompactionUnsupported(session.session_id, session.provider.name)
-        if session.compaction is None:
+        under_way = session.compaction or await _known(session, request_id)
+        if under_way is None:
             if not session.at_rest or any(row.kind in OPENS_TURN for row in session.inputs.values()):
                 raise SessionActive(session.session_id)
             if is_compact(session.writer.state):
                 count = _messages(session.writer.state)
                 return Compacted(count, count, 0)
-            await _begin(session, why)
-        under_way = session.compaction
-        assert under_way is not None
+            under_way = await _begin(session, request_id, why)
     await under_way.over.wait()
     if under_way.boundary is None:
         session.refuse_if_closed()
@@ -87,9 +88,28 @@ def _messages(state: SessionState) -> int:
     return state.message_count - state.landmarks.compacted
 
 
-async def _begin(session: LiveSession, why: str) -> None:
+async def _known(session: LiveSession, request_id: str) -> Compaction | None:
+    """One that was asked for under this id before, and is over."""
+    if not request_id:
+        return None
+    try:
+        parse_uuid(request_id)
+    except NotAnIdentifier:
+        raise InvalidRequest(f"The idempotency key {request_id[:80]!r} is not a UUID: make one") from None
+    row = await session.room.store.find_input(session.writer.key, request_id)
+    if row is None:
+        return None
+    if row.kind is not InputKind.COMPACTION:
+        raise InvalidRequest("This id was used for a message: make a new one", idempotency_key=request_id)
+    found = Compaction(row.input_id)
+    await _look_back(session, row, found)
+    found.over.set()
+    return found
+
+
+async def _begin(session: LiveSession, request_id: str, why: str) -> Compaction:
     await session.admit()
-    command = CompactContext(time_ordered_uuid())
+    command = CompactContext(request_id or time_ordered_uuid())
     row = replace(
         session.control_row(command),
         input_id=command.request_id,
@@ -98,10 +118,11 @@ async def _begin(session: LiveSession, why: str) -> None:
     )
     await session.writer.write([events.status(v1.COMPACTING, why)], [AddInput(row)], status=session.opened())
     session.inputs[row.input_id] = row
-    session.compaction = Compaction(row.input_id)
+    session.compaction = under_way = Compaction(row.input_id)
     session.may_start = True
     session.room.faults("after-compaction-asked")
     session.go_on()
+    return under_way
 
 
 # ---------------------------------------------------------------- what becomes of it
@@ -123,17 +144,21 @@ def settle(session: LiveSession, reason: str) -> None:
         under_way.over.set()
 
 
-def _take_note(under_way: Compaction, said: Iterable[v1.AgentEvent]) -> None:
+def _take_note(under_way: Compaction, said: Iterable[v1.AgentEvent]) -> bool:
+    """Whether its turn is over with these."""
     for event in said:
         match event.WhichOneof("event"):
             case "compaction" if not event.compaction.new_conversation_id:
                 under_way.boundary = event.compaction
             case "error" if event.error.code == ErrorCode.COMPACTION_FAILED:
                 under_way.reason = event.error.details["reason"]
-            case "turn_complete" if event.turn_complete.stop_reason == "cancelled":
-                under_way.reason = "it was cancelled"
+            case "turn_complete":
+                if event.turn_complete.stop_reason == "cancelled":
+                    under_way.reason = "it was cancelled"
+                return True
             case _:
                 pass
+    return False
 
 
 async def recall(session: LiveSession) -> None:
@@ -141,10 +166,15 @@ async def recall(session: LiveSession) -> None:
     for row in session.inputs.values():
         if row.kind is InputKind.COMPACTION:
             session.compaction = Compaction(row.input_id)
-            after = Seq(row.seq - 1)
-            while batch := await session.room.store.read_events(session.writer.key, after, _READ_BYTES):
-                _take_note(session.compaction, map(v1.AgentEvent.FromString, batch.events))
-                after = batch.last
+            await _look_back(session, row, session.compaction)
+
+
+async def _look_back(session: LiveSession, row: InputRow, compaction: Compaction) -> None:
+    after = Seq(row.seq - 1)
+    while batch := await session.room.store.read_events(session.writer.key, after, _READ_BYTES):
+        if _take_note(compaction, map(v1.AgentEvent.FromString, batch.events)):
+            return
+        after = batch.last
 
 
 # ---------------------------------------------------------------- when the agent is gone

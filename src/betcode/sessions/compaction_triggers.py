@@ -68,7 +68,7 @@ def _begin(session: LiveSession, why: str) -> None:
 
 async def _compact(session: LiveSession, why: str) -> None:
     try:
-        done = await compact(session, why)
+        done = await compact(session, why=why)
     except SessionActive:
         return  # a message came first; its turn ends too
     except BetcodeError as trouble:

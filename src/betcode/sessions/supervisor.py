@@ -200,15 +200,15 @@ class Supervisor:
         async with self._registry.using(session) as live:
             return await cancel_turn(live, cancel_queued=cancel_queued)
 
-    async def compact(self, session: SessionId) -> Compacted:
+    async def compact(self, session: SessionId, request_id: str = "") -> Compacted:
         """Have the agent compact its context; returns when that is done, and goes on without the caller.
 
         Raises:
-            SessionNotFound, SessionClosed, SessionActive, CompactionUnsupported, CompactionFailed, PoolExhausted,
-            AgentMemoryExhausted, AgentUnavailable, StorageDegraded
+            InvalidRequest, SessionNotFound, SessionClosed, SessionActive, CompactionUnsupported, CompactionFailed,
+            PoolExhausted, AgentMemoryExhausted, AgentUnavailable, StorageDegraded
         """
         async with self._registry.using(session) as live:
-            return await compact(live)
+            return await compact(live, request_id)
 
     async def pending(self, session: SessionId | None) -> list[tuple[SessionId, PromptRow]]:
         """The prompts that wait for a person."""

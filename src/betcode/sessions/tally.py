@@ -8,6 +8,7 @@ from betcode.domain.rows import SessionState
 from betcode.v1.agent_pb2 import AgentEvent
 
 PREVIEW_CHARACTERS = 200
+_LONGEST_ID = 200  # characters, of a message
 _LARGEST = 2**63 - 1  # that SQLite stores
 _BROKEN_OFF = frozenset({"cancelled", "crashed", "error", "stopped"})  # a turn that ended so has no last word
 KIND_OF = {field.name: field.number for field in AgentEvent.DESCRIPTOR.oneofs_by_name["event"].fields}
@@ -27,7 +28,6 @@ class Tally:
         self._cost = state.cost_usd
         self._context = state.context_percent
         self._preview = state.preview
-        self._message_id = ""
         self._boundary = int(state.compaction_sequence)
         self._context_tokens = state.context_tokens
         self._marks = state.landmarks
@@ -66,10 +66,10 @@ class Tally:
         if not text.is_complete or event.parent_tool_use_id:
             return
         # Several blocks of one message follow one another under its id.
-        if not text.message_id or text.message_id != self._message_id:
-            self._marks = self._marks._replace(answer=event.sequence, answer_after=self._messages)
+        if not text.message_id or text.message_id[:_LONGEST_ID] != self._marks.answer_id:
+            marks = self._marks._replace(answer=event.sequence, answer_after=self._messages)
+            self._marks = marks._replace(answer_id=text.message_id[:_LONGEST_ID])
             self._messages += 1
-        self._message_id = text.message_id
         if text.text.strip():
             self._preview = text.text[:PREVIEW_CHARACTERS]
 
