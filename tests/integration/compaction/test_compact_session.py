@@ -243,6 +243,13 @@ async def test_nothing_to_compact_is_no_failure(daemon: Daemon, place: Place, tm
     assert (await place.talk.summary()).last_sequence == newest
 
 
+@pytest.mark.behaviour("compaction.trigger.auto")
+async def test_without_a_threshold_no_context_is_too_large(place: Place) -> None:
+    for text in ("tokens 5000000\nsay one", "say two", "say three"):
+        await place.talk.turn(text)
+    assert "compaction" not in kinds(place.talk.events)
+
+
 @pytest.mark.behaviour("compaction.means")
 @pytest.mark.parametrize(("message", "trigger"), [("/compact", "manual"), ("say more\ncompact", "auto")])
 async def test_a_compaction_that_the_daemon_did_not_ask_for_counts_too(

@@ -41,13 +41,6 @@ async def test_what_failed_or_did_not_help_is_not_tried_after_every_turn(tmp_pat
         assert (await client.compact(place.talk.session_id)).messages_after == 1
 
 
-@pytest.mark.behaviour("compaction.trigger.auto")
-async def test_without_a_threshold_none_is_compacted(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
-        place = await a_place(daemon, client, tmp_path / "here", "tokens 5000000\nsay one", "say two", "say three")
-        assert "compaction" not in kinds(place.talk.events)
-
-
 @pytest.mark.behaviour("compaction.trigger.memory")
 async def test_short_of_memory_the_longest_idle_agent_compacts_once(tmp_path: Path) -> None:
     async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
