@@ -53,10 +53,12 @@ async def _done(client: Client, session_id: str) -> v1.CompactSessionResponse:
 async def _show_progress(client: Client, summary: v1.SessionSummary, screen: Screen) -> None:
     """What the agent says meanwhile, such as that the model's API has to be asked again."""
     describer = Describer()
+    begun = False
     async with aclosing(client.follow(summary.id, summary.last_sequence)) as events:
         async for event in events:
             match event.WhichOneof("event"):
-                case "status_change" if event.status_change.status == v1.COMPACTING and not event.status_change.message:
+                case "status_change" if event.status_change.status == v1.COMPACTING and not begun:
+                    begun = True
                     screen.note("Compacting…")
                 case "notice":
                     for line in describer.describe(event):

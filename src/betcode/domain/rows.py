@@ -40,6 +40,7 @@ class Landmarks(NamedTuple):
     exchange: int = 0  # the same of the newest message that ended its turn
     exchange_after: int = 0
     compacted: int = 0  # how many messages lie before the boundary
+    compacted_at: int = 0  # how many there were at the last compaction
 
 
 NO_LANDMARKS = Landmarks()

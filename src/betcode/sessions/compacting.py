@@ -66,8 +66,9 @@ async def compact(session: LiveSession, request_id: str = "", *, why: str = "") 
         if under_way is None:
             if not session.at_rest or any(row.kind in OPENS_TURN for row in session.inputs.values()):
                 raise SessionActive(session.session_id)
-            if is_compact(session.writer.state):
-                count = _messages(session.writer.state)
+            state = session.writer.state
+            if is_compact(state):
+                count = state.message_count - state.landmarks.compacted
                 return Compacted(count, count, 0)
             under_way = await _begin(session, request_id, why)
     await under_way.over.wait()
@@ -79,13 +80,8 @@ async def compact(session: LiveSession, request_id: str = "", *, why: str = "") 
 
 
 def is_compact(state: SessionState) -> bool:
-    """Nothing was said that a compaction would take away: an agent that is asked all the same calls that an error."""
-    kept = 1 if state.compaction_sequence else 0  # the answer at the boundary
-    return not state.conversation_began or _messages(state) <= kept
-
-
-def _messages(state: SessionState) -> int:
-    return state.message_count - state.landmarks.compacted
+    """Nothing was said since the last compaction: an agent that is asked all the same calls that an error."""
+    return not state.conversation_began or state.message_count == state.landmarks.compacted_at
 
 
 async def _known(session: LiveSession, request_id: str) -> Compaction | None:

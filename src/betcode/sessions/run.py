@@ -136,7 +136,11 @@ class AgentRun:
         context = LaunchContext(
             conversation_id=self._conversation_id,
             resume=writer.state.conversation_began,
-            continue_turn=writer.state.turn_interrupted and provider.capabilities.continues_broken_turn,
+            continue_turn=(
+                writer.state.turn_interrupted
+                and provider.capabilities.continues_broken_turn
+                and session.compaction is None  # a broken turn becomes part of the summary
+            ),
             plan_mode=self.dialogue.plan_mode if writer.state.conversation_began else None,
             environment=await room.login_shell.environment() if environment is None else environment,
         )

@@ -101,6 +101,7 @@ class Tally:
         if marks.exchange > self._boundary:
             self._boundary = marks.exchange
             self._marks = marks._replace(compacted=marks.exchange_after)
+        self._marks = self._marks._replace(compacted_at=self._messages)
         told.messages_after = self._messages - self._marks.compacted
         told.tokens_saved = max(self._context_tokens - told.tokens_after, 0)
         told.compacted_before = self._boundary

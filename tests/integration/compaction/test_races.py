@@ -10,7 +10,7 @@ import pytest
 from betcode.client import Client, ClientError, Refused, open_client
 from betcode.v1 import agent_pb2 as v1
 from support.compaction import Place, a_place, boundary_of, is_compacting, read
-from support.daemon import Daemon, becomes_true, obedient_daemon
+from support.daemon import Daemon, agent_program, becomes_true, obedient_daemon
 from support.runs import gone
 from support.talk import BOUND_S, assert_whole, is_idle, kinds, settled_text, states_of
 
@@ -189,6 +189,32 @@ async def test_an_agent_that_had_gone_home_is_started_for_it(tmp_path: Path) -> 
             await becomes_true(lambda: len([one for one in daemon.processes() if one.pid != daemon.pid]) == 0)
             assert (await client.compact(place.talk.session_id)).messages_after == 1
         assert len((place.work / "agent.pids").read_text().split()) == 2
+
+
+async def test_an_agent_that_is_not_there_any_more_is_named(tmp_path: Path) -> None:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+        place = await a_place(daemon, client, tmp_path / "here", "say one")
+        await daemon.stop()
+        agent_program(tmp_path).unlink()
+        await daemon.start()
+        asked = Asked()
+        await asked.ask(client, place.talk.session_id)
+        assert asked.code == "AGENT_UNAVAILABLE"
+        assert (await place.talk.summary()).status == "idle"
+
+
+async def test_an_agent_that_does_not_start_fails_it(tmp_path: Path) -> None:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+        place = await a_place(daemon, client, tmp_path / "here", "say one")
+        await daemon.stop()
+        agent_program(tmp_path).write_text("#!/bin/sh\necho no such flag >&2\nexit 2\n")
+        await daemon.start()
+        asked = Asked()
+        await asked.ask(client, place.talk.session_id)
+        assert asked.code == "COMPACTION_FAILED"
+        assert (await place.talk.summary()).status == "idle"
+        agent_program(tmp_path)
+        assert (await client.compact(place.talk.session_id)).messages_after == 1
 
 
 async def test_a_compaction_outlives_its_daemon_and_its_caller_hears_of_it(tmp_path: Path) -> None:
