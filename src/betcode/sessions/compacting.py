@@ -44,6 +44,7 @@ class Compaction:
     over: anyio.Event = field(default_factory=anyio.Event)
     boundary: v1.CompactionBoundary | None = None
     reason: str = ""
+    turn_over: bool = False
 
 
 async def compact(session: LiveSession, request_id: str = "", *, why: str = "") -> Compacted:
@@ -125,10 +126,11 @@ async def _begin(session: LiveSession, request_id: str, why: str) -> Compaction:
 
 
 def heed(session: LiveSession, said: Iterable[v1.AgentEvent]) -> None:
-    """Note what these events, which are on disk now, say of a compaction under way; it is over when its input is."""
+    """Note what these events, which are on disk now, say of a compaction under way; it is over when its turn is."""
     if session.compaction is not None:
         _take_note(session.compaction, said)
-        settle(session, "")
+        if session.compaction.turn_over:
+            settle(session, "")
 
 
 def settle(session: LiveSession, reason: str) -> None:
@@ -140,8 +142,7 @@ def settle(session: LiveSession, reason: str) -> None:
         under_way.over.set()
 
 
-def _take_note(under_way: Compaction, said: Iterable[v1.AgentEvent]) -> bool:
-    """Whether its turn is over with these."""
+def _take_note(under_way: Compaction, said: Iterable[v1.AgentEvent]) -> None:
     for event in said:
         match event.WhichOneof("event"):
             case "compaction" if not event.compaction.new_conversation_id:
@@ -151,10 +152,10 @@ def _take_note(under_way: Compaction, said: Iterable[v1.AgentEvent]) -> bool:
             case "turn_complete":
                 if event.turn_complete.stop_reason == "cancelled":
                     under_way.reason = "it was cancelled"
-                return True
+                under_way.turn_over = True
+                return
             case _:
                 pass
-    return False
 
 
 async def recall(session: LiveSession) -> None:
@@ -168,7 +169,8 @@ async def recall(session: LiveSession) -> None:
 async def _look_back(session: LiveSession, row: InputRow, compaction: Compaction) -> None:
     after = Seq(row.seq - 1)
     while batch := await session.room.store.read_events(session.writer.key, after, _READ_BYTES):
-        if _take_note(compaction, map(v1.AgentEvent.FromString, batch.events)):
+        _take_note(compaction, map(v1.AgentEvent.FromString, batch.events))
+        if compaction.turn_over:
             return
         after = batch.last
 
