@@ -226,7 +226,9 @@ async def test_an_agent_that_fails_leaves_everything_as_it_was(daemon: Daemon, p
     events = await place.talk.until(is_idle)
     assert [e.error.code for e in events if e.HasField("error")] == ["COMPACTION_FAILED"]
     assert row_of(daemon, place.talk.session_id)[:2] == before
-    assert not snapshots(await place.seen())
+    seen = await place.seen()
+    assert not snapshots(seen)
+    assert kinds(seen).count("error") == 1  # and nobody tried again
     assert (await place.talk.summary()).message_count == 4
     assert settled_text(await place.talk.turn("say still here")) == "still here"
 

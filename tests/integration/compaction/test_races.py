@@ -27,7 +27,8 @@ class Asked:
 
     async def ask(self, client: Client, session_id: str) -> None:
         try:
-            self.done = await client.compact(session_id)
+            with anyio.fail_after(2 * BOUND_S):
+                self.done = await client.compact(session_id)
         except ClientError as error:
             self.error = error
 
@@ -141,9 +142,10 @@ async def test_cancelled_it_fails_and_the_session_is_as_before(place: Place) -> 
 async def test_ended_before_any_agent_heard_of_it_the_message_behind_it_runs_or_not(
     tmp_path: Path, how: str, code: str, state: str
 ) -> None:
-    settings = {"agents": {"turn_limit": 1}}
+    settings = {"agents": {"turn_limit": 1, "idle_retire": "50ms"}}
     async with obedient_daemon(tmp_path, settings=settings) as daemon, open_client(daemon.places) as client:
         place = await a_place(daemon, client, tmp_path / "here", "say one")
+        await place.talk.summary_when(lambda one: one.run_state == "exited")
         other = await a_place(daemon, client, tmp_path / "there")
         await other.talk.say("wait go")
         await other.talk.until(lambda event: event.text_delta.text == "waiting")
