@@ -14,7 +14,20 @@ import anyio
 from rich.console import Console
 from rich.table import Table
 
-from bench import backlog, commands, deliveries, intake, latency, memory, replay, restart, searching, single, start
+from bench import (
+    backlog,
+    cancel,
+    commands,
+    deliveries,
+    intake,
+    latency,
+    memory,
+    replay,
+    restart,
+    searching,
+    single,
+    start,
+)
 from bench.figure import Bench, Effort, Figure, Judged
 
 BENCHES: Mapping[str, Bench] = {
@@ -25,6 +38,7 @@ BENCHES: Mapping[str, Bench] = {
     "single": single.measure,
     "start": start.measure,
     "restart": restart.measure,
+    "cancel": cancel.measure,
     "memory": memory.measure,
     "backlog": backlog.measure,
     "commands": commands.measure,

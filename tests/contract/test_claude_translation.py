@@ -298,11 +298,16 @@ def test_an_api_error_is_told_and_the_next_turn_works() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("name", "reason"), [("j_max_turns", "max_turns"), ("j_no_key", "error"), ("i_resume_unknown", "error")]
-)
+@pytest.mark.parametrize(("name", "reason"), [("j_max_turns", "max_turns"), ("j_no_key", "error")])
 def test_a_turn_says_why_it_ended(name: str, reason: str) -> None:
     assert of_kind(replay(name), "turn_complete")[0].turn_complete.stop_reason == reason
+
+
+@pytest.mark.parametrize("name", ["i_resume_unknown", "i_resume_not_uuid"])
+def test_an_agent_that_could_not_take_up_the_conversation_has_ended_no_turn_and_consumed_nothing(name: str) -> None:
+    events = replay(name)
+    assert not of_kind(events, "turn_complete")
+    assert not [event for event in events if event.message_state.state == v1.MESSAGE_STATE_CONSUMED]
 
 
 def test_what_the_agent_denies_itself_is_a_notice() -> None:

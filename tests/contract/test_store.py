@@ -22,6 +22,7 @@ from betcode.domain.changes import (
 from betcode.domain.errors import StorageFailed
 from betcode.domain.identifiers import RunKey, Seq, SessionId, SessionKey, new_run_id
 from betcode.domain.ports import Store
+from betcode.domain.recovery import CrashHistory
 from betcode.domain.rows import (
     Blob,
     InputKind,
@@ -56,6 +57,9 @@ STATE = SessionState(
     context_percent=12.5,
     preview="the end of it \N{SNOWMAN}",
     updated_ns=7,
+    crashes=CrashHistory((8, 9), in_a_row=1),
+    api_pause="limit",
+    api_pause_until_ns=2**62,
 )
 
 

@@ -94,8 +94,32 @@ def test_a_follower_sees_a_turn_as_it_happens(here: Shell) -> None:
     assert numbers == list(range(1, len(numbers) + 1))
 
 
+@pytest.mark.behaviour("cancel.rpc.interrupts")
+def test_a_turn_is_cancelled_from_elsewhere_and_what_was_said_is_marked(here: Shell) -> None:
+    with subprocess.Popen(
+        here.argv("run", "say so far\nwait never"),
+        env=here.environment,
+        cwd=here.work,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as run:
+        assert run.stderr is not None
+        assert run.stdout is not None
+        session = run.stderr.readline().split("Session ")[1].strip()
+        while run.stdout.read(1) != "w":  # of "waiting"
+            pass
+        assert here.run("session", "cancel", session).stdout == "The turn is being stopped\n"
+        assert run.wait(60) != 0
+    assert here.run("session", "cancel", session, "--queued").stdout == "No turn is open\n"
+    told = here.json("session", "cancel", session, "--json")
+    assert told == {"session_id": session, "was_active": False, "withdrawn_message_ids": []}
+    shown = here.run("session", "show", session).stdout
+    assert "so farwaiting\n[cut short]\n── cancelled" in shown
+
+
 @pytest.mark.behaviour("exit-code.6")
-@pytest.mark.parametrize("verb", ["show", "follow", "close"])
+@pytest.mark.parametrize("verb", ["show", "follow", "close", "cancel"])
 def test_an_unknown_session_exits_with_6(here: Shell, verb: str) -> None:
     for unknown in ("019a0000-0000-7000-8000-000000000000", "zzz"):
         assert here.run("session", verb, unknown).returncode == 6
@@ -137,3 +161,36 @@ def test_a_full_disk_behind_stdout_is_said_in_one_line(here: Shell) -> None:
         argv = here.argv("session", "list")
         done = subprocess.run(argv, env=here.environment, stdout=full, stderr=subprocess.PIPE, text=True, timeout=30)
     assert (done.returncode, done.stderr) == (7, "betcode: No space left on device (where the output goes)\n")
+
+
+def test_a_crash_on_the_way_is_told_and_the_run_goes_on_to_its_end(here: Shell) -> None:
+    done = here.run("run", "stumble over-a-run")
+    assert (done.returncode, done.stdout.strip().splitlines()[-1]) == (0, "up again")
+    assert "started again in 0.5 s" in done.stderr
+    (here.work / "over-a-run").unlink()
+    told = here.json("run", "--json", "stumble over-a-run")
+    assert (told["text"], told["error"], told["is_error"]) == ("up again", None, False)
+
+
+def test_a_session_that_waits_for_the_api_says_so(here: Shell) -> None:
+    retry = {"type": "system", "subtype": "api_retry", "attempt": 1, "max_retries": 10, "session_id": "s"}
+    retry |= {"retry_delay_ms": 7_200_000, "error_status": 529, "error": "overloaded"}
+    (here.work / "retry").write_text(json.dumps(retry) + "\n")
+    with subprocess.Popen(
+        here.argv("run", "play retry\nwait over"),
+        env=here.environment,
+        cwd=here.work,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as run:
+        assert run.stdout is not None
+        assert run.stdout.read(len("playedwaiting")) == "playedwaiting"
+        newest = here.json("session", "list", "--json", "--limit", "1")["sessions"][0]
+        assert newest["waiting_for"] == "overload"
+        assert newest["waiting_until"] > newest["updated_at"]
+        assert "API overloaded, tries again until" in here.run("session", "list", "--limit", "1").stdout
+        assert "API overloaded" in here.run("session", "show", newest["id"]).stdout
+        (here.work / "over").touch()
+        assert run.wait(30) == 0
+    assert here.json("session", "list", "--json", "--limit", "1")["sessions"][0]["waiting_for"] == ""

@@ -134,7 +134,7 @@ async def test_a_daemon_killed_while_it_closes_is_followed_by_one_that_goes_on_w
 async def test_a_holder_that_comes_too_late_runs_no_agent(daemon: Daemon) -> None:
     async with open_client(daemon.places) as client:
         talk = await a_talk(daemon, client)
-        await talk.say("wait never")
+        await talk.say("wait more")
         await talk.until(waits)
         (run,) = runs_in(daemon.places.runs)
         holder = holder_pid(run.directory)
@@ -143,6 +143,7 @@ async def test_a_holder_that_comes_too_late_runs_no_agent(daemon: Daemon) -> Non
         os.kill(holder, signal.SIGKILL)
         await gone(holder, within_s=BOUND_S)
         (run.directory / "lock").unlink()  # as if it had not come so far yet
+        (daemon.work / "more").touch()  # for the agent that goes on
         await daemon.start()
         await talk.until(is_idle)
     spec = HolderSpec(run.directory, ["/bin/sleep", "1000"], {}, daemon.work, run.directory.name)

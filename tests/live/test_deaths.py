@@ -1,6 +1,7 @@
 """Daemon, holder or agent killed under a real turn."""
 
 import os
+import shutil
 import signal
 import threading
 from collections.abc import Iterator
@@ -104,8 +105,8 @@ async def test_a_turn_streams_on_over_a_killed_daemon(tmp_path: Path) -> None:
         assert_whole(talk.events)
 
 
-async def test_a_killed_holder_takes_agent_and_tool_along_and_the_model_is_not_called(tmp_path: Path) -> None:
-    scripts = {"wait": [ENDLESS, say("Never said.")], "on": [say("Going on.")]}
+async def test_a_killed_holder_takes_agent_and_tool_along_and_nobody_calls_the_model_for_it(tmp_path: Path) -> None:
+    scripts = {"wait": [ENDLESS, say("Never said.")]}
     async with claude_world(tmp_path, scripts) as world:
         talk = await world.session(allowed_tools=("Bash",))
         with sign_of_life(world) as started:
@@ -113,38 +114,72 @@ async def test_a_killed_holder_takes_agent_and_tool_along_and_the_model_is_not_c
             await tool_at_work(started)
         calls = len(world.api.requests)
         await kill_holder(world)
-        events = await talk.until(is_idle)
+        events = await talk.until("error")
+        assert events[-1].error.code == "SUBPROCESS_CRASHED"
+        assert events[-1].error.details["tools"] == "Bash"
+        await talk.client.cancel(talk.session_id)
+        await talk.until(is_idle)
         assert len(world.api.requests) == calls
-        assert [event.error.code for event in events if event.HasField("error")] == ["SUBPROCESS_CRASHED"]
-        assert (await talk.summary()).status == "idle"
-        assert "CONSUMED" not in states_of(talk.events, lost.message_id)
+        assert states_of(talk.events, lost.message_id)[-1] == "CANCELLED"
         assert_whole(talk.events)
 
 
 async def test_an_open_prompt_is_asked_again_after_a_killed_holder(tmp_path: Path) -> None:
-    scripts = {"append": [bash("echo ran >> ran.txt"), say("Done.")], "on": [say("Going on.")]}
+    scripts = {"append": [bash("echo ran >> ran.txt"), say("Done.")]}
     async with claude_world(tmp_path, scripts) as world:
         talk = await world.session()
-        first = await talk.say("[[fake:append]]")
+        message = await talk.say("[[fake:append]]")
         old = await talk.asked()
-        calls = len(world.api.requests)
         await kill_holder(world)
-        events = await talk.until(is_idle)
-        assert len(world.api.requests) == calls
+        events = await talk.until("error")
         resolved = next(event.permission_resolved for event in events if event.HasField("permission_resolved"))
         assert (resolved.request_id, resolved.resolution) == (old.request_id, "withdrawn")
-        assert not await talk.client.pending(talk.session_id)
-        second = await talk.say("[[fake:on]] go on")
         again = await talk.asked()
         assert again.request_id != old.request_id
         assert (again.tool_name, again.input_json) == (old.tool_name, old.input_json)
         await talk.answer(again, allow=True)
-        await talk.until(lambda event: second.message_id in event.turn_complete.message_ids)
-        await talk.until(is_idle)
+        events = await talk.until(is_idle)
+        assert settled_text(events) == "Done."
         assert (world.work / "ran.txt").read_text() == "ran\n"
-        for message in (first, second):
-            assert states_of(talk.events, message.message_id)[-1] == "CONSUMED"
+        assert states_of(talk.events, message.message_id)[-1] == "CONSUMED"
         assert_whole(talk.events)
+
+
+@pytest.mark.behaviour("recovery.crash.resumes")
+async def test_a_killed_agent_is_started_again_and_ends_the_turn_it_was_in(tmp_path: Path) -> None:
+    gate = threading.Event()
+    text = "One two three four five six seven eight nine ten."
+    async with claude_world(tmp_path, {"slow": [say(text, gate=gate, gate_after_chunks=2)]}) as world:
+        talk = await world.session()
+        message = await talk.say("[[fake:slow]]")
+        await talk.until("text_delta")
+        os.kill(world.runs[0].agent_pid, signal.SIGKILL)
+        gate.set()
+        events = await talk.until(is_idle)
+        assert kinds(events).count("turn_complete") == 1
+        assert settled_text(events) == text
+        assert states_of(talk.events, message.message_id)[-1] == "CONSUMED"
+        assert "CANCELLED" not in states_of(talk.events, message.message_id)
+        assert_whole(talk.events)
+
+
+async def test_a_conversation_that_the_agent_has_lost_is_said_with_what_to_do_and_not_tried_again(
+    tmp_path: Path,
+) -> None:
+    async with claude_world(tmp_path, {"hello": [say("Hello.")]}) as world:
+        talk = await world.session()
+        await talk.say("[[fake:hello]]")
+        await talk.until(is_idle)
+        await kill_holder(world)
+        await talk.summary_when(lambda summary: summary.run_state == "exited")
+        shutil.rmtree(Path(world.environment["HOME"]) / ".claude" / "projects")
+        message = await talk.say("[[fake:hello]] again")
+        events = await talk.until(is_idle)
+        (error,) = [event.error for event in events if event.HasField("error")]
+        assert "start a new session" in error.message
+        assert (error.code, error.is_fatal) == ("AGENT_UNAVAILABLE", True)
+        assert states_of(talk.events, message.message_id)[-1] == "CANCELLED"
+        assert len(world.runs) == 2
 
 
 async def test_a_killed_agent_is_told_and_its_tools_are_ended(tmp_path: Path) -> None:
@@ -158,7 +193,6 @@ async def test_a_killed_agent_is_told_and_its_tools_are_ended(tmp_path: Path) ->
         tools = [process.pid for process in descendants(agent)]
         assert tools
         os.kill(agent, signal.SIGKILL)
-        events = await talk.until(is_idle)
-        assert "error" in kinds(events)
+        await talk.until("error")
         for pid in tools:
             await gone(pid, within_s=5)

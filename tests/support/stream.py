@@ -15,6 +15,7 @@ from betcode.v1 import agent_pb2 as v1
 from support.daemon import Agent
 
 BOUND_S = 20.0
+STANDING = ("input_lock", "presence")  # how things are, at any moment; not what happened
 Wanted = str | Callable[[v1.AgentEvent], bool]
 
 
@@ -44,11 +45,12 @@ def message(text: str, message_id: str = "") -> v1.AgentRequest:
 
 
 class Stream:
-    """One open Converse stream and everything it brought."""
+    """One open Converse stream and everything it brought; who is there and who may type is kept beside the rest."""
 
     def __init__(self, call: "aio.StreamStreamCall[v1.AgentRequest, v1.AgentEvent]") -> None:
         self.call = call
         self.events: list[v1.AgentEvent] = []
+        self.standing: list[v1.AgentEvent] = []
 
     async def send(self, request: v1.AgentRequest) -> None:
         await self.call.write(request)
@@ -62,11 +64,12 @@ class Stream:
     async def next(self) -> v1.AgentEvent | None:
         """The next event; None at the end of the stream."""
         with anyio.fail_after(BOUND_S):
-            event: object = await self.call.read()
-        if not isinstance(event, v1.AgentEvent):
-            return None
-        self.events.append(event)
-        return event
+            while isinstance(event := await self.call.read(), v1.AgentEvent):
+                if kind_of(event) not in STANDING:
+                    self.events.append(event)
+                    return event
+                self.standing.append(event)
+        return None
 
     async def until(self, wanted: Wanted) -> list[v1.AgentEvent]:
         """The events up to and with the first that is wanted."""
@@ -105,13 +108,14 @@ async def conversation(agent: Agent, start: v1.StartConversation | None = None, 
 
 
 async def history(agent: Agent, session_id: str, upto: Wanted, after: int = 0) -> list[v1.AgentEvent]:
-    """What ResumeSession brings, up to and with the first event that is wanted."""
+    """The history that ResumeSession brings, up to and with the first event that is wanted."""
     seen: list[v1.AgentEvent] = []
     call = agent.ResumeSession(v1.ResumeSessionRequest(session_id=session_id, from_sequence=after))
     try:
         with anyio.fail_after(BOUND_S):
             async for event in call:
-                seen.append(event)
+                if event.sequence:
+                    seen.append(event)
                 if kind_of(event) == upto if isinstance(upto, str) else upto(event):
                     return seen
     finally:

@@ -52,6 +52,8 @@ _FOUND = (
     ("orphans", "without a session"),
     ("waiting", "to be started for messages"),
     ("idle", "missing, their sessions idle now"),
+    ("clients", "clients of the daemon before"),
+    ("locks", "input locks of theirs"),
 )
 
 

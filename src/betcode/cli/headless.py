@@ -13,6 +13,7 @@ from betcode.cli.answer import Answer
 from betcode.cli.asking import Asker
 from betcode.cli.exit_codes import ExitCode
 from betcode.cli.link_notes import LinkNotes
+from betcode.cli.lock_talk import is_locked, locked_out
 from betcode.cli.prompts import Allow, Deny, Desk, Prompt, Question, Reply, give_answer
 from betcode.cli.render import Describer
 from betcode.cli.screen import Screen
@@ -63,7 +64,10 @@ class HeadlessTurn:
         """The exit code that says how the turn ended."""
         if not self._is_new:
             self._desk.add_pending(await self._client.pending(self._session_id))
-        accepted = await self._client.send(self._session_id, prompt)
+        try:
+            accepted = await self._client.send(self._session_id, prompt)
+        except ClientError as error:
+            raise (locked_out(error, self._session_id) if is_locked(error) else error) from None
         watch = TurnWatch(accepted.message_id)
         to_ask, asked = anyio.create_memory_object_stream[Prompt](math.inf)
         async with to_ask, asked, anyio.create_task_group() as tasks:

@@ -11,13 +11,15 @@ from betcode.cli.exit_codes import ExitCode
 from betcode.cli.finding import find_session, find_summary, short_id
 from betcode.cli.keyboard import can_ask
 from betcode.cli.link_notes import LinkNotes
+from betcode.cli.lock_talk import called
 from betcode.cli.new_session import working_directory
 from betcode.cli.options import Options
 from betcode.cli.screen import Screen, standard_screen
 from betcode.cli.table import table
 from betcode.cli.transcript import Transcript
+from betcode.cli.waiting_words import waiting_words
 from betcode.client import Client, ClientIdentity, open_client
-from betcode.domain.events_json import event_json, summary_json
+from betcode.domain.events_json import connections_json, event_json, summary_json
 from betcode.v1 import agent_pb2 as v1
 
 _HEADINGS = ("ID", "STATUS", "CHANGED", "MESSAGES", "COST", "AGENT", "DIRECTORY", "NAME OR LAST MESSAGE")
@@ -47,7 +49,7 @@ async def _list(options: Options) -> int:
             offset=options.number("offset"),
         )
     if options.as_json:
-        screen.json({"sessions": [summary_json(one) for one in page.sessions], "total": page.total}, indent=2)
+        screen.json({"sessions": [_json(one) for one in page.sessions], "total": page.total}, indent=2)
         return ExitCode.OK
     if not page.sessions:
         screen.line("No sessions yet. Begin one with: betcode" if not page.total else "No sessions there")
@@ -62,17 +64,16 @@ async def _list(options: Options) -> int:
     return ExitCode.OK
 
 
+def _json(one: v1.SessionSummary) -> dict[str, object]:
+    return summary_json(one) | connections_json(one)
+
+
 def _row(one: v1.SessionSummary, page: Sequence[v1.SessionSummary], now: datetime) -> list[str]:
     short = short_id(one.id)
     alone = sum(other.id.startswith(short) for other in page) == 1
-    status = one.status
-    if one.pending_prompts or one.waiting_for == "person":
-        status = "waits for you"
-    elif one.waiting_for == "slot":
-        status = "waits in line"
     return [
         short if alone else one.id,
-        status,
+        waiting_words(one, now) or one.status,
         age(now - one.updated_at.ToDatetime(UTC)),
         str(one.message_count),
         f"${one.total_cost_usd:.2f}" if one.total_cost_usd else "",
@@ -102,7 +103,7 @@ async def _show(options: Options) -> int:
         history = _history(client, summary, whole=options.flag("all"))
         if options.as_json:
             events = [event_json(event) async for event in history]
-            screen.json({"session": summary_json(summary), "events": events}, indent=2)
+            screen.json({"session": _json(summary), "events": events}, indent=2)
             return ExitCode.OK
         for line in _facts(summary):
             screen.line(line)
@@ -132,8 +133,10 @@ def _facts(one: v1.SessionSummary) -> list[str]:
         "session": one.id,
         "name": one.name,
         "status": one.status + (f", its agent is {one.run_state}" if one.run_state else ""),
-        "waits for": one.waiting_for,
+        "waits": waiting_words(one, datetime.now(UTC)),
         "holds": ", ".join(one.holds),
+        "connected": _connected(one),
+        "types": one.input_lock_client_id,
         "agent": " ".join(filter(None, (one.provider, one.model))),
         "directory": one.working_directory,
         "created": one.created_at.ToJsonString(),
@@ -145,6 +148,16 @@ def _facts(one: v1.SessionSummary) -> list[str]:
         **{f"metadata {key}": value for key, value in one.metadata.items()},
     }
     return [f"{name:10} {value}" for name, value in facts.items() if value]
+
+
+def _connected(one: v1.SessionSummary) -> str:
+    """Who follows it; the list of a crowd is cut."""
+    shown = [
+        called(each.client_id, each.client_type) + (f" ({each.behind} events behind)" if each.lagging else "")
+        for each in one.clients
+    ]
+    rest = one.client_count - len(shown)
+    return ", ".join(shown) + (f" and {rest} more" if rest else "")
 
 
 def follow(options: Options) -> int:
@@ -190,3 +203,42 @@ async def _close(options: Options) -> int:
     else:
         screen.line("The session is closed; its history stays" if was_open else "The session was closed already")
     return ExitCode.OK
+
+
+def cancel(options: Options) -> int:
+    return anyio.run(_cancel, options)
+
+
+async def _cancel(options: Options) -> int:
+    screen = standard_screen()
+    async with connected(options, screen) as client:
+        session_id = await find_session(client, options.text("session"))
+        done = await client.cancel_turn(session_id, cancel_queued=options.flag("queued"))
+    withdrawn = list(done.withdrawn_message_ids)
+    if options.as_json:
+        screen.json({"session_id": session_id, "was_active": done.was_active, "withdrawn_message_ids": withdrawn})
+    else:
+        screen.line("The turn is being stopped" if done.was_active else "No turn is open")
+        if withdrawn:
+            screen.line(f"Messages withdrawn before an agent had them: {len(withdrawn)}")
+    return ExitCode.OK
+
+
+def lock(options: Options) -> int:
+    return anyio.run(_lock, options)
+
+
+async def _lock(options: Options) -> int:
+    screen = standard_screen()
+    async with connected(options, screen) as client:
+        session_id = await find_session(client, options.text("session"))
+        answer = await client.request_lock(session_id)
+    if options.as_json:
+        screen.json(
+            {"session_id": session_id, "granted": answer.granted, "previous_holder": answer.previous_holder or None}
+        )
+    elif answer.granted:
+        screen.line("The input lock is free: the next to send a message has it")
+    else:
+        screen.line("The client that types there keeps the input lock")
+    return ExitCode.OK if answer.granted else ExitCode.PERMISSION_DENIED

@@ -10,6 +10,7 @@ from anyio.abc import TaskGroup, TaskStatus
 from betcode.cli.exit_codes import ExitCode
 from betcode.cli.keyboard import Keyboard
 from betcode.cli.link_notes import LinkNotes
+from betcode.cli.lock_talk import LockTalk, holder_in, is_locked
 from betcode.cli.prompts import Allow, Deny, Desk, Permission, Prompt, Reply, ShowAll, give_answer, understand
 from betcode.cli.screen import Screen
 from betcode.cli.transcript import Transcript
@@ -22,6 +23,7 @@ _TURNS_SHOWN = 3
 _HELP = """\
 Lines are messages to the agent, or answers while it asks.
 /cancel     interrupt the open turn        /say TEXT  a message, also while the agent asks
+/lock       ask to be the one who types    /give, /keep  answer who asks for that
 /new        begin another session here     /quit      leave; the agent goes on"""
 _NO_TERMINAL = "nobody could be asked, since there is nothing left to read on stdin"
 
@@ -40,6 +42,7 @@ class Talk:
         self._show_all = show_all
         self._transcript = Transcript(screen)
         self._desk = Desk()
+        self._lock = LockTalk(client, summary.id, screen)
         self._keyboard = Keyboard()
         self._past_until = summary.last_sequence
         self._past: deque[list[v1.AgentEvent]] = deque([[]], maxlen=None if show_all else _TURNS_SHOWN)
@@ -59,7 +62,7 @@ class Talk:
             self._invite()
         async with anyio.create_task_group() as tasks:
             await tasks.start(self._heed_interrupts, tasks)
-            tasks.start_soon(self._read_lines, tasks.cancel_scope)
+            tasks.start_soon(self._read_lines, tasks)
             await self._watch(tasks.cancel_scope)
             tasks.cancel_scope.cancel()
         self._screen.end_answer()
@@ -85,6 +88,7 @@ class Talk:
         if event.session_info.compacted_before:
             self._past[-1].append(event)
         if event.sequence == 0:
+            self._lock_changed(event)
             return
         if event.WhichOneof("event") == "user_input":
             self._turns_before += 1
@@ -107,6 +111,7 @@ class Talk:
 
     async def _live(self, event: v1.AgentEvent) -> None:
         kind = event.WhichOneof("event")
+        self._lock_changed(event)
         if kind == "status_change":
             self._turn_open = event.status_change.status != v1.IDLE
             self._interrupted = self._interrupted and self._turn_open
@@ -126,30 +131,51 @@ class Talk:
         elif kind in ("status_change", "turn_complete"):
             self._invite()
 
+    def _lock_changed(self, event: v1.AgentEvent) -> None:
+        if event.WhichOneof("event") == "input_lock" and self._lock.see(event.input_lock) and self._is_terminal:
+            words = "y/n" if self._lock_takes_yes else "/give or /keep"
+            self._show_prompt([], f"Give it the input lock? [{words}] ")
+
+    @property
+    def _lock_takes_yes(self) -> bool:
+        """Whether a bare y or n is meant for who asks for the lock: not for the agent, and typed by a person."""
+        return self._is_terminal and self._desk.current is None
+
     # ------------------------------------------------------------ what the person types
 
-    async def _read_lines(self, scope: anyio.CancelScope) -> None:
+    async def _read_lines(self, tasks: TaskGroup) -> None:
         await self._caught_up.wait()  # what is typed may be the answer to a question of the past
         while (line := await self._keyboard.line()) is not None:
             self._screen.typed()
             try:
-                if await self._typed(line):
-                    self._leave(scope)
+                if await self._typed(line, tasks):
+                    self._leave(tasks.cancel_scope)
                     return
             except ClientError as error:
-                self._screen.note(error.message)
+                self._say_why(error)
             if not self._own:
                 self._invite()
         if self._is_terminal or not self._own:
-            self._leave(scope)
+            self._leave(tasks.cancel_scope)
             return
         self._input_ended = True  # what was said is still waited for
         for prompt in self._desk.all:
             await self._answer(prompt, Deny(_NO_TERMINAL))
 
-    async def _typed(self, line: str) -> bool:
+    def _say_why(self, error: ClientError) -> None:
+        if is_locked(error):
+            self._denied = self._denied or not self._is_terminal
+            ask = f"betcode session lock {self._session_id}" if not self._is_terminal else "/lock"
+            self._screen.note(f"Not sent: {holder_in(error)} types in this session. Ask it to let go with: {ask}")
+        else:
+            self._screen.note(error.message)
+
+    async def _typed(self, line: str, tasks: TaskGroup) -> bool:
         """Whether the person wants to leave."""
         word, _, rest = line.strip().partition(" ")
+        if await self._lock.answered(line, only_commands=not self._lock_takes_yes):
+            self._ask_current()
+            return False
         match word:
             case "/quit" | "/exit":
                 return True
@@ -160,6 +186,8 @@ class Talk:
                 self._screen.note(_HELP)
             case "/cancel":
                 await self._cancel()
+            case "/lock":
+                tasks.start_soon(self._lock.ask)
             case "/say":
                 await self._say(rest)
             case _ if self._desk.current is not None:

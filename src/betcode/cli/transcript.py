@@ -22,6 +22,9 @@ class Transcript:
         match kind:
             case "text_delta":
                 self._screen.answer(self._answer.take(event))
+                if event.text_delta.is_partial:
+                    self._screen.end_answer()
+                    self._screen.line("[cut short]")
             case "user_input":
                 self._turn_over()
                 for line in event.user_input.content.split("\n"):

@@ -4,7 +4,7 @@ How things look to a person is left to `cli`, `tui` and `web`; starting a daemon
 """
 
 from betcode.client.backoff import LADDER_MS, Ladder
-from betcode.client.client import Accepted, Client, NewConversation, open_client
+from betcode.client.client import Accepted, Client, LockAnswer, NewConversation, open_client
 from betcode.client.connection import ClientIdentity, Link, LinkState
 from betcode.client.conversation import Conversation
 from betcode.client.environment import session_environment
@@ -20,6 +20,7 @@ __all__ = [
     "Ladder",
     "Link",
     "LinkState",
+    "LockAnswer",
     "NewConversation",
     "Refused",
     "Unreachable",

@@ -23,6 +23,7 @@ from betcode.v1.health_pb2_grpc import BetCodeHealthStub
 
 _PAGE = 200
 _COMPACTION_TIMEOUT_S = 3600.0  # a model reads the whole conversation and writes a long summary
+_LOCK_TIMEOUT_S = 600.0  # each who asked before us has the holder's time to itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,14 @@ class Accepted:
 
     message_id: MessageId
     sequence: int
+
+
+@dataclass(frozen=True, slots=True)
+class LockAnswer:
+    """Whether the input lock was given to us, and who gave it up."""
+
+    granted: bool
+    previous_holder: str
 
 
 class Client:
@@ -119,6 +128,20 @@ class Client:
         request = v1.AnswerQuestionRequest(session_id=session_id, response=response)
         return await self._connection.call(self._stub.AnswerQuestion, request, with_ticket=True)
 
+    async def request_lock(self, session_id: str) -> LockAnswer:
+        """Ask to be the one who types; waits while the holder may answer.
+
+        To keep the lock, follow the session with this client: one without a stream has left when the call is over.
+        """
+        request = v1.InputLockRequest(session_id=session_id)
+        answer = await self._connection.call(self._stub.RequestInputLock, request, timeout_s=_LOCK_TIMEOUT_S)
+        return LockAnswer(answer.granted, answer.previous_holder)
+
+    async def answer_lock_request(self, session_id: str, asking_client_id: str, *, grant: bool) -> None:
+        """Give the input lock to a client that waits for it, or refuse; for the one who holds it."""
+        request = v1.AnswerLockRequestRequest(session_id=session_id, asking_client_id=asking_client_id, grant=grant)
+        await self._connection.call(self._stub.AnswerLockRequest, request, with_ticket=True)
+
     async def pending(self, session_id: str = "") -> Sequence[v1.PendingPrompt]:
         """The prompts that wait for a person, of one session or of all."""
         request = v1.ListPendingRequest(session_id=session_id)
@@ -145,9 +168,13 @@ class Client:
                 return
 
     async def cancel(self, session_id: str, *, cancel_queued: bool = False) -> bool:
-        """Interrupt the open turn; whether there was one."""
+        """Have the open turn stopped; whether there was one. Again, after a while, with more force."""
+        return (await self.cancel_turn(session_id, cancel_queued=cancel_queued)).was_active
+
+    async def cancel_turn(self, session_id: str, *, cancel_queued: bool = False) -> v1.CancelTurnResponse:
+        """Like `cancel`, with the messages that were withdrawn before an agent had them."""
         request = v1.CancelTurnRequest(session_id=session_id, cancel_queued=cancel_queued)
-        return (await self._connection.call(self._stub.CancelTurn, request)).was_active
+        return await self._connection.call(self._stub.CancelTurn, request)
 
     async def compact(self, session_id: str) -> v1.CompactSessionResponse:
         """Have the agent put a summary in place of its context; returns when that is done.

@@ -11,6 +11,7 @@ from betcode.client.connection import Connection, OnLink
 from betcode.client.errors import ClientError, as_client_errors
 from betcode.client.following import Perseverance, Position
 from betcode.domain.commands import AttachedFile
+from betcode.domain.errors import ErrorCode
 from betcode.domain.identifiers import MessageId, new_message_id
 from betcode.v1.agent_pb2 import AgentEvent, AgentRequest, CancelRequest, StartConversation, UserMessage
 
@@ -36,7 +37,10 @@ class Conversation:
         return tuple(self._unacknowledged)
 
     async def say(self, text: str, attachments: Sequence[AttachedFile] = ()) -> MessageId:
-        """Send a message; it is kept, and sent again after a break, until its user_input event was seen."""
+        """Send a message; it is kept, and sent again after a break, until its user_input event was seen.
+
+        A client without the input lock gets an error event instead, NO_INPUT_LOCK with the message's id.
+        """
         message_id = new_message_id()
         request = AgentRequest(message=user_message(message_id, text, attachments))
         self._unacknowledged[message_id] = request
@@ -88,6 +92,9 @@ class Conversation:
                 for fresh in self._position.fresh((event,)):
                     if fresh.WhichOneof("event") == "user_input":
                         self._unacknowledged.pop(MessageId(fresh.user_input.message_id), None)
+                    elif fresh.error.code == ErrorCode.NO_INPUT_LOCK:
+                        # Refused and said so: sent again later it would surprise whoever typed it.
+                        self._unacknowledged.pop(MessageId(fresh.error.details.get("message_id", "")), None)
                     yield fresh
         finally:
             self._call = None

@@ -30,13 +30,20 @@ class EngineSettings:
     turn_limit: int = 5  # turns at work at once
     queue_limit: int = 50  # turns that wait for a slot; 0: refuse at once
     idle_retire_s: float = 600.0  # an agent idle for so long is ended
+    hang_after_s: float = 300.0  # an agent in a turn that gives no sign of life for so long is ended and started again
     warm_limit: int = 8  # idle agents kept for the next message; past it the longest idle is ended
     agent_memory_limit_bytes: int = field(default_factory=_half_of_memory)  # of all live agents together
     frame_limit_bytes: int = 64 * _MIB  # the longest line an agent may write
     message_limit_bytes: int = 16 * _MIB
     attachment_limit_bytes: int = 10 * _MIB
+    cancel_interrupt_s: float = 5.0  # after an interrupt, before SIGINT
+    cancel_sigint_s: float = 2.0  # after SIGINT, before SIGTERM
+    cancel_term_s: float = 5.0  # after SIGTERM, before everything is killed
+    cancel_insist_s: float = 1.0  # a cancel so long after the last step goes on to the next; sooner, it is the same one
     journal_keep_s: float = 7 * 86400.0  # journals of ended agents are kept for so long
     journal_limit_bytes: int = 2048 * _MIB  # and no more of them than this
+    lock_answer_s: float = 10.0  # for the holder of an input lock to answer who asks for it
+    lock_idle_s: float = 300.0  # without input, after which the lock goes to who waits for it
     durability: Durability = "normal"  # "full": not even a power cut takes the last second
     auto_compact_threshold: int = 0  # a session whose context has more tokens is compacted after its turn; 0: never
     memory_limit_bytes: int = 512 * _MIB  # of the daemon itself; past 80 % of it the longest idle agent compacts
@@ -162,6 +169,16 @@ def _whole(least: int) -> Callable[[object], int]:
     return read
 
 
+def _duration_up_to(most_s: float) -> Callable[[object], float]:
+    def read(value: object) -> float:
+        duration = duration_s(value)
+        if duration > most_s:
+            raise NotUnderstood(f"a duration of at most {most_s:g} seconds")
+        return duration
+
+    return read
+
+
 def _one_of(*choices: str) -> Callable[[object], str]:
     def read(value: object) -> str:
         if not isinstance(value, str) or value not in choices:
@@ -177,6 +194,16 @@ def _size_from(least: int) -> Callable[[object], int]:
         if size < least:
             raise NotUnderstood(f"a size of at least {least} bytes")
         return size
+
+    return read
+
+
+def _duration_from(least_s: float) -> Callable[[object], float]:
+    def read(value: object) -> float:
+        seconds = duration_s(value)
+        if seconds < least_s:
+            raise NotUnderstood(f"a duration of at least {least_s:g} s")
+        return seconds
 
     return read
 
@@ -197,12 +224,19 @@ KEYS: Mapping[str, _Key] = {
     "agents.turn_limit": _Key("turn_limit", _whole(1)),
     "agents.queue_limit": _Key("queue_limit", _whole(0)),
     "agents.idle_retire": _Key("idle_retire_s", duration_s),
+    "agents.hang_after": _Key("hang_after_s", _duration_from(1.0)),
     "agents.warm_limit": _Key("warm_limit", _whole(0)),
     "agents.memory_limit": _Key("agent_memory_limit_bytes", _size_from(_MIB)),
     "agents.frame_limit": _Key("frame_limit_bytes", _size_from(64 * 1024), at_once=False),
     "agents.message_limit": _Key("message_limit_bytes", _size_from(1024), at_once=False),
     "agents.attachment_limit": _Key("attachment_limit_bytes", _size_from(0), at_once=False),
     "agents.default_provider": _Key("default_provider", _text, at_once=False),
+    "cancel.interrupt": _Key("cancel_interrupt_s", _duration_up_to(600)),
+    "cancel.sigint": _Key("cancel_sigint_s", _duration_up_to(600)),
+    "cancel.term": _Key("cancel_term_s", _duration_up_to(600)),
+    "cancel.insist": _Key("cancel_insist_s", _duration_up_to(600)),
+    "sessions.lock_answer": _Key("lock_answer_s", duration_s),
+    "sessions.lock_idle": _Key("lock_idle_s", duration_s),
     "journals.keep": _Key("journal_keep_s", duration_s),
     "journals.limit": _Key("journal_limit_bytes", _size_from(0)),
     "sessions.auto_compact_threshold": _Key("auto_compact_threshold", _whole(0)),

@@ -3,7 +3,16 @@
 from dataclasses import dataclass
 
 from betcode.domain.identifiers import RunKey, SessionKey
-from betcode.domain.rows import Blob, InputRow, InputState, PromptRow, RunRow, SessionState, StoredEvent
+from betcode.domain.rows import (
+    Blob,
+    ConnectedClient,
+    InputRow,
+    InputState,
+    PromptRow,
+    RunRow,
+    SessionState,
+    StoredEvent,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,4 +70,30 @@ class AddBlob:
     blob: Blob
 
 
-Change = AppendEvents | SaveSession | SaveRun | AddInput | AssignInput | MoveInput | SavePrompt | AddBlob
+@dataclass(frozen=True, slots=True)
+class SaveClients:
+    """Who came to a session and who went, and who holds its input lock now; of a deleted one nothing is kept."""
+
+    session: SessionKey
+    came: tuple[ConnectedClient, ...]
+    went: tuple[str, ...]
+    input_lock_client: str
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetClients:
+    """At start: nobody is connected yet, and no input lock is held."""
+
+
+Change = (
+    AppendEvents
+    | SaveSession
+    | SaveRun
+    | AddInput
+    | AssignInput
+    | MoveInput
+    | SavePrompt
+    | AddBlob
+    | SaveClients
+    | ForgetClients
+)

@@ -12,6 +12,7 @@ BetcodeError
 ├── PromptNotFound            PERMISSION_NOT_FOUND
 ├── PermissionStale           PERMISSION_STALE
 ├── AnswerRefused             ANSWER_REFUSED
+├── NoInputLock               NO_INPUT_LOCK
 ├── BlobNotFound              BLOB_NOT_FOUND
 ├── PoolExhausted             POOL_EXHAUSTED
 ├── AgentMemoryExhausted      POOL_EXHAUSTED
@@ -41,6 +42,7 @@ class ErrorCode(StrEnum):
     PERMISSION_NOT_FOUND = "PERMISSION_NOT_FOUND"
     PERMISSION_STALE = "PERMISSION_STALE"
     ANSWER_REFUSED = "ANSWER_REFUSED"
+    NO_INPUT_LOCK = "NO_INPUT_LOCK"
     BLOB_NOT_FOUND = "BLOB_NOT_FOUND"
     POOL_EXHAUSTED = "POOL_EXHAUSTED"
     AGENT_UNAVAILABLE = "AGENT_UNAVAILABLE"
@@ -147,6 +149,20 @@ class AnswerRefused(BetcodeError):
     code = ErrorCode.ANSWER_REFUSED
 
 
+class NoInputLock(BetcodeError):
+    """Another client may type; nothing was accepted."""
+
+    code = ErrorCode.NO_INPUT_LOCK
+
+    def __init__(self, session_id: str, holder_client_id: str, holder_client_type: str) -> None:
+        super().__init__(
+            "Another client holds input lock",
+            session_id=session_id,
+            holder_client_id=holder_client_id,
+            holder_client_type=holder_client_type,
+        )
+
+
 class BlobNotFound(BetcodeError):
     code = ErrorCode.BLOB_NOT_FOUND
 
@@ -186,7 +202,12 @@ class AgentUnavailable(BetcodeError):
 
 
 class AgentCrashed(BetcodeError):
+    """An agent ended in the middle of a turn, and nobody had asked for it."""
+
     code = ErrorCode.SUBPROCESS_CRASHED
+
+    def __init__(self, provider: str, how: str, **details: str) -> None:
+        super().__init__(f"{provider.capitalize()} process crashed ({how})", **details)
 
 
 class StorageDegraded(BetcodeError):

@@ -31,6 +31,19 @@ def summary_json(summary: v1.SessionSummary) -> dict[str, object]:
         "run_state": summary.run_state,
         "last_sequence": summary.last_sequence,
         "waiting_for": summary.waiting_for,
+        "waiting_until": summary.waiting_until.ToJsonString() if summary.HasField("waiting_until") else "",
         "holds": list(summary.holds),
         "metadata": dict(summary.metadata),
+    }
+
+
+def connections_json(summary: v1.SessionSummary) -> dict[str, object]:
+    """Who is at a session now, and who types: true at this moment, so no part of what is exported."""
+    return {
+        "input_lock_client_id": summary.input_lock_client_id,
+        "client_count": summary.client_count,
+        "clients": [
+            {"client_id": one.client_id, "client_type": one.client_type, "behind": one.behind, "lagging": one.lagging}
+            for one in summary.clients
+        ],
     }

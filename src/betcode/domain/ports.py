@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
@@ -74,6 +75,10 @@ class Store(Protocol):
         """Forget it, in slices, so that no other commit waits long."""
         ...
 
+    async def connections(self) -> tuple[int, int]:
+        """How many clients are connected and how many input locks are held, as the rows say."""
+        ...
+
     async def search(self, question: SearchQuestion) -> SearchPage:
         """One page of what was said with these words."""
         ...
@@ -112,6 +117,29 @@ class LaunchContext:
     plan_mode: bool | None = None  # as the conversation left it; None: as the session was made
 
 
+class PauseKind(StrEnum):
+    LIMIT = "limit"  # of use: too many requests, or an account's limit, which is reset at some time
+    OVERLOAD = "overload"
+    API = "api"  # other errors that the agent tries to get over
+
+
+@dataclass(frozen=True, slots=True)
+class ApiPause:
+    """The model's API does not serve the agent."""
+
+    kind: PauseKind
+    until_ns: int = 0  # wall time of the next try, or of the limit's reset; 0: not known
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why an agent that is started the same way again would fail the same way again."""
+
+    advice: str  # what a person can do about it
+    has_conversation: bool | None = None  # what the agent says of the conversation's id: known already, or unknown
+    did_nothing: bool = False  # it did not even begin with a turn
+
+
 class Dialogue(Protocol):
     """Translates one run's records into events. No I/O, no clock; same records, same events."""
 
@@ -129,6 +157,11 @@ class Dialogue(Protocol):
 
     @property
     def turn_open(self) -> bool: ...
+    @property
+    def answering(self) -> tuple[str, ...]:
+        """The messages that the open turn has begun to answer; others may be queued in the agent."""
+        ...
+
     @property
     def holds(self) -> tuple[str, ...]:
         """What keeps the agent from being idle beside turns and prompts: background tasks, scheduled jobs."""
@@ -151,6 +184,25 @@ class Dialogue(Protocol):
     @property
     def plan_mode(self) -> bool:
         """Whether the agent only plans; a process that resumes has to be told."""
+        ...
+
+    @property
+    def api_pause(self) -> ApiPause | None:
+        """Whether the model's API keeps the agent waiting, or has refused it for some time."""
+        ...
+
+    @property
+    def failure(self) -> Failure | None:
+        """What is wrong where an agent with these last words would fail again and again; None: try again."""
+        ...
+
+    def voided(self, now_ns: int) -> list[AgentEvent]:
+        """What takes back words that a crashed agent was in the middle of, since the next one says them anew."""
+        ...
+
+    @property
+    def running_tools(self) -> tuple[str, ...]:
+        """The names of tools that may have begun and have not ended; one that waits for a person has not begun."""
         ...
 
     @property

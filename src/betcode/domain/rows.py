@@ -7,10 +7,12 @@ from functools import cached_property
 from typing import NamedTuple
 
 from betcode.domain.identifiers import RunId, RunKey, Seq, SessionId, SessionKey
-from betcode.domain.run import RunState
+from betcode.domain.recovery import CrashHistory
+from betcode.domain.run import CancelStep, RunState
 from betcode.domain.session import SessionStatus
 
 NO_SEQ = Seq(0)  # before the first event
+NO_CRASHES = CrashHistory()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +67,12 @@ class SessionState:
     context_percent: float = 0.0
     preview: str = ""
     updated_ns: int = 0
-    input_lock_client: str = ""  # whose messages are taken; nobody holds the lock: empty
     compaction_sequence: Seq = NO_SEQ  # replay from before this number gives a summary in place of what was compacted
     context_tokens: int = 0  # what the agent's last result says it had read
     landmarks: Landmarks = NO_LANDMARKS
+    crashes: CrashHistory = NO_CRASHES  # that still count
+    api_pause: str = ""  # why the model's API does not serve its agent: "limit", "overload", "api"
+    api_pause_until_ns: int = 0  # as far as the API has said; 0: not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,15 @@ class SessionRow:
     state: SessionState
     pending_prompts: int = 0
     run_state: RunState | None = None  # of the newest run
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectedClient:
+    """A client with at least one stream on a session."""
+
+    client_id: str
+    client_type: str
+    connected_ns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +111,9 @@ class RunRow:
     last_input: int = 0  # the newest number given out
     ended_ns: int = 0
     exit_note: str = ""
+    cancel_step: CancelStep = CancelStep.NONE
+    cancel_queued: bool = False  # what is queued in the agent is cancelled too
+    turn_began: int = 0  # as `holder.platform.start_time_now` tells it
 
 
 class InputState(StrEnum):
@@ -113,6 +129,7 @@ class InputKind(StrEnum):
     ANSWER = "answer"
     CONTROL = "control"
     COMPACTION = "compaction"  # the agent is asked to compact; messages wait behind it
+    INTERRUPT = "interrupt"  # meant for the turn that is open now, and for no other
 
 
 OPENS_TURN = frozenset({InputKind.MESSAGE, InputKind.COMPACTION})

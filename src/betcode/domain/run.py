@@ -1,15 +1,15 @@
 """The states of a run, one agent process's life, as a table."""
 
 from collections.abc import Mapping
-from enum import Enum, StrEnum
+from enum import Enum, IntEnum, StrEnum
 
 
 class RunState(StrEnum):
     SPAWNING = "spawning"
     RUNNING = "running"
     EXITED = "exited"  # it ended, as asked or with no turn open
-    BACKING_OFF = "backing_off"  # it ended in the middle of a turn; the next one continues
-    CRASHED = "crashed"  # it will not be tried again by itself
+    BACKING_OFF = "backing_off"  # it ended in the middle of a turn; another continues after a wait
+    CRASHED = "crashed"  # it ended so, and either another has taken over or none will by itself
 
 
 class RunStimulus(Enum):
@@ -17,7 +17,31 @@ class RunStimulus(Enum):
     AGENT_EXITED = "agent exited"
     AGENT_CRASHED = "agent crashed"
     RETRY_DUE = "retry due"
-    TOO_MANY_CRASHES = "too many crashes"
+    GIVEN_UP = "given up"  # too many crashes, one that never heals, or a person who cancels
+
+
+class CancelStep(IntEnum):
+    """How far a cancel has had to go with an agent; a step is only ever followed by a later one."""
+
+    NONE = 0
+    INTERRUPTED = 1  # it was asked to stop the turn
+    SIGNALLED = 2  # it did not; SIGINT
+    ENDING = 3  # nor then; its holder ends it, with everything it started
+    LEAVING = 4  # the turn is over, and an agent that needed a signal makes way for the next
+
+    @property
+    def owes_an_end(self) -> bool:
+        """Whether the turn is still to be ended, by the agent or, when that is gone, by us."""
+        return CancelStep.NONE < self < CancelStep.LEAVING
+
+    @property
+    def ends_agent(self) -> bool:
+        """Whether the agent gets nothing any more, and its end is no crash."""
+        return self >= CancelStep.SIGNALLED
+
+    def after_turn(self) -> "CancelStep":
+        """Where it stands once the agent itself has ended the turn, as cancelled or in its own way."""
+        return CancelStep.LEAVING if self.ends_agent else CancelStep.NONE
 
 
 class IllegalRunTransition(Exception):
@@ -32,8 +56,8 @@ NEXT: Mapping[tuple[RunState, RunStimulus], RunState] = {
     (RunState.SPAWNING, RunStimulus.AGENT_CRASHED): RunState.BACKING_OFF,
     (RunState.RUNNING, RunStimulus.AGENT_EXITED): RunState.EXITED,
     (RunState.RUNNING, RunStimulus.AGENT_CRASHED): RunState.BACKING_OFF,
-    (RunState.BACKING_OFF, RunStimulus.RETRY_DUE): RunState.EXITED,
-    (RunState.BACKING_OFF, RunStimulus.TOO_MANY_CRASHES): RunState.CRASHED,
+    (RunState.BACKING_OFF, RunStimulus.RETRY_DUE): RunState.CRASHED,
+    (RunState.BACKING_OFF, RunStimulus.GIVEN_UP): RunState.CRASHED,
 }
 
 

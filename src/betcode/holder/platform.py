@@ -13,6 +13,7 @@ import signal
 import socket
 import struct
 import sys
+import time
 from collections.abc import Container
 from zlib import crc32
 
@@ -90,6 +91,13 @@ def start_time(pid: int) -> int:
     """When a process was started, in the system's own unit; 0 when there is none."""
     found = process(pid)
     return found.start if found else 0
+
+
+def start_time_now() -> int:
+    """What `start_time` would be of a process started now; 0 where start times have no order."""
+    if sys.platform == "linux":
+        return int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK"))
+    return 0
 
 
 def processes() -> dict[int, Process]:

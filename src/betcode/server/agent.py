@@ -9,7 +9,7 @@ from betcode.domain.rows import Batch
 from betcode.server import requests, views
 from betcode.server.export import exported, exporter_for
 from betcode.server.gate import Gate
-from betcode.server.rim import Caller, Context
+from betcode.server.rim import Caller, Context, greet
 from betcode.sessions import Supervisor
 from betcode.v1 import agent_pb2 as v1
 
@@ -42,7 +42,7 @@ class AgentCalls:
     async def follow(self, caller: Caller, request: v1.FollowRequest, context: Context) -> None:
         """The log in batches; the bytes are those that were stored."""
         session = await self._session(request.session_id)
-        await context.send_initial_metadata(())  # on an idle session nothing else says that the stream is there
+        await greet(caller, context)  # on an idle session nothing else says that the stream is there
         async with contextlib.aclosing(self._follow(caller, session, request)) as batches:
             async for batch in batches:
                 await context.write(batch.joined)
@@ -50,7 +50,7 @@ class AgentCalls:
     async def resume_session(self, caller: Caller, request: v1.ResumeSessionRequest, context: Context) -> None:
         """The log event by event; the bytes are those that were stored."""
         session = await self._session(request.session_id)
-        await context.send_initial_metadata(())
+        await greet(caller, context)
         write = context.write
         async with contextlib.aclosing(self._follow(caller, session, request)) as batches:
             async for batch in batches:
@@ -103,6 +103,19 @@ class AgentCalls:
                 raise InvalidRequest("There is nothing in this request: this daemon may be older than its client")
         return done
 
+    async def request_input_lock(self, caller: Caller, request: v1.InputLockRequest) -> v1.InputLockResponse:
+        session = await self._session(request.session_id)
+        granted, previous = await self._engine.request_lock(session, caller.client)
+        return v1.InputLockResponse(granted=granted, previous_holder=previous)
+
+    async def answer_lock_request(
+        self, caller: Caller, request: v1.AnswerLockRequestRequest
+    ) -> v1.AnswerLockRequestResponse:
+        session = await self._session(request.session_id)
+        await self._gate.admit(caller)  # an agent's own process may not give a person's keyboard away
+        await self._engine.answer_lock_request(session, caller.client, request.asking_client_id, grant=request.grant)
+        return v1.AnswerLockRequestResponse()
+
     async def list_pending(self, _: Caller, request: v1.ListPendingRequest) -> v1.ListPendingResponse:
         session = await self._engine.resolve(request.session_id) if request.session_id else None
         prompts = await self._engine.pending(session)
@@ -127,8 +140,8 @@ class AgentCalls:
 
     async def cancel_turn(self, _: Caller, request: v1.CancelTurnRequest) -> v1.CancelTurnResponse:
         session = await self._session(request.session_id)
-        was_active = await self._engine.cancel_turn(session, cancel_queued=request.cancel_queued)
-        return v1.CancelTurnResponse(was_active=was_active)
+        done = await self._engine.cancel_turn(session, cancel_queued=request.cancel_queued)
+        return v1.CancelTurnResponse(was_active=done.was_active, withdrawn_message_ids=done.withdrawn)
 
     async def compact_session(self, _: Caller, request: v1.CompactSessionRequest) -> v1.CompactSessionResponse:
         session = await self._session(request.session_id)

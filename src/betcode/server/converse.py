@@ -5,13 +5,13 @@ import logging
 
 import anyio
 
-from betcode.domain.errors import BetcodeError, InvalidRequest, SequenceOutOfRange
+from betcode.domain.errors import BetcodeError, InvalidRequest, NoInputLock, SequenceOutOfRange
 from betcode.domain.identifiers import Seq, SessionId
 from betcode.server import views
 from betcode.server.agent import AgentCalls
 from betcode.server.errors import InternalFault, error_event
 from betcode.server.gate import Gate
-from betcode.server.rim import Caller, Context, decode
+from betcode.server.rim import Caller, Context, decode, greet
 from betcode.sessions import Supervisor
 from betcode.v1 import agent_pb2 as v1
 
@@ -31,6 +31,7 @@ class Conversations:
         stream = _Stream(context)
         caller = self._gate.recognise(caller)
         try:
+            await greet(caller, context)
             session, after = await self._opened(stream, context)
             await self._carry(caller, session, after, stream, context)
         except BetcodeError as error:
@@ -86,8 +87,13 @@ class Conversations:
     ) -> None:
         """Do what the client asks, one after the other; what cannot be done is said and the stream goes on."""
         while (data := await _next(context)) is not None:
+            message_id = ""
             try:
-                await self._calls.act(caller, session, decode(v1.AgentRequest, data))
+                request = decode(v1.AgentRequest, data)
+                message_id = request.message.idempotency_key
+                await self._calls.act(caller, session, request)
+            except NoInputLock as error:
+                await stream.say(error, is_fatal=False, message_id=message_id)
             except BetcodeError as error:
                 await stream.say(error, is_fatal=False)
             except Exception:
@@ -108,8 +114,11 @@ class _Stream:
         async with self._turn:
             await self._write(data)
 
-    async def say(self, error: BetcodeError, *, is_fatal: bool) -> None:
-        await self.send(error_event(error, is_fatal=is_fatal, session_id=self.session).SerializeToString())
+    async def say(self, error: BetcodeError, *, is_fatal: bool, message_id: str = "") -> None:
+        event = error_event(error, is_fatal=is_fatal, session_id=self.session)
+        if message_id:
+            event.error.details["message_id"] = message_id  # which of those that were sent
+        await self.send(event.SerializeToString())
 
 
 async def _next(context: Context) -> bytes | None:

@@ -22,6 +22,7 @@ STATUS: Mapping[ErrorCode, grpc.StatusCode] = {
     ErrorCode.PERMISSION_NOT_FOUND: grpc.StatusCode.NOT_FOUND,
     ErrorCode.PERMISSION_STALE: grpc.StatusCode.FAILED_PRECONDITION,
     ErrorCode.ANSWER_REFUSED: grpc.StatusCode.PERMISSION_DENIED,
+    ErrorCode.NO_INPUT_LOCK: grpc.StatusCode.PERMISSION_DENIED,
     ErrorCode.BLOB_NOT_FOUND: grpc.StatusCode.NOT_FOUND,
     ErrorCode.POOL_EXHAUSTED: grpc.StatusCode.RESOURCE_EXHAUSTED,
     ErrorCode.AGENT_UNAVAILABLE: grpc.StatusCode.FAILED_PRECONDITION,

@@ -130,6 +130,8 @@ def metadata_of(facts: EngineFacts, about: About, now_ns: int) -> Mapping[str, s
         "found_at_start_orphans": str(found.orphans),
         "found_at_start_waiting": str(found.waiting),
         "found_at_start_idle": str(found.idle),
+        "found_at_start_clients": str(found.clients),
+        "found_at_start_locks": str(found.locks),
     }
 
 

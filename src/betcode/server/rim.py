@@ -65,6 +65,11 @@ def caller_of(context: Context) -> Caller:
     return Caller(ClientName(client_id, names.get(CLIENT_TYPE, "")), names.get(TICKET, ""))
 
 
+async def greet(caller: Caller, context: Context) -> None:
+    """Begin a stream by saying how its client is called here: one without an id was given one."""
+    await context.send_initial_metadata(((CLIENT_ID, caller.client.client_id),))
+
+
 class Rim:
     """Wraps handlers, and knows the streams that are open so that a stopping daemon can end them politely."""
 
@@ -88,8 +93,8 @@ class Rim:
 
         return grpc.unary_unary_rpc_method_handler(call)
 
-    def patient(self, kind: type[RequestT], handle: Callable[[Caller, RequestT], Awaitable[Message]]) -> Handler:
-        """One request, one response that may take long: a stopping daemon does not wait for it."""
+    def waiting(self, kind: type[RequestT], handle: Callable[[Caller, RequestT], Awaitable[Message]]) -> Handler:
+        """One request, one response that may take long: a stopping daemon ends it as it ends streams."""
 
         async def call(data: bytes, context: Context) -> bytes:
             with self._as_stream():

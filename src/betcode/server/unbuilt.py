@@ -12,8 +12,6 @@ from betcode.server.rim import Context, Handler
 
 # By method, else by service; what stands in neither is built.
 FEATURES: Mapping[str, str] = {
-    "betcode.v1.AgentService.RequestInputLock": "The input lock",
-    "betcode.v1.AgentService.AnswerLockRequest": "The input lock",
     "betcode.v1.AgentService.ForkSession": "Forking a session",
     "betcode.v1.AgentService.ListSessionGrants": "Session grants",
     "betcode.v1.AgentService.ClearSessionGrants": "Session grants",

@@ -9,6 +9,7 @@ from betcode.sessions import Compacted, Summary
 from betcode.v1 import agent_pb2 as v1
 
 _UINT32_MAX = 2**32 - 1
+_CLIENTS_SHOWN = 50
 
 
 def session_info(row: SessionRow) -> bytes:
@@ -71,10 +72,19 @@ def summary(entry: Summary) -> v1.SessionSummary:
         pending_prompts=row.pending_prompts,
         run_state=row.run_state.value if row.run_state else "",
         last_sequence=state.last_seq,
-        waiting_for=entry.waiting_for,
+        waiting_for=entry.waiting.what,
         holds=entry.holds,
         metadata=row.new.metadata,
+        input_lock_client_id=entry.lock_holder.client_id,
+        client_count=len(entry.clients),
     )
+    if entry.waiting.until_ns:
+        view.waiting_until.FromNanoseconds(entry.waiting.until_ns)
+    for each in entry.clients[:_CLIENTS_SHOWN]:
+        name = each.client
+        view.clients.add(
+            client_id=name.client_id, client_type=name.client_type, behind=each.behind, lagging=each.lagging
+        )
     view.created_at.FromNanoseconds(row.new.created_ns)
     view.updated_at.FromNanoseconds(state.updated_ns or row.new.created_ns)
     return view

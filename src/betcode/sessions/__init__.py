@@ -4,8 +4,8 @@ It decides what happens. The store behind `domain.ports.Store` remembers it, pro
 processes, and the server only converts.
 """
 
+from betcode.sessions.clients import ClientName
 from betcode.sessions.compacting import Compacted
-from betcode.sessions.followers import ClientName
 from betcode.sessions.prompts import PermissionAnswer
 from betcode.sessions.stopping import AgentsAtStop, Parting
 from betcode.sessions.supervisor import Supervisor, open_supervisor

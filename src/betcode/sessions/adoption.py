@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import anyio
 import anyio.to_thread
 
+from betcode.domain.changes import Change, ForgetClients
 from betcode.domain.errors import StorageDegraded
 from betcode.domain.identifiers import RunId, SessionId
 from betcode.domain.ports import SessionFilter
@@ -32,6 +33,8 @@ class Found:
     orphans: int = 0  # agents without a row, ended now
     waiting: int = 0  # sessions with accepted messages and no agent
     idle: int = 0  # sessions in a turn, without agent or message: idle now
+    clients: int = 0  # that were connected to the daemon before
+    locks: int = 0  # input locks that they held
 
 
 async def take_up(room: Room, open_session: Callable[[SessionId], Awaitable[LiveSession]]) -> Found:
@@ -55,16 +58,20 @@ async def take_up(room: Room, open_session: Callable[[SessionId], Awaitable[Live
         for run, alive in runs:
             # Clients find those that had ended read to their end.
             await (run.attached if alive else run.ended).wait()
-    waiting, idle = await _settle_the_rest(room, open_session)
-    found = Found(adopted, ended, orphans, waiting, idle)
+    clients, locks = await room.store.connections()
+    forget: tuple[Change, ...] = (ForgetClients(),) if clients or locks else ()
+    waiting, idle = await _settle_the_rest(room, open_session, forget)
+    found = Found(adopted, ended, orphans, waiting, idle, clients, locks)
     logger.info(
         "found %d agents at work, %d that had ended, %d without a row; %d sessions with messages to deliver, "
-        "%d without an agent that are idle now",
+        "%d without an agent that are idle now; forgot %d clients and %d input locks",
         found.adopted,
         found.ended,
         found.orphans,
         found.waiting,
         found.idle,
+        found.clients,
+        found.locks,
     )
     return found
 
@@ -77,22 +84,26 @@ async def _end_orphans(room: Room, known: set[str]) -> int:
     return len(found)
 
 
-async def _settle_the_rest(room: Room, open_session: Callable[[SessionId], Awaitable[LiveSession]]) -> tuple[int, int]:
+async def _settle_the_rest(
+    room: Room, open_session: Callable[[SessionId], Awaitable[LiveSession]], more: Sequence[Change]
+) -> tuple[int, int]:
     """Sessions in a turn without an agent: how many have messages to deliver, and how many are idle from now on."""
     rows, _ = await room.store.list_sessions(SessionFilter(statuses=(SessionStatus.ACTIVE,), limit=_ALL))
     sessions = [await open_session(row.new.session_id) for row in rows]
     without = [live for live in sessions if live.run is None and live.writer.state.status is SessionStatus.ACTIVE]
     idle = [(live, live.rest_without_agent()) for live in without if not live.has_messages]
-    await _commit_together(room, idle)
+    await _commit_together(room, idle, more)
     waiting = [live for live in without if live.has_messages]
     for live in waiting:
         live.go_on()
     return len(waiting), len(idle)
 
 
-async def _commit_together(room: Room, prepared: Sequence[tuple[LiveSession, Prepared]]) -> None:
+async def _commit_together(
+    room: Room, prepared: Sequence[tuple[LiveSession, Prepared]], more: Sequence[Change]
+) -> None:
     """One transaction for all sessions: a daemon that is killed here leaves all of it done, or nothing."""
-    changes = [change for _, each in prepared for change in each.changes]
+    changes = [*more, *(change for _, each in prepared for change in each.changes)]
     while changes:
         try:
             await room.store.commit(changes)

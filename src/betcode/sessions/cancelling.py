@@ -1,77 +1,144 @@
 """Stopping a turn because a person asked for it."""
 
-from betcode.domain.changes import AddInput, Change, MoveInput
-from betcode.domain.commands import Interrupt
-from betcode.domain.identifiers import time_ordered_uuid
-from betcode.domain.rows import OPENS_TURN, InputKind, InputRow, InputState
+from dataclasses import dataclass, replace
+
+from betcode.domain.changes import AddInput, Change, MoveInput, SaveRun
+from betcode.domain.rows import NO_CRASHES, InputKind, InputRow, InputState
+from betcode.domain.run import CancelStep, RunStimulus
 from betcode.domain.session import SessionStimulus, advance
 from betcode.sessions import compacting, events
 from betcode.sessions.live import LiveSession
+from betcode.sessions.run import AgentRun
 from betcode.v1 import agent_pb2 as v1
 
 
-async def cancel_turn(session: LiveSession, *, cancel_queued: bool) -> bool:
-    """Interrupt the open turn; False where none is open."""
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """Whether a turn was open, and the messages that no agent had got and that none will get now."""
+
+    was_active: bool
+    withdrawn: tuple[str, ...] = ()
+
+
+async def cancel_turn(session: LiveSession, *, cancel_queued: bool) -> Cancelled:
+    """Have the open turn stopped; its end comes as an event. Asked again after a while, with more force.
+
+    What is accepted after this is not touched by it.
+    """
     session.refuse_if_degraded()
     async with session.lock:
-        if session.at_rest:
-            await _drop_what_waits(session, cancel_queued=cancel_queued)
-            return False
-        if compacting.is_waiting(session) and not cancel_queued:
-            await _drop_compaction(session)
-            return True
-        undelivered = [row for row in session.inputs.values() if row.kind in OPENS_TURN and row.number == 0]
-        working = session.run is not None and (session.run.dialogue.turn_open or len(undelivered) < len(session.inputs))
-        dropped = undelivered if cancel_queued or not working else []
-        changes: list[Change] = [MoveInput(session.writer.key, row.input_id, InputState.CANCELLED) for row in dropped]
-        said = [
-            events.message_state(row.input_id, v1.MESSAGE_STATE_CANCELLED, "cancelled")
-            for row in dropped
-            if row.kind is InputKind.MESSAGE
-        ]
-        interrupt: InputRow | None = None
-        if working and session.provider.capabilities.interrupt:
-            command = Interrupt(time_ordered_uuid(), cancel_queued)
-            interrupt = session.control_row(command)
-            changes.append(AddInput(interrupt))
-        status = session.writer.state.status
-        if not working:
-            status = advance(status, SessionStimulus.TURN_CLOSED)
-            said += [events.turn_complete("cancelled"), events.status(v1.IDLE)]
-        await session.writer.write(said, changes, status=status)
-        for row in dropped:
-            session.inputs.pop(row.input_id, None)
-        compacting.settle(session, "it was cancelled")
-        if interrupt is not None:
-            session.inputs[interrupt.input_id] = interrupt
-        if not working:
-            session.room.slots.give_back(session)
-        session.go_on()
-        return True
+        waiting = _waiting(session)
+        if compacting.is_waiting(session):
+            return await _cancel_compaction(session, waiting if cancel_queued else [])
+        if session.at_rest or not (session.run and _works(session, session.run)):
+            return await _cancel_without_agent(session, waiting, cancel_queued=cancel_queued)
+        return await _cancel_agent(session, session.run, waiting, cancel_queued=cancel_queued)
 
 
-async def _drop_compaction(session: LiveSession) -> None:
-    """No agent has heard of it yet; messages behind it go on."""
-    rests = compacting.rests_after(session)
-    dropped = [row for row in session.inputs.values() if row.kind is InputKind.COMPACTION]
-    changes: list[Change] = [MoveInput(row.session, row.input_id, InputState.CANCELLED) for row in dropped]
-    said = [events.turn_complete("cancelled"), *([events.status(v1.IDLE)] if rests else ())]
+def _waiting(session: LiveSession) -> list[InputRow]:
+    """The messages that no agent has, or only one that makes way."""
+    run = session.run
+    holder = None if run is None or run.row.cancel_step is CancelStep.LEAVING else run.row.key
+    messages = [row for row in session.inputs.values() if row.kind is InputKind.MESSAGE]
+    return [row for row in messages if row.run is None or row.run != holder]
+
+
+def _works(session: LiveSession, run: AgentRun) -> bool:
+    if run.row.cancel_step is CancelStep.LEAVING:
+        return False
+    answers = any(row.kind is InputKind.ANSWER for row in session.inputs.values())
+    return run.dialogue.turn_open or session.unconsumed(run) or answers or session.writer.state.turn_interrupted
+
+
+def _begun(session: LiveSession, waiting: list[InputRow]) -> list[InputRow]:
+    """Those among the messages that wait which an agent before had begun to answer: the turn that is continued."""
+    return [row for row in waiting if row.number] if session.writer.state.turn_interrupted else []
+
+
+async def _cancel_agent(
+    session: LiveSession, run: AgentRun, waiting: list[InputRow], *, cancel_queued: bool
+) -> Cancelled:
+    dropped = waiting if cancel_queued else _begun(session, waiting)
+    said, changes = _withdrawn(dropped)
+    again = run.row.cancel_step is not CancelStep.NONE
+    row = replace(run.row, cancel_queued=cancel_queued or run.row.cancel_queued)
+    interrupt: InputRow | None = None
+    if not session.provider.capabilities.interrupt:
+        row = row if again else replace(row, cancel_step=CancelStep.SIGNALLED)
+    elif not again or (row.cancel_step is CancelStep.INTERRUPTED and row != run.row):
+        row = replace(row, cancel_step=CancelStep.INTERRUPTED)
+        interrupt = session.interrupt_row(cancel_queued=row.cancel_queued)
+        changes.append(AddInput(interrupt))
+    await session.writer.write(said, [*changes, SaveRun(row)])
+    run.row = row
+    run.asked_to_end = run.asked_to_end or row.cancel_step.ends_agent
+    _forget(session, dropped)
+    if interrupt is not None:
+        session.inputs[interrupt.input_id] = interrupt
+    if again:
+        run.escalation.insist()
+    else:
+        run.escalation.begin()
+    session.go_on()
+    return Cancelled(True, tuple(row.input_id for row in dropped))
+
+
+async def _cancel_without_agent(session: LiveSession, waiting: list[InputRow], *, cancel_queued: bool) -> Cancelled:
+    """No agent works: what a crashed one had begun, else the first message that waits, is the turn; others are queued.
+
+    At rest messages wait too, once the turn was given up: they are the ones to be rid of where no agent survives them.
+    """
+    was_active = not session.at_rest and bool(waiting)
+    turn = (_begun(session, waiting) or waiting[:1]) if was_active else []
+    dropped = waiting if cancel_queued else turn
+    if not dropped:
+        return Cancelled(False)
+    said, changes = _withdrawn(dropped)
+    withdrawn = tuple(row.input_id for row in dropped)
     status = session.writer.state.status
-    await session.writer.write(said, changes, status=advance(status, SessionStimulus.TURN_CLOSED) if rests else status)
-    for row in dropped:
-        del session.inputs[row.input_id]
+    fields: dict[str, object] = {}
+    if was_active:
+        changes += session.recovery.ended_by(RunStimulus.GIVEN_UP)
+        fields = {"turn_interrupted": False, "crashes": NO_CRASHES}
+        said.append(events.turn_complete("cancelled", [row.input_id for row in turn]))
+    if was_active and len(dropped) == len(waiting):
+        status = advance(status, SessionStimulus.TURN_CLOSED)
+        said.append(events.status(v1.IDLE))
+    await session.writer.write(said, changes, status=status, **fields)
+    _forget(session, dropped)
+    if was_active:
+        session.recovery.over()
+    if session.at_rest:
+        session.room.slots.give_back(session)
+    session.go_on()
+    return Cancelled(was_active, withdrawn)
+
+
+async def _cancel_compaction(session: LiveSession, dropped: list[InputRow]) -> Cancelled:
+    """No agent has heard of it yet; messages behind it go on, but for those that are dropped too."""
+    compactions = [row for row in session.inputs.values() if row.kind is InputKind.COMPACTION]
+    said, changes = _withdrawn(dropped)
+    changes += [MoveInput(row.session, row.input_id, InputState.CANCELLED) for row in compactions]
+    said.append(events.turn_complete("cancelled"))
+    rests = not any(row.kind is InputKind.MESSAGE and row not in dropped for row in session.inputs.values())
+    status = session.writer.state.status
+    if rests:
+        status = advance(status, SessionStimulus.TURN_CLOSED)
+        said.append(events.status(v1.IDLE))
+    await session.writer.write(said, changes, status=status)
+    _forget(session, [*compactions, *dropped])
     compacting.settle(session, "it was cancelled")
     if rests:
         session.room.slots.give_back(session)
     session.go_on()
+    return Cancelled(True, tuple(row.input_id for row in dropped))
 
 
-async def _drop_what_waits(session: LiveSession, *, cancel_queued: bool) -> None:
-    """After a crash messages wait for the next agent: the way to be rid of one that no agent survives."""
-    waiting = [row for row in session.inputs.values() if row.kind is InputKind.MESSAGE] if cancel_queued else []
-    if session.run is None and waiting:
-        said = [events.message_state(row.input_id, v1.MESSAGE_STATE_CANCELLED, "cancelled") for row in waiting]
-        await session.writer.write(
-            said, [MoveInput(row.session, row.input_id, InputState.CANCELLED) for row in waiting]
-        )
-        session.inputs.clear()
+def _withdrawn(rows: list[InputRow]) -> tuple[list[v1.AgentEvent], list[Change]]:
+    said = [events.message_state(row.input_id, v1.MESSAGE_STATE_CANCELLED, "cancelled") for row in rows]
+    return said, [MoveInput(row.session, row.input_id, InputState.CANCELLED) for row in rows]
+
+
+def _forget(session: LiveSession, rows: list[InputRow]) -> None:
+    for row in rows:
+        session.inputs.pop(row.input_id, None)

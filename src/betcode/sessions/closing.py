@@ -4,6 +4,7 @@ import anyio
 
 from betcode.domain.changes import MoveInput
 from betcode.domain.rows import InputKind, InputState
+from betcode.domain.run import RunStimulus
 from betcode.domain.session import SessionStatus, SessionStimulus, advance
 from betcode.sessions import compacting, events
 from betcode.sessions.live import LiveSession
@@ -28,7 +29,8 @@ async def _note_closed(session: LiveSession) -> bool:
             return False
         closed = advance(session.writer.state.status, SessionStimulus.CLOSED)
         said, changes = session.lost_prompts("the session was closed")
-        waiting = [row for row in session.inputs.values() if row.number == 0]  # no agent has heard of them
+        waiting = session.unheard()
+        changes += session.recovery.ended_by(RunStimulus.GIVEN_UP)
         changes += [MoveInput(row.session, row.input_id, InputState.CANCELLED) for row in waiting]
         said += [
             events.message_state(row.input_id, v1.MESSAGE_STATE_CANCELLED, "the session was closed")
@@ -37,11 +39,13 @@ async def _note_closed(session: LiveSession) -> bool:
         ]
         said.append(events.notice(v1.NOTICE_KIND_RUN, "The session was closed"))
         await session.writer.write(said, changes, status=closed)
+        session.recovery.over()
         session.prompts.clear()
         for row in waiting:
             del session.inputs[row.input_id]
         compacting.settle(session, "the session was closed")
         session.may_start = False
+        session.desk.close()
         return True
 
 

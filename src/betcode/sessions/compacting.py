@@ -17,7 +17,6 @@ from betcode.domain.commands import CompactContext
 from betcode.domain.errors import CompactionFailed, CompactionUnsupported, ErrorCode, InvalidRequest, SessionActive
 from betcode.domain.identifiers import NotAnIdentifier, Seq, parse_uuid, time_ordered_uuid
 from betcode.domain.rows import OPENS_TURN, InputKind, InputRow, InputState, SessionState
-from betcode.domain.session import SessionStatus
 from betcode.sessions import events
 from betcode.v1 import agent_pb2 as v1
 
@@ -178,9 +177,10 @@ async def _look_back(session: LiveSession, row: InputRow, compaction: Compaction
 # ---------------------------------------------------------------- when the agent is gone
 
 
-def is_at_work(session: LiveSession, run: AgentRun) -> bool:
-    """Whether this agent has been asked to compact: its end then is the end of that, and of no person's turn."""
-    return any(row.kind is InputKind.COMPACTION and row.run == run.row.key for row in session.inputs.values())
+def ends_with(run: AgentRun) -> bool:
+    """Whether a compaction is under way that no other agent goes on with: its end is that one's, no turn's crash."""
+    rows = (row for row in run.session.inputs.values() if row.kind is InputKind.COMPACTION)
+    return any(not goes_to_the_next(run, row) for row in rows)
 
 
 def is_waiting(session: LiveSession) -> bool:
@@ -193,7 +193,7 @@ def goes_to_the_next(run: AgentRun, row: InputRow) -> bool:
     return row.state is InputState.ACCEPTED and run.asked_to_end and not run.stopped
 
 
-def last_words(session: LiveSession, why: str, *, goes_on: bool) -> list[v1.AgentEvent]:
+def last_words(session: LiveSession, why: str, *, rests: bool) -> list[v1.AgentEvent]:
     """What history says when a compaction ended with its agent."""
     under_way = session.compaction
     if under_way is not None and under_way.boundary is not None:
@@ -203,10 +203,4 @@ def last_words(session: LiveSession, why: str, *, goes_on: bool) -> list[v1.Agen
             ErrorCode.COMPACTION_FAILED, "Session compaction failed", session_id=session.session_id, reason=why
         )
         said = [error, events.turn_complete("error")]
-    return said if goes_on else [*said, events.status(v1.IDLE)]
-
-
-def rests_after(session: LiveSession) -> bool:
-    """Nobody's message waits behind the compaction, and the session is open."""
-    waiting = any(row.kind is InputKind.MESSAGE for row in session.inputs.values())
-    return not waiting and session.writer.state.status is SessionStatus.ACTIVE
+    return [*said, events.status(v1.IDLE)] if rests else said

@@ -1,127 +1,236 @@
-"""What an agent's end means: asked for or not, with a turn open or not, and what history says of it."""
+"""What an agent's end means: asked for or not, with a turn open or not, and whether another goes on."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from betcode.domain.changes import Change, MoveInput
-from betcode.domain.errors import ErrorCode
+from betcode.domain.identifiers import Seq
+from betcode.domain.ports import Failure
 from betcode.domain.records import Record
-from betcode.domain.rows import InputKind, InputState
-from betcode.domain.run import RunStimulus
+from betcode.domain.recovery import CrashHistory
+from betcode.domain.rows import NO_CRASHES, NO_SEQ, InputKind, InputRow, InputState, PromptState
+from betcode.domain.run import CancelStep, RunStimulus
 from betcode.domain.session import SessionStatus
-from betcode.sessions import compacting, events
+from betcode.sessions import compacting, crash_words, events
 from betcode.v1 import agent_pb2 as v1
 
 if TYPE_CHECKING:
     from betcode.sessions.live import LiveSession
     from betcode.sessions.run import AgentRun
 
+_SHOWN = {
+    InputState.CONSUMED: v1.MESSAGE_STATE_CONSUMED,
+    InputState.CANCELLED: v1.MESSAGE_STATE_CANCELLED,
+    InputState.UNKNOWN: v1.MESSAGE_STATE_UNKNOWN,
+}
 _LAST_WORDS = 600  # characters of what the agent last wrote to stderr
+_START_ADVICE = "see what it said, and try to run it by hand in the same directory"
 
 
 @dataclass(slots=True)
 class End:
-    stimulus: RunStimulus
     note: str
     crashed: bool  # nobody asked for it, and a turn was open
-    never_spoke: bool
+    spoke: bool
     stopped: bool = False  # together with its daemon
-    dropped: set[str] = field(default_factory=set)  # inputs that are given up
+    after_cancel: bool = False  # it was being cancelled, or made way after a cancel
+    cancelled: bool = False  # in the middle of a turn that was to be cancelled
+    cancelled_messages: tuple[str, ...] = ()  # those the turn answered, or would have
+    turn_after: Seq = NO_SEQ  # what that turn said comes after this
+    has_conversation: bool | None = None  # what was wrongly believed of the agent's transcript
+    advice: str = ""  # where no second try heals it: what a person can do
+    crashes: CrashHistory = field(default_factory=CrashHistory)
+    too_many: bool = False  # crashes in a short time
+    retry_in_s: float | None = None  # None: no other agent is started by itself
+    retry_at_ns: int = 0
+    tools: tuple[str, ...] = ()  # that were at work
+    voided: list[v1.AgentEvent] = field(default_factory=list)  # words that the next agent says anew
+    fates: dict[str, InputState] = field(default_factory=dict)  # inputs that are given up
+
+    @property
+    def stimuli(self) -> tuple[RunStimulus, ...]:
+        if not self.crashed:
+            return (RunStimulus.AGENT_EXITED,)
+        if self.retry_in_s is not None:
+            return (RunStimulus.AGENT_CRASHED,)
+        return (RunStimulus.AGENT_CRASHED, RunStimulus.GIVEN_UP)
 
 
-def judge(run: AgentRun, exit_record: Record | None, trouble: str) -> End:
-    """Why the agent is gone, in words a person understands."""
-    open_turn = run.dialogue.turn_open or run.session.unconsumed(run) or not run.row.key
-    waiting = any(row.kind is InputKind.MESSAGE for row in run.session.inputs.values()) and not run.has_spoken
-    asked_for = run.asked_to_end or run.stopped
-    crashed = run.was_begun and not asked_for and (open_turn or waiting) and not compacting.is_at_work(run.session, run)
-    note = trouble or _exit_note(exit_record)
-    last_words = " ".join(run.dialogue.last_errors)[-_LAST_WORDS:]
-    if crashed and last_words:
-        note = f"{note}; it said: {last_words}"
-    return End(
-        stimulus=RunStimulus.AGENT_CRASHED if crashed else RunStimulus.AGENT_EXITED,
-        note=note,
-        crashed=crashed,
-        never_spoke=not run.has_spoken,
+def judge(run: AgentRun, exit_record: Record | None, trouble: str, now_ns: int) -> End:
+    """Why the agent is gone, in words a person understands, and whether another is started by itself."""
+    session, policy = run.session, run.session.room.crashes
+    asked = _asked_for(run)
+    cancelled = _cancelled(run) if run.row.cancel_step.owes_an_end else []
+    failure = None if asked else run.dialogue.failure
+    end = End(
+        note=trouble or run.watch.verdict or _exit_note(exit_record),
+        crashed=run.was_begun and not asked and not compacting.ends_with(run) and _broke_off(run, failure),
+        spoke=run.has_spoken and not (failure and failure.did_nothing),
         stopped=run.stopped,
+        after_cancel=run.row.cancel_step is not CancelStep.NONE,
+        cancelled=run.row.cancel_step.owes_an_end,
+        cancelled_messages=tuple(row.input_id for row in cancelled),
+        turn_after=min((row.seq for row in cancelled), default=NO_SEQ),
+        advice=failure.advice if failure else "",
     )
+    if not end.crashed:
+        end.fates = _fates(run, end)
+        return end
+    if last_words := " ".join(run.dialogue.last_errors)[-_LAST_WORDS:]:
+        end.note = f"{end.note}; it said: {last_words}"
+    if failure is not None and _only_mistaken(session, failure):
+        end.advice, end.has_conversation = "", failure.has_conversation
+    elif not run.has_spoken and not run.watch.verdict and (trouble or _ended_by_itself(exit_record)):
+        end.advice = end.advice or _start_advice(session)
+    end.tools = run.dialogue.running_tools
+    end.crashes = session.writer.state.crashes.with_crash(now_ns, policy)
+    end.too_many = end.crashes.too_many(policy)
+    end.fates = _fates(run, end)
+    if any(row.kind is InputKind.MESSAGE and row.input_id not in end.fates for row in session.inputs.values()):
+        end.retry_in_s = end.crashes.wait_s(policy)
+        end.retry_at_ns = end.crashes.due_ns(policy)
+        end.voided = run.dialogue.voided(now_ns)
+    return end
 
 
-def consequences(
-    session: LiveSession, run: AgentRun, end: End
-) -> tuple[list[v1.AgentEvent], list[Change], dict[str, object]]:
+def _cancelled(run: AgentRun) -> list[InputRow]:
+    """The messages of the turn that was to be cancelled: those it answered or, before it began, the first it had."""
+    inputs = run.session.inputs
+    begun = [inputs[name] for name in run.dialogue.answering if name in inputs]
+    given = [row for row in inputs.values() if row.kind is InputKind.MESSAGE and row.run == run.row.key]
+    return begun or given[:1]
+
+
+def consequences(session: LiveSession, end: End) -> tuple[list[v1.AgentEvent], list[Change], dict[str, object]]:
     """What is said, stored and changed in the session because its agent is gone."""
-    said, changes = session.lost_prompts("The agent that asked is gone; it asks again when the session goes on")
-    compaction_ended = False
-    for row in session.inputs.values():
-        state = _fate(session, end, row.kind, assigned=row.run == run.row.key)
-        if state is None or (row.kind is InputKind.COMPACTION and compacting.goes_to_the_next(run, row)):
-            continue
-        compaction_ended = compaction_ended or row.kind is InputKind.COMPACTION
-        end.dropped.add(row.input_id)
+    if end.cancelled:
+        said, changes = session.lost_prompts("The turn was cancelled", PromptState.WITHDRAWN)
+    else:
+        said, changes = session.lost_prompts("The agent that asked is gone; it asks again when the session goes on")
+    for input_id, state in end.fates.items():
+        row = session.inputs[input_id]
         changes.append(MoveInput(row.session, row.input_id, state))
         if row.kind is InputKind.MESSAGE:
-            shown = v1.MESSAGE_STATE_UNKNOWN if state is InputState.UNKNOWN else v1.MESSAGE_STATE_CANCELLED
-            said.append(events.message_state(row.input_id, shown, end.note))
+            reason = "cancelled" if end.after_cancel else end.note
+            said.append(events.message_state(row.input_id, _SHOWN[state], reason))
+    active = session.writer.state.status is SessionStatus.ACTIVE
     fields: dict[str, object] = {}
-    if compaction_ended and not end.crashed:
-        rests = compacting.rests_after(session)
-        said += compacting.last_words(session, end.note, goes_on=not rests)
+    if end.after_cancel:
+        rests = active and not _goes_on(session, end)
+        said += crash_words.of_cancel(end, rests=rests)
+        fields |= {"turn_interrupted": False, "crashes": NO_CRASHES}
+        if rests:
+            fields["status"] = SessionStatus.IDLE
+    elif not end.crashed and any(session.inputs[name].kind is InputKind.COMPACTION for name in end.fates):
+        rests = active and not _goes_on(session, end)
+        said += compacting.last_words(session, end.note, rests=rests)
         if rests:
             fields["status"] = SessionStatus.IDLE
     elif end.crashed:
-        said += _crash_events(session, end)
-        fields["turn_interrupted"] = not end.never_spoke
-        if session.writer.state.status is SessionStatus.ACTIVE:
+        said += end.voided
+        said += crash_words.of_crash(session.writer.new, end)
+        fields |= _what_is_believed(session, end)
+        fields["crashes"] = end.crashes if end.retry_in_s is not None else NO_CRASHES
+        if end.retry_in_s is None and active:
             fields["status"] = SessionStatus.IDLE
-    elif end.stopped and session.writer.state.status is SessionStatus.ACTIVE:
-        said += _stop_events()
-        fields["turn_interrupted"] = not end.never_spoke
-        fields["status"] = SessionStatus.IDLE
+    elif end.stopped and active:
+        said += crash_words.of_stop()
+        fields |= {"turn_interrupted": end.spoke, "status": SessionStatus.IDLE}
+    elif end.advice:
+        said.append(events.notice(v1.NOTICE_KIND_RUN, f"The agent ended ({end.note}). What to do: {end.advice}"))
     return said, changes, fields
 
 
-def _fate(session: LiveSession, end: End, kind: InputKind, *, assigned: bool) -> InputState | None:
+def _asked_for(run: AgentRun) -> bool:
+    if run.row.cancel_step:
+        return True
+    if run.watch.verdict and not run.stopped and run.session.writer.state.status is not SessionStatus.CLOSED:
+        return False  # a hung agent that takes no input any more looks as if it had been asked
+    return run.asked_to_end or run.stopped
+
+
+def _broke_off(run: AgentRun, failure: Failure | None) -> bool:
+    """Whether something was begun, or could not begin, because the agent is gone."""
+    session = run.session
+    # A message on its way is not in the dialogue yet: an agent that ended before it came has broken off nothing.
+    if run.dialogue.turn_open or (session.unconsumed(run) and not run.has_served) or not run.row.key:
+        return True
+    return session.has_messages and (failure is not None or not run.has_spoken)
+
+
+def _only_mistaken(session: LiveSession, failure: Failure) -> bool:
+    """Whether an agent died so early that we were wrong about its transcript; the next one is started the other way.
+
+    Where a turn was ever finished the transcript must be there, and a new conversation would silently know nothing.
+    """
+    state = session.writer.state
+    if failure.has_conversation is None or failure.has_conversation == state.conversation_began:
+        return False
+    return failure.has_conversation or not (state.input_tokens or state.output_tokens)
+
+
+def _what_is_believed(session: LiveSession, end: End) -> dict[str, object]:
+    """Of the agent's transcript and of the turn in it."""
+    if end.has_conversation is not None:
+        return {"conversation_began": end.has_conversation, "turn_interrupted": end.has_conversation}
+    # A turn that was given up is not begun again behind the next message.
+    given_up = bool(end.advice) or end.too_many
+    return {"turn_interrupted": (session.writer.state.turn_interrupted or end.spoke) and not given_up}
+
+
+def _fates(run: AgentRun, end: End) -> dict[str, InputState]:
+    fates = ((row.input_id, _fate(run, end, row)) for row in run.session.inputs.values())
+    return {input_id: state for input_id, state in fates if state is not None}
+
+
+def _fate(run: AgentRun, end: End, row: InputRow) -> InputState | None:
     """What becomes of an open input; None: it stays open and goes to the next agent."""
-    if kind is not InputKind.MESSAGE:
+    session = run.session
+    if row.kind is InputKind.COMPACTION and compacting.goes_to_the_next(run, row):
+        return None
+    if row.kind is not InputKind.MESSAGE:
         return InputState.CANCELLED  # bound to the turn, the prompt and the process it was meant for
     if session.writer.state.status is SessionStatus.CLOSED:
         return InputState.CANCELLED  # there will be no next agent
-    if end.crashed and end.never_spoke:
-        return InputState.CANCELLED  # an agent that does not start must not meet the same message for ever
-    if assigned and (end.crashed or end.stopped) and not session.provider.capabilities.recognises_repeats:
+    if row.input_id in end.cancelled_messages:
+        return InputState.CONSUMED if row.input_id in run.dialogue.answering else InputState.CANCELLED
+    if row.run == run.row.key and run.row.cancel_queued:
+        return InputState.CANCELLED
+    if not end.crashed and not end.stopped and not end.after_cancel:
+        return None
+    if end.crashed and (end.advice or end.too_many):
+        begun = end.spoke or session.writer.state.turn_interrupted  # by this agent, or by one before it
+        return InputState.UNKNOWN if row.number and begun else InputState.CANCELLED
+    if row.run == run.row.key and not session.provider.capabilities.recognises_repeats:
         return InputState.UNKNOWN
     return None
 
 
-def _crash_events(session: LiveSession, end: End) -> list[v1.AgentEvent]:
-    if end.never_spoke:
-        message = f"The agent did not start: {end.note}"
-        error = events.error(ErrorCode.AGENT_UNAVAILABLE, message, session_id=session.session_id)
-    else:
-        message = (
-            f"The agent ended in the middle of a turn ({end.note}). "
-            "A tool that was running may or may not have done its work. Send a message to go on"
-        )
-        error = events.error(ErrorCode.SUBPROCESS_CRASHED, message, session_id=session.session_id)
-    return [
-        events.status(v1.ERROR, "CRASHED"),
-        error,
-        events.turn_complete("crashed"),
-        events.status(v1.IDLE),
-    ]
+def _goes_on(session: LiveSession, end: End) -> bool:
+    """Whether a message is left for the next agent."""
+    messages = (row for row in session.inputs.values() if row.kind is InputKind.MESSAGE)
+    return any(row.input_id not in end.fates for row in messages)
 
 
-def _stop_events() -> list[v1.AgentEvent]:
-    message = (
-        "The daemon was stopped together with its agents in the middle of a turn. "
-        "A tool that was running may or may not have done its work. Send a message to go on"
-    )
-    return [events.notice(v1.NOTICE_KIND_RUN, message), events.turn_complete("stopped"), events.status(v1.IDLE)]
+def _start_advice(session: LiveSession) -> str:
+    directory = session.writer.new.working_directory
+    if not Path(directory).is_dir():
+        return f"its working directory {directory!r} is gone: make it again, or start a new session elsewhere"
+    return _START_ADVICE
+
+
+def _ended_by_itself(record: Record | None) -> bool:
+    """An agent that was killed before its first word may well start the next time."""
+    if record is None:
+        return False
+    try:
+        return not json.loads(record.data).get("signal")
+    except ValueError:
+        return False
 
 
 def _exit_note(record: Record | None) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from betcode.domain.errors import ErrorCode
 from betcode.domain.rows import NewSession, SessionState
+from betcode.sessions.clients import ClientName, Present
 from betcode.v1 import agent_pb2 as v1
 
 
@@ -54,9 +55,20 @@ def status(state: v1.AgentStatus.ValueType, message: str = "") -> v1.AgentEvent:
     return event
 
 
-def turn_complete(stop_reason: str) -> v1.AgentEvent:
+def turn_complete(stop_reason: str, message_ids: Sequence[str] = ()) -> v1.AgentEvent:
     event = _now()
     event.turn_complete.stop_reason = stop_reason
+    event.turn_complete.message_ids.extend(message_ids)
+    return event
+
+
+def partial_text(text: str, message_id: str, block: int, *, thinking: bool) -> v1.AgentEvent:
+    event = _now()
+    said = event.thinking_delta if thinking else event.text_delta
+    said.text = text
+    said.is_complete = said.is_partial = True
+    said.message_id = message_id
+    said.block = block
     return event
 
 
@@ -113,9 +125,26 @@ def degraded(reason: str) -> v1.AgentEvent:
     return notice(v1.NOTICE_KIND_DEGRADED, "Writing works again", degraded="false")
 
 
-def presence(clients: Sequence[tuple[str, str, int, bool]]) -> v1.AgentEvent:
+def input_lock(holder: ClientName, asking: ClientName, answer_by_ns: int, line: Sequence[str]) -> v1.AgentEvent:
+    """Who may type, who asks for it and until when, and who waits; unnamed clients are nobody."""
+    event = _now()
+    told = event.input_lock
+    told.holder_client_id, told.holder_client_type = holder.client_id, holder.client_type
+    told.asking_client_id, told.asking_client_type = asking.client_id, asking.client_type
+    if answer_by_ns:
+        told.answer_by.FromNanoseconds(answer_by_ns)
+    told.waiting_client_ids.extend(line)
+    return event
+
+
+def presence(clients: Sequence[Present]) -> v1.AgentEvent:
     """Who follows, and how far each is behind."""
     event = _now()
-    for client_id, client_type, behind, lagging in clients:
-        event.presence.clients.add(client_id=client_id, client_type=client_type, behind=behind, lagging=lagging)
+    for each in clients:
+        event.presence.clients.add(
+            client_id=each.client.client_id,
+            client_type=each.client.client_type,
+            behind=each.behind,
+            lagging=each.lagging,
+        )
     return event

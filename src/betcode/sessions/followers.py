@@ -1,14 +1,19 @@
 """A follower is a position in a log: replay, catching up and live are one loop."""
 
-from collections.abc import AsyncGenerator, Callable
+import time
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import anyio
 
 from betcode.domain.identifiers import Seq
 from betcode.domain.ports import Store
-from betcode.domain.rows import Batch
+from betcode.domain.rows import Batch, ConnectedClient
 from betcode.sessions import events
+from betcode.sessions.clients import ClientName, Present
+from betcode.sessions.lock_desk import LockDesk
+from betcode.sessions.room import Room
 from betcode.sessions.writer import SessionWriter
 
 BATCH_BYTES = 128 * 1024
@@ -18,15 +23,10 @@ LOG_BATCH_BYTES = 64 * 1024
 LAGGING_PAST = 1024  # events behind the newest
 CROWD = 8  # with more followers than this, each sends at most once a tick
 TICK_S = 0.02
+PRESENCE_EVERY_S = 0.1  # and longer in a crowd: each presence names everyone and goes to everyone
+PRESENCE_EACH_S = 0.005
 _CHECK_EVERY = 256  # events between two looks at who lags
-
-
-@dataclass(frozen=True, slots=True)
-class ClientName:
-    """Who is connected, as it names itself."""
-
-    client_id: str
-    client_type: str = ""
+BOARD = "presence"
 
 
 @dataclass(slots=True, eq=False)
@@ -40,9 +40,14 @@ class _Follower:
 class Followers:
     """Everyone who follows one session."""
 
+    room: Room
     writer: SessionWriter
+    desk: LockDesk
     present: set[_Follower] = field(default_factory=set)
+    _streams: dict[str, int] = field(default_factory=dict)  # by client
     _checked: int = 0
+    _presence_due: bool = False  # somebody will say it
+    _presence_said: float = -1.0
 
     async def follow(
         self,
@@ -53,30 +58,40 @@ class Followers:
     ) -> AsyncGenerator[Batch, None]:
         """Every event after `after`, once and in order, in batches, however slow the caller is; `finished` ends it."""
         tail = self.writer.tail
-        heard = tail.asides_said
-        follower = _Follower(client, after)
-        self.present.add(follower)
-        try:
+        heard, read, begun = tail.asides_said, 0, False
+        with self._coming_and_going(client, after) as follower:
             while True:
                 asides = tail.asides_since(heard)
                 if asides:
                     heard = tail.asides_said
                     yield Batch(Seq(0), after, asides)
+                if begun and tail.posted > read and not tail.closed:  # a stream begins with history
+                    posts, read = tail.posted_since(read), tail.posted
+                    yield Batch(Seq(0), after, posts)
                 batch = tail.since(after, BATCH_BYTES)
                 if batch is None:
                     batch = await store.read_events(self.writer.key, after, LOG_BATCH_BYTES)
+                begun = True
                 if batch is not None and batch.events:
                     yield batch
                     follower.after = after = batch.last
                     if after >= tail.head:
                         self._caught_up(follower)
-                        await self._pace()
+                        await self._pace(client)
                 elif tail.closed or finished():
                     return
-                elif tail.head <= after and tail.asides_said <= heard:
+                elif tail.head <= after and tail.asides_said <= heard and tail.posted <= read:
                     await tail.change()
-        finally:
-            self.present.discard(follower)
+
+    def present_clients(self) -> tuple[Present, ...]:
+        """Who follows; a client with several streams is where the one stands that is furthest."""
+        head = self.writer.tail.head
+        furthest: dict[str, _Follower] = {}
+        for follower in self.present:
+            known = furthest.get(follower.client.client_id)
+            if known is None or follower.after > known.after:
+                furthest[follower.client.client_id] = follower
+        return tuple(Present(each.client, max(0, head - each.after), each.lagging) for each in furthest.values())
 
     def look_for_laggards(self) -> None:
         """Say who has fallen behind; called after events were announced."""
@@ -88,22 +103,57 @@ class Followers:
         for who in newly:
             who.lagging = True
         if newly:
-            self._say_presence()
+            self._presence_changed()
+
+    @contextmanager
+    def _coming_and_going(self, client: ClientName, after: Seq) -> Iterator[_Follower]:
+        head, client_id = self.writer.tail.head, client.client_id
+        follower = _Follower(client, after, head - after > LAGGING_PAST)
+        with self.desk.here(client):
+            self.present.add(follower)
+            self._streams[client_id] = self._streams.get(client_id, 0) + 1
+            if self._streams[client_id] == 1:
+                now = ConnectedClient(client_id, client.client_type, time.time_ns())
+                self.room.roster.note_came(self.writer.key, now)
+            self._presence_changed()
+            try:
+                yield follower
+            finally:
+                self.present.discard(follower)
+                self._streams[client_id] -= 1
+                if not self._streams[client_id]:
+                    del self._streams[client_id]
+                    self.room.roster.note_left(self.writer.key, client_id)
+                self._presence_changed()
 
     def _caught_up(self, follower: _Follower) -> None:
         if follower.lagging:
             follower.lagging = False
+            self._presence_changed()
+
+    def _presence_changed(self) -> None:
+        """Say it now, or together with what else changes within a moment."""
+        if self._presence_due or not self.present:
+            return
+        pause = max(PRESENCE_EVERY_S, PRESENCE_EACH_S * len(self.present))
+        wait = self._presence_said + pause - anyio.current_time() if self._presence_said >= 0 else 0.0
+        if wait <= 0:
+            self._say_presence()
+        else:
+            self._presence_due = True
+            self.room.tasks.start_soon(self._say_presence_after, wait)
+
+    async def _say_presence_after(self, wait: float) -> None:
+        await anyio.sleep(wait)
+        self._presence_due = False
+        if self.present:
             self._say_presence()
 
     def _say_presence(self) -> None:
-        head = self.writer.tail.head
-        clients = [
-            (who.client.client_id, who.client.client_type, max(0, head - who.after), who.lagging)
-            for who in self.present
-        ]
-        self.writer.tail.say(events.presence(clients).SerializeToString())
+        self._presence_said = anyio.current_time()
+        self.writer.tail.post(BOARD, events.presence(self.present_clients()).SerializeToString())
 
-    async def _pace(self) -> None:
-        """In a crowd all wait for the same tick, so that they share one batch and its bytes."""
-        if len(self.present) > CROWD:
+    async def _pace(self, client: ClientName) -> None:
+        """In a crowd all wait for the same tick, so that they share one batch and its bytes; not who types."""
+        if len(self.present) > CROWD and client.client_id != self.desk.holder.client_id:
             await anyio.sleep(TICK_S - anyio.current_time() % TICK_S)

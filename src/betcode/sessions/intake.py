@@ -9,7 +9,8 @@ from betcode.domain.changes import AddBlob, Change, MoveInput, SavePrompt, SaveR
 from betcode.domain.identifiers import Seq, SessionKey
 from betcode.domain.ports import Dialogue
 from betcode.domain.records import Record, RecordKind
-from betcode.domain.rows import OPENS_TURN, InputRow, InputState, PromptKind, PromptRow, PromptState, RunRow
+from betcode.domain.rows import OPENS_TURN, InputKind, InputRow, InputState, PromptKind, PromptRow, PromptState, RunRow
+from betcode.holder.platform import start_time_now
 from betcode.sessions import events
 from betcode.v1 import agent_pb2 as v1
 
@@ -36,10 +37,12 @@ class Intake:
     changes: list[Change] = field(default_factory=list)
     exit: Record | None = None
     turn_completed: bool = False
+    turn_cancelled: bool = False
     asked: dict[str, range] = field(default_factory=dict)  # new prompts, and which of `said` show them
 
     def take(self, dialogue: Dialogue, run: RunRow, records: Sequence[Record]) -> RunRow:
         """Translate the records and return the run as it is after them."""
+        was_open = dialogue.turn_open
         for record in records:
             try:
                 made = dialogue.receive(record)
@@ -54,6 +57,10 @@ class Intake:
             elif record.kind is RecordKind.EXIT:
                 self.exit = record
         after = replace(run, offset=records[-1].end, dialogue_state=dialogue.state())
+        if self.turn_completed and run.cancel_step:
+            after = self._end_cancel(after)
+        if dialogue.turn_open and (self.turn_completed or not was_open):
+            after = replace(after, turn_began=start_time_now())
         self.changes.append(SaveRun(after))
         return after
 
@@ -72,6 +79,7 @@ class Intake:
                     self._close_prompt(event.permission_resolved.request_id, PromptState.WITHDRAWN)
                 case "turn_complete":
                     self.turn_completed = True
+                    self.turn_cancelled = event.turn_complete.stop_reason == "cancelled"
                 case _:
                     pass
             self.said.append(event)
@@ -144,6 +152,14 @@ class Intake:
         for row in list(self.inputs.values()):
             if row.run == run.key and row.number == number and row.kind not in OPENS_TURN:
                 self._move(row.input_id, InputState.CONSUMED)
+
+    def _end_cancel(self, run: RunRow) -> RunRow:
+        """The turn is over: an interrupt or an answer that the agent has not got was not meant for the next one."""
+        for row in list(self.inputs.values()):
+            if row.kind in (InputKind.INTERRUPT, InputKind.ANSWER) and row.number == 0:
+                self._move(row.input_id, InputState.CANCELLED)
+        step = run.cancel_step.after_turn()
+        return replace(run, cancel_step=step, cancel_queued=run.cancel_queued and step.ends_agent)
 
     def _move(self, input_id: str, state: InputState) -> None:
         row = self.inputs.get(input_id)

@@ -9,23 +9,30 @@ from dataclasses import replace
 import anyio
 
 from betcode.domain.changes import AddInput, Change, SavePrompt
-from betcode.domain.commands import Command, SendMessage
+from betcode.domain.commands import Command, Interrupt, SendMessage
 from betcode.domain.errors import InvalidRequest, PromptNotFound, SessionClosed, StorageDegraded
 from betcode.domain.identifiers import MessageId, Seq, SessionId, time_ordered_uuid
 from betcode.domain.ports import Provider
-from betcode.domain.rows import OPENS_TURN, InputKind, InputRow, PromptRow, PromptState, SessionRow
+from betcode.domain.rows import OPENS_TURN, InputKind, InputRow, PromptRow, PromptState, RunRow, SessionRow
+from betcode.domain.run import CancelStep
 from betcode.domain.session import SessionStatus, SessionStimulus, advance
 from betcode.sessions import compacting, events
-from betcode.sessions.followers import ClientName, Followers
+from betcode.sessions.clients import ClientName
+from betcode.sessions.ending import End
+from betcode.sessions.followers import Followers
+from betcode.sessions.lock_desk import LockDesk
 from betcode.sessions.prompts import Decision, same_as_before
+from betcode.sessions.recovery import Recovery
 from betcode.sessions.requests import check_message
 from betcode.sessions.room import Room
 from betcode.sessions.run import AgentRun
+from betcode.sessions.waiting import Waiting, for_api
 from betcode.sessions.writer import Prepared, SessionWriter
 from betcode.v1 import agent_pb2 as v1
 
 logger = logging.getLogger(__name__)
 
+_NO_SLOT = frozenset({InputKind.CONTROL, InputKind.INTERRUPT})
 NO_AGENT = "The daemon found no agent for this session when it started, so the turn is over. Send a message to go on"
 
 
@@ -36,7 +43,8 @@ class LiveSession:
         self.room = room
         self.provider = provider
         self.writer = SessionWriter(room.store, row)
-        self.followers = Followers(self.writer)
+        self.desk = LockDesk(room, self.writer)
+        self.followers = Followers(room, self.writer, self.desk)
         self.lock = anyio.Lock()
         self.inputs: dict[str, InputRow] = {}  # open ones, oldest first
         self.prompts: dict[str, PromptRow] = {}  # open ones
@@ -44,7 +52,8 @@ class LiveSession:
         self.compaction: compacting.Compaction | None = None
         self.compacts_itself = True  # until that has failed, or did not help
         self.users = 0  # streams and calls that hold this object
-        self.may_start = False  # after a crash a person decides when it goes on
+        self.recovery = Recovery(self)
+        self.may_start = False  # once it was given up, a person decides when it goes on
         self.deliverable = anyio.Event()
 
     # ------------------------------------------------------------ what others see
@@ -71,10 +80,14 @@ class LiveSession:
         return self.run.dialogue.holds if self.run is not None else ()
 
     @property
-    def waiting_for(self) -> str:
+    def waiting(self) -> Waiting:
         if self.prompts:
-            return "person"
-        return "slot" if self.room.slots.is_waiting(self) else ""
+            return Waiting("person")
+        if self.recovery.waiting:
+            return Waiting("retry", self.recovery.due_ns)
+        if self.room.slots.is_waiting(self):
+            return Waiting("slot")
+        return for_api(self.writer.state, time.time_ns())
 
     async def load(self) -> None:
         """Take up what was left open."""
@@ -84,6 +97,8 @@ class LiveSession:
         self.prompts = {row.request_id: row for _, row in await store.open_prompts(key)}
         await compacting.recall(self)
         self.may_start = not self.at_rest
+        if self.may_start:
+            await self.recovery.load()
         if self.writer.state.status is SessionStatus.CLOSED:
             self.writer.tail.close()
 
@@ -113,6 +128,7 @@ class LiveSession:
             )
             if known is not None:
                 return _same_again(known, digest)
+            self.desk.admit(client)
             await self.admit()
             seq = self.writer.next_seq
             row = InputRow(
@@ -133,6 +149,7 @@ class LiveSession:
             await self.writer.write(said, [AddInput(row)], status=self.opened())
             self.inputs[row.input_id] = row
             self.may_start = True
+            self.recovery.hurry()
             self.go_on()
             return seq
 
@@ -198,9 +215,11 @@ class LiveSession:
         """Do what can be done now: ask for a slot, start an agent, wake the one who delivers. Never waits."""
         if self.writer.state.status is SessionStatus.CLOSED or not self.may_start or self.room.stopping.is_set():
             return
+        if self.recovery.waiting:
+            return
         slots = self.room.slots
         if any(self._needs_slot(row) for row in self.inputs.values()) and not slots.has(self):
-            begun = any(row.kind is InputKind.ANSWER for row in self.inputs.values())
+            begun = any(row.kind is InputKind.ANSWER or row.number for row in self.inputs.values())
             slots.ask(self, first=begun)  # comes back here when granted
         if self.run is None and self.inputs and slots.has(self):
             self.run = AgentRun(self)
@@ -213,7 +232,9 @@ class LiveSession:
         for row in self.inputs.values():
             if row.run == run.row.key or (row.kind is InputKind.MESSAGE and self.compaction is not None):
                 continue
-            if row.kind is InputKind.CONTROL or self.room.slots.has(self):
+            if row.kind is InputKind.MESSAGE and run.row.cancel_step:
+                continue  # it came after the cancel, and must not be hit by it
+            if row.kind in _NO_SLOT or self.room.slots.has(self):
                 ready.append(row)
             elif row.kind is InputKind.MESSAGE and run.dialogue.turn_open:
                 ready.append(row)  # the agent itself queues what comes during a turn
@@ -231,10 +252,11 @@ class LiveSession:
             slots.take(self)  # background work began a turn by itself
         self.go_on()
 
-    def status_after(self, run: AgentRun, inputs: dict[str, InputRow]) -> SessionStatus:
-        """The session's status once these inputs are the open ones."""
+    def status_after(self, run: AgentRun, row: RunRow, inputs: dict[str, InputRow]) -> SessionStatus:
+        """The session's status once the run is like this, and these inputs are the open ones."""
         status = self.writer.state.status
-        busy = run.dialogue.turn_open or any(row.kind in OPENS_TURN for row in inputs.values())
+        is_open = run.dialogue.turn_open and row.cancel_step is not CancelStep.LEAVING
+        busy = is_open or any(each.kind in OPENS_TURN for each in inputs.values())
         if busy and status in (SessionStatus.NEW, SessionStatus.IDLE):
             return advance(status, SessionStimulus.TURN_OPENED)
         if not busy and status is SessionStatus.ACTIVE:
@@ -244,18 +266,26 @@ class LiveSession:
     def unconsumed(self, run: AgentRun) -> bool:
         return any(row.kind in OPENS_TURN and row.run == run.row.key for row in self.inputs.values())
 
-    def run_ended(self, *, crashed: bool) -> None:
-        """The agent is gone; what is still to do starts another, unless it crashed and a person should decide."""
+    def unheard(self) -> list[InputRow]:
+        """The open inputs that the agent which lives now, if any, has not been given."""
+        run = None if self.run is None else self.run.row.key
+        return [row for row in self.inputs.values() if row.number == 0 or row.run != run]
+
+    def run_ended(self, row: RunRow, end: End) -> None:
+        """The agent is gone; what is still to do starts another, at once or after a wait, if it is not given up."""
         self.run = None
         self.room.slots.give_back(self)
-        if crashed:
+        if end.retry_in_s is not None:
+            self.recovery.back_off(row, end.retry_in_s)
+        elif end.crashed:
+            self.recovery.over()  # its row says so already
             self.may_start = False
         self.go_on()
 
-    def lost_prompts(self, why: str) -> tuple[list[v1.AgentEvent], list[Change]]:
+    def lost_prompts(self, why: str, state: PromptState = PromptState.LOST) -> tuple[list[v1.AgentEvent], list[Change]]:
         """What is said and stored of prompts whose agent is gone."""
         said = [events.resolved(request_id, "withdrawn", message=why) for request_id in self.prompts]
-        changes: list[Change] = [SavePrompt(replace(row, state=PromptState.LOST)) for row in self.prompts.values()]
+        changes: list[Change] = [SavePrompt(replace(row, state=state)) for row in self.prompts.values()]
         return said, changes
 
     def refuse_if_closed(self) -> None:
@@ -285,7 +315,7 @@ class LiveSession:
 
     def _needs_slot(self, row: InputRow) -> bool:
         assigned = self.run is not None and row.run == self.run.row.key
-        if assigned or row.kind is InputKind.CONTROL:
+        if assigned or row.kind in _NO_SLOT:
             return False
         return row.kind is InputKind.ANSWER or self.run is None or not self.run.dialogue.turn_open
 
@@ -301,6 +331,10 @@ class LiveSession:
     def control_row(self, command: Command) -> InputRow:
         """A command of the engine's own, as something to hand over."""
         return self._control(InputKind.CONTROL, command)
+
+    def interrupt_row(self, *, cancel_queued: bool) -> InputRow:
+        """What tells the agent to stop its turn."""
+        return self._control(InputKind.INTERRUPT, Interrupt(time_ordered_uuid(), cancel_queued))
 
     def _spoken(self, command: Command) -> bytes:
         state = self.writer.state

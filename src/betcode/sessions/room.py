@@ -9,8 +9,10 @@ from anyio.abc import TaskGroup
 
 from betcode.config.settings import EngineSettings
 from betcode.domain.ports import Provider, Store
+from betcode.domain.recovery import CrashPolicy
 from betcode.sessions.login_shell import LoginShell
 from betcode.sessions.memory import AgentMemory
+from betcode.sessions.roster import Roster
 from betcode.sessions.slots import Slots
 
 Faults = Callable[[str], None]
@@ -29,6 +31,8 @@ class Room:
     tasks: TaskGroup
     slots: Slots
     memory: AgentMemory
+    roster: Roster
     login_shell: LoginShell = field(default_factory=LoginShell)
     faults: Faults = no_faults
     stopping: anyio.Event = field(default_factory=anyio.Event)  # no agent is begun any more
+    crashes: CrashPolicy = field(default_factory=CrashPolicy)

@@ -17,20 +17,24 @@ import anyio
 import anyio.lowlevel
 import anyio.to_thread
 
-from betcode.domain.changes import AddInput, Change, SaveRun
+from betcode.domain.changes import AddInput, SaveRun
 from betcode.domain.commands import RefuseRequest
 from betcode.domain.errors import StorageDegraded
 from betcode.domain.identifiers import RunId, RunKey, new_run_id
 from betcode.domain.ports import Dialogue, LaunchContext
 from betcode.domain.records import Record, RecordKind
-from betcode.domain.rows import RunRow
-from betcode.domain.run import RunState, RunStimulus, advance
+from betcode.domain.rows import InputRow, RunRow
+from betcode.domain.run import CancelStep, RunState, RunStimulus, advance
 from betcode.holder.launch import HolderSpec, bar, end_leftovers, start_holder
 from betcode.holder.reader import JournalReader
 from betcode.sessions import compacting, compaction_triggers, ending
 from betcode.sessions.attachment import END_GRACE_S, Attachment, HolderGone, attach, give_up, is_shortage
+from betcode.sessions.cut_short import cut_short
 from betcode.sessions.delivery import deliver
+from betcode.sessions.escalation import Escalation
+from betcode.sessions.hanging import HangWatch
 from betcode.sessions.intake import Intake
+from betcode.sessions.waiting import pause_after_agent, pause_fields
 
 if TYPE_CHECKING:
     from betcode.sessions.live import LiveSession
@@ -61,12 +65,16 @@ class AgentRun:
         self.row = replace(self.row, dialogue_version=session.provider.dialogue_version)
         self.attached = anyio.Event()
         self.ended = anyio.Event()
-        self.asked_to_end = False
+        self.asked_to_end = self.row.cancel_step.ends_agent
+        self.escalation = Escalation(self)
         self.stopped = False  # ended because its daemon stops
         self.has_spoken = self.row.offset > 0 and self.dialogue.conversation_began
+        # It has finished a turn: what it was not given by its end goes to the next, and cannot do so for ever.
+        self.has_served = self.has_spoken and not self.dialogue.turn_open
         self.was_begun = adopted is None or adopted.offset > 0  # not so where a daemon died before it had a holder
-        self._attachment: Attachment | None = None
+        self.attachment: Attachment | None = None
         self.active_at = anyio.current_time()
+        self.watch = HangWatch(self)
         self._refused: set[str] = set()
         self._exit: Record | None = None
 
@@ -94,7 +102,7 @@ class AgentRun:
     def idle_since(self) -> float | None:
         session = self.session
         idle = session.at_rest and not session.prompts and not self.dialogue.holds and not self.asked_to_end
-        return self.active_at if idle and self._attachment is not None else None
+        return self.active_at if idle and self.attachment is not None else None
 
     async def begin(self) -> None:
         """Start the agent and stay with it to its end."""
@@ -107,6 +115,7 @@ class AgentRun:
     async def _live(self, *, fresh: bool) -> None:
         memory = self.session.room.memory
         memory.add(self)
+        self.escalation.begin()  # where a daemon before us died in the middle of it
         trouble = ""
         try:
             if not fresh or await self._spawn():
@@ -147,10 +156,8 @@ class AgentRun:
         launch = provider.launch(writer.new, context)
         async with session.lock:
             self.row = await self._created(self.row.run_id)
-            begun: list[Change] = [SaveRun(self.row)]
-            if previous is not None and previous.state is RunState.BACKING_OFF:
-                begun.append(SaveRun(replace(previous, state=advance(previous.state, RunStimulus.RETRY_DUE))))
-            await writer.write_surely((), begun)
+            await writer.write_surely((), [SaveRun(self.row), *session.recovery.ended_by(RunStimulus.RETRY_DUE)])
+            session.recovery.over()
         if self.asked_to_end:
             return False
         spec = HolderSpec(
@@ -195,7 +202,7 @@ class AgentRun:
         except HolderGone:
             pass
         finally:
-            self._attachment = None
+            self.attachment = None
         if not bar(self.directory):
             return False
         await self._read_rest(reader)
@@ -204,7 +211,7 @@ class AgentRun:
     async def _stay_attached(self, attachment: Attachment, reader: JournalReader) -> bool:
         """True once the agent's end was read; False when the holder went away."""
         await self._note_ready(attachment)
-        self._attachment = attachment
+        self.attachment = attachment
         self.attached.set()
         if self.asked_to_end:
             await attachment.end(END_GRACE_S)  # asked for while there was nobody to tell
@@ -264,7 +271,10 @@ class AgentRun:
         async with session.lock:
             writer = session.writer
             intake = Intake(writer.key, writer.next_seq, dict(session.inputs), dict(session.prompts))
+            answering, before = self.dialogue.answering, self.row
             row = intake.take(self.dialogue, self.row, records)
+            if row.cancel_step is CancelStep.INTERRUPTED and self.dialogue.answering and not answering:
+                self._hand_over(intake, session.interrupt_row(cancel_queued=row.cancel_queued))
             await self._refuse_ids_used_before(intake)
             self._refuse_what_nobody_answers(intake)
             session.room.faults("after-reading")
@@ -272,23 +282,30 @@ class AgentRun:
             await writer.write_surely(
                 intake.said,
                 intake.changes,
-                status=session.status_after(self, intake.inputs),
+                status=session.status_after(self, row, intake.inputs),
                 conversation_id=self.dialogue.conversation_id or state.conversation_id,
                 conversation_began=self.dialogue.conversation_began or state.conversation_began,
                 turn_interrupted=state.turn_interrupted and not intake.turn_completed,
+                crashes=state.crashes.turn_finished() if intake.turn_completed else state.crashes,
+                **pause_fields(self.dialogue.api_pause),
             )
             self.row = row
             self.was_begun = True
             session.inputs, session.prompts = intake.inputs, intake.prompts
             compacting.heed(session, intake.said)
+            self.has_served = self.has_served or intake.turn_completed
             self.active_at = anyio.current_time()
             self.has_spoken = self.has_spoken or any(record.kind is RecordKind.OUT for record in records)
             if intake.exit is not None:
                 self._exit = intake.exit
                 return True
+            if intake.turn_completed:
+                self.escalation.note_turn_over()
             session.settle()
             if intake.turn_completed:
                 compaction_triggers.after_turn(session)
+        if intake.turn_cancelled:
+            self.escalation.sweep(before.turn_began)
         session.followers.look_for_laggards()
         return False
 
@@ -306,7 +323,9 @@ class AgentRun:
                 self._refuse(intake, command)
 
     def _refuse(self, intake: Intake, command: RefuseRequest) -> None:
-        row = self.session.control_row(command)
+        self._hand_over(intake, self.session.control_row(command))
+
+    def _hand_over(self, intake: Intake, row: InputRow) -> None:
         intake.inputs[row.input_id] = row
         intake.changes.append(AddInput(row))
 
@@ -333,29 +352,37 @@ class AgentRun:
 
     async def _end_with(self, grace_s: float, *, nothing_open: bool) -> None:
         """The holder does it all by itself, so that a daemon that dies meanwhile leaves no agent half ended."""
-        if self._attachment is not None:
+        if self.attachment is not None:
             with suppress(HolderGone):  # told again when attached again
-                await self._attachment.end(grace_s, nothing_open=nothing_open)
+                await self.attachment.end(grace_s, nothing_open=nothing_open)
         await self.ended.wait()
 
     async def _finish(self, trouble: str) -> None:
         session = self.session
         async with session.lock:
-            end = ending.judge(self, self._exit, trouble)
-            said, changes, fields = ending.consequences(session, self, end)
-            row = replace(
-                self.row,
-                state=advance(self.row.state, end.stimulus),
-                ended_ns=time.time_ns(),
-                exit_note=end.note,
-            )
+            now_ns = time.time_ns()
+            end = ending.judge(self, self._exit, trouble, now_ns)
+            said, changes, fields = ending.consequences(session, end)
+            if end.cancelled:
+                said = [*await cut_short(session.room.store, session.writer.key, end.turn_after), *said]
+            state = self.row.state
+            for stimulus in end.stimuli:
+                state = advance(state, stimulus)
+            row = replace(self.row, state=state, ended_ns=now_ns, exit_note=end.note)
             if row.key:
                 changes.append(SaveRun(row))
+            if end.retry_in_s is None:
+                changes += session.recovery.ended_by(RunStimulus.GIVEN_UP)  # it could not be followed by this one
+            fields |= pause_after_agent(session.writer.state, now_ns)
             await session.writer.write_surely(said, changes, **fields)
             self.row = row
-            session.inputs = {name: kept for name, kept in session.inputs.items() if name not in end.dropped}
+            session.inputs = {name: kept for name, kept in session.inputs.items() if name not in end.fates}
             session.prompts.clear()
-            compacting.settle(session, end.note)
-            logger.info("the agent ended: %s", end.note, extra=session.log_extra)
-            session.run_ended(crashed=end.crashed)
+            compacting.settle(session, "it was cancelled" if end.after_cancel else end.note)
+            if end.crashed:
+                logger.error("the agent crashed: %s", end.note, extra=session.log_extra)
+            else:
+                logger.info("the agent ended: %s", end.note, extra=session.log_extra)
+            session.run_ended(row, end)
         self.ended.set()
+        self.escalation.note_turn_over()

@@ -49,7 +49,7 @@ async def end_all(room: Room) -> Parting:
     if stubborn:
         logger.warning("%d agents did not end when told; killing them", len(stubborn))
         with anyio.move_on_after(_KILL_WITHIN_S):
-            await _kill(room, stubborn)
+            await kill(room, stubborn)
     await _holders_left(room, agents)
     ended = sum(agent.ended.is_set() for agent in agents)
     logger.info("ended %d of %d agents", ended, len(agents))
@@ -63,8 +63,8 @@ async def _holders_left(room: Room, agents: Sequence[AgentProcess]) -> None:
             await anyio.sleep(_LOOK_EVERY_S)
 
 
-async def _kill(room: Room, agents: Sequence[AgentProcess]) -> None:
-    """Holder first: it may be stopped, or wait for a disk that is full."""
+async def kill(room: Room, agents: Sequence[AgentProcess]) -> None:
+    """Kill agents whose holder does not answer. Holder first: it may be stopped, or wait for a disk that is full."""
     for agent in agents:
         pid = holder_pid(room.runs_dir / agent.run_id)
         holder = process(pid) if pid is not None else None

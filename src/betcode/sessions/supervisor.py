@@ -1,6 +1,7 @@
 """All sessions of one daemon: found, opened when something happens to them, let go when nothing does."""
 
 import logging
+import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -21,23 +22,26 @@ from betcode.domain.errors import (
 )
 from betcode.domain.identifiers import NotAnIdentifier, Seq, SessionId, parse_session_id
 from betcode.domain.ports import Provider, SessionFilter, Store
+from betcode.domain.recovery import CrashPolicy
 from betcode.domain.rows import NewSession, PromptKind, PromptRow, SessionRow, SessionState, StoredEvent
 from betcode.sessions import events
 from betcode.sessions.adoption import Found, take_up
-from betcode.sessions.cancelling import cancel_turn
+from betcode.sessions.cancelling import Cancelled, cancel_turn
+from betcode.sessions.clients import ClientName
 from betcode.sessions.closing import close
 from betcode.sessions.compacting import Compacted, compact
-from betcode.sessions.followers import ClientName
 from betcode.sessions.housekeeping import keep_house, keep_journals, send_idle_home
 from betcode.sessions.memory import AgentMemory
 from betcode.sessions.prompts import Decision, PermissionAnswer, decide, questions_of
 from betcode.sessions.registry import Registry
 from betcode.sessions.requests import check_name, check_new_session
 from betcode.sessions.room import Faults, Room, no_faults
+from betcode.sessions.roster import Roster
 from betcode.sessions.slots import Slots
 from betcode.sessions.stopping import AgentsAtStop, Parting, end_all
 from betcode.sessions.tally import KIND_OF
 from betcode.sessions.told import Accepted, EngineFacts, Summary
+from betcode.sessions.waiting import Waiting, for_api
 from betcode.sessions.watching import Watching
 from betcode.v1 import agent_pb2 as v1
 
@@ -154,12 +158,32 @@ class Supervisor:
         """Accept a message; the same id again is the same message.
 
         Raises:
-            InvalidRequest, SessionNotFound, SessionClosed, PoolExhausted, AgentMemoryExhausted, AgentUnavailable,
-            StorageDegraded: and nothing was accepted.
+            InvalidRequest, SessionNotFound, SessionClosed, NoInputLock, PoolExhausted, AgentMemoryExhausted,
+            AgentUnavailable, StorageDegraded: and nothing was accepted.
         """
         async with self._registry.using(session) as live:
-            seq = await live.submit(message, client)
+            with live.desk.here(client):
+                seq = await live.submit(message, client)
             return Accepted(message.message_id, seq)
+
+    async def request_lock(self, session: SessionId, client: ClientName) -> tuple[bool, str]:
+        """Whether the client may type now, and who gave the input lock up; waits while its holder may answer.
+
+        Raises:
+            SessionNotFound, SessionClosed
+        """
+        async with self._registry.using(session) as live:
+            live.refuse_if_closed()
+            return await live.desk.request(client)
+
+    async def answer_lock_request(self, session: SessionId, client: ClientName, asking: str, *, grant: bool) -> None:
+        """Give the input lock to a client that waits for it, or refuse.
+
+        Raises:
+            SessionNotFound, NoInputLock, InvalidRequest
+        """
+        async with self._registry.using(session) as live:
+            live.desk.answer(client, asking, grant=grant)
 
     async def answer_permission(self, answer: PermissionAnswer, client: ClientName) -> bool:
         """True where the same answer had been given before.
@@ -195,8 +219,8 @@ class Supervisor:
             decision = Decision(v1.ALLOW_ONCE, answers=given)
             return await live.answer(group_id, decision, client), True
 
-    async def cancel_turn(self, session: SessionId, *, cancel_queued: bool = False) -> bool:
-        """Interrupt the open turn; False where none is open."""
+    async def cancel_turn(self, session: SessionId, *, cancel_queued: bool = False) -> Cancelled:
+        """Have the open turn stopped, with more force when asked again."""
         async with self._registry.using(session) as live:
             return await cancel_turn(live, cancel_queued=cancel_queued)
 
@@ -262,8 +286,10 @@ class Supervisor:
     def _summary(self, row: SessionRow) -> Summary:
         live = self._registry.live.get(row.new.session_id)
         if live is None:
-            return Summary(row, waiting_for="person" if row.pending_prompts else "")
-        return Summary(replace(row, state=live.writer.state), live.holds, live.waiting_for)
+            waiting = Waiting("person") if row.pending_prompts else for_api(row.state, time.time_ns())
+            return Summary(row, waiting=waiting)
+        row = replace(row, state=live.writer.state)
+        return Summary(row, live.holds, live.waiting, live.desk.holder, live.followers.present_clients())
 
 
 @asynccontextmanager
@@ -274,6 +300,7 @@ async def open_supervisor(
     runs_dir: Path,
     *,
     faults: Faults = no_faults,
+    crashes: CrashPolicy | None = None,
 ) -> AsyncIterator[Supervisor]:
     """The engine, at work; leaving the block lets agents at work run on in their holders."""
     runs_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -286,13 +313,16 @@ async def open_supervisor(
             tasks=tasks,
             slots=Slots(settings.turn_limit, settings.queue_limit),
             memory=AgentMemory(settings.agent_memory_limit_bytes),
+            roster=Roster(store),
             faults=faults,
+            crashes=crashes or CrashPolicy(),
         )
         registry = Registry(room)
         supervisor = Supervisor(registry)
         await supervisor.start()
         tasks.start_soon(keep_house, registry)
         tasks.start_soon(keep_journals, room)
+        tasks.start_soon(room.roster.keep)
         try:
             yield supervisor
             if supervisor.sends_idle_home:

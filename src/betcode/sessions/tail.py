@@ -26,6 +26,8 @@ class Tail:
         self._batches: dict[tuple[int, int], Batch] = {}  # followers at one position share one batch
         self._asides: list[bytes] = []
         self._asides_before = 0  # how many have been dropped
+        self._board: dict[str, tuple[int, bytes]] = {}
+        self.posted = 0  # how often something was put on the board
         self._grown = anyio.Event()
 
     def announce(self, events: Sequence[StoredEvent]) -> None:
@@ -49,6 +51,16 @@ class Tail:
             del self._asides[0]
             self._asides_before += 1
         self._wake()
+
+    def post(self, subject: str, event: bytes) -> None:
+        """Put up how something stands that is not history: whoever listens, and whoever comes, hears the newest."""
+        self.posted += 1
+        self._board[subject] = (self.posted, event)
+        self._wake()
+
+    def posted_since(self, read: int) -> tuple[bytes, ...]:
+        """What has changed on the board, the newest of each subject."""
+        return tuple(event for number, event in sorted(self._board.values()) if number > read)
 
     def close(self) -> None:
         """The session has ended: followers leave once they have had everything."""
@@ -85,7 +97,7 @@ class Tail:
         self._wake()
 
     async def change(self) -> None:
-        """Return at the next announcement, aside or wake."""
+        """Return at the next announcement, aside, post or wake."""
         await self._grown.wait()
 
     def _wake(self) -> None:

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from betcode.domain.identifiers import MessageId, Seq
 from betcode.domain.rows import SessionRow
 from betcode.sessions.adoption import Found
+from betcode.sessions.clients import NOBODY, ClientName, Present
+from betcode.sessions.waiting import NOTHING, Waiting
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +19,9 @@ class Accepted:
 class Summary:
     row: SessionRow
     holds: tuple[str, ...] = ()
-    waiting_for: str = ""
+    waiting: Waiting = NOTHING
+    lock_holder: ClientName = NOBODY
+    clients: tuple[Present, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from betcode.domain.errors import BlobNotFound, InvalidRequest, SequenceOutOfRan
 from betcode.domain.identifiers import Seq, SessionId
 from betcode.domain.rows import Batch
 from betcode.sessions import events
-from betcode.sessions.followers import ClientName
+from betcode.sessions.clients import ClientName
 from betcode.sessions.live import LiveSession
 from betcode.sessions.registry import Registry
 from betcode.v1 import agent_pb2 as v1

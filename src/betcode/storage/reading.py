@@ -9,7 +9,9 @@ import apsw
 
 from betcode.domain.identifiers import RunId, RunKey, Seq, SessionId, SessionKey
 from betcode.domain.ports import SessionFilter
+from betcode.domain.recovery import CrashHistory
 from betcode.domain.rows import (
+    NO_CRASHES,
     NO_LANDMARKS,
     Batch,
     InputKind,
@@ -24,7 +26,7 @@ from betcode.domain.rows import (
     SessionRow,
     SessionState,
 )
-from betcode.domain.run import RunState
+from betcode.domain.run import CancelStep, RunState
 from betcode.domain.session import SessionStatus
 from betcode.storage.places import last_place, place_of, seq_of
 from betcode.storage.writing import BLOB_PIECE_BYTES
@@ -33,7 +35,8 @@ _SESSION = """
 SELECT s.key, s.session_id, s.provider, s.working_directory, s.worktree_id, s.created_ns,
     s.status, s.last_seq, s.epoch, s.name, s.model, s.conversation_id, s.conversation_began, s.turn_interrupted,
     s.message_count, s.input_tokens, s.output_tokens, s.cost_usd, s.context_percent, s.preview, s.updated_ns,
-    s.input_lock_client, s.compaction_sequence, s.context_tokens, s.landmarks, s.forked_from,
+    s.compaction_sequence, s.context_tokens, s.landmarks, s.forked_from,
+    s.crashes, s.api_pause, s.api_pause_until_ns,
     m.model, m.allowed_tools, m.plan_mode, m.metadata, m.environment,
     (SELECT count(*) FROM prompts p WHERE p.session = s.key AND p.state = 'open'),
     (SELECT r.state FROM runs r WHERE r.session = s.key ORDER BY r.key DESC LIMIT 1)
@@ -47,7 +50,8 @@ SELECT session_id FROM sessions WHERE session_id >= ? AND session_id < ? AND del
 _EVENTS = "SELECT place, data FROM events WHERE place > ? AND place <= ? ORDER BY place"
 _RUN = """
 SELECT r.key, r.session, r.run_id, r.state, r.started_ns, r.holder_pid, r.agent_pid, r.agent_start, r.journal_offset,
-    r.dialogue_version, r.dialogue_state, r.last_input, r.ended_ns, r.exit_note
+    r.dialogue_version, r.dialogue_state, r.last_input, r.ended_ns, r.exit_note, r.cancel_step, r.cancel_queued,
+    r.turn_began
 """
 _LIVE_RUNS = f"""{_RUN}, s.session_id FROM runs r JOIN sessions s ON s.key = r.session
 WHERE r.state IN ('spawning', 'running') AND s.deleted = 0 ORDER BY r.key
@@ -167,8 +171,9 @@ def read_blob(db: apsw.Connection, session: SessionKey, sha256: str, offset: int
 def _session_row(row: Sequence[Any]) -> SessionRow:
     key, session_id, provider, working_directory, worktree_id, created_ns = row[:6]
     status, last_seq, epoch, name, model, conversation_id, began, interrupted = row[6:14]
-    lock_client, compaction_sequence, context_tokens, landmarks, forked_from = row[21:26]
-    made_model, allowed_tools, plan_mode, metadata, environment, pending, run_state = row[26:]
+    compaction_sequence, context_tokens, landmarks, forked_from = row[21:25]
+    crashes, api_pause, api_pause_until_ns = row[25:28]
+    made_model, allowed_tools, plan_mode, metadata, environment, pending, run_state = row[28:]
     new = NewSession(
         session_id=SessionId(session_id),
         provider=provider,
@@ -195,17 +200,27 @@ def _session_row(row: Sequence[Any]) -> SessionRow:
     )
     state = replace(
         counted,
-        input_lock_client=lock_client or "",
         compaction_sequence=Seq(compaction_sequence),
         context_tokens=context_tokens,
         landmarks=Landmarks(*json.loads(landmarks)) if landmarks else NO_LANDMARKS,
+        crashes=_crash_history(crashes),
+        api_pause=api_pause,
+        api_pause_until_ns=api_pause_until_ns,
     )
     return SessionRow(SessionKey(key), new, state, pending, None if run_state is None else RunState(run_state))
 
 
+def _crash_history(stored: str) -> CrashHistory:
+    if not stored:
+        return NO_CRASHES
+    in_a_row, *times = json.loads(stored)
+    return CrashHistory(tuple(times), in_a_row)
+
+
 def _run_row(row: Sequence[Any]) -> RunRow:
-    key, session, run_id, state, *rest = row
-    return RunRow(RunKey(key), SessionKey(session), RunId(run_id), RunState(state), *rest)
+    key, session, run_id, state, *rest, cancel_step, cancel_queued, turn_began = row
+    run = RunRow(RunKey(key), SessionKey(session), RunId(run_id), RunState(state), *rest)
+    return replace(run, cancel_step=CancelStep(cancel_step), cancel_queued=bool(cancel_queued), turn_began=turn_began)
 
 
 def _input_row(row: Sequence[Any]) -> InputRow:

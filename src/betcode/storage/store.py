@@ -17,7 +17,7 @@ from betcode.domain.documents import SearchPage, SearchQuestion
 from betcode.domain.identifiers import RunId, Seq, SessionId, SessionKey
 from betcode.domain.ports import SessionFilter
 from betcode.domain.rows import Batch, InputRow, NewSession, PromptRow, RunRow, SessionRow, SessionState, StoredEvent
-from betcode.storage import deleting, epochs, reading, searching, writing
+from betcode.storage import connections, deleting, epochs, reading, searching, writing
 from betcode.storage.checkpoints import Checkpoints
 from betcode.storage.database import Durability, told
 from betcode.storage.files import close_files, open_files
@@ -122,6 +122,10 @@ class SqliteStore:
         await self._writer.write(lambda db: deleting.mark_deleted(db, session))
         self._writer.write_later(_slices_of(session))
         self._indexer.note((session,))
+
+    async def connections(self) -> tuple[int, int]:
+        """How many clients are connected and how many input locks are held, as the rows say."""
+        return await self._read(connections.counts)
 
     async def search(self, question: SearchQuestion) -> SearchPage:
         """One page of what was said with these words; what was committed before is found, if the index kept up."""

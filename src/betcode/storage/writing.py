@@ -13,15 +13,19 @@ from betcode.domain.changes import (
     AppendEvents,
     AssignInput,
     Change,
+    ForgetClients,
     MoveInput,
+    SaveClients,
     SavePrompt,
     SaveRun,
     SaveSession,
 )
 from betcode.domain.errors import StorageFailed
 from betcode.domain.identifiers import RunId, RunKey, SessionKey
-from betcode.domain.rows import Blob, InputRow, NewSession, PromptRow, RunRow, SessionState, StoredEvent
+from betcode.domain.recovery import CrashHistory
+from betcode.domain.rows import NO_CRASHES, Blob, InputRow, NewSession, PromptRow, RunRow, SessionState, StoredEvent
 from betcode.domain.run import RunState
+from betcode.storage import connections
 from betcode.storage.places import first_place, last_place, place_of, seq_of
 
 BLOB_PIECE_BYTES = 128 * 1024
@@ -55,6 +59,10 @@ def apply(db: apsw.Connection, changes: Sequence[Change]) -> None:
                 _save_prompt(db, change.row)
             case AddBlob():
                 _add_blob(db, change.session, change.blob)
+            case SaveClients():
+                connections.save(db, change)
+            case ForgetClients():
+                connections.forget(db)
             case _:
                 assert_never(change)
 
@@ -63,8 +71,8 @@ _INSERT_SESSION = """
 INSERT INTO sessions (session_id, provider, working_directory, worktree_id, created_ns, forked_from,
     status, last_seq, epoch, name, model, conversation_id, conversation_began, turn_interrupted, message_count,
     input_tokens, output_tokens, cost_usd, context_percent, preview, updated_ns,
-    input_lock_client, compaction_sequence, context_tokens, landmarks)
-VALUES (?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    compaction_sequence, context_tokens, landmarks, crashes, api_pause, api_pause_until_ns)
+VALUES (?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _INSERT_MAKING = """
 INSERT INTO session_makings (session, model, allowed_tools, plan_mode, metadata, environment) VALUES (?, ?, ?, ?, ?, ?)
@@ -72,8 +80,8 @@ INSERT INTO session_makings (session, model, allowed_tools, plan_mode, metadata,
 _UPDATE_SESSION = """
 UPDATE sessions SET status = ?, last_seq = ?, epoch = ?, name = ?, model = ?, conversation_id = ?,
     conversation_began = ?, turn_interrupted = ?, message_count = ?, input_tokens = ?, output_tokens = ?,
-    cost_usd = ?, context_percent = ?, preview = ?, updated_ns = ?, input_lock_client = ?, compaction_sequence = ?,
-    context_tokens = ?, landmarks = ?
+    cost_usd = ?, context_percent = ?, preview = ?, updated_ns = ?, compaction_sequence = ?, context_tokens = ?,
+    landmarks = ?, crashes = ?, api_pause = ?, api_pause_until_ns = ?
 WHERE key = ? AND deleted = 0
 """
 _END_OF_LOG = """
@@ -86,7 +94,7 @@ SELECT key, ?, ?, ?, 0, 0, 0, 0, 0, x'', 0, 0, '' FROM sessions WHERE key = ? AN
 """
 _UPDATE_RUN = """
 UPDATE runs SET state = ?, holder_pid = ?, agent_pid = ?, agent_start = ?, journal_offset = ?, dialogue_version = ?,
-    dialogue_state = ?, last_input = ?, ended_ns = ?, exit_note = ?
+    dialogue_state = ?, last_input = ?, ended_ns = ?, exit_note = ?, cancel_step = ?, cancel_queued = ?, turn_began = ?
 WHERE key = ? AND session = ?
 """
 _INSERT_INPUT = """
@@ -186,17 +194,24 @@ def _state_values(state: SessionState) -> tuple[str | int | float | None, ...]:
         state.context_percent,
         state.preview,
         state.updated_ns,
-        state.input_lock_client or None,
         state.compaction_sequence,
         state.context_tokens,
         json.dumps(state.landmarks),
+        _crashes(state.crashes),
+        state.api_pause,
+        state.api_pause_until_ns,
     )
+
+
+def _crashes(crashes: CrashHistory) -> str:
+    return json.dumps([crashes.in_a_row, *crashes.times_ns]) if crashes != NO_CRASHES else ""
 
 
 def _save_run(db: apsw.Connection, run: RunRow) -> None:
     moving = (run.state, run.holder_pid, run.agent_pid, run.agent_start, run.offset, run.dialogue_version)
     ending = (run.dialogue_state, run.last_input, run.ended_ns, run.exit_note)
-    db.execute(_UPDATE_RUN, (*moving, *ending, run.key, run.session))
+    cancelling = (run.cancel_step, run.cancel_queued, run.turn_began)
+    db.execute(_UPDATE_RUN, (*moving, *ending, *cancelling, run.key, run.session))
     _one_row(db, f"run {run.key}")
 
 

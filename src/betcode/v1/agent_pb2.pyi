@@ -639,6 +639,7 @@ class TextDelta(_message.Message):
     IS_COMPLETE_FIELD_NUMBER: _builtins.int
     MESSAGE_ID_FIELD_NUMBER: _builtins.int
     BLOCK_FIELD_NUMBER: _builtins.int
+    IS_PARTIAL_FIELD_NUMBER: _builtins.int
     text: _builtins.str
     is_complete: _builtins.bool
     """the settled text of the whole block; replaces its deltas"""
@@ -646,6 +647,8 @@ class TextDelta(_message.Message):
     """added by this project: the agent's id of the message"""
     block: _builtins.int
     """added by this project: which block of it; deltas and their settled text share both"""
+    is_partial: _builtins.bool
+    """added by this project: with is_complete: cut off before the rest was said"""
     def __init__(
         self,
         *,
@@ -653,10 +656,11 @@ class TextDelta(_message.Message):
         is_complete: _builtins.bool = ...,
         message_id: _builtins.str = ...,
         block: _builtins.int = ...,
+        is_partial: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["block", b"block", "is_complete", b"is_complete", "message_id", b"message_id", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["block", b"block", "is_complete", b"is_complete", "is_partial", b"is_partial", "message_id", b"message_id", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -670,10 +674,12 @@ class ThinkingDelta(_message.Message):
     IS_COMPLETE_FIELD_NUMBER: _builtins.int
     MESSAGE_ID_FIELD_NUMBER: _builtins.int
     BLOCK_FIELD_NUMBER: _builtins.int
+    IS_PARTIAL_FIELD_NUMBER: _builtins.int
     text: _builtins.str
     is_complete: _builtins.bool
     message_id: _builtins.str
     block: _builtins.int
+    is_partial: _builtins.bool
     def __init__(
         self,
         *,
@@ -681,10 +687,11 @@ class ThinkingDelta(_message.Message):
         is_complete: _builtins.bool = ...,
         message_id: _builtins.str = ...,
         block: _builtins.int = ...,
+        is_partial: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["block", b"block", "is_complete", b"is_complete", "message_id", b"message_id", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["block", b"block", "is_complete", b"is_complete", "is_partial", b"is_partial", "message_id", b"message_id", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1256,26 +1263,42 @@ Global___PermissionResolved: _TypeAlias = PermissionResolved  # noqa: Y015
 
 @_typing.final
 class InputLockChange(_message.Message):
+    """How the input lock stands; sequence 0, told at every change and to every stream that begins."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     HOLDER_CLIENT_ID_FIELD_NUMBER: _builtins.int
     ASKING_CLIENT_ID_FIELD_NUMBER: _builtins.int
     ANSWER_BY_FIELD_NUMBER: _builtins.int
+    HOLDER_CLIENT_TYPE_FIELD_NUMBER: _builtins.int
+    ASKING_CLIENT_TYPE_FIELD_NUMBER: _builtins.int
+    WAITING_CLIENT_IDS_FIELD_NUMBER: _builtins.int
     holder_client_id: _builtins.str
     """empty: nobody"""
     asking_client_id: _builtins.str
+    holder_client_type: _builtins.str
+    asking_client_type: _builtins.str
     @_builtins.property
-    def answer_by(self) -> _timestamp_pb2.Timestamp: ...
+    def answer_by(self) -> _timestamp_pb2.Timestamp:
+        """silence until then gives the lock to the asking client"""
+
+    @_builtins.property
+    def waiting_client_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """in line, the longest waiter first; the asking one included"""
+
     def __init__(
         self,
         *,
         holder_client_id: _builtins.str = ...,
         asking_client_id: _builtins.str = ...,
         answer_by: _timestamp_pb2.Timestamp | None = ...,
+        holder_client_type: _builtins.str = ...,
+        asking_client_type: _builtins.str = ...,
+        waiting_client_ids: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["answer_by", b"answer_by"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer_by", b"answer_by", "asking_client_id", b"asking_client_id", "holder_client_id", b"holder_client_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer_by", b"answer_by", "asking_client_id", b"asking_client_id", "asking_client_type", b"asking_client_type", "holder_client_id", b"holder_client_id", "holder_client_type", b"holder_client_type", "waiting_client_ids", b"waiting_client_ids"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1283,6 +1306,8 @@ Global___InputLockChange: _TypeAlias = InputLockChange  # noqa: Y015
 
 @_typing.final
 class Presence(_message.Message):
+    """Who follows the session; sequence 0, told a moment after somebody comes, goes, falls behind or catches up."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     CLIENTS_FIELD_NUMBER: _builtins.int
@@ -1547,6 +1572,10 @@ class SessionSummary(_message.Message):
     WAITING_FOR_FIELD_NUMBER: _builtins.int
     HOLDS_FIELD_NUMBER: _builtins.int
     METADATA_FIELD_NUMBER: _builtins.int
+    WAITING_UNTIL_FIELD_NUMBER: _builtins.int
+    INPUT_LOCK_CLIENT_ID_FIELD_NUMBER: _builtins.int
+    CLIENTS_FIELD_NUMBER: _builtins.int
+    CLIENT_COUNT_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     model: _builtins.str
     working_directory: _builtins.str
@@ -1566,7 +1595,13 @@ class SessionSummary(_message.Message):
     """of its agent: "", "spawning", "running", "exited", "backing_off", "crashed" """
     last_sequence: _builtins.int
     waiting_for: _builtins.str
-    """"person", "slot" or nothing"""
+    """"person", "slot", "retry" (after a crash), "limit", "overload", "api" (errors that the agent tries to get over)
+    or nothing
+    """
+    input_lock_client_id: _builtins.str
+    """whose messages are taken; empty: whose comes first"""
+    client_count: _builtins.int
+    """of all who do"""
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
@@ -1577,6 +1612,14 @@ class SessionSummary(_message.Message):
 
     @_builtins.property
     def metadata(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]: ...
+    @_builtins.property
+    def waiting_until(self) -> _timestamp_pb2.Timestamp:
+        """of the next try or the limit's reset, where it is known"""
+
+    @_builtins.property
+    def clients(self) -> _containers.RepeatedCompositeFieldContainer[Global___PresentClient]:
+        """who follows it now, 50 at most"""
+
     def __init__(
         self,
         *,
@@ -1600,10 +1643,14 @@ class SessionSummary(_message.Message):
         waiting_for: _builtins.str = ...,
         holds: _abc.Iterable[_builtins.str] | None = ...,
         metadata: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        waiting_until: _timestamp_pb2.Timestamp | None = ...,
+        input_lock_client_id: _builtins.str = ...,
+        clients: _abc.Iterable[Global___PresentClient] | None = ...,
+        client_count: _builtins.int = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "updated_at", b"updated_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "updated_at", b"updated_at", "waiting_until", b"waiting_until"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "holds", b"holds", "id", b"id", "last_message_preview", b"last_message_preview", "last_sequence", b"last_sequence", "message_count", b"message_count", "metadata", b"metadata", "model", b"model", "name", b"name", "pending_prompts", b"pending_prompts", "provider", b"provider", "run_state", b"run_state", "status", b"status", "total_cost_usd", b"total_cost_usd", "total_input_tokens", b"total_input_tokens", "total_output_tokens", b"total_output_tokens", "updated_at", b"updated_at", "waiting_for", b"waiting_for", "working_directory", b"working_directory", "worktree_id", b"worktree_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["client_count", b"client_count", "clients", b"clients", "created_at", b"created_at", "holds", b"holds", "id", b"id", "input_lock_client_id", b"input_lock_client_id", "last_message_preview", b"last_message_preview", "last_sequence", b"last_sequence", "message_count", b"message_count", "metadata", b"metadata", "model", b"model", "name", b"name", "pending_prompts", b"pending_prompts", "provider", b"provider", "run_state", b"run_state", "status", b"status", "total_cost_usd", b"total_cost_usd", "total_input_tokens", b"total_input_tokens", "total_output_tokens", b"total_output_tokens", "updated_at", b"updated_at", "waiting_for", b"waiting_for", "waiting_until", b"waiting_until", "working_directory", b"working_directory", "worktree_id", b"worktree_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1788,15 +1835,24 @@ class CancelTurnResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     WAS_ACTIVE_FIELD_NUMBER: _builtins.int
+    WITHDRAWN_MESSAGE_IDS_FIELD_NUMBER: _builtins.int
     was_active: _builtins.bool
+    """a turn was open"""
+    @_builtins.property
+    def withdrawn_message_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Added by this project: messages that no agent had got and that none will get now; also where no turn was open.
+        Those that an agent had queued are told by message_state.
+        """
+
     def __init__(
         self,
         *,
         was_active: _builtins.bool = ...,
+        withdrawn_message_ids: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["was_active", b"was_active"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["was_active", b"was_active", "withdrawn_message_ids", b"withdrawn_message_ids"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1853,6 +1909,7 @@ class AnswerLockRequestRequest(_message.Message):
     GRANT_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
     asking_client_id: _builtins.str
+    """empty: the one who asks now"""
     grant: _builtins.bool
     def __init__(
         self,

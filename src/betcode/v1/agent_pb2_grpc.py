@@ -182,7 +182,8 @@ class AgentServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def RequestInputLock(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """Ask to be the one who types. Waits while the holder may answer, 10 s by default for each who asked before.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
@@ -265,7 +266,8 @@ class AgentServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def AnswerLockRequest(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """The holder gives the input lock to a client that waits for it, or refuses.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')

@@ -43,6 +43,7 @@ class AgentServiceStub:
     CompactSession: _grpc.UnaryUnaryMultiCallable[_agent_pb2.CompactSessionRequest, _agent_pb2.CompactSessionResponse]
     CancelTurn: _grpc.UnaryUnaryMultiCallable[_agent_pb2.CancelTurnRequest, _agent_pb2.CancelTurnResponse]
     RequestInputLock: _grpc.UnaryUnaryMultiCallable[_agent_pb2.InputLockRequest, _agent_pb2.InputLockResponse]
+    """Ask to be the one who types. Waits while the holder may answer, 10 s by default for each who asked before."""
     Follow: _grpc.UnaryStreamMultiCallable[_agent_pb2.FollowRequest, _agent_pb2.AgentEventBatch]
     """Added by this project.
 
@@ -62,6 +63,7 @@ class AgentServiceStub:
     ClearSessionGrants: _grpc.UnaryUnaryMultiCallable[_agent_pb2.ClearSessionGrantsRequest, _agent_pb2.ClearSessionGrantsResponse]
     SetSessionGrant: _grpc.UnaryUnaryMultiCallable[_agent_pb2.SetSessionGrantRequest, _agent_pb2.SetSessionGrantResponse]
     AnswerLockRequest: _grpc.UnaryUnaryMultiCallable[_agent_pb2.AnswerLockRequestRequest, _agent_pb2.AnswerLockRequestResponse]
+    """The holder gives the input lock to a client that waits for it, or refuses."""
     AnswerPermission: _grpc.UnaryUnaryMultiCallable[_agent_pb2.AnswerPermissionRequest, _agent_pb2.AnswerPermissionResponse]
     AnswerQuestion: _grpc.UnaryUnaryMultiCallable[_agent_pb2.AnswerQuestionRequest, _agent_pb2.AnswerQuestionResponse]
     ReadBlob: _grpc.UnaryStreamMultiCallable[_agent_pb2.ReadBlobRequest, _agent_pb2.BlobChunk]
@@ -78,6 +80,7 @@ class AgentServiceAsyncStub(AgentServiceStub):
     CompactSession: _aio.UnaryUnaryMultiCallable[_agent_pb2.CompactSessionRequest, _agent_pb2.CompactSessionResponse]  # type: ignore[assignment]
     CancelTurn: _aio.UnaryUnaryMultiCallable[_agent_pb2.CancelTurnRequest, _agent_pb2.CancelTurnResponse]  # type: ignore[assignment]
     RequestInputLock: _aio.UnaryUnaryMultiCallable[_agent_pb2.InputLockRequest, _agent_pb2.InputLockResponse]  # type: ignore[assignment]
+    """Ask to be the one who types. Waits while the holder may answer, 10 s by default for each who asked before."""
     Follow: _aio.UnaryStreamMultiCallable[_agent_pb2.FollowRequest, _agent_pb2.AgentEventBatch]  # type: ignore[assignment]
     """Added by this project.
 
@@ -97,6 +100,7 @@ class AgentServiceAsyncStub(AgentServiceStub):
     ClearSessionGrants: _aio.UnaryUnaryMultiCallable[_agent_pb2.ClearSessionGrantsRequest, _agent_pb2.ClearSessionGrantsResponse]  # type: ignore[assignment]
     SetSessionGrant: _aio.UnaryUnaryMultiCallable[_agent_pb2.SetSessionGrantRequest, _agent_pb2.SetSessionGrantResponse]  # type: ignore[assignment]
     AnswerLockRequest: _aio.UnaryUnaryMultiCallable[_agent_pb2.AnswerLockRequestRequest, _agent_pb2.AnswerLockRequestResponse]  # type: ignore[assignment]
+    """The holder gives the input lock to a client that waits for it, or refuses."""
     AnswerPermission: _aio.UnaryUnaryMultiCallable[_agent_pb2.AnswerPermissionRequest, _agent_pb2.AnswerPermissionResponse]  # type: ignore[assignment]
     AnswerQuestion: _aio.UnaryUnaryMultiCallable[_agent_pb2.AnswerQuestionRequest, _agent_pb2.AnswerQuestionResponse]  # type: ignore[assignment]
     ReadBlob: _aio.UnaryStreamMultiCallable[_agent_pb2.ReadBlobRequest, _agent_pb2.BlobChunk]  # type: ignore[assignment]
@@ -145,7 +149,8 @@ class AgentServiceServicer(metaclass=_abc_1.ABCMeta):
         self,
         request: _agent_pb2.InputLockRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_agent_pb2.InputLockResponse, _abc.Awaitable[_agent_pb2.InputLockResponse]]: ...
+    ) -> _typing.Union[_agent_pb2.InputLockResponse, _abc.Awaitable[_agent_pb2.InputLockResponse]]:
+        """Ask to be the one who types. Waits while the holder may answer, 10 s by default for each who asked before."""
 
     @_abc_1.abstractmethod
     def Follow(
@@ -242,7 +247,8 @@ class AgentServiceServicer(metaclass=_abc_1.ABCMeta):
         self,
         request: _agent_pb2.AnswerLockRequestRequest,
         context: _ServicerContext,
-    ) -> _typing.Union[_agent_pb2.AnswerLockRequestResponse, _abc.Awaitable[_agent_pb2.AnswerLockRequestResponse]]: ...
+    ) -> _typing.Union[_agent_pb2.AnswerLockRequestResponse, _abc.Awaitable[_agent_pb2.AnswerLockRequestResponse]]:
+        """The holder gives the input lock to a client that waits for it, or refuses."""
 
     @_abc_1.abstractmethod
     def AnswerPermission(

@@ -203,7 +203,8 @@ class ConversationReset(Struct, tag="conversation_reset", gc=False):
 class RateLimits(Struct, gc=False):
     status: str = ""
     resets_at: float | None = field(default=None, name="resetsAt")
-    kind: str = field(default="", name="rateLimitType")
+    kind: str | None = field(default=None, name="rateLimitType")
+    uses_overage: bool = field(default=False, name="isUsingOverage")  # paid for separately: it goes on
 
 
 class RateLimit(Struct, tag="rate_limit_event"):

@@ -3,6 +3,7 @@
 import json
 import random
 from collections.abc import Iterator
+from contextlib import suppress
 
 import anyio
 import grpc
@@ -19,7 +20,7 @@ from betcode.v1 import agent_pb2 as v1
 from betcode.v1 import health_pb2 as betcode_health
 from support.daemon import Agent, Daemon, obedient_daemon
 from support.raw import RawCalls
-from support.stream import BOUND_S, conversation, finished_session, info_of, is_idle, text_of
+from support.stream import BOUND_S, conversation, finished_session, info_of, is_idle, status_of, text_of
 
 pytestmark = pytest.mark.anyio
 
@@ -241,7 +242,10 @@ async def test_a_stopping_daemon_sends_its_clients_away_politely(tmp_path_factor
             with anyio.fail_after(BOUND_S):
                 await resumed.initial_metadata()
             assert await daemon.stop() == 0
-            assert await resumed.code() is grpc.StatusCode.UNAVAILABLE
+            with anyio.fail_after(BOUND_S), suppress(aio.AioRpcError):
+                while isinstance(await resumed.read(), v1.AgentEvent):
+                    pass
+            assert await status_of(resumed) is grpc.StatusCode.UNAVAILABLE
             with pytest.raises(aio.AioRpcError) as error:
                 await stream.rest()
             assert error.value.code() is grpc.StatusCode.UNAVAILABLE

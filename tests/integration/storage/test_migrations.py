@@ -103,5 +103,5 @@ async def test_a_database_of_the_first_schema_is_taken_along(tmp_path: Path) -> 
         row = await store.find_session(SessionId("0190a7c8-0000-7000-8000-000000000001"))
     assert row is not None
     assert (row.state.name, row.state.last_seq, row.state.preview) == ("old", 7, "hello")
-    assert (row.state.input_lock_client, row.state.compaction_sequence, row.new.forked_from) == ("", 0, "")
+    assert (row.state.compaction_sequence, row.new.forked_from) == (0, "")
     assert (tmp_path / "betcode.db.before-m002").exists()

@@ -3,11 +3,17 @@
     say WORDS         one text delta per word
     count N [BYTES]   N text deltas flat out, each at least BYTES long
     wait NAME         goes on when the file NAME appears in the working directory (or it is interrupted)
+    beat NAME         the same, with a tool's heartbeat every tenth of a second
     tool              asks to run a command; allowed, it appends a line to ran.txt
     ask               asks one question
     spawn COMMAND…    runs a program of its own, as a tool would, and says what it printed
     play FILE         writes the bytes of a file of the working directory to stdout, just as they are
+    deaf              hears no interrupt from here on
+    ignore SIGNAL…    nor these signals
+    mind SIGNAL…      is ended by these as any program is
+    polite [stays]    ends its turn on SIGINT and then, as the real one does, itself
     die               exits with 3 in the middle of the turn
+    stumble NAME      does so once: not where the file NAME exists, which it makes first
     env NAME          says the value of an environment variable
     argv              says its own arguments
     tokens N          its context has N tokens from here on
@@ -19,12 +25,15 @@ The message /compact compacts, and 40 tokens are left. A file called `compact` i
     fail REASON       fails, and says why
     die               exits with 3 in the middle of it
 
+With OBEDIENT_DAWDLES in its environment it begins its first turn only after an interrupt, of which it makes nothing.
+With BETCODE_OBEDIENT_KILLED_ONCE=NAME it is killed at its start unless the file NAME exists, which it makes first.
 It writes its pid to agent.pids, one line per process, so that a test can count processes.
 """
 
 import json
 import os
 import queue
+import signal
 import subprocess
 import sys
 import threading
@@ -50,6 +59,7 @@ class Agent:
         self._messages: queue.Queue[Frame | None] = queue.Queue()
         self._answers: queue.Queue[Frame] = queue.Queue()
         self._interrupted = threading.Event()
+        self._is_deaf = self._leaves = False
         self._cost = 0.0
         self._plan = "--permission-mode=plan" in arguments
         self._said = ""  # the id of the message that is being said
@@ -59,9 +69,15 @@ class Agent:
     def run(self) -> None:
         with Path("agent.pids").open("a") as pids:
             pids.write(f"{os.getpid()}\n")
+        killed = os.environ.get("BETCODE_OBEDIENT_KILLED_ONCE")
+        if killed and not Path(killed).exists():
+            Path(killed).touch()
+            os.kill(os.getpid(), signal.SIGKILL)
         threading.Thread(target=self._listen, daemon=True).start()
         while (message := self._messages.get()) is not None:
             self._turn(message)
+            if self._leaves:
+                return
 
     def _listen(self) -> None:
         for line in sys.stdin:
@@ -70,13 +86,17 @@ class Agent:
                 self._messages.put(frame)
             elif frame["type"] == "control_response":
                 self._answers.put(frame["response"])
-            elif frame["type"] == "control_request" and frame["request"]["subtype"] == "interrupt":
+            elif (
+                frame["type"] == "control_request" and frame["request"]["subtype"] == "interrupt" and not self._is_deaf
+            ):
                 self._interrupted.set()
                 ok = {"subtype": "success", "request_id": frame["request_id"], "response": {"still_queued": []}}
                 self._write({"type": "control_response", "response": ok})
         self._messages.put(None)
 
     def _turn(self, message: Frame) -> None:
+        if os.environ.pop("OBEDIENT_DAWDLES", ""):
+            self._interrupted.wait()
         self._interrupted.clear()
         if message["message"]["content"] == "/compact":
             self._compact_as_told(message)
@@ -103,7 +123,7 @@ class Agent:
         except Interrupted:
             ending = {"subtype": "error_during_execution", "is_error": True, "terminal_reason": "aborted_streaming"}
         text = "".join(self._texts)
-        self._end_message("end_turn")
+        self._end_message("end_turn", aborted=bool(ending["is_error"]))
         usage = {"input_tokens": self._tokens, "output_tokens": 20}
         self._lifecycle(message, "completed")
         self._cost += 0.25
@@ -120,11 +140,17 @@ class Agent:
             "say": self._say,
             "count": self._count,
             "wait": self._wait,
+            "beat": self._beat,
             "tool": lambda _: iter([self._tool()]),
             "ask": lambda _: iter([self._question()]),
             "spawn": self._spawn,
             "play": self._play,
+            "deaf": self._go_deaf,
+            "ignore": lambda names: self._treat(names, signal.SIG_IGN),
+            "mind": lambda names: self._treat(names, signal.SIG_DFL),
+            "polite": self._be_polite,
             "die": self._die,
+            "stumble": self._stumble,
             "env": lambda name: iter([os.environ.get(name, "")]),
             "argv": lambda _: iter([json.dumps(self._arguments)]),
             "tokens": self._set_tokens,
@@ -152,6 +178,13 @@ class Agent:
             if self._interrupted.wait(0.01):
                 raise Interrupted
 
+    def _beat(self, name: str) -> Iterator[str]:
+        yield "waiting"
+        while not Path(name).exists():
+            self._write({"type": "tool_progress", "tool_use_id": "toolu_1-heartbeat-1", "tool_name": "Bash"})
+            if self._interrupted.wait(0.1):
+                raise Interrupted
+
     def _spawn(self, command: str) -> Iterator[str]:
         done = subprocess.run(command.split(" "), capture_output=True, text=True, check=False)
         yield (done.stdout + done.stderr).strip()
@@ -161,6 +194,23 @@ class Agent:
         sys.stdout.buffer.write(Path(name).read_bytes())
         sys.stdout.buffer.flush()
         yield "played"
+
+    def _go_deaf(self, _: str) -> Iterator[str]:
+        self._is_deaf = True
+        yield "deaf "
+
+    def _treat(self, names: str, how: signal.Handlers) -> Iterator[str]:
+        for name in names.split(" "):
+            signal.signal(signal.Signals[name], how)
+        yield "so be it "
+
+    def _be_polite(self, how: str) -> Iterator[str]:
+        signal.signal(signal.SIGINT, lambda _number, _frame: self._stop(leaves=how != "stays"))
+        yield "polite "
+
+    def _stop(self, *, leaves: bool) -> None:
+        self._leaves = leaves
+        self._interrupted.set()
 
     def _die(self, _: str) -> Iterator[str]:
         yield "dying"
@@ -208,15 +258,24 @@ class Agent:
         self._tokens = 40
         yield "compacted"
 
+    def _stumble(self, name: str) -> Iterator[str]:
+        if not Path(name).exists():
+            Path(name).touch()
+            sys.stderr.write("stumbled over a stone\n")
+            sys.stderr.flush()
+            yield from self._die("")
+        yield "up again"
+
     def _begin_message(self) -> None:
         self._said, self._texts = f"msg_{uuid.uuid4().hex}", []
         self._stream({"type": "message_start", "message": self._message([])})
         self._stream({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}})
 
-    def _end_message(self, stop_reason: str, *uses: Frame) -> None:
+    def _end_message(self, stop_reason: str, *uses: Frame, aborted: bool = False) -> None:
         blocks: list[Frame] = [{"type": "text", "text": "".join(self._texts)}] if self._texts else []
         for block in [*blocks, *uses]:
-            self._write({"type": "assistant", "message": self._message([block]), "parent_tool_use_id": None})
+            frame: Frame = {"type": "assistant", "message": self._message([block]), "parent_tool_use_id": None}
+            self._write(frame | ({"aborted": True} if aborted else {}))
         self._stream({"type": "content_block_stop", "index": 0})
         usage = {"input_tokens": self._tokens, "output_tokens": 20}
         self._stream({"type": "message_delta", "delta": {"stop_reason": stop_reason}, "usage": usage})

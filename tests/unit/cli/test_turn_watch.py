@@ -84,3 +84,18 @@ def test_usage_of_the_turn_adds_up() -> None:
     for _ in range(2):
         watch.see(v1.AgentEvent(usage=v1.UsageReport(input_tokens=3, output_tokens=4, cost_usd=0.5)))
     assert (watch.usage.input_tokens, watch.usage.output_tokens, watch.usage.cost_usd) == (6, 8, 1.0)
+
+
+def test_a_crash_after_which_another_agent_went_on_is_no_error_of_the_turn() -> None:
+    watch = TurnWatch(OURS)
+    see(watch, error("SUBPROCESS_CRASHED"), ended(OURS))
+    assert (watch.error, watch.exit_code) == (None, ExitCode.OK)
+
+
+def test_a_crash_that_was_the_last_is_its_error() -> None:
+    watch = TurnWatch(OURS)
+    last = error("SUBPROCESS_CRASHED")
+    last.error.is_fatal = True
+    see(watch, last, ended(stop_reason="crashed"))
+    assert watch.error == last.error
+    assert watch.exit_code is ExitCode.AGENT_ERROR

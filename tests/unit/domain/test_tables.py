@@ -45,6 +45,14 @@ def test_a_run_is_spawned_runs_and_ends() -> None:
     assert run.advance(state, RunStimulus.AGENT_EXITED) is RunState.EXITED
 
 
+@pytest.mark.parametrize("alive", sorted(run.LIVE))
+@pytest.mark.parametrize("end", [RunStimulus.RETRY_DUE, RunStimulus.GIVEN_UP])
+def test_a_run_that_crashed_backs_off_until_another_takes_over_or_none_will(alive: RunState, end: RunStimulus) -> None:
+    state = run.advance(alive, RunStimulus.AGENT_CRASHED)
+    assert state is RunState.BACKING_OFF
+    assert run.advance(state, end) is RunState.CRASHED
+
+
 @given(st.lists(st.sampled_from(list(RunStimulus)), max_size=12))
 def test_only_a_live_run_can_become_ready_or_end(stimuli: list[RunStimulus]) -> None:
     state = RunState.SPAWNING

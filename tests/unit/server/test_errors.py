@@ -17,7 +17,7 @@ CATALOGUE = {
     "COMPACTION_FAILED": (grpc.StatusCode.INTERNAL, "Session compaction failed"),
     "PERMISSION_STALE": (grpc.StatusCode.FAILED_PRECONDITION, ""),
     "POOL_EXHAUSTED": (grpc.StatusCode.RESOURCE_EXHAUSTED, "Subprocess pool at capacity"),
-    "SUBPROCESS_CRASHED": (grpc.StatusCode.INTERNAL, ""),
+    "SUBPROCESS_CRASHED": (grpc.StatusCode.INTERNAL, "Claude process crashed"),
     "SQLITE_ERROR": (grpc.StatusCode.INTERNAL, "Database operation failed"),
 }
 
@@ -49,6 +49,7 @@ def test_the_catalogue_is_followed(name: str) -> None:
 @pytest.mark.behaviour(
     "error.code.session-not-found",
     "error.code.sqlite-error",
+    "error.code.subprocess-crashed",
     "error.code.session-active",
     "error.code.compaction-failed",
 )
@@ -61,6 +62,7 @@ def test_the_catalogue_is_followed(name: str) -> None:
         errors.SessionClosed("x"),
         errors.SessionActive("x"),
         errors.CompactionFailed("x", "because"),
+        errors.AgentCrashed("claude", "exit code 3"),
     ],
 )
 def test_the_messages_of_the_catalogue_are_used(error: BetcodeError) -> None:

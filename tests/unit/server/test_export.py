@@ -95,6 +95,15 @@ async def test_people_read_settled_text_once_and_what_was_cut_short(file_format:
     assert "2023-11-14 22:13:21 UTC" in text
 
 
+@pytest.mark.parametrize("file_format", ["markdown", "html"])
+async def test_a_settled_text_that_was_cut_off_says_so(file_format: str) -> None:
+    partial = delta("I was about", settled=True)
+    partial.text_delta.is_partial = True
+    text = await export(file_format, numbered(delta("I was "), partial, delta("All of it", "n", settled=True)))
+    assert text.count("cut short") == 1
+    assert text.index("cut short") < text.index("I was about") < text.index("All of it")
+
+
 async def test_nothing_that_was_said_is_markup_in_the_page() -> None:
     events = numbered(
         v1.AgentEvent(user_input=v1.UserInput(content=EVIL, attachments=[EVIL])),

@@ -60,4 +60,6 @@ def test_the_figures_have_names_that_stay() -> None:
         "found_at_start_orphans",
         "found_at_start_waiting",
         "found_at_start_idle",
+        "found_at_start_clients",
+        "found_at_start_locks",
     }

@@ -106,3 +106,13 @@ def test_asides_are_heard_only_by_those_who_listen() -> None:
     assert missed_some[-1] == b"39"
     assert len(missed_some) <= 16
     assert tail.asides_since(tail.asides_said) == ()
+
+
+def test_the_board_has_the_newest_of_each_subject_for_who_has_not_read_it() -> None:
+    tail = Tail(Seq(0))
+    for number in range(100):
+        tail.post("a", b"a%d" % number)
+    tail.post("b", b"b")
+    assert tail.posted_since(0) == (b"a99", b"b")
+    assert tail.posted_since(100) == (b"b",)
+    assert tail.posted_since(tail.posted) == ()

@@ -7,15 +7,17 @@ from types import MappingProxyType
 from typing import Any
 
 from betcode.domain.commands import Command, RefuseRequest
+from betcode.domain.ports import ApiPause, Failure
 from betcode.domain.records import Record, RecordKind
 from betcode.domain.rows import NewSession
 from betcode.domain.text import shortened
-from betcode.providers.claude import commands, jobs, prompts, system, text, tools, turns
+from betcode.providers.claude import commands, jobs, pauses, prompts, system, text, tools, turns
+from betcode.providers.claude.advice import failure_in
 from betcode.providers.claude.moment import Moment
 from betcode.providers.claude.state import VERSION, State, dump, load
 from betcode.v1 import agent_pb2 as v1
 from betcode.wire import Malformed, Unknown, decode, frames
-from betcode.wire.frames import Assistant, Block, ControlResponse, Init, Result, StreamEvent, User
+from betcode.wire.frames import ApiRetry, Assistant, Block, ControlResponse, Init, Result, StreamEvent, User
 
 logger = logging.getLogger(__name__)
 
@@ -46,16 +48,22 @@ def _on_assistant(frame: Assistant, now: Moment) -> None:
         if frame.is_api_error_message:
             turns.on_api_error(frame, "\n".join(block.text for block in blocks), now)
             return
+    pauses.resumed(now.state)
     for block in blocks:
         index = text.block_of(now.state, message.id)
         if block.type in ("text", "thinking"):
             thinking = block.type == "thinking"
             said = block.thinking if thinking else block.text
-            text.settle(now, message.id, index, said, thinking=thinking, parent=parent)
+            text.settle(now, message.id, index, said, thinking=thinking, parent=parent, is_partial=frame.aborted)
         elif block.type in _TOOL_STARTS:
             tools.start(now, block.id, block.name, bytes(block.input), parent)
         elif block.type.endswith("_tool_result"):
             tools.finish(now, block.tool_use_id, block)
+
+
+def _on_retry(frame: ApiRetry, now: Moment) -> None:
+    text.void(now)
+    pauses.on_retry(frame, now)
 
 
 Handler = Callable[[Any, Moment], None]
@@ -70,10 +78,10 @@ HANDLERS: Mapping[type, Handler] = MappingProxyType(
         frames.ControlRequest: prompts.on_request,
         frames.ControlCancel: prompts.on_withdrawn,
         frames.ConversationReset: system.on_reset,
-        frames.RateLimit: system.on_rate_limit,
+        frames.RateLimit: pauses.on_rate_limit,
         Init: system.on_init,
         frames.Status: system.on_status,
-        frames.ApiRetry: system.on_retry,
+        frames.ApiRetry: _on_retry,
         frames.CompactBoundary: system.on_compacted,
         frames.PermissionDenied: system.on_denied,
         frames.Informational: system.on_informational,
@@ -119,6 +127,11 @@ class ClaudeDialogue:
         """One line for the agent's stdin. Raises InvalidRequest where that cannot be."""
         return commands.line(command)
 
+    def voided(self, now_ns: int) -> list[v1.AgentEvent]:
+        now = Moment(self._state, self._session, now_ns, 0)
+        text.void(now)
+        return now.events
+
     def state(self) -> bytes:
         return dump(self._state)
 
@@ -128,6 +141,10 @@ class ClaudeDialogue:
     def turn_open(self) -> bool:
         """A turn runs, or a message that the agent was given has not been answered yet."""
         return self._state.turn or bool(self._state.pending)
+
+    @property
+    def answering(self) -> tuple[str, ...]:
+        return tuple(turns.begun(self._state)) if self._state.turn else ()
 
     @property
     def holds(self) -> tuple[str, ...]:
@@ -152,6 +169,20 @@ class ClaudeDialogue:
     @property
     def refusals(self) -> tuple[RefuseRequest, ...]:
         return tuple(RefuseRequest(request_id, reason) for request_id, reason in self._state.refused.items())
+
+    @property
+    def api_pause(self) -> ApiPause | None:
+        return pauses.api_pause(self._state)
+
+    @property
+    def failure(self) -> Failure | None:
+        return failure_in(self._state.errors, stillborn=self._state.stillborn)
+
+    @property
+    def running_tools(self) -> tuple[str, ...]:
+        state = self._state
+        asked = {request.tool_use_id for request in state.requests.values()}
+        return tuple(tool.name for tool_id, tool in state.tools.items() if tool_id not in asked)
 
     @property
     def last_errors(self) -> tuple[str, ...]:

@@ -66,6 +66,8 @@ class State(Struct, omit_defaults=True):
     todos: list[Todo] = field(default_factory=list)
     plan_mode: bool = False
     settled: list[str] = field(default_factory=list)  # messages that are consumed or cancelled
+    pause: str = ""  # why the model's API does not answer
+    pause_until_ns: int = 0  # wall time; 0: not known
 
     # Of the process.
     status: int = 0
@@ -90,6 +92,7 @@ class State(Struct, omit_defaults=True):
     bad_lines: int = 0  # in a row
     errors: list[str] = field(default_factory=list)
     error_notices: int = 0
+    stillborn: bool = False  # it said that it cannot take up the conversation
     lost: bool = False  # what came before is not known; taken up again at the next turn
 
 
@@ -128,6 +131,8 @@ def carried_over(state: State) -> State:
         todos=state.todos,
         plan_mode=state.plan_mode,
         settled=state.settled,
+        pause=state.pause,
+        pause_until_ns=state.pause_until_ns,
     )
 
 

@@ -1,19 +1,17 @@
-"""What the agent says about itself: where and how it works, retries, denials, compaction, another conversation."""
+"""What the agent says about itself: where and how it works, denials, compaction, another conversation."""
 
 import hashlib
 
 from betcode.domain.text import shortened
-from betcode.providers.claude import jobs, text, turns
+from betcode.providers.claude import jobs, turns
 from betcode.providers.claude.moment import Moment, uint64
 from betcode.v1 import agent_pb2 as v1
 from betcode.wire.frames import (
-    ApiRetry,
     CompactBoundary,
     ConversationReset,
     Informational,
     Init,
     PermissionDenied,
-    RateLimit,
     Status,
 )
 
@@ -99,21 +97,6 @@ def on_compacted(frame: CompactBoundary, now: Moment) -> None:
     now.state.read_tokens = 0
 
 
-def on_retry(frame: ApiRetry, now: Moment) -> None:
-    text.void(now)
-    what = f"{frame.error or 'error'}{f' {frame.error_status}' if frame.error_status is not None else ''}"
-    now.notice(
-        v1.NOTICE_KIND_API_RETRY,
-        f"The model's API failed ({what}); trying again in {frame.retry_delay_ms / 1000:.1f} s "
-        f"({frame.attempt} of {frame.max_retries})",
-        attempt=str(frame.attempt),
-        max_retries=str(frame.max_retries),
-        retry_delay_ms=str(int(frame.retry_delay_ms)),
-        error=frame.error or "",
-        error_status="" if frame.error_status is None else str(frame.error_status),
-    )
-
-
 def on_denied(frame: PermissionDenied, now: Moment) -> None:
     now.notice(
         v1.NOTICE_KIND_AGENT,
@@ -128,18 +111,3 @@ def on_denied(frame: PermissionDenied, now: Moment) -> None:
 def on_informational(frame: Informational, now: Moment) -> None:
     if frame.content:
         now.notice(v1.NOTICE_KIND_AGENT, shortened(frame.content, _LONGEST), level=frame.level)
-
-
-def on_rate_limit(frame: RateLimit, now: Moment) -> None:
-    limits = frame.rate_limit_info
-    if limits.status in ("", "allowed"):
-        return
-    which = f" ({limits.kind})" if limits.kind else ""
-    reached = "is reached" if limits.status == "rejected" else "is near"
-    now.notice(
-        v1.NOTICE_KIND_AGENT,
-        f"The usage limit{which} {reached}",
-        status=limits.status,
-        limit=limits.kind,
-        resets_at="" if limits.resets_at is None else str(int(limits.resets_at)),
-    )

@@ -1,6 +1,6 @@
 """What the agent says and thinks: shown by deltas, settled by the whole block, void where its stream was cut off."""
 
-from betcode.providers.claude import turns
+from betcode.providers.claude import pauses, turns
 from betcode.providers.claude.moment import Moment, uint32
 from betcode.providers.claude.state import State, Stream
 from betcode.v1 import agent_pb2 as v1
@@ -21,6 +21,7 @@ def on_stream(frame: StreamEvent, now: Moment) -> None:
     match event.type:
         case "message_start":
             void(now)
+            pauses.resumed(state)
             message = event.message
             state.stream = Stream(message.id if message else "")
             if message and message.usage:
@@ -67,7 +68,16 @@ def _on_delta(event: ApiEvent, now: Moment) -> None:
         stream.unsettled[index] = not delta.text
 
 
-def settle(now: Moment, message_id: str, index: int, text: str, *, thinking: bool, parent: str = "") -> None:
+def settle(
+    now: Moment,
+    message_id: str,
+    index: int,
+    text: str,
+    *,
+    thinking: bool,
+    parent: str = "",
+    is_partial: bool = False,
+) -> None:
     """The whole text of a block, whatever deltas came before it."""
     stream = now.state.stream
     was_shown = stream is not None and stream.message_id == message_id and stream.unsettled.pop(index, None) is not None
@@ -76,6 +86,7 @@ def settle(now: Moment, message_id: str, index: int, text: str, *, thinking: boo
         said = event.thinking_delta if thinking else event.text_delta
         said.text = text
         said.is_complete = True
+        said.is_partial = is_partial
         said.message_id = message_id
         said.block = uint32(index)
 

@@ -4,6 +4,9 @@ from collections.abc import Iterable
 
 from betcode.domain.errors import ErrorCode
 from betcode.domain.text import shortened
+from betcode.domain.times import rfc3339
+from betcode.providers.claude import pauses
+from betcode.providers.claude.advice import failure_in
 from betcode.providers.claude.moment import Moment, dollars, uint32, uint64
 from betcode.providers.claude.state import State, await_message, remember
 from betcode.v1 import agent_pb2 as v1
@@ -13,6 +16,7 @@ _RATE_LIMITED = 429
 _COMPACT = "compact"
 _PERCENT_STEP = 0.5  # a smaller change of the context's filling is not worth an event
 _LONGEST_ERROR = 4000
+_ERRORS_TAKEN = 3
 
 
 def begin(now: Moment) -> None:
@@ -79,6 +83,11 @@ def _answered(frame: Result, state: State) -> list[str]:
         return frame.user_message_uuids or [frame.user_message_uuid or ""]
     if frame.origin is not None:
         return []
+    return begun(state)
+
+
+def begun(state: State) -> list[str]:
+    """The messages that the agent has started with or never acknowledged."""
     stage = 2 if state.has_lifecycle else 0
     return [message_id for message_id, reached in state.pending.items() if reached >= stage]
 
@@ -88,6 +97,11 @@ def _answered(frame: Result, state: State) -> list[str]:
 
 def on_result(frame: Result, now: Moment) -> None:
     state = now.state
+    if _did_not_start(frame, state):
+        # No turn was begun, so none ends: the agent's end comes next, and the engine judges it.
+        state.stillborn = True
+        state.errors += [said for said in map(str.strip, frame.errors[:_ERRORS_TAKEN]) if said not in state.errors]
+        return
     reason = _stop_reason(frame, state)
     answered = _answered(frame, state)
     for message_id in answered:
@@ -102,6 +116,13 @@ def on_result(frame: Result, now: Moment) -> None:
     end_turn(now, reason, answered, frame.origin.kind if frame.origin else "")
 
 
+def _did_not_start(frame: Result, state: State) -> bool:
+    """A result without a turn is how the agent says that it could not take up the conversation."""
+    return (
+        frame.is_error and not frame.num_turns and bool(frame.errors) and not state.turn and not frame.terminal_reason
+    )
+
+
 def end_turn(now: Moment, reason: str, answered: Iterable[str] = (), origin: str = "") -> None:
     state = now.state
     complete = now.say().turn_complete
@@ -111,6 +132,7 @@ def end_turn(now: Moment, reason: str, answered: Iterable[str] = (), origin: str
     state.turn = False
     state.compact_error = ""
     state.interrupted = False
+    pauses.turn_over(now)
     state.stream = None
     state.next_block.clear()
     # What the main thread left open will never end; a background agent's calls go on.
@@ -156,6 +178,11 @@ def _error(now: Moment, text: str, status: int | None, kind: str) -> None:
         error.details["api_error_status"] = str(status)
     if kind:
         error.details["api_error_type"] = kind
+    if limited and (reset_at := rfc3339(now.state.pause_until_ns)):
+        error.details["reset_at"] = reset_at
+    if (failure := failure_in([text])) is not None:
+        error.message += f". What to do: {failure.advice}"
+        error.details["advice"] = failure.advice
 
 
 # ---------------------------------------------------------------- usage

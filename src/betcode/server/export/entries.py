@@ -75,7 +75,8 @@ class Entries:
         if said.is_complete:
             self._streamed -= sum(map(len, self._streaming.pop(key, ())))
             if said.text.strip():
-                yield Entry(Kind.AGENT, "Agent", said.text, at)
+                heading = "Agent (cut short)" if said.is_partial else "Agent"
+                yield Entry(Kind.AGENT, heading, said.text, at)
         elif self._streamed < _UNSETTLED_CHARACTERS:
             self._streaming.setdefault(key, []).append(said.text)
             self._streamed += len(said.text)

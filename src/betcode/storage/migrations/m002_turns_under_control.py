@@ -1,4 +1,4 @@
-"""Who may type in a session, who is connected, up to where it was compacted, and what it was forked from."""
+"""Who may type in a session, who is connected, where it was compacted or forked, its crashes, what it waits for."""
 
 import apsw
 
@@ -8,6 +8,15 @@ ALTER TABLE sessions ADD COLUMN compaction_sequence INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE sessions ADD COLUMN context_tokens INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE sessions ADD COLUMN landmarks TEXT NOT NULL DEFAULT '';
 ALTER TABLE sessions ADD COLUMN forked_from TEXT NOT NULL DEFAULT '';
+ALTER TABLE sessions ADD COLUMN crashes TEXT NOT NULL DEFAULT '';
+ALTER TABLE sessions ADD COLUMN api_pause TEXT NOT NULL DEFAULT '';
+ALTER TABLE sessions ADD COLUMN api_pause_until_ns INTEGER NOT NULL DEFAULT 0;
+
+ALTER TABLE runs ADD COLUMN cancel_step INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE runs ADD COLUMN cancel_queued INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE runs ADD COLUMN turn_began INTEGER NOT NULL DEFAULT 0;
+
+CREATE INDEX sessions_locked ON sessions (input_lock_client) WHERE input_lock_client IS NOT NULL;
 
 CREATE TABLE connected_clients (
     key INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -1,0 +1,38 @@
+"""What a session waits for, in a few words."""
+
+from datetime import UTC, datetime, timedelta
+
+from betcode.v1 import agent_pb2 as v1
+
+_SOON = timedelta(minutes=2)
+
+
+def waiting_words(one: v1.SessionSummary, now: datetime) -> str:
+    """Nothing where it waits for nothing."""
+    if one.pending_prompts or one.waiting_for == "person":
+        return "waits for you"
+    until = one.waiting_until.ToDatetime(UTC) if one.HasField("waiting_until") else None
+    match one.waiting_for:
+        case "":
+            return ""
+        case "slot":
+            return "waits in line"
+        case "retry":
+            return f"crashed, starts again{_when(until, now)}"
+        case "limit":
+            return f"limit reached{_when(until, now)}"
+        case "overload":
+            return f"API overloaded, tries again{_when(until, now)}"
+        case "api":
+            return f"API fails, tries again{_when(until, now)}"
+        case other:
+            return f"waits for {other}{_when(until, now)}"
+
+
+def _when(until: datetime | None, now: datetime) -> str:
+    if until is None or until <= now:
+        return ""
+    if until - now < _SOON:
+        return f" in {max(round((until - now).total_seconds()), 1)} s"
+    there, here = until.astimezone(), now.astimezone()
+    return f" until {there:%H:%M}" if there.date() == here.date() else f" until {there:%Y-%m-%d %H:%M}"

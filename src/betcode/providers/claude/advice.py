@@ -1,0 +1,43 @@
+"""Errors of Claude Code that no second try heals, each with what a person can do about it."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from betcode.domain.ports import Failure
+
+_GONE = Failure("Claude Code no longer has this conversation: start a new session (the history here stays)", False)
+_TAKEN = Failure("Claude Code has a conversation under this id already: start a new session", True)
+_OUTDATED = Failure("this Claude Code does not know an option that betcode needs: update it")
+_LOGIN = Failure("log in: run `claude` once in a terminal, or set ANTHROPIC_API_KEY")
+_KEY = Failure("the API key is not accepted: set a valid ANTHROPIC_API_KEY, or log in with `claude`")
+_STILLBORN = Failure(
+    "Claude Code could not begin: see what it said, and try `claude` by hand in the same directory", did_nothing=True
+)
+
+FAILURES: Sequence[tuple[str, Failure]] = (
+    (r"No conversation found with session ID", _GONE),
+    (r"--resume requires a valid session ID", _GONE),
+    (r"Session ID \S+ is already in use", _TAKEN),
+    (r"Invalid session ID", Failure("Claude Code does not take this session's id: start a new session")),
+    (r"^error: unknown option", _OUTDATED),
+    (r"^error: option .* is invalid\. Allowed choices are", _OUTDATED),
+    (
+        r"cannot be used with root/sudo",
+        Failure("Claude Code refuses this as root: run the daemon as another user, or without bypassing permissions"),
+    ),
+    (r"Not logged in", _LOGIN),
+    (r"Please run /login", _LOGIN),
+    (r"Invalid API key", _KEY),
+    (r"API Error: 401\b", _KEY),
+)
+_KNOWN = tuple((re.compile(words), failure) for words, failure in FAILURES)
+
+
+def failure_in(last_errors: Sequence[str], *, stillborn: bool = False) -> Failure | None:
+    """What an agent with these last words died of, where another try would not help."""
+    for line in reversed(last_errors):
+        for words, failure in _KNOWN:
+            if words.search(line):
+                return replace(failure, did_nothing=stillborn)
+    return _STILLBORN if stillborn else None

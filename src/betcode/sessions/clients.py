@@ -1,0 +1,23 @@
+"""How clients are called."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ClientName:
+    """Who is connected, as it names itself."""
+
+    client_id: str
+    client_type: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    """A client that follows, and how far it is behind the newest event."""
+
+    client: ClientName
+    behind: int
+    lagging: bool
+
+
+NOBODY = ClientName("")

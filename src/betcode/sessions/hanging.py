@@ -1,0 +1,69 @@
+"""Recognises an agent that hangs, and ends it."""
+
+from __future__ import annotations
+
+import logging
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import anyio
+
+from betcode.domain.silence import Silence
+from betcode.sessions.attachment import HolderGone
+from betcode.sessions.stopping import kill
+
+if TYPE_CHECKING:
+    from betcode.sessions.run import AgentRun
+
+logger = logging.getLogger(__name__)
+
+_GRACE_S = 2.0  # between SIGTERM and SIGKILL: whoever was silent for minutes has nothing more to say
+_HEARD_WITHIN_S = 3.0  # then its holder hangs too
+_ENDED_WITHIN_S = _GRACE_S + 5.0
+
+
+class HangWatch:
+    """Watches one agent for signs of life: anything at all that it writes, a tool's heartbeat included."""
+
+    def __init__(self, run: AgentRun) -> None:
+        self._run = run
+        self._silence = Silence()
+        self.verdict = ""  # why the agent was ended, where it hung
+
+    def look(self) -> None:
+        """Called again and again; an agent that was silent for too long in a turn is ended."""
+        settings = self._run.session.room.settings
+        self._silence = self._silence.looked(anyio.current_time(), self._run.active_at, watched=self._is_watched())
+        if self._silence.seconds >= settings.hang_after_s and not self.verdict:
+            self.verdict = f"it gave no sign of life for {settings.hang_after_s:g} s and was ended"
+            self._run.session.room.tasks.start_soon(self._end)
+
+    def _is_watched(self) -> bool:
+        """A turn is open, and neither a person, a slot, a disk nor the model's API is waited for."""
+        run, session = self._run, self._run.session
+        if (
+            run.attachment is None
+            or run.asked_to_end
+            or run.row.cancel_step
+            or run.stopped
+            or not run.dialogue.turn_open
+        ):
+            return False
+        pause = run.dialogue.api_pause
+        paused = pause is not None and time.time_ns() < pause.until_ns
+        in_line = session.room.slots.is_waiting(session)
+        return not (paused or in_line or session.prompts or session.writer.degraded_reason)
+
+    async def _end(self) -> None:
+        """Nobody asked for it, so what follows is what follows a crash."""
+        run = self._run
+        logger.warning("the agent hangs: %s", self.verdict, extra=run.session.log_extra)
+        with anyio.move_on_after(_HEARD_WITHIN_S) as hearing, suppress(HolderGone):  # it is gone, and so is its agent
+            if run.attachment is not None:
+                await run.attachment.end(_GRACE_S)
+        with anyio.move_on_after(0 if hearing.cancelled_caught else _ENDED_WITHIN_S):
+            await run.ended.wait()
+        if not run.ended.is_set():
+            logger.warning("its holder does not end it; killing both", extra=run.session.log_extra)
+            await kill(run.session.room, [run])

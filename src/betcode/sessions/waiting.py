@@ -1,0 +1,42 @@
+"""What a session waits for, as far as it can be told from its row: shown while it is true, and until when."""
+
+from dataclasses import dataclass
+
+from betcode.domain.ports import ApiPause, PauseKind
+from betcode.domain.rows import SessionState
+from betcode.domain.session import SessionStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """`what`: "person", "slot", "retry" (after a crash), "limit", "overload", "api" or nothing."""
+
+    what: str = ""
+    until_ns: int = 0  # wall time; 0: not known
+
+
+NOTHING = Waiting()
+
+
+def for_api(state: SessionState, now_ns: int) -> Waiting:
+    """A limit holds for a session at rest too, until it is reset; anything else matters only to a turn."""
+    if not state.api_pause:
+        return NOTHING
+    is_limited = state.api_pause == PauseKind.LIMIT and now_ns < state.api_pause_until_ns
+    if state.status is SessionStatus.ACTIVE or (is_limited and state.status is not SessionStatus.CLOSED):
+        return Waiting(state.api_pause, state.api_pause_until_ns)
+    return NOTHING
+
+
+def pause_fields(pause: ApiPause | None) -> dict[str, object]:
+    """How it is stored with a session."""
+    if pause is None:
+        return {"api_pause": "", "api_pause_until_ns": 0}
+    return {"api_pause": pause.kind.value, "api_pause_until_ns": pause.until_ns}
+
+
+def pause_after_agent(state: SessionState, now_ns: int) -> dict[str, object]:
+    """What is left of it when the agent is gone: nobody tries again, but a limit is a limit."""
+    if state.api_pause == PauseKind.LIMIT and now_ns < state.api_pause_until_ns:
+        return {}
+    return pause_fields(None)

@@ -1,0 +1,99 @@
+"""The input lock as a person meets it."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from support.command import Shell, Terminal, shell
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
+    with shell(tmp_path_factory.mktemp("lock"), settings={"sessions.lock_answer": "10m"}) as commands:
+        yield commands
+
+
+def session_of(here: Shell) -> str:
+    done = here.run("run", "say hello", "--output", "json")
+    assert done.returncode == 0, done.stderr
+    return str(json.loads(done.stdout)["session_id"])
+
+
+def typing(person: Terminal) -> None:
+    """The person says something, and so holds the lock."""
+    person.expect("> ")
+    person.type("say present\n")
+    person.expect("present")
+    person.expect("> ")
+
+
+def test_a_run_beside_someone_who_types_says_who_and_how_to_ask(here: Shell) -> None:
+    session = session_of(here)
+    with here.terminal("attach", session) as person:
+        typing(person)
+        shown = here.json("--json", "session", "show", session)["session"]
+        (client,) = [one for one in shown["clients"] if one["client_id"] == shown["input_lock_client_id"]]
+        assert client["client_type"] == "cli"
+        refused = here.run("run", "--session", session, "say other")
+        assert refused.returncode == 3
+        assert f"Another client types in this session (cli {client['client_id']})" in refused.stderr
+        assert f"betcode session lock {session[:13]}" in refused.stderr
+        lines = here.run("session", "show", session).stdout
+        assert f"types      {client['client_id']}" in lines
+        assert "connected  " in lines
+        piped = here.run("attach", session, stdin="say other\n")
+        assert piped.returncode == 3
+        assert "Not sent: cli" in piped.stderr
+        person.type("/quit\n")
+        assert person.ended() == 0
+    assert here.run("run", "--session", session, "say free again").returncode == 0
+
+
+@pytest.mark.parametrize("word", ["y", "n"])
+def test_who_holds_the_lock_is_asked_and_answers(here: Shell, word: str) -> None:
+    session = session_of(here)
+    gives = word == "y"
+    with here.terminal("attach", session) as person:
+        typing(person)
+        with here.terminal("session", "lock", session) as asker:
+            person.expect("asks to type here")
+            person.expect("Give it the input lock? [y/n]")
+            person.type(f"{word}\n")
+            asker.expect("The input lock is free" if gives else "keeps the input lock")
+            assert asker.ended() == (0 if gives else 3)
+        if not gives:
+            person.expect("You keep the input lock")
+        assert here.run("run", "--session", session, "say other").returncode == (0 if gives else 3)
+
+
+def test_in_a_conversation_the_lock_is_asked_for_and_used(here: Shell) -> None:
+    session = session_of(here)
+    with here.terminal("attach", session) as first, here.terminal("attach", session) as second:
+        typing(first)
+        second.expect("present")
+        second.type("say mine\n")
+        second.expect("Not sent: cli")
+        second.expect("/lock")
+        second.type("/lock\n")
+        first.expect("[y/n]")
+        first.type("y\n")
+        first.expect("The input lock went to cli")
+        second.expect("You have the input lock: type")
+        second.type("say mine\n")
+        first.expect("mine")
+
+
+def test_a_y_is_the_agents_while_it_asks_too(here: Shell) -> None:
+    session = session_of(here)
+    with here.terminal("attach", session) as person:
+        person.expect("> ")
+        person.type("tool\n")
+        person.expect("Allow? [y")
+        with here.terminal("session", "lock", session) as asker:
+            person.expect("[/give or /keep]")
+            person.type("n not now\n")
+            person.expect("denied")
+            person.type("/keep\n")
+            assert asker.ended() == 3
+    assert not (here.work / "ran.txt").exists()

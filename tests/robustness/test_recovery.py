@@ -1,0 +1,299 @@
+"""An agent that dies in the middle of a turn is started again, and the turn goes on."""
+
+import os
+import signal
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import anyio
+import pytest
+
+from betcode.client import Client, NewConversation, open_client
+from betcode.config.settings import EngineSettings
+from betcode.domain.commands import SendMessage
+from betcode.domain.identifiers import MessageId, Seq, SessionId, new_session_id, time_ordered_uuid
+from betcode.domain.recovery import CrashPolicy
+from betcode.domain.rows import NewSession
+from betcode.domain.run import RunState
+from betcode.providers.claude import ClaudeProvider
+from betcode.sessions import ClientName, Supervisor, open_supervisor
+from betcode.v1 import agent_pb2 as v1
+from support.daemon import Daemon, agent_program, running_daemon
+from support.runs import runs_in
+from support.stored import store_at
+from support.talk import Talk, assert_whole, is_idle, kinds, settled_text, states_of
+from support.world import obedient_talk
+
+pytestmark = pytest.mark.anyio
+
+BOUND_S = 30.0
+
+
+def crashes(events: list[v1.AgentEvent]) -> list[v1.ErrorEvent]:
+    return [event.error for event in events if event.error.code == "SUBPROCESS_CRASHED"]
+
+
+def is_crash(event: v1.AgentEvent) -> bool:
+    return event.error.code == "SUBPROCESS_CRASHED"
+
+
+def waits(event: v1.AgentEvent) -> bool:
+    return event.text_delta.text == "waiting"
+
+
+@pytest.mark.behaviour(
+    "error.code.subprocess-crashed",
+    "recovery.crash.definition",
+    "recovery.crash.resumes",
+    "recovery.crash.error-event",
+    "recovery.crash.stderr-logged",
+)
+async def test_a_turn_whose_agent_died_goes_on_by_itself(daemon: Daemon, client: Client) -> None:
+    talk = await obedient_talk(daemon, client)
+    message = await talk.say("stumble stone\nargv")
+    events = await talk.until(is_idle)
+    (error,) = crashes(events)
+    assert not error.is_fatal
+    assert error.details["retry_after_ms"] == "500"
+    assert error.message.startswith("Claude process crashed (exit code 3")
+    assert error.details["retry_at"] > "2020"
+    assert "up again" in settled_text(events)
+    assert f"--resume={talk.session_id}" in settled_text(events), "with the conversation so far"
+    assert states_of(talk.events, message.message_id) == ["DELIVERED", "DELIVERED", "CONSUMED"]
+    assert kinds(events).count("turn_complete") == 1, "one turn, for whoever watches"
+    assert len(daemon.agent_pids) == 2
+    logged = [line for line in daemon.log.splitlines() if "stumbled over a stone" in line and '"error"' in line]
+    assert len(logged) == 1
+    assert talk.session_id in logged[0]
+    assert_whole(talk.events)
+
+
+@pytest.mark.behaviour("recovery.exit.asked-for")
+async def test_an_agent_that_ends_with_no_turn_open_is_no_crash_and_not_started_again(
+    daemon: Daemon, client: Client
+) -> None:
+    talk = await obedient_talk(daemon, client)
+    await talk.turn("say hello")
+    os.kill(daemon.agent_pids[0], signal.SIGKILL)
+    await talk.summary_when(lambda summary: summary.run_state == "exited")
+    assert (await talk.summary()).status == "idle"
+    assert "again" in settled_text(await talk.turn("say again"))
+    assert crashes(talk.events) == []
+    assert len(daemon.agent_pids) == 2
+
+
+async def test_history_says_where_a_tool_may_run_twice(daemon: Daemon, client: Client) -> None:
+    """The tool's call is there and its result is not."""
+    call = (
+        '{"type":"assistant","message":{"id":"m","role":"assistant","model":"x","content":[{"type":"tool_use",'
+        '"id":"toolu_1","name":"Bash","input":{"command":"make"}}]},"parent_tool_use_id":null,"session_id":"s"}\n'
+    )
+    (daemon.work / "call").write_text(call)
+    talk = await obedient_talk(daemon, client)
+    await talk.say("play call\nstumble stone")
+    events = await talk.until(is_idle)
+    (told,) = [event.notice for event in events if "may run a second time" in event.notice.message]
+    assert told.details["tools"] == "Bash"
+    assert crashes(events)[0].details["tools"] == "Bash"
+
+
+async def backing_off(daemon: Daemon, talk: Talk) -> None:
+    """Return while the session waits before it starts its third agent: a second and more."""
+    await talk.say("wait more")
+    for dead in range(2):
+        await talk.until(waits)
+        os.kill(daemon.agent_pids[dead], signal.SIGKILL)
+        await talk.until(is_crash)
+    summary = await talk.summary()
+    assert (summary.status, summary.run_state, summary.waiting_for) == ("active", "backing_off", "retry")
+    assert summary.waiting_until.ToNanoseconds() > summary.updated_at.ToNanoseconds()
+
+
+async def test_a_message_cuts_the_wait_short_and_both_are_done(tmp_path: Path) -> None:
+    async with engine(tmp_path, CrashPolicy(first_wait_s=10 * BOUND_S, longest_wait_s=10 * BOUND_S)) as here:
+        first = await here.say("stumble stone")
+        await here.until(is_crash)
+        second = await here.say("say here I am")
+        events = await here.until(lambda event: second in event.turn_complete.message_ids)
+        assert "up again" in settled_text(events)
+        assert states_of(here.events, first)[-1] == states_of(here.events, second)[-1] == "CONSUMED"
+
+
+async def test_cancelling_while_it_waits_ends_the_turn_and_starts_nothing(daemon: Daemon, client: Client) -> None:
+    talk = await obedient_talk(daemon, client)
+    await backing_off(daemon, talk)
+    assert await client.cancel(talk.session_id)
+    events = await talk.until(is_idle)
+    assert [event.turn_complete.stop_reason for event in events if event.HasField("turn_complete")] == ["cancelled"]
+    summary = await talk.summary()
+    assert (summary.status, summary.run_state, summary.waiting_for) == ("idle", "crashed", "")
+    assert settled_text(await talk.turn("say alive")) == "alive", "and what was cancelled is not sent again"
+    assert len(daemon.agent_pids) == 3
+    assert_whole(talk.events)
+
+
+@pytest.mark.parametrize("how", ["close", "delete"])
+async def test_what_is_closed_while_it_waits_starts_nothing_and_leaves_no_message_open(
+    daemon: Daemon, client: Client, how: str
+) -> None:
+    talk = await obedient_talk(daemon, client)
+    await backing_off(daemon, talk)
+    if how == "close":
+        await client.close(talk.session_id)
+        await talk.until(lambda event: event.message_state.state == v1.MESSAGE_STATE_CANCELLED)
+        assert (await talk.summary()).run_state == "crashed"
+    else:
+        await client.delete(talk.session_id)
+    other = await obedient_talk(daemon, client)
+    await other.turn("say hello")
+    assert len(daemon.agent_pids) == 3, "two that died, and the other session's"
+
+
+async def test_a_daemon_killed_while_a_session_waits_is_followed_by_one_that_goes_on_with_it(
+    daemon: Daemon, client: Client
+) -> None:
+    talk = await obedient_talk(daemon, client)
+    await backing_off(daemon, talk)
+    daemon.kill()
+    await daemon.start()
+    events = await talk.until(waits)
+    assert crashes(events) == []
+    os.kill(daemon.agent_pids[2], signal.SIGKILL)
+    (third,) = crashes(await talk.until(is_crash))
+    assert (third.details["crashes"], third.details["retry_after_ms"]) == ("3", "2000"), "it knows of the first two"
+    (daemon.work / "more").touch()
+    await talk.say("say hurry")
+    await talk.until(is_idle)
+    daemon.kill()
+    await daemon.start()
+    (fourth,) = crashes(await talk.turn("stumble stone"))
+    assert fourth.details["crashes"] == "1", "and that a turn was finished since"
+    assert len(daemon.agent_pids) == 5
+    assert_whole(talk.events)
+
+
+async def test_an_agent_killed_before_its_first_word_is_tried_again(daemon: Daemon, client: Client) -> None:
+    talk = await obedient_talk(daemon, client, BETCODE_OBEDIENT_KILLED_ONCE="early")
+    events = await talk.turn("say late but here")
+    assert "SIGKILL" in crashes(events)[0].message
+    assert settled_text(events) == "late but here"
+
+
+@pytest.mark.parametrize(
+    ("complaint", "code", "says"),
+    [
+        ("error: unknown option '--new'", "AGENT_UNAVAILABLE", "update"),
+        ("cannot find its own files", "AGENT_UNAVAILABLE", "run it by hand"),
+    ],
+)
+async def test_what_never_heals_is_said_once_with_what_to_do(
+    tmp_path: Path, complaint: str, code: str, says: str
+) -> None:
+    program = tmp_path / "claude"
+    program.write_text(f'#!/bin/sh\necho x >> tries\necho "{complaint}" >&2\nexit 1\n')
+    program.chmod(0o755)
+    async with running_daemon(tmp_path, claude_bin=program) as daemon, open_client(daemon.places) as client:
+        new = NewConversation(str(daemon.work), provider="claude", environment=daemon.environment)
+        talk = Talk(client, await client.start_session(new))
+        message = await talk.say("hello")
+        events = await talk.until(is_idle)
+        (error,) = [event.error for event in events if event.HasField("error")]
+        assert error.code == code
+        assert complaint in error.message
+        assert says in error.message.partition("What to do")[2]
+        assert states_of(talk.events, message.message_id)[-1] == "CANCELLED"
+        assert (await talk.summary()).run_state == "crashed"
+        assert (daemon.work / "tries").read_text() == "x\n"
+
+
+# ---------------------------------------------------------------- with a faster clock
+
+
+@dataclass
+class Engine:
+    """An engine in this process, and one session of it."""
+
+    supervisor: Supervisor
+    session: SessionId
+    work: Path
+    events: list[v1.AgentEvent] = field(default_factory=list)
+
+    async def say(self, text: str) -> str:
+        message = SendMessage(MessageId(time_ordered_uuid()), text)
+        await self.supervisor.submit(self.session, message, ClientName("me"))
+        return message.message_id
+
+    async def until(self, wanted: object) -> list[v1.AgentEvent]:
+        assert callable(wanted)
+        after = Seq(self.events[-1].sequence if self.events else 0)
+        new: list[v1.AgentEvent] = []
+        with anyio.fail_after(BOUND_S):
+            async with aclosing(self.supervisor.watching.follow(self.session, after, ClientName("me"))) as batches:
+                async for batch in batches:
+                    for event in map(v1.AgentEvent.FromString, batch.events if batch.first else ()):
+                        new.append(event)
+                        self.events.append(event)
+                        if wanted(event):
+                            return new
+        raise AssertionError("the stream ended")
+
+    @property
+    def agents(self) -> int:
+        return len((self.work / "agent.pids").read_text().split())
+
+
+@asynccontextmanager
+async def engine(root: Path, policy: CrashPolicy, session: SessionId | None = None) -> AsyncIterator[Engine]:
+    """With a new session, or with one of an engine before it; that one is closed in the end."""
+    work = root / "work"
+    work.mkdir(exist_ok=True)
+    provider = ClaudeProvider(agent_program(root / "program"))
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(root)}
+    new = NewSession(new_session_id(), "claude", str(work), environment=environment, created_ns=1)
+    async with (
+        store_at(root / "log.db") as store,
+        open_supervisor(store, {"claude": provider}, EngineSettings(), root / "runs", crashes=policy) as supervisor,
+    ):
+        yield Engine(supervisor, session or await supervisor.create(new), work)
+        if session is not None:
+            await supervisor.close(session)
+    assert not any(run.alive for run in runs_in(root / "runs"))
+
+
+async def test_the_next_daemon_waits_for_as_long_as_the_one_before_it_would_have(tmp_path: Path) -> None:
+    policy = CrashPolicy(first_wait_s=10 * BOUND_S, longest_wait_s=10 * BOUND_S)
+    async with engine(tmp_path, policy) as here:
+        await here.say("stumble stone")
+        await here.until(is_crash)
+        before = await here.supervisor.summary(here.session)
+        assert (before.waiting.what, before.row.run_state) == ("retry", RunState.BACKING_OFF)
+    async with engine(tmp_path, policy, here.session) as later:
+        assert (await later.supervisor.summary(here.session)).waiting == before.waiting
+        assert later.agents == 1
+        await later.say("say now")
+        assert "up again" in settled_text(await later.until(is_idle))
+        assert later.agents == 2
+
+
+@pytest.mark.behaviour("recovery.crash.gives-up", "events.status.error")
+async def test_five_crashes_in_a_minute_are_the_end_and_the_next_message_starts_afresh(tmp_path: Path) -> None:
+    async with engine(tmp_path, CrashPolicy(first_wait_s=0.001)) as here:
+        deadly = await here.say("die")
+        events = await here.until(is_idle)
+        assert here.agents == 5
+        assert [error.details.get("crashes") for error in crashes(events)] == ["1", "2", "3", "4", None]
+        assert "afresh" in crashes(events)[-1].message
+        last = [event for event in events if kinds([event])[0] in ("status_change", "error", "turn_complete")][-4:]
+        assert kinds(last) == ["status_change", "error", "turn_complete", "status_change"]
+        assert (last[0].status_change.status, last[0].status_change.message) == (v1.ERROR, "CRASHED")
+        assert [error.is_fatal for error in crashes(events)] == [False] * 4 + [True]
+        assert last[2].turn_complete.stop_reason == "crashed"
+        assert states_of(here.events, deadly)[-1] == "UNKNOWN", "a person decides whether it is sent again"
+        await here.say("stumble stone")
+        events = await here.until(is_idle)
+        assert len(crashes(events)) == 1, "none of the five counts any more"
+        assert settled_text(events) == "up again"
+        assert here.agents == 7
+        assert_whole(here.events)

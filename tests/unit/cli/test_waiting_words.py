@@ -1,0 +1,43 @@
+"""What a session waits for, in a few words."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from betcode.cli.waiting_words import waiting_words
+from betcode.v1 import agent_pb2 as v1
+
+NOW = datetime(2026, 11, 15, 9, 0, tzinfo=UTC)
+
+
+def summary(waiting_for: str, after: timedelta | None = None) -> v1.SessionSummary:
+    one = v1.SessionSummary(id="s", status="active", waiting_for=waiting_for)
+    if after is not None:
+        one.waiting_until.FromDatetime(NOW + after)
+    return one
+
+
+@pytest.mark.parametrize(
+    ("waiting_for", "after", "words"),
+    [
+        ("", None, ""),
+        ("person", None, "waits for you"),
+        ("slot", None, "waits in line"),
+        ("retry", timedelta(seconds=8), "crashed, starts again in 8 s"),
+        ("retry", timedelta(milliseconds=200), "crashed, starts again in 1 s"),
+        ("retry", timedelta(seconds=-1), "crashed, starts again"),
+        ("limit", None, "limit reached"),
+        ("overload", timedelta(seconds=40), "API overloaded, tries again in 40 s"),
+        ("api", timedelta(seconds=40), "API fails, tries again in 40 s"),
+        ("moonrise", None, "waits for moonrise"),
+    ],
+)
+def test_each_has_its_words(waiting_for: str, after: timedelta | None, words: str) -> None:
+    assert waiting_words(summary(waiting_for, after), NOW) == words
+
+
+def test_what_is_hours_away_is_told_by_the_clock_and_days_by_the_date() -> None:
+    hours = NOW + timedelta(hours=2)
+    days = NOW + timedelta(days=3)
+    assert waiting_words(summary("limit", hours - NOW), NOW).endswith(f"until {hours.astimezone():%H:%M}")
+    assert waiting_words(summary("limit", days - NOW), NOW).endswith(f"until {days.astimezone():%Y-%m-%d %H:%M}")
