@@ -76,6 +76,23 @@ def test_thinking_is_kept_apart_from_text() -> None:
     assert (answer.text, answer.block) == ("Here is the short answer.", 1)
 
 
+@pytest.mark.behaviour("compaction.tokens-before")
+def test_the_context_is_what_the_last_call_of_a_turn_read() -> None:
+    usage = only(replay("b_bash_allow"), "usage").usage
+    assert (usage.input_tokens, usage.context_tokens) == (200, 100)
+
+
+@pytest.mark.behaviour("compaction.means", "compaction.status")
+def test_a_compaction_is_a_boundary_within_a_turn_of_its_own() -> None:
+    events = replay("x_compact_uuid")
+    [at] = [place for place, event in enumerate(events) if event.HasField("compaction")]
+    assert [events[at].compaction.trigger, events[at].compaction.tokens_after] == ["manual", 2539]
+    statuses = [v1.AgentStatus.Name(e.status_change.status) for e in events[:at] if e.HasField("status_change")]
+    assert statuses[-2:] == ["COMPACTING", "THINKING"]
+    [after] = [event.usage for event in events[at : at + 4] if event.HasField("usage")]
+    assert after.context_tokens == 0  # the summary was made by a call of its own
+
+
 @pytest.mark.behaviour("events.tool.start-from-assistant", "events.tool.result", "events.status.executing-tool")
 def test_a_tool_call_shows_input_prompt_run_and_result() -> None:
     events = replay("b_bash_allow")

@@ -162,6 +162,11 @@ class Daemon:
         with anyio.fail_after(BOUND_S):
             return await anyio.to_thread.run_sync(process.wait, abandon_on_cancel=True)
 
+    def reload(self, settings: Mapping[str, object]) -> None:
+        """Have the running daemon read other settings."""
+        self.configure(settings)
+        os.kill(self.pid, signal.SIGHUP)
+
     async def restart(self) -> None:
         self.kill()
         await self.start()

@@ -13,7 +13,6 @@ from typing import Any, cast
 from support.model_script import Failure, Hang, Json, Place, Reply, Scripts, Text, Thinking, place_of, step_of
 
 _GATE_S = 60.0
-_USAGE = {"input_tokens": 100, "output_tokens": 20, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,14 +177,14 @@ class _Handler(BaseHTTPRequestHandler):
             "content": content,
             "stop_sequence": None,
             "stop_reason": step.stop_reason or ("tool_use" if uses_tool else "end_turn"),
-            "usage": _USAGE,
+            "usage": _usage(step),
         }
 
     def _stream(self, body: Json, step: Reply) -> None:
         self._wait(step.first_delay_s)
         message = self._message(body, step)
         self._stream_headers()
-        start = {**message, "content": [], "stop_reason": None, "usage": {**_USAGE, "output_tokens": 1}}
+        start = {**message, "content": [], "stop_reason": None, "usage": {**_usage(step), "output_tokens": 1}}
         self._event({"type": "message_start", "message": start})
         sent = 0
         for index, block in enumerate(message["content"]):
@@ -207,7 +206,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self._event({"type": "content_block_delta", "index": index, "delta": signature})
             self._event({"type": "content_block_stop", "index": index})
         end = {"stop_reason": message["stop_reason"], "stop_sequence": None}
-        self._event({"type": "message_delta", "delta": end, "usage": _USAGE})
+        self._event({"type": "message_delta", "delta": end, "usage": _usage(step)})
         self._event({"type": "message_stop"})
         self.wfile.write(b"0\r\n\r\n")
 
@@ -238,6 +237,11 @@ class _Handler(BaseHTTPRequestHandler):
         raw = f"event: {data['type']}\ndata: {json.dumps(data)}\n\n".encode()
         self.wfile.write(b"%x\r\n%b\r\n" % (len(raw), raw))
         self.wfile.flush()
+
+
+def _usage(step: Reply) -> dict[str, int]:
+    read = {"input_tokens": step.input_tokens, "cache_read_input_tokens": step.cache_read_tokens}
+    return {**read, "output_tokens": 20, "cache_creation_input_tokens": 0}
 
 
 def _as_deltas(block: Json) -> tuple[Json, str, str, str]:

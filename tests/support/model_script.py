@@ -45,6 +45,8 @@ class Reply:
     drop_after_chunks: int | None = None  # cut the connection in the middle of the stream
     gate_after_chunks: int = 0  # where to wait for `gate`
     gate: threading.Event | None = field(default=None, compare=False)
+    input_tokens: int = 100
+    cache_read_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,7 @@ class Place:
 def place_of(messages: Sequence[Json]) -> Place:
     """The script and step that a request's messages ask for."""
     tail = [message for message in _since_last_answer(messages) if message.get("role") == "user"]
-    if not tail or any(_SUMMARY_PROMPT in text for text in _texts(tail[-1])):
+    if not tail or any(_SUMMARY_PROMPT in text for text in texts_of(tail[-1])):
         return Place("", 0)
     if not any(_has_tool_result(message) or _directives(message) for message in tail):
         return Place("", 0)
@@ -128,10 +130,10 @@ def _since_last_answer(messages: Sequence[Json]) -> list[Json]:
 def _directives(message: Json) -> list[str]:
     if message.get("role") != "user":
         return []
-    return [name for text in _texts(message) for name in _DIRECTIVE.findall(text)]
+    return [name for text in texts_of(message) for name in _DIRECTIVE.findall(text)]
 
 
-def _texts(message: Json) -> Iterator[str]:
+def texts_of(message: Json) -> Iterator[str]:
     content = message.get("content")
     if isinstance(content, str):
         yield content

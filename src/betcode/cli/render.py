@@ -44,12 +44,8 @@ class Describer:
                 return []
             case "plan_mode":
                 return ["Plan mode is on" if event.plan_mode.active else "Plan mode is off"]
-            case "compaction":
-                return [
-                    "The conversation was cleared"
-                    if event.compaction.new_conversation_id
-                    else "The conversation was compacted"
-                ]
+            case "compaction" | "session_info":
+                return _compaction(event)
             case _:
                 return []
 
@@ -90,6 +86,17 @@ def turn_summary(usage: v1.UsageReport) -> str:
     if usage.cost_usd:
         took.append(f"${usage.cost_usd:.4f}")
     return ", ".join(took)
+
+
+def _compaction(event: v1.AgentEvent) -> list[str]:
+    if event.session_info.compacted_before:
+        return [f"… what came before was compacted: betcode session show --all {event.session_info.session_id}"]
+    if not event.HasField("compaction"):
+        return []
+    if event.compaction.new_conversation_id:
+        return ["The conversation was cleared"]
+    saved = f": {event.compaction.tokens_saved:,} tokens less" if event.compaction.tokens_saved else ""
+    return [f"The conversation was compacted{saved}"]
 
 
 def _message_state(change: v1.MessageStateChange) -> list[str]:

@@ -101,27 +101,28 @@ async def _show(options: Options) -> int:
     screen = standard_screen()
     async with connected(options, screen) as client:
         summary = await find_summary(client, await find_session(client, options.text("session")))
+        history = _history(client, summary, whole=options.flag("all"))
         if options.as_json:
-            events = [event_json(event) async for event in _history(client, summary)]
+            events = [event_json(event) async for event in history]
             screen.json({"session": _json(summary), "events": events}, indent=2)
             return ExitCode.OK
         for line in _facts(summary):
             screen.line(line)
         screen.line()
         transcript = Transcript(screen)
-        async for event in _history(client, summary):
+        async for event in history:
             transcript.show(event)
         screen.end_answer()
     return ExitCode.OK
 
 
-async def _history(client: Client, summary: v1.SessionSummary) -> AsyncIterator[v1.AgentEvent]:
-    """What was stored when we asked, and nothing live."""
+async def _history(client: Client, summary: v1.SessionSummary, *, whole: bool) -> AsyncIterator[v1.AgentEvent]:
+    """What was stored when we asked, and nothing live; a snapshot stands for what was compacted, unless `whole`."""
     if summary.last_sequence == 0:
         return
-    async with aclosing(client.follow(summary.id)) as events:
+    async with aclosing(client.follow(summary.id, include_compacted=whole)) as events:
         async for event in events:
-            if event.sequence:
+            if event.sequence or event.session_info.compacted_before:
                 yield event
             if event.sequence >= summary.last_sequence:
                 return

@@ -42,6 +42,7 @@ class Talk:
         self._session_id = summary.id
         self._screen = screen
         self._is_terminal = is_terminal
+        self._show_all = show_all
         self._transcript = Transcript(screen)
         self._desk = Desk()
         self._lock = LockTalk(client, summary.id, screen)
@@ -75,7 +76,8 @@ class Talk:
 
     async def _watch(self, scope: anyio.CancelScope) -> None:
         on_link = LinkNotes(self._screen.note)
-        async with aclosing(self._client.follow(self._session_id, on_link=on_link)) as events:
+        follow = self._client.follow(self._session_id, on_link=on_link, include_compacted=self._show_all)
+        async with aclosing(follow) as events:
             async for event in events:
                 if not self._caught_up.is_set():
                     self._remember(event)
@@ -87,6 +89,8 @@ class Talk:
 
     def _remember(self, event: v1.AgentEvent) -> None:
         """History is read whole and its end is shown, so that what is shown begins with a message."""
+        if event.session_info.compacted_before:
+            self._past[-1].append(event)
         if event.sequence == 0:
             self._lock_changed(event)
             return

@@ -22,6 +22,7 @@ from betcode.v1.health_pb2 import HealthDetailsRequest, HealthDetailsResponse
 from betcode.v1.health_pb2_grpc import BetCodeHealthStub
 
 _PAGE = 200
+_COMPACTION_TIMEOUT_S = 3600.0  # a model reads the whole conversation and writes a long summary
 _LOCK_TIMEOUT_S = 600.0  # each who asked before us has the holder's time to itself
 
 
@@ -98,10 +99,13 @@ class Client:
         return Accepted(own_id, response.sequence)
 
     def follow(
-        self, session_id: str, after: int = 0, *, on_link: OnLink = ignore_link
+        self, session_id: str, after: int = 0, *, on_link: OnLink = ignore_link, include_compacted: bool = False
     ) -> AsyncGenerator[v1.AgentEvent, None]:
-        """Every event after `after`, once and in order, then live; reconnects by itself. Hold it in `aclosing`."""
-        return following.follow(self._connection, session_id, after, on_link)
+        """Every event after `after`, once and in order, then live; reconnects by itself. Hold it in `aclosing`.
+
+        Where history was compacted, an unnumbered SessionInfo stands for what came before, unless all is wanted.
+        """
+        return following.follow(self._connection, session_id, after, on_link, include_compacted=include_compacted)
 
     def converse(self, session_id: str, after: int = 0, *, on_link: OnLink = ignore_link) -> Conversation:
         """Type and watch on one stream that mends itself."""
@@ -173,6 +177,17 @@ class Client:
         """Like `cancel`, with the messages that were withdrawn before an agent had them."""
         request = v1.CancelTurnRequest(session_id=session_id, cancel_queued=cancel_queued)
         return await self._connection.call(self._stub.CancelTurn, request)
+
+    async def compact(self, session_id: str) -> v1.CompactSessionResponse:
+        """Have the agent put a summary in place of its context; returns when that is done.
+
+        Tried again after the daemon went away, it is the same compaction.
+
+        Raises:
+            Refused: a turn is open, the agent failed to do it, or it cannot; all is as before.
+        """
+        request = v1.CompactSessionRequest(session_id=session_id, idempotency_key=new_message_id())
+        return await self._connection.call(self._stub.CompactSession, request, timeout_s=_COMPACTION_TIMEOUT_S)
 
     async def close(self, session_id: str) -> bool:
         """Take no further input for the session; whether it was open."""

@@ -43,6 +43,8 @@ class ClientError(Exception):
     @property
     def may_be_retried(self) -> bool:
         """Whether the same call can succeed later; a malformed one never can."""
+        if self.code == ErrorCode.COMPACTION_FAILED:
+            return False  # asked again, it is the same one, and has failed; a person decides on another
         if self.status is grpc.StatusCode.RESOURCE_EXHAUSTED:
             return self.retry_after_s is not None
         return self.status in RETRIED

@@ -65,7 +65,7 @@ class Perseverance:
 
 
 async def follow(
-    connection: Connection, session_id: str, after: int, on_link: OnLink
+    connection: Connection, session_id: str, after: int, on_link: OnLink, *, include_compacted: bool = False
 ) -> AsyncGenerator[AgentEvent, None]:
     """Every event after `after`, then live; ends when the session has ended. Hold it in `aclosing`.
 
@@ -73,10 +73,11 @@ async def follow(
         ClientError: the daemon refuses, and asking again would not help.
     """
     position = Position(after)
+    request = FollowRequest(session_id=session_id, include_compacted=include_compacted)
     perseverance = Perseverance(connection.ladder(), on_link)
     while True:
         try:
-            async with aclosing(_one_stream(connection, session_id, position, perseverance)) as events:
+            async with aclosing(_one_stream(connection, request, position, perseverance)) as events:
                 async for event in events:
                     yield event
             return
@@ -86,9 +87,9 @@ async def follow(
 
 
 async def _one_stream(
-    connection: Connection, session_id: str, position: Position, perseverance: Perseverance
+    connection: Connection, request: FollowRequest, position: Position, perseverance: Perseverance
 ) -> AsyncGenerator[AgentEvent, None]:
-    request = FollowRequest(session_id=session_id, from_sequence=position.after)
+    request.from_sequence = position.after
     call = connection.stub.Follow(request, metadata=connection.metadata)
     try:
         with as_client_errors():

@@ -45,6 +45,8 @@ class EngineSettings:
     lock_answer_s: float = 10.0  # for the holder of an input lock to answer who asks for it
     lock_idle_s: float = 300.0  # without input, after which the lock goes to who waits for it
     durability: Durability = "normal"  # "full": not even a power cut takes the last second
+    auto_compact_threshold: int = 0  # a session whose context has more tokens is compacted after its turn; 0: never
+    memory_limit_bytes: int = 512 * _MIB  # of the daemon itself; past 80 % of it the longest idle agent compacts
     default_provider: str = ""  # empty: claude where it is found, otherwise demo
 
 
@@ -237,6 +239,8 @@ KEYS: Mapping[str, _Key] = {
     "sessions.lock_idle": _Key("lock_idle_s", duration_s),
     "journals.keep": _Key("journal_keep_s", duration_s),
     "journals.limit": _Key("journal_limit_bytes", _size_from(0)),
+    "sessions.auto_compact_threshold": _Key("auto_compact_threshold", _whole(0)),
+    "daemon.memory_limit": _Key("memory_limit_bytes", _size_from(_MIB)),
     "daemon.durability": _Key("durability", _one_of("normal", "full"), at_once=False),
     "daemon.log_level": _Key("log_level", _one_of("error", "warn", "info", "debug", "trace"), of_engine=False),
     "daemon.log_limit": _Key("log_limit_bytes", _size_from(64 * 1024), of_engine=False, at_once=False),

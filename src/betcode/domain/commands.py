@@ -63,4 +63,11 @@ class RefuseRequest:
     reason: str
 
 
-Command = SendMessage | AnswerPermission | AnswerQuestions | Interrupt | RefuseRequest
+@dataclass(frozen=True, slots=True)
+class CompactContext:
+    """Summarise the conversation so far, and go on with the summary in its place."""
+
+    request_id: str
+
+
+Command = SendMessage | AnswerPermission | AnswerQuestions | Interrupt | RefuseRequest | CompactContext

@@ -5,6 +5,9 @@ BetcodeError
 ├── SessionNotFound           SESSION_NOT_FOUND
 ├── AmbiguousSession          INVALID_REQUEST
 ├── SessionClosed             SESSION_CLOSED
+├── SessionActive             SESSION_ACTIVE
+├── CompactionFailed          COMPACTION_FAILED
+├── CompactionUnsupported     FEATURE_NOT_AVAILABLE
 ├── SequenceOutOfRange        SEQUENCE_OUT_OF_RANGE
 ├── PromptNotFound            PERMISSION_NOT_FOUND
 ├── PermissionStale           PERMISSION_STALE
@@ -35,6 +38,8 @@ class ErrorCode(StrEnum):
     INVALID_REQUEST = "INVALID_REQUEST"
     SESSION_NOT_FOUND = "SESSION_NOT_FOUND"
     SESSION_CLOSED = "SESSION_CLOSED"
+    SESSION_ACTIVE = "SESSION_ACTIVE"
+    COMPACTION_FAILED = "COMPACTION_FAILED"
     SEQUENCE_OUT_OF_RANGE = "SEQUENCE_OUT_OF_RANGE"
     PERMISSION_NOT_FOUND = "PERMISSION_NOT_FOUND"
     PERMISSION_STALE = "PERMISSION_STALE"
@@ -89,6 +94,35 @@ class SessionClosed(BetcodeError):
 
     def __init__(self, session_id: str) -> None:
         super().__init__("Session has been closed: start a new one", session_id=session_id)
+
+
+class SessionActive(BetcodeError):
+    """It works, or a message waits in it: what was asked for needs an idle session."""
+
+    code = ErrorCode.SESSION_ACTIVE
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__("Session has active turn", session_id=session_id)
+
+
+class CompactionFailed(BetcodeError):
+    """The agent did not compact; nothing that was stored before has changed."""
+
+    code = ErrorCode.COMPACTION_FAILED
+
+    def __init__(self, session_id: str, reason: str) -> None:
+        super().__init__("Session compaction failed", session_id=session_id, reason=reason)
+
+
+class CompactionUnsupported(BetcodeError):
+    code = ErrorCode.FEATURE_NOT_AVAILABLE
+
+    def __init__(self, session_id: str, provider: str) -> None:
+        super().__init__(
+            f"Agents of the kind {provider} do not compact their context: the session goes on as it is",
+            session_id=session_id,
+            feature="context_compaction",
+        )
 
 
 class SequenceOutOfRange(BetcodeError):

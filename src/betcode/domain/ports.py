@@ -117,6 +117,7 @@ class Capabilities:
     deltas: bool
     recognises_repeats: bool
     fork: bool = False  # at any turn since the conversation was last compacted
+    compaction: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
+from typing import NamedTuple
 
 from betcode.domain.budget import NO_BUDGET, Amounts, Budget
 from betcode.domain.identifiers import RunId, RunKey, Seq, SessionId, SessionKey
@@ -35,6 +36,22 @@ class NewSession:
     budget: Budget = NO_BUDGET  # as it begins; the state has the one that holds
 
 
+class Landmarks(NamedTuple):
+    """Places in a session's log that a compaction goes by."""
+
+    info: int = 0  # where the agent last told of itself
+    answer: int = 0  # where its newest message was settled, how many messages came before that one, and its id
+    answer_after: int = 0
+    answer_id: str = ""
+    exchange: int = 0  # the same of the newest message that ended its turn
+    exchange_after: int = 0
+    compacted: int = 0  # how many messages lie before the boundary
+    compacted_at: int = 0  # how many there were at the last compaction
+
+
+NO_LANDMARKS = Landmarks()
+
+
 @dataclass(frozen=True, slots=True)
 class SessionState:
     """What changes while a session lives."""
@@ -56,6 +73,7 @@ class SessionState:
     updated_ns: int = 0
     compaction_sequence: Seq = NO_SEQ  # replay from before this number gives a summary in place of what was compacted
     context_tokens: int = 0  # what the agent's last result says it had read
+    landmarks: Landmarks = NO_LANDMARKS
     crashes: CrashHistory = NO_CRASHES  # that still count
     api_pause: str = ""  # why the model's API does not serve its agent: "limit", "overload", "api"
     api_pause_until_ns: int = 0  # as far as the API has said; 0: not known
@@ -123,7 +141,11 @@ class InputKind(StrEnum):
     MESSAGE = "message"
     ANSWER = "answer"
     CONTROL = "control"
+    COMPACTION = "compaction"  # the agent is asked to compact; messages wait behind it
     INTERRUPT = "interrupt"  # meant for the turn that is open now, and for no other
+
+
+OPENS_TURN = frozenset({InputKind.MESSAGE, InputKind.COMPACTION})
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,11 @@
 """AgentService without its conversation: convert, call, convert back."""
 
 import contextlib
+from collections.abc import AsyncGenerator
 
 from betcode.domain.errors import InvalidRequest, SessionClosed
 from betcode.domain.identifiers import Seq, SessionId
+from betcode.domain.rows import Batch
 from betcode.domain.session import SessionStatus
 from betcode.server import budgets, requests, views
 from betcode.server.export import exported, exporter_for
@@ -41,22 +43,27 @@ class AgentCalls:
     async def follow(self, caller: Caller, request: v1.FollowRequest, context: Context) -> None:
         """The log in batches; the bytes are those that were stored."""
         session = await self._session(request.session_id)
-        after = Seq(request.from_sequence)
         await greet(caller, context)  # on an idle session nothing else says that the stream is there
-        async with contextlib.aclosing(self._engine.watching.follow(session, after, caller.client)) as batches:
+        async with contextlib.aclosing(self._follow(caller, session, request)) as batches:
             async for batch in batches:
                 await context.write(batch.joined)
 
     async def resume_session(self, caller: Caller, request: v1.ResumeSessionRequest, context: Context) -> None:
         """The log event by event; the bytes are those that were stored."""
         session = await self._session(request.session_id)
-        after = Seq(request.from_sequence)
         await greet(caller, context)
         write = context.write
-        async with contextlib.aclosing(self._engine.watching.follow(session, after, caller.client)) as batches:
+        async with contextlib.aclosing(self._follow(caller, session, request)) as batches:
             async for batch in batches:
                 for data in batch.events:
                     await write(data)
+
+    def _follow(
+        self, caller: Caller, session: SessionId, request: v1.FollowRequest | v1.ResumeSessionRequest
+    ) -> AsyncGenerator[Batch, None]:
+        return self._engine.watching.follow(
+            session, Seq(request.from_sequence), caller.client, include_compacted=request.include_compacted
+        )
 
     async def submit(self, caller: Caller, request: v1.SubmitRequest) -> v1.SubmitResponse:
         """One request of a conversation, without the conversation."""
@@ -136,6 +143,10 @@ class AgentCalls:
         session = await self._session(request.session_id)
         done = await self._engine.cancel_turn(session, cancel_queued=request.cancel_queued)
         return v1.CancelTurnResponse(was_active=done.was_active, withdrawn_message_ids=done.withdrawn)
+
+    async def compact_session(self, _: Caller, request: v1.CompactSessionRequest) -> v1.CompactSessionResponse:
+        session = await self._session(request.session_id)
+        return views.compacted(await self._engine.compact(session, request.idempotency_key))
 
     async def close_session(self, _: Caller, request: v1.CloseSessionRequest) -> v1.CloseSessionResponse:
         was_open = await self._engine.close(await self._session(request.session_id))

@@ -16,6 +16,8 @@ STATUS: Mapping[ErrorCode, grpc.StatusCode] = {
     ErrorCode.INVALID_REQUEST: grpc.StatusCode.INVALID_ARGUMENT,
     ErrorCode.SESSION_NOT_FOUND: grpc.StatusCode.NOT_FOUND,
     ErrorCode.SESSION_CLOSED: grpc.StatusCode.FAILED_PRECONDITION,
+    ErrorCode.SESSION_ACTIVE: grpc.StatusCode.FAILED_PRECONDITION,
+    ErrorCode.COMPACTION_FAILED: grpc.StatusCode.INTERNAL,
     ErrorCode.SEQUENCE_OUT_OF_RANGE: grpc.StatusCode.OUT_OF_RANGE,
     ErrorCode.PERMISSION_NOT_FOUND: grpc.StatusCode.NOT_FOUND,
     ErrorCode.PERMISSION_STALE: grpc.StatusCode.FAILED_PRECONDITION,
@@ -34,6 +36,14 @@ STATUS: Mapping[ErrorCode, grpc.StatusCode] = {
     ErrorCode.FEATURE_NOT_AVAILABLE: grpc.StatusCode.UNIMPLEMENTED,
     ErrorCode.DAEMON_STOPPING: grpc.StatusCode.UNAVAILABLE,
     ErrorCode.INTERNAL: grpc.StatusCode.INTERNAL,
+}
+
+# What would have to be so for the call to be taken: every code with FAILED_PRECONDITION has one.
+REQUIRED_STATE: Mapping[ErrorCode, str] = {
+    ErrorCode.SESSION_CLOSED: "open",
+    ErrorCode.SESSION_ACTIVE: "idle",
+    ErrorCode.PERMISSION_STALE: "unanswered",
+    ErrorCode.AGENT_UNAVAILABLE: "agent installed",
 }
 
 
@@ -74,7 +84,10 @@ def error_event(error: BetcodeError, *, is_fatal: bool, session_id: str = "") ->
 
 
 def _cut_details(error: BetcodeError) -> dict[str, str]:
-    return {name: _cut(value, _DETAIL_LIMIT) for name, value in error.details.items()}
+    details = {name: _cut(value, _DETAIL_LIMIT) for name, value in error.details.items()}
+    if error.code in REQUIRED_STATE:
+        details.setdefault("required_state", REQUIRED_STATE[error.code])
+    return details
 
 
 def _cut(text: str, limit: int) -> str:

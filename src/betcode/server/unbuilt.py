@@ -12,7 +12,6 @@ from betcode.server.rim import Context, Handler
 
 # By method, else by service; what stands in neither is built.
 FEATURES: Mapping[str, str] = {
-    "betcode.v1.AgentService.CompactSession": "Compacting a session on request",
     "betcode.v1.AgentService.ListSessionGrants": "Session grants",
     "betcode.v1.AgentService.ClearSessionGrants": "Session grants",
     "betcode.v1.AgentService.SetSessionGrant": "Session grants",

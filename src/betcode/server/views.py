@@ -6,7 +6,7 @@ from betcode.domain.documents import SearchPage
 from betcode.domain.identifiers import SessionId
 from betcode.domain.rows import PromptKind, PromptRow, SessionRow
 from betcode.server import budgets
-from betcode.sessions import Summary
+from betcode.sessions import Compacted, Summary
 from betcode.v1 import agent_pb2 as v1
 
 _UINT32_MAX = 2**32 - 1
@@ -93,6 +93,15 @@ def summary(entry: Summary) -> v1.SessionSummary:
     view.created_at.FromNanoseconds(row.new.created_ns)
     view.updated_at.FromNanoseconds(state.updated_ns or row.new.created_ns)
     return view
+
+
+def compacted(done: Compacted) -> v1.CompactSessionResponse:
+    """What a compaction came to."""
+    return v1.CompactSessionResponse(
+        messages_before=min(done.messages_before, _UINT32_MAX),
+        messages_after=min(done.messages_after, _UINT32_MAX),
+        tokens_saved=min(done.tokens_saved, _UINT32_MAX),
+    )
 
 
 def search_page(page: SearchPage) -> v1.SearchSessionsResponse:

@@ -5,6 +5,7 @@ processes, and the server only converts.
 """
 
 from betcode.sessions.clients import ClientName
+from betcode.sessions.compacting import Compacted
 from betcode.sessions.prompts import PermissionAnswer
 from betcode.sessions.stopping import AgentsAtStop, Parting
 from betcode.sessions.supervisor import Supervisor, open_supervisor
@@ -14,6 +15,7 @@ __all__ = [
     "Accepted",
     "AgentsAtStop",
     "ClientName",
+    "Compacted",
     "EngineFacts",
     "Parting",
     "PermissionAnswer",

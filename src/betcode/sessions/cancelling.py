@@ -6,7 +6,7 @@ from betcode.domain.changes import AddInput, Change, MoveInput, SaveRun
 from betcode.domain.rows import NO_CRASHES, InputKind, InputRow, InputState
 from betcode.domain.run import CancelStep, RunStimulus
 from betcode.domain.session import SessionStimulus, advance
-from betcode.sessions import events
+from betcode.sessions import compacting, events
 from betcode.sessions.live import LiveSession
 from betcode.sessions.run import AgentRun
 from betcode.v1 import agent_pb2 as v1
@@ -30,6 +30,8 @@ async def cancel_turn(session: LiveSession, *, cancel_queued: bool) -> Cancelled
         if session.at_rest and cancel_queued:
             await session.budget.drop_waiting("cancelled")
         waiting = _waiting(session)
+        if compacting.is_waiting(session):
+            return await _cancel_compaction(session, waiting if cancel_queued else [])
         if session.at_rest or not (session.run and _works(session, session.run)):
             return await _cancel_without_agent(session, waiting, cancel_queued=cancel_queued)
         return await _cancel_agent(session, session.run, waiting, cancel_queued=cancel_queued)
@@ -116,6 +118,26 @@ async def _cancel_without_agent(session: LiveSession, waiting: list[InputRow], *
         session.room.slots.give_back(session)
     session.go_on()
     return Cancelled(was_active, withdrawn)
+
+
+async def _cancel_compaction(session: LiveSession, dropped: list[InputRow]) -> Cancelled:
+    """No agent has heard of it yet; messages behind it go on, but for those that are dropped too."""
+    compactions = [row for row in session.inputs.values() if row.kind is InputKind.COMPACTION]
+    said, changes = _withdrawn(dropped)
+    changes += [MoveInput(row.session, row.input_id, InputState.CANCELLED) for row in compactions]
+    said.append(events.turn_complete("cancelled"))
+    rests = not any(row.kind is InputKind.MESSAGE and row not in dropped for row in session.inputs.values())
+    status = session.writer.state.status
+    if rests:
+        status = advance(status, SessionStimulus.TURN_CLOSED)
+        said.append(events.status(v1.IDLE))
+    await session.writer.write(said, changes, status=status)
+    _forget(session, [*compactions, *dropped])
+    compacting.settle(session, "it was cancelled")
+    if rests:
+        session.room.slots.give_back(session)
+    session.go_on()
+    return Cancelled(True, tuple(row.input_id for row in dropped))
 
 
 def _withdrawn(rows: list[InputRow]) -> tuple[list[v1.AgentEvent], list[Change]]:

@@ -6,7 +6,7 @@ from betcode.domain.changes import MoveInput
 from betcode.domain.rows import InputKind, InputState
 from betcode.domain.run import RunStimulus
 from betcode.domain.session import SessionStatus, SessionStimulus, advance
-from betcode.sessions import events
+from betcode.sessions import compacting, events
 from betcode.sessions.live import LiveSession
 from betcode.v1 import agent_pb2 as v1
 
@@ -47,6 +47,7 @@ async def _note_closed(session: LiveSession) -> bool:
         session.budget.prompt = None
         for row in waiting:
             del session.inputs[row.input_id]
+        compacting.settle(session, "the session was closed")
         session.may_start = False
         session.desk.close()
         return True

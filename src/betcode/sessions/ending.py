@@ -15,7 +15,7 @@ from betcode.domain.recovery import CrashHistory
 from betcode.domain.rows import NO_CRASHES, NO_SEQ, InputKind, InputRow, InputState, PromptState
 from betcode.domain.run import CancelStep, RunStimulus
 from betcode.domain.session import SessionStatus
-from betcode.sessions import crash_words, events
+from betcode.sessions import compacting, crash_words, events
 from betcode.v1 import agent_pb2 as v1
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def judge(run: AgentRun, exit_record: Record | None, trouble: str, now_ns: int) 
     failure = None if asked else run.dialogue.failure
     end = End(
         note=trouble or run.watch.verdict or _exit_note(exit_record),
-        crashed=run.was_begun and not asked and _broke_off(run, failure),
+        crashed=run.was_begun and not asked and not compacting.ends_with(run) and _broke_off(run, failure),
         spoke=run.has_spoken and not (failure and failure.did_nothing),
         stopped=run.stopped,
         after_cancel=run.row.cancel_step is not CancelStep.NONE,
@@ -123,6 +123,11 @@ def consequences(session: LiveSession, end: End) -> tuple[list[v1.AgentEvent], l
         rests = active and not _goes_on(session, end)
         said += crash_words.of_cancel(end, rests=rests)
         fields |= {"turn_interrupted": False, "crashes": NO_CRASHES}
+        if rests:
+            fields["status"] = SessionStatus.IDLE
+    elif not end.crashed and any(session.inputs[name].kind is InputKind.COMPACTION for name in end.fates):
+        rests = active and not _goes_on(session, end)
+        said += compacting.last_words(session, end.note, rests=rests)
         if rests:
             fields["status"] = SessionStatus.IDLE
     elif end.crashed:
@@ -185,6 +190,8 @@ def _fates(run: AgentRun, end: End) -> dict[str, InputState]:
 def _fate(run: AgentRun, end: End, row: InputRow) -> InputState | None:
     """What becomes of an open input; None: it stays open and goes to the next agent."""
     session = run.session
+    if row.kind is InputKind.COMPACTION and compacting.goes_to_the_next(run, row):
+        return None
     if row.kind is not InputKind.MESSAGE:
         return InputState.CANCELLED  # bound to the turn, the prompt and the process it was meant for
     if session.writer.state.status is SessionStatus.CLOSED:

@@ -157,7 +157,9 @@ def _own_beginning(
         message_count=counted.message_count,
         context_percent=counted.context_percent,
         preview=counted.preview,
-        compaction_sequence=min(source.state.compaction_sequence, at),
+        compaction_sequence=counted.compaction_sequence,
+        context_tokens=counted.context_tokens,
+        landmarks=counted.landmarks,
         budget=set_to(source.state.budget.step, source.state.budget.on_reached),
     )
     said.append(events.session_info(new, beginning, is_resumed=False))

@@ -6,6 +6,7 @@ from functools import partial
 import anyio
 import anyio.to_thread
 
+from betcode.sessions.compaction_triggers import MemoryPressure
 from betcode.sessions.registry import Registry
 from betcode.sessions.retention import Swept, is_full, sweep
 from betcode.sessions.room import Room
@@ -20,11 +21,13 @@ SEND_HOME_WITHIN_S = 3.0
 async def keep_house(registry: Registry) -> None:
     """Retire agents that were idle too long or are too many, end those that hang, forget sessions that are at rest."""
     room = registry.room
+    pressure = MemoryPressure()
     while True:
         idle_s, hang_s = room.settings.idle_retire_s, room.settings.hang_after_s
         await anyio.sleep(min(LOOK_EVERY_S, max(idle_s / 4, 0.05), max(hang_s / 4, 0.05)))
         for agent in room.memory.idle_too_long(anyio.current_time() - idle_s, keep=room.settings.warm_limit):
             room.tasks.start_soon(agent.retire)
+        pressure.relieve(registry)
         full = is_full(room.runs_dir)
         for live in registry.live.values():
             live.writer.note_disk(full=full)

@@ -9,7 +9,7 @@ from betcode.domain.changes import AddBlob, Change, MoveInput, SavePrompt, SaveR
 from betcode.domain.identifiers import Seq, SessionKey
 from betcode.domain.ports import Dialogue
 from betcode.domain.records import Record, RecordKind
-from betcode.domain.rows import InputKind, InputRow, InputState, PromptKind, PromptRow, PromptState, RunRow
+from betcode.domain.rows import OPENS_TURN, InputKind, InputRow, InputState, PromptKind, PromptRow, PromptState, RunRow
 from betcode.holder.platform import start_time_now
 from betcode.sessions import crash_words, events
 from betcode.v1 import agent_pb2 as v1
@@ -156,7 +156,7 @@ class Intake:
     def _handed_over(self, run: RunRow, number: int) -> None:
         """An answer or a control command is done with once the holder has it; a message is so only when consumed."""
         for row in list(self.inputs.values()):
-            if row.run == run.key and row.number == number and not row.content:
+            if row.run == run.key and row.number == number and row.kind not in OPENS_TURN:
                 self._move(row.input_id, InputState.CONSUMED)
 
     def _is_busy(self, dialogue: Dialogue, run: RunRow) -> bool:

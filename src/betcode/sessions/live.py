@@ -13,10 +13,10 @@ from betcode.domain.commands import Command, Interrupt, SendMessage
 from betcode.domain.errors import InvalidRequest, PromptNotFound, SessionClosed, StorageDegraded
 from betcode.domain.identifiers import MessageId, Seq, SessionId, time_ordered_uuid
 from betcode.domain.ports import Provider
-from betcode.domain.rows import InputKind, InputRow, PromptRow, PromptState, RunRow, SessionRow
+from betcode.domain.rows import OPENS_TURN, InputKind, InputRow, PromptRow, PromptState, RunRow, SessionRow
 from betcode.domain.run import CancelStep
 from betcode.domain.session import SessionStatus, SessionStimulus, advance
-from betcode.sessions import events
+from betcode.sessions import compacting, events
 from betcode.sessions.attachments import stored
 from betcode.sessions.budgets import OF_NO_RUN, BudgetGate
 from betcode.sessions.clients import ClientName
@@ -52,6 +52,8 @@ class LiveSession:
         self.inputs: dict[str, InputRow] = {}  # open ones, oldest first
         self.prompts: dict[str, PromptRow] = {}  # open ones
         self.run: AgentRun | None = None
+        self.compaction: compacting.Compaction | None = None
+        self.compacts_itself = True  # until that has failed, or did not help
         self.users = 0  # streams and calls that hold this object
         self.recovery = Recovery(self)
         self.may_start = False  # once it was given up, a person decides when it goes on
@@ -106,6 +108,7 @@ class LiveSession:
                 self.budget.prompt = row
             else:
                 self.prompts[row.request_id] = row
+        await compacting.recall(self)
         self.may_start = not self.at_rest
         if self.may_start:
             await self.recovery.load()
@@ -114,7 +117,7 @@ class LiveSession:
 
     @property
     def has_messages(self) -> bool:
-        return any(row.kind is InputKind.MESSAGE for row in self.inputs.values())
+        return any(row.kind in OPENS_TURN for row in self.inputs.values())
 
     def rest_without_agent(self) -> Prepared:
         """At start, where a turn was open and no agent is left: it is over, and history says so."""
@@ -140,7 +143,7 @@ class LiveSession:
                 return _same_again(known, digest)
             self.budget.refuse_if_exceeded()
             self.desk.admit(client)
-            await self._admit()
+            await self.admit()
             seq = self.writer.next_seq
             row = InputRow(
                 input_id=message.message_id,
@@ -245,7 +248,7 @@ class LiveSession:
         """The inputs that may go to this run now, in order."""
         ready: list[InputRow] = []
         for row in self.inputs.values():
-            if row.run == run.row.key:
+            if row.run == run.row.key or (row.kind is InputKind.MESSAGE and self.compaction is not None):
                 continue
             if self._is_held_back(row, run, ready):
                 continue
@@ -281,7 +284,7 @@ class LiveSession:
         status = self.writer.state.status
         leaving = row is not None and row.cancel_step is CancelStep.LEAVING
         is_open = run is not None and run.dialogue.turn_open and not leaving
-        wanted = (each.kind is InputKind.MESSAGE and not self.budget.lets_wait(each) for each in inputs.values())
+        wanted = (each.kind in OPENS_TURN and not self.budget.lets_wait(each) for each in inputs.values())
         busy = is_open or any(wanted)
         if busy and status in (SessionStatus.NEW, SessionStatus.IDLE):
             return advance(status, SessionStimulus.TURN_OPENED)
@@ -290,7 +293,7 @@ class LiveSession:
         return status
 
     def unconsumed(self, run: AgentRun) -> bool:
-        return any(row.kind is InputKind.MESSAGE and row.run == run.row.key for row in self.inputs.values())
+        return any(row.kind in OPENS_TURN and row.run == run.row.key for row in self.inputs.values())
 
     def unheard(self) -> list[InputRow]:
         """The open inputs that the agent which lives now, if any, has not been given."""
@@ -331,14 +334,15 @@ class LiveSession:
                 retry_after_ms="2000",
             )
 
-    async def _admit(self) -> None:
+    async def admit(self) -> None:
+        """Raises PoolExhausted, AgentMemoryExhausted, AgentUnavailable where one more turn cannot be."""
         if self.run is None:
             self.provider.check(self.writer.new.environment or {})
             await self.room.memory.make_room()
         self.room.slots.admit(self)
 
     def opened(self) -> SessionStatus:
-        """Its status when a turn begins."""
+        """Its status once a turn is open."""
         status = self.writer.state.status
         return status if status is SessionStatus.ACTIVE else advance(status, SessionStimulus.TURN_OPENED)
 

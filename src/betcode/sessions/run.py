@@ -28,7 +28,7 @@ from betcode.domain.run import CancelStep, RunState, RunStimulus, advance
 from betcode.domain.session import SessionStatus
 from betcode.holder.launch import HolderSpec, bar, end_leftovers, start_holder
 from betcode.holder.reader import JournalReader
-from betcode.sessions import ending
+from betcode.sessions import compacting, compaction_triggers, ending
 from betcode.sessions.attachment import END_GRACE_S, Attachment, HolderGone, attach, give_up, is_shortage
 from betcode.sessions.cut_short import cut_short
 from betcode.sessions.delivery import deliver
@@ -146,7 +146,11 @@ class AgentRun:
         context = LaunchContext(
             conversation_id=self._conversation_id,
             resume=writer.state.conversation_began,
-            continue_turn=writer.state.turn_interrupted and provider.capabilities.continues_broken_turn,
+            continue_turn=(
+                writer.state.turn_interrupted
+                and provider.capabilities.continues_broken_turn
+                and session.compaction is None  # a broken turn becomes part of the summary
+            ),
             plan_mode=self.dialogue.plan_mode if writer.state.conversation_began else None,
             fork_point=writer.new.fork_point,
             environment=await room.login_shell.environment() if environment is None else environment,
@@ -293,6 +297,7 @@ class AgentRun:
             self.row = row
             self.was_begun = True
             session.inputs, session.prompts = intake.inputs, intake.prompts
+            compacting.heed(session, intake.said)
             self.has_served = self.has_served or intake.turn_completed
             self.active_at = anyio.current_time()
             self.has_spoken = self.has_spoken or any(record.kind is RecordKind.OUT for record in records)
@@ -302,6 +307,8 @@ class AgentRun:
             if intake.turn_completed:
                 self.escalation.note_turn_over()
             session.settle()
+            if intake.turn_completed:
+                compaction_triggers.after_turn(session)
         if intake.turn_cancelled:
             self.escalation.sweep(before.turn_began)
         session.followers.look_for_laggards()
@@ -376,6 +383,7 @@ class AgentRun:
             self.row = row
             session.inputs = {name: kept for name, kept in session.inputs.items() if name not in end.fates}
             session.prompts.clear()
+            compacting.settle(session, "it was cancelled" if end.after_cancel else end.note)
             if end.crashed:
                 logger.error("the agent crashed: %s", end.note, extra=session.log_extra)
             else:

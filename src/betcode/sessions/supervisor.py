@@ -30,6 +30,7 @@ from betcode.sessions.adoption import Found, take_up
 from betcode.sessions.cancelling import Cancelled, cancel_turn
 from betcode.sessions.clients import ClientName
 from betcode.sessions.closing import close
+from betcode.sessions.compacting import Compacted, compact
 from betcode.sessions.forking import Forked, fork
 from betcode.sessions.housekeeping import keep_house, keep_journals, send_idle_home
 from betcode.sessions.memory import AgentMemory
@@ -246,6 +247,16 @@ class Supervisor:
         """Have the open turn stopped, with more force when asked again."""
         async with self._registry.using(session) as live:
             return await cancel_turn(live, cancel_queued=cancel_queued)
+
+    async def compact(self, session: SessionId, request_id: str = "") -> Compacted:
+        """Have the agent compact its context; returns when that is done, and goes on without the caller.
+
+        Raises:
+            InvalidRequest, SessionNotFound, SessionClosed, SessionActive, CompactionUnsupported, CompactionFailed,
+            PoolExhausted, AgentMemoryExhausted, AgentUnavailable, StorageDegraded
+        """
+        async with self._registry.using(session) as live:
+            return await compact(live, request_id)
 
     async def pending(self, session: SessionId | None) -> list[tuple[SessionId, PromptRow]]:
         """The prompts that wait for a person."""

@@ -9,8 +9,11 @@ from betcode.v1 import agent_pb2 as v1
 from betcode.v1.agent_pb2 import AgentEvent
 
 PREVIEW_CHARACTERS = 200
+_LONGEST_ID = 200  # characters, of a message
+_LARGEST = 2**63 - 1  # that SQLite stores
 _AT_WORK = frozenset({v1.THINKING, v1.EXECUTING_TOOL, v1.COMPACTING})
-_BROKEN_OFF = frozenset({"crashed", "stopped"})
+_CUT_OFF = frozenset({"crashed", "stopped"})  # when was noticed later
+_NO_LAST_WORD = _CUT_OFF | {"cancelled", "error"}
 KIND_OF = {field.name: field.number for field in AgentEvent.DESCRIPTOR.oneofs_by_name["event"].fields}
 
 
@@ -28,10 +31,12 @@ class Tally:
         self._cost = state.cost_usd
         self._context = state.context_percent
         self._preview = state.preview
-        self._message_id = ""
         self._turns = state.turns
         self._worked_ms = state.worked_ms
         self._working_since_ns = state.working_since_ns
+        self._boundary = int(state.compaction_sequence)
+        self._context_tokens = state.context_tokens
+        self._marks = state.landmarks
 
     def number(self, event: AgentEvent) -> int:
         """Give the event its number, count it, and return its kind."""
@@ -65,6 +70,9 @@ class Tally:
             turns=self._turns,
             worked_ms=self._worked_ms,
             working_since_ns=self._working_since_ns,
+            compaction_sequence=Seq(self._boundary),
+            context_tokens=self._context_tokens,
+            landmarks=self._marks,
         )
 
     def _text(self, event: AgentEvent) -> None:
@@ -72,9 +80,10 @@ class Tally:
         if not text.is_complete or event.parent_tool_use_id:
             return
         # Several blocks of one message follow one another under its id.
-        if not text.message_id or text.message_id != self._message_id:
+        if not text.message_id or text.message_id[:_LONGEST_ID] != self._marks.answer_id:
+            marks = self._marks._replace(answer=event.sequence, answer_after=self._messages)
+            self._marks = marks._replace(answer_id=text.message_id[:_LONGEST_ID])
             self._messages += 1
-        self._message_id = text.message_id
         if text.text.strip():
             self._preview = text.text[:PREVIEW_CHARACTERS]
 
@@ -88,6 +97,33 @@ class Tally:
         self._output_tokens += usage.output_tokens
         if math.isfinite(usage.cost_usd):  # what is no number cannot be stored, nor anything with it
             self._cost += usage.cost_usd
+        self._context_tokens = min(usage.context_tokens, _LARGEST) or self._context_tokens
+
+    def _turn_complete(self, event: AgentEvent) -> None:
+        self._turns += 1
+        marks, why = self._marks, event.turn_complete.stop_reason
+        if why in _CUT_OFF:
+            self._count_work(self._updated_ns)
+            self._working_since_ns = 0
+        if why in _NO_LAST_WORD:
+            self._marks = marks._replace(answer=marks.exchange, answer_after=marks.exchange_after)
+        else:
+            self._marks = marks._replace(exchange=marks.answer, exchange_after=marks.answer_after)
+
+    def _compaction(self, event: AgentEvent) -> None:
+        """The boundary moves to the last message that ended a turn, and the event says what that means."""
+        told, marks = event.compaction, self._marks
+        if told.new_conversation_id:
+            return  # cleared, not compacted: the history of a session has no summary then
+        told.messages_before = self._messages - marks.compacted
+        if marks.exchange > self._boundary:
+            self._boundary = marks.exchange
+            self._marks = marks._replace(compacted=marks.exchange_after)
+        self._marks = self._marks._replace(compacted_at=self._messages)
+        told.messages_after = self._messages - self._marks.compacted
+        told.tokens_saved = max(self._context_tokens - told.tokens_after, 0)
+        told.compacted_before = self._boundary
+        self._context_tokens = min(told.tokens_after, _LARGEST)
 
     def _status(self, event: AgentEvent) -> None:
         """Time in a turn counts from one status to the next, but for what passes until a person answers."""
@@ -96,18 +132,14 @@ class Tally:
         self._count_work(self._updated_ns if status == v1.ERROR else at_ns)
         self._working_since_ns = at_ns if status in _AT_WORK else 0
 
-    def _turn_complete(self, event: AgentEvent) -> None:
-        self._turns += 1
-        if event.turn_complete.stop_reason in _BROKEN_OFF:
-            self._count_work(self._updated_ns)
-            self._working_since_ns = 0
-
     def _count_work(self, until_ns: int) -> None:
         if self._working_since_ns:
             self._worked_ms += max(until_ns - self._working_since_ns, 0) // 1_000_000
 
     def _session_info(self, event: AgentEvent) -> None:
         self._model = event.session_info.model or self._model
+        if event.session_info.tools:
+            self._marks = self._marks._replace(info=event.sequence)
         percent = event.session_info.context_usage_percent
         self._context = percent if percent and math.isfinite(percent) else self._context
 
@@ -116,7 +148,8 @@ _COUNTERS = {
     "text_delta": Tally._text,
     "user_input": Tally._user_input,
     "usage": Tally._usage,
+    "turn_complete": Tally._turn_complete,
+    "compaction": Tally._compaction,
     "session_info": Tally._session_info,
     "status_change": Tally._status,
-    "turn_complete": Tally._turn_complete,
 }

@@ -9,9 +9,11 @@ import anyio
 from betcode.domain.errors import BlobNotFound, InvalidRequest, SequenceOutOfRange
 from betcode.domain.identifiers import Seq, SessionId
 from betcode.domain.rows import Batch
+from betcode.sessions import events
 from betcode.sessions.clients import ClientName
 from betcode.sessions.live import LiveSession
 from betcode.sessions.registry import Registry
+from betcode.v1 import agent_pb2 as v1
 
 BLOB_PIECE_BYTES = 64 * 1024
 HISTORY_BATCH_BYTES = 32 * 1024  # small, since each batch is worked on at one go
@@ -35,10 +37,17 @@ class Watching:
             yield batch
 
     async def follow(
-        self, session: SessionId, after: Seq, client: ClientName, *, drain: anyio.Event | None = None
+        self,
+        session: SessionId,
+        after: Seq,
+        client: ClientName,
+        *,
+        drain: anyio.Event | None = None,
+        include_compacted: bool = False,
     ) -> AsyncGenerator[Batch, None]:
         """Every event after `after`, once and in order, then live; ends with the session.
 
+        A snapshot stands for what was compacted when it began, unless all is wanted. What is compacted later is given.
         Once `drain` is set it ends as soon as no turn is open and everything was given. Hold it in `aclosing`.
 
         Raises:
@@ -48,6 +57,10 @@ class Watching:
             newest = live.writer.tail.head
             if after > newest:
                 raise SequenceOutOfRange(session, after, newest)
+            boundary = live.writer.state.compaction_sequence
+            if after < boundary and not include_compacted:
+                yield Batch(Seq(0), after, (await self._snapshot(live),))
+                after = Seq(boundary - 1)
             if drain is not None:
                 stack.callback(self._wake_when(drain, live).cancel)
             followed = live.followers.follow(
@@ -81,6 +94,19 @@ class Watching:
                 yield piece
 
         return size, pieces()
+
+    async def _snapshot(self, live: LiveSession) -> bytes:
+        """What is still true of what was compacted; of one stream only, so it has no number."""
+        state = live.writer.state
+        event = events.session_info(live.writer.new, state, is_resumed=True)
+        event.session_info.is_compacted = True
+        event.session_info.compacted_before = state.compaction_sequence
+        if state.landmarks.info:
+            before = Seq(state.landmarks.info - 1)
+            told = await self.registry.room.store.read_events(live.writer.key, before, limit_bytes=1)
+            if told is not None:
+                event.session_info.tools.extend(v1.AgentEvent.FromString(told.events[0]).session_info.tools)
+        return event.SerializeToString()
 
     def _wake_when(self, drain: anyio.Event, live: LiveSession) -> anyio.CancelScope:
         scope = anyio.CancelScope()

@@ -12,10 +12,12 @@ from betcode.domain.ports import SessionFilter
 from betcode.domain.recovery import CrashHistory
 from betcode.domain.rows import (
     NO_CRASHES,
+    NO_LANDMARKS,
     Batch,
     InputKind,
     InputRow,
     InputState,
+    Landmarks,
     NewSession,
     PromptKind,
     PromptRow,
@@ -34,7 +36,7 @@ _SESSION = """
 SELECT s.key, s.session_id, s.provider, s.working_directory, s.worktree_id, s.created_ns,
     s.status, s.last_seq, s.epoch, s.name, s.model, s.conversation_id, s.conversation_began, s.turn_interrupted,
     s.message_count, s.input_tokens, s.output_tokens, s.cost_usd, s.context_percent, s.preview, s.updated_ns,
-    s.compaction_sequence, s.context_tokens, s.forked_from,
+    s.compaction_sequence, s.context_tokens, s.landmarks, s.forked_from,
     s.crashes, s.api_pause, s.api_pause_until_ns,
     s.forked_at, s.turns, s.worked_ms, s.working_since_ns, s.budget,
     m.model, m.allowed_tools, m.plan_mode, m.metadata, m.environment, m.fork_point,
@@ -181,10 +183,10 @@ def read_blob(db: apsw.Connection, session: SessionKey, sha256: str, offset: int
 def _session_row(row: Sequence[Any]) -> SessionRow:
     key, session_id, provider, working_directory, worktree_id, created_ns = row[:6]
     status, last_seq, epoch, name, model, conversation_id, began, interrupted = row[6:14]
-    compaction_sequence, context_tokens, forked_from = row[21:24]
-    crashes, api_pause, api_pause_until_ns = row[24:27]
-    forked_at, turns, worked_ms, working_since_ns, budget = row[27:32]
-    made_model, allowed_tools, plan_mode, metadata, environment, fork_point, pending, run_state = row[32:]
+    compaction_sequence, context_tokens, landmarks, forked_from = row[21:25]
+    crashes, api_pause, api_pause_until_ns = row[25:28]
+    forked_at, turns, worked_ms, working_since_ns, budget = row[28:33]
+    made_model, allowed_tools, plan_mode, metadata, environment, fork_point, pending, run_state = row[33:]
     new = NewSession(
         session_id=SessionId(session_id),
         provider=provider,
@@ -215,6 +217,7 @@ def _session_row(row: Sequence[Any]) -> SessionRow:
         counted,
         compaction_sequence=Seq(compaction_sequence),
         context_tokens=context_tokens,
+        landmarks=Landmarks(*json.loads(landmarks)) if landmarks else NO_LANDMARKS,
         crashes=_crash_history(crashes),
         api_pause=api_pause,
         api_pause_until_ns=api_pause_until_ns,

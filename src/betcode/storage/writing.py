@@ -72,9 +72,9 @@ _INSERT_SESSION = """
 INSERT INTO sessions (session_id, provider, working_directory, worktree_id, created_ns, forked_from, forked_at,
     status, last_seq, epoch, name, model, conversation_id, conversation_began, turn_interrupted, message_count,
     input_tokens, output_tokens, cost_usd, context_percent, preview, updated_ns,
-    compaction_sequence, context_tokens, crashes, api_pause, api_pause_until_ns, turns, worked_ms, working_since_ns,
-    budget)
-VALUES (?, ?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,  ?, ?, ?, ?)
+    compaction_sequence, context_tokens, landmarks, crashes, api_pause, api_pause_until_ns, turns, worked_ms,
+    working_since_ns, budget)
+VALUES (?, ?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,  ?, ?, ?, ?)
 """
 _INSERT_MAKING = """
 INSERT INTO session_makings (session, model, allowed_tools, plan_mode, metadata, environment, fork_point)
@@ -84,7 +84,8 @@ _UPDATE_SESSION = """
 UPDATE sessions SET status = ?, last_seq = ?, epoch = ?, name = ?, model = ?, conversation_id = ?,
     conversation_began = ?, turn_interrupted = ?, message_count = ?, input_tokens = ?, output_tokens = ?,
     cost_usd = ?, context_percent = ?, preview = ?, updated_ns = ?, compaction_sequence = ?, context_tokens = ?,
-    crashes = ?, api_pause = ?, api_pause_until_ns = ?, turns = ?, worked_ms = ?, working_since_ns = ?, budget = ?
+    landmarks = ?, crashes = ?, api_pause = ?, api_pause_until_ns = ?, turns = ?, worked_ms = ?,
+    working_since_ns = ?, budget = ?
 WHERE key = ? AND deleted = 0
 """
 _END_OF_LOG = """
@@ -199,6 +200,7 @@ def _state_values(state: SessionState) -> tuple[str | int | float | None, ...]:
         state.updated_ns,
         state.compaction_sequence,
         state.context_tokens,
+        json.dumps(state.landmarks),
         _crashes(state.crashes),
         state.api_pause,
         state.api_pause_until_ns,

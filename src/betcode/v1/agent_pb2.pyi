@@ -1027,6 +1027,7 @@ class SessionInfo(_message.Message):
     CONTEXT_USAGE_PERCENT_FIELD_NUMBER: _builtins.int
     PROVIDER_FIELD_NUMBER: _builtins.int
     TOOLS_FIELD_NUMBER: _builtins.int
+    COMPACTED_BEFORE_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
     model: _builtins.str
     working_directory: _builtins.str
@@ -1037,6 +1038,8 @@ class SessionInfo(_message.Message):
     context_usage_percent: _builtins.float
     provider: _builtins.str
     """Added by this project."""
+    compacted_before: _builtins.int
+    """With is_compacted on an event of sequence 0: what came before this number was compacted and is left out here."""
     @_builtins.property
     def tools(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     def __init__(
@@ -1052,10 +1055,11 @@ class SessionInfo(_message.Message):
         context_usage_percent: _builtins.float = ...,
         provider: _builtins.str = ...,
         tools: _abc.Iterable[_builtins.str] | None = ...,
+        compacted_before: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["context_usage_percent", b"context_usage_percent", "is_compacted", b"is_compacted", "is_resumed", b"is_resumed", "message_count", b"message_count", "model", b"model", "provider", b"provider", "session_id", b"session_id", "tools", b"tools", "working_directory", b"working_directory", "worktree_id", b"worktree_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["compacted_before", b"compacted_before", "context_usage_percent", b"context_usage_percent", "is_compacted", b"is_compacted", "is_resumed", b"is_resumed", "message_count", b"message_count", "model", b"model", "provider", b"provider", "session_id", b"session_id", "tools", b"tools", "working_directory", b"working_directory", "worktree_id", b"worktree_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1121,6 +1125,7 @@ class UsageReport(_message.Message):
     MODEL_FIELD_NUMBER: _builtins.int
     COST_USD_FIELD_NUMBER: _builtins.int
     DURATION_MS_FIELD_NUMBER: _builtins.int
+    CONTEXT_TOKENS_FIELD_NUMBER: _builtins.int
     input_tokens: _builtins.int
     output_tokens: _builtins.int
     cache_read_tokens: _builtins.int
@@ -1128,6 +1133,8 @@ class UsageReport(_message.Message):
     model: _builtins.str
     cost_usd: _builtins.float
     duration_ms: _builtins.int
+    context_tokens: _builtins.int
+    """Added by this project: what the model read at its last call of the turn, cached or not; 0: not known."""
     def __init__(
         self,
         *,
@@ -1138,10 +1145,11 @@ class UsageReport(_message.Message):
         model: _builtins.str = ...,
         cost_usd: _builtins.float = ...,
         duration_ms: _builtins.int = ...,
+        context_tokens: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["cache_creation_tokens", b"cache_creation_tokens", "cache_read_tokens", b"cache_read_tokens", "cost_usd", b"cost_usd", "duration_ms", b"duration_ms", "input_tokens", b"input_tokens", "model", b"model", "output_tokens", b"output_tokens"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cache_creation_tokens", b"cache_creation_tokens", "cache_read_tokens", b"cache_read_tokens", "context_tokens", b"context_tokens", "cost_usd", b"cost_usd", "duration_ms", b"duration_ms", "input_tokens", b"input_tokens", "model", b"model", "output_tokens", b"output_tokens"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1456,12 +1464,21 @@ class CompactionBoundary(_message.Message):
     TOKENS_BEFORE_FIELD_NUMBER: _builtins.int
     TOKENS_AFTER_FIELD_NUMBER: _builtins.int
     NEW_CONVERSATION_ID_FIELD_NUMBER: _builtins.int
+    COMPACTED_BEFORE_FIELD_NUMBER: _builtins.int
+    MESSAGES_BEFORE_FIELD_NUMBER: _builtins.int
+    MESSAGES_AFTER_FIELD_NUMBER: _builtins.int
+    TOKENS_SAVED_FIELD_NUMBER: _builtins.int
     trigger: _builtins.str
     """"manual" or "auto" """
     tokens_before: _builtins.int
     tokens_after: _builtins.int
     new_conversation_id: _builtins.str
     """set when the conversation was cleared"""
+    compacted_before: _builtins.int
+    """the boundary: what comes before this number is left out of replay from now on"""
+    messages_before: _builtins.int
+    messages_after: _builtins.int
+    tokens_saved: _builtins.int
     def __init__(
         self,
         *,
@@ -1469,10 +1486,14 @@ class CompactionBoundary(_message.Message):
         tokens_before: _builtins.int = ...,
         tokens_after: _builtins.int = ...,
         new_conversation_id: _builtins.str = ...,
+        compacted_before: _builtins.int = ...,
+        messages_before: _builtins.int = ...,
+        messages_after: _builtins.int = ...,
+        tokens_saved: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["new_conversation_id", b"new_conversation_id", "tokens_after", b"tokens_after", "tokens_before", b"tokens_before", "trigger", b"trigger"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["compacted_before", b"compacted_before", "messages_after", b"messages_after", "messages_before", b"messages_before", "new_conversation_id", b"new_conversation_id", "tokens_after", b"tokens_after", "tokens_before", b"tokens_before", "tokens_saved", b"tokens_saved", "trigger", b"trigger"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1853,17 +1874,21 @@ class ResumeSessionRequest(_message.Message):
 
     SESSION_ID_FIELD_NUMBER: _builtins.int
     FROM_SEQUENCE_FIELD_NUMBER: _builtins.int
+    INCLUDE_COMPACTED_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
     from_sequence: _builtins.int
+    include_compacted: _builtins.bool
+    """Added by this project: give what was compacted too, in place of a snapshot."""
     def __init__(
         self,
         *,
         session_id: _builtins.str = ...,
         from_sequence: _builtins.int = ...,
+        include_compacted: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["from_sequence", b"from_sequence", "session_id", b"session_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["from_sequence", b"from_sequence", "include_compacted", b"include_compacted", "session_id", b"session_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1875,17 +1900,21 @@ class FollowRequest(_message.Message):
 
     SESSION_ID_FIELD_NUMBER: _builtins.int
     FROM_SEQUENCE_FIELD_NUMBER: _builtins.int
+    INCLUDE_COMPACTED_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
     from_sequence: _builtins.int
+    include_compacted: _builtins.bool
+    """give what was compacted too, in place of a snapshot"""
     def __init__(
         self,
         *,
         session_id: _builtins.str = ...,
         from_sequence: _builtins.int = ...,
+        include_compacted: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["from_sequence", b"from_sequence", "session_id", b"session_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["from_sequence", b"from_sequence", "include_compacted", b"include_compacted", "session_id", b"session_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1947,15 +1976,19 @@ class CompactSessionRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     SESSION_ID_FIELD_NUMBER: _builtins.int
+    IDEMPOTENCY_KEY_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
+    idempotency_key: _builtins.str
+    """Added by this project: a UUID the client makes. Asked again with the same, it is the same compaction."""
     def __init__(
         self,
         *,
         session_id: _builtins.str = ...,
+        idempotency_key: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["session_id", b"session_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["idempotency_key", b"idempotency_key", "session_id", b"session_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -100,6 +100,7 @@ class Assistant(Struct, tag="assistant"):
     api_error_status: int | None = None
     api_error_type: str | None = None
     aborted: bool = False
+    local_command_source: str | None = None
 
 
 class User(Struct, tag="user"):
@@ -147,6 +148,7 @@ class Result(Struct, tag="result"):
     user_message_uuid: str | None = None
     origin: Origin | None = None
     session_id: str = ""
+    local_command: str | None = None
 
 
 # ---------------------------------------------------------------- control
@@ -241,6 +243,7 @@ class Status(Struct):
     status: str | None = None
     permission_mode: str | None = field(default=None, name="permissionMode")
     compact_result: str | None = None
+    compact_error: str | None = None
 
 
 class ApiRetry(Struct):

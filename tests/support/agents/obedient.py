@@ -16,6 +16,14 @@
     stumble NAME      does so once: not where the file NAME exists, which it makes first
     env NAME          says the value of an environment variable
     argv              says its own arguments
+    tokens N          its context has N tokens from here on
+    compact           compacts by itself, as an agent does whose context is full
+
+The message /compact compacts, and 40 tokens are left. A file called `compact` in the working directory directs how:
+
+    wait NAME         goes on when the file NAME appears (or it is interrupted)
+    fail REASON       fails, and says why
+    die               exits with 3 in the middle of it
 
 With OBEDIENT_DAWDLES in its environment it begins its first turn only after an interrupt, of which it makes nothing.
 With BETCODE_OBEDIENT_KILLED_ONCE=NAME it is killed at its start unless the file NAME exists, which it makes first.
@@ -55,6 +63,7 @@ class Agent:
         self._plan = "--permission-mode=plan" in arguments
         self._said = ""  # the id of the message that is being said
         self._texts: list[str] = []
+        self._tokens = 100
 
     def run(self) -> None:
         with Path("agent.pids").open("a") as pids:
@@ -88,6 +97,9 @@ class Agent:
         if os.environ.pop("OBEDIENT_DAWDLES", ""):
             self._interrupted.wait()
         self._interrupted.clear()
+        if message["message"]["content"] == "/compact":
+            self._compact_as_told(message)
+            return
         mode = "plan" if self._plan else "default"
         model = next((a.split("=", 1)[1] for a in self._arguments if a.startswith("--model=")), MODEL)
         self._write(
@@ -111,7 +123,7 @@ class Agent:
             ending = {"subtype": "error_during_execution", "is_error": True, "terminal_reason": "aborted_streaming"}
         text = "".join(self._texts)
         self._end_message("end_turn", aborted=bool(ending["is_error"]))
-        usage = {"input_tokens": 100, "output_tokens": 20}
+        usage = {"input_tokens": self._tokens, "output_tokens": 20}
         self._lifecycle(message, "completed")
         self._cost += 0.25
         usage_of_model = {"inputTokens": 100, "outputTokens": 20, "contextWindow": 1000, "costUSD": self._cost}
@@ -140,6 +152,8 @@ class Agent:
             "stumble": self._stumble,
             "env": lambda name: iter([os.environ.get(name, "")]),
             "argv": lambda _: iter([json.dumps(self._arguments)]),
+            "tokens": self._set_tokens,
+            "compact": lambda _: self._compact("auto"),
         }
         for line in prompt.splitlines():
             verb, _, rest = line.partition(" ")
@@ -201,6 +215,48 @@ class Agent:
         yield "dying"
         os._exit(3)
 
+    def _set_tokens(self, number: str) -> Iterator[str]:
+        self._tokens = int(number)
+        yield number
+
+    def _compact_as_told(self, message: Frame) -> None:
+        self._lifecycle(message, "started")
+        self._write({"type": "system", "subtype": "status", "status": "compacting"})
+        trouble = ""
+        try:
+            directions = Path("compact").read_text() if Path("compact").exists() else ""
+            for line in directions.splitlines():
+                verb, _, rest = line.partition(" ")
+                if verb == "fail":
+                    trouble = rest
+                else:
+                    list({"wait": self._wait, "die": self._die}[verb](rest))
+        except Interrupted:
+            trouble = "API Error: Request was aborted."
+        outcome: Frame = (
+            {"compact_result": "failed", "compact_error": trouble} if trouble else {"compact_result": "success"}
+        )
+        self._write({"type": "system", "subtype": "status", "status": None} | outcome)
+        if trouble:
+            self._said = f"msg_{uuid.uuid4().hex}"
+            block = {"type": "text", "text": trouble}
+            source = {"local_command_source": f"<local-command-stderr>{trouble}</local-command-stderr>"}
+            self._write({"type": "assistant", "message": self._message([block]), "parent_tool_use_id": None} | source)
+        else:
+            list(self._compact("manual"))
+        self._lifecycle(message, "completed")
+        self._write(
+            {"type": "result", "subtype": "success", "is_error": False, "stop_reason": None, "num_turns": 0}
+            | {"usage": {"input_tokens": 0, "output_tokens": 0}, "total_cost_usd": self._cost, "modelUsage": {}}
+            | {"user_message_uuids": [message["uuid"]], "local_command": "compact", "result": trouble}
+        )
+
+    def _compact(self, trigger: str) -> Iterator[str]:
+        facts = {"trigger": trigger, "pre_tokens": self._tokens + 20, "post_tokens": 40}
+        self._write({"type": "system", "subtype": "compact_boundary", "compact_metadata": facts})
+        self._tokens = 40
+        yield "compacted"
+
     def _stumble(self, name: str) -> Iterator[str]:
         if not Path(name).exists():
             Path(name).touch()
@@ -220,7 +276,7 @@ class Agent:
             frame: Frame = {"type": "assistant", "message": self._message([block]), "parent_tool_use_id": None}
             self._write(frame | ({"aborted": True} if aborted else {}))
         self._stream({"type": "content_block_stop", "index": 0})
-        usage = {"input_tokens": 100, "output_tokens": 20}
+        usage = {"input_tokens": self._tokens, "output_tokens": 20}
         self._stream({"type": "message_delta", "delta": {"stop_reason": stop_reason}, "usage": usage})
         self._stream({"type": "message_stop"})
 
@@ -278,7 +334,7 @@ class Agent:
             self._write({"type": "command_lifecycle", "command_uuid": message["uuid"], "state": state})
 
     def _message(self, content: list[Frame]) -> Frame:
-        usage = {"input_tokens": 100, "output_tokens": 1}
+        usage = {"input_tokens": self._tokens, "output_tokens": 1}
         message = {"id": self._said, "type": "message", "role": "assistant", "model": MODEL, "stop_reason": None}
         return message | {"content": content, "usage": usage}
 

@@ -7,12 +7,14 @@ from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]
 
 from betcode.domain import errors
 from betcode.domain.errors import BetcodeError, ErrorCode, InvalidRequest, PoolExhausted, SessionNotFound, StorageFailed
-from betcode.server.errors import STATUS, InternalFault, error_event, status_of
+from betcode.server.errors import REQUIRED_STATE, STATUS, InternalFault, error_event, status_of
 
 # The published catalogue, as far as its codes exist here.
 CATALOGUE = {
     "SESSION_NOT_FOUND": (grpc.StatusCode.NOT_FOUND, "Session does not exist"),
     "SESSION_CLOSED": (grpc.StatusCode.FAILED_PRECONDITION, "Session has been closed"),
+    "SESSION_ACTIVE": (grpc.StatusCode.FAILED_PRECONDITION, "Session has active turn"),
+    "COMPACTION_FAILED": (grpc.StatusCode.INTERNAL, "Session compaction failed"),
     "PERMISSION_STALE": (grpc.StatusCode.FAILED_PRECONDITION, ""),
     "POOL_EXHAUSTED": (grpc.StatusCode.RESOURCE_EXHAUSTED, "Subprocess pool at capacity"),
     "SUBPROCESS_CRASHED": (grpc.StatusCode.INTERNAL, "Claude process crashed"),
@@ -44,7 +46,13 @@ def test_the_catalogue_is_followed(name: str) -> None:
     assert STATUS[ErrorCode(name)] is CATALOGUE[name][0]
 
 
-@pytest.mark.behaviour("error.code.session-not-found", "error.code.sqlite-error", "error.code.subprocess-crashed")
+@pytest.mark.behaviour(
+    "error.code.session-not-found",
+    "error.code.sqlite-error",
+    "error.code.subprocess-crashed",
+    "error.code.session-active",
+    "error.code.compaction-failed",
+)
 @pytest.mark.parametrize(
     "error",
     [
@@ -52,6 +60,8 @@ def test_the_catalogue_is_followed(name: str) -> None:
         PoolExhausted(5, 50),
         StorageFailed(),
         errors.SessionClosed("x"),
+        errors.SessionActive("x"),
+        errors.CompactionFailed("x", "because"),
         errors.AgentCrashed("claude", "exit code 3"),
     ],
 )
@@ -59,6 +69,15 @@ def test_the_messages_of_the_catalogue_are_used(error: BetcodeError) -> None:
     status, message = CATALOGUE[error.code]
     assert status_of(error).code is status
     assert error.message.startswith(message)
+
+
+@pytest.mark.behaviour("error.status.failed-precondition", "error.details.required-state")
+def test_a_failed_precondition_names_the_state_that_is_required() -> None:
+    precondition = {code for code, status in STATUS.items() if status is grpc.StatusCode.FAILED_PRECONDITION}
+    assert set(REQUIRED_STATE) == precondition
+    assert info_of(errors.SessionActive("x")).metadata["required_state"] == "idle"
+    event = error_event(errors.SessionClosed("x"), is_fatal=False)
+    assert event.error.details["required_state"] == "open"
 
 
 @pytest.mark.behaviour("error.event.shape", "error.details.session-id")

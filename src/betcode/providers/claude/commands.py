@@ -11,6 +11,7 @@ from betcode.domain.commands import (
     AttachedFile,
     Behaviour,
     Command,
+    CompactContext,
     Interrupt,
     RefuseRequest,
     SendMessage,
@@ -28,13 +29,9 @@ def line(command: Command) -> bytes:
     """Raises InvalidRequest where the command cannot be said to this agent."""
     match command:
         case SendMessage():
-            return _encoded(
-                {
-                    "type": "user",
-                    "message": {"role": "user", "content": _content(command)},
-                    "uuid": command.message_id,
-                }
-            )
+            return _said(command.message_id, _content(command))
+        case CompactContext():
+            return _said(command.request_id, "/compact")
         case AnswerPermission(behaviour=Behaviour.ALLOW):
             own_input = _own_input(command.request_id, command.input_json)
             updated = f',"updatedInput":{own_input}' if own_input else ""
@@ -54,6 +51,10 @@ def line(command: Command) -> bytes:
             return _encoded({"type": "control_response", "response": answer})
         case _:
             assert_never(command)
+
+
+def _said(message_id: str, content: str | list[dict[str, Any]]) -> bytes:
+    return _encoded({"type": "user", "message": {"role": "user", "content": content}, "uuid": message_id})
 
 
 def _encoded(value: dict[str, Any]) -> bytes:

@@ -37,12 +37,15 @@ def _on_assistant(frame: Assistant, now: Moment) -> None:
     if not parent:
         turns.begin(now)
         turns.pass_point(now, frame.uuid)
+        if now.state.compact_error and frame.local_command_source:
+            return  # the same words again
         stream = now.state.stream
         if stream is not None and stream.message_id != message.id:
             text.void(now)
             now.state.stream = None
             if message.usage is not None:
                 now.state.context_tokens = turns.context_tokens(message.usage) or now.state.context_tokens
+                now.state.read_tokens = turns.read_tokens(message.usage) or now.state.read_tokens
         if frame.is_api_error_message:
             turns.on_api_error(frame, "\n".join(block.text for block in blocks), now)
             return
@@ -90,7 +93,7 @@ HANDLERS: Mapping[type, Handler] = MappingProxyType(
     }
 )
 _INPUT_HANDLERS: Mapping[type, Handler] = MappingProxyType(
-    {User: turns.on_delivered, ControlResponse: prompts.on_answer}
+    {User: turns.on_delivered, ControlResponse: prompts.on_answer, frames.ControlRequest: turns.on_interrupt}
 )
 
 

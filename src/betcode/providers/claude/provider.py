@@ -26,6 +26,7 @@ class ClaudeProvider:
         deltas=True,
         recognises_repeats=True,
         fork=True,
+        compaction=True,
     )
 
     def __init__(self, binary: Path | None = None) -> None:

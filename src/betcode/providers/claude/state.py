@@ -75,6 +75,9 @@ class State(Struct, omit_defaults=True):
     turn: bool = False
     turn_failed: bool = False  # its error has been told
     context_tokens: int = 0
+    read_tokens: int = 0  # by the last call of the model
+    compact_error: str = ""  # why the agent last failed to compact, until a turn ends
+    interrupted: bool = False  # it was told to stop since its last turn ended
     stream: Stream | None = None
     next_block: dict[str, int] = field(default_factory=dict)  # by message
     tools: dict[str, OpenTool] = field(default_factory=dict)

@@ -50,8 +50,12 @@ def on_status(frame: Status, now: Moment) -> None:
         turns.begin(now)
         if now.state.status == v1.COMPACTING:
             now.status(v1.THINKING)
-    elif frame.compact_result is not None and now.state.status == v1.COMPACTING:
-        now.status(v1.THINKING)
+    elif frame.compact_result is not None:
+        if now.state.status == v1.COMPACTING:
+            now.status(v1.THINKING)
+        if frame.compact_error:
+            now.state.compact_error = shortened(frame.compact_error, _LONGEST)
+            now.notice(v1.NOTICE_KIND_AGENT, f"The conversation was not compacted: {now.state.compact_error}")
     _follow_mode(frame.permission_mode, now)
 
 
@@ -91,6 +95,7 @@ def on_compacted(frame: CompactBoundary, now: Moment) -> None:
     boundary.tokens_after = uint64(facts.post_tokens)
     now.state.compacted = True
     now.state.context_tokens = 0
+    now.state.read_tokens = 0
 
 
 def on_denied(frame: PermissionDenied, now: Moment) -> None:

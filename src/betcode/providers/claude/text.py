@@ -26,6 +26,7 @@ def on_stream(frame: StreamEvent, now: Moment) -> None:
             state.stream = Stream(message.id if message else "")
             if message and message.usage:
                 state.context_tokens = turns.context_tokens(message.usage)
+                state.read_tokens = turns.read_tokens(message.usage)
         case "content_block_start" if state.stream is not None:
             state.stream.block = event.index
         case "content_block_stop" if state.stream is not None:
@@ -33,6 +34,7 @@ def on_stream(frame: StreamEvent, now: Moment) -> None:
         case "message_delta":
             if event.usage:
                 state.context_tokens = turns.context_tokens(event.usage)
+                state.read_tokens = turns.read_tokens(event.usage) or state.read_tokens
         case "message_stop" if state.stream is not None:
             if frame.abandoned_blocks is not None:
                 void(now, frame.abandoned_blocks.from_block_index)

@@ -7,12 +7,13 @@ from betcode.domain.text import shortened
 from betcode.domain.times import rfc3339
 from betcode.providers.claude import pauses
 from betcode.providers.claude.advice import failure_in
-from betcode.providers.claude.moment import Moment, dollars, uint32
+from betcode.providers.claude.moment import Moment, dollars, uint32, uint64
 from betcode.providers.claude.state import State, await_message, remember
 from betcode.v1 import agent_pb2 as v1
-from betcode.wire.frames import Assistant, CommandLifecycle, ModelUsage, Result, Usage, User
+from betcode.wire.frames import Assistant, CommandLifecycle, ControlRequest, ModelUsage, Result, Usage, User
 
 _RATE_LIMITED = 429
+_COMPACT = "compact"
 _PERCENT_STEP = 0.5  # a smaller change of the context's filling is not worth an event
 _LONGEST_ERROR = 4000
 POINT_SEPARATOR = "@"  # between a conversation's id and the message where it can be forked
@@ -123,11 +124,13 @@ def on_result(frame: Result, now: Moment) -> None:
         state.stillborn = True
         state.errors += [said for said in map(str.strip, frame.errors[:_ERRORS_TAKEN]) if said not in state.errors]
         return
-    reason = _stop_reason(frame)
+    reason = _stop_reason(frame, state)
     answered = _answered(frame, state)
     for message_id in answered:
         _settle(now, message_id, v1.MESSAGE_STATE_CONSUMED, "cancelled" if reason == "cancelled" else "")
-    if reason == "error" and not state.turn_failed:
+    if reason == "error" and state.compact_error:
+        _compaction_failed(now)
+    elif reason == "error" and not state.turn_failed:
         text = "; ".join(frame.errors) or frame.result or "The turn failed"
         _error(now, text, frame.api_error_status, frame.api_error_type or "")
     _report_context(frame, now)
@@ -151,6 +154,8 @@ def end_turn(now: Moment, reason: str, answered: Iterable[str] = (), origin: str
     if state.point:
         complete.fork_point = f"{state.conversation_id}{POINT_SEPARATOR}{state.point}"
     state.turn = False
+    state.compact_error = ""
+    state.interrupted = False
     pauses.turn_over(now)
     state.stream = None
     state.next_block.clear()
@@ -160,8 +165,10 @@ def end_turn(now: Moment, reason: str, answered: Iterable[str] = (), origin: str
         now.turn_to(v1.IDLE)
 
 
-def _stop_reason(frame: Result) -> str:
+def _stop_reason(frame: Result, state: State) -> str:
     how = frame.terminal_reason or ""
+    if state.compact_error and frame.local_command == _COMPACT:  # its result calls that a success
+        return "cancelled" if state.interrupted else "error"
     if how.startswith("aborted"):
         return "cancelled"
     if how == "max_turns" or frame.subtype == "error_max_turns":
@@ -177,6 +184,13 @@ def on_api_error(frame: Assistant, text: str, now: Moment) -> None:
     """What the model's API refused; the turn ends with it, the agent does not."""
     now.state.turn_failed = True
     _error(now, text, frame.api_error_status, frame.api_error_type or frame.error or "")
+
+
+def _compaction_failed(now: Moment) -> None:
+    error = now.say().error
+    error.code = ErrorCode.COMPACTION_FAILED
+    error.message = "Session compaction failed"
+    error.details["reason"] = now.state.compact_error
 
 
 def _error(now: Moment, text: str, status: int | None, kind: str) -> None:
@@ -202,6 +216,17 @@ def context_tokens(usage: Usage) -> int:
     return usage.input_tokens + usage.cache_read_input_tokens + usage.cache_creation_input_tokens + usage.output_tokens
 
 
+def read_tokens(usage: Usage) -> int:
+    """What the model read at one call, as far as it was no news to its cache."""
+    return usage.input_tokens + usage.cache_read_input_tokens
+
+
+def on_interrupt(frame: ControlRequest, now: Moment) -> None:
+    """We told the agent to stop."""
+    if frame.request.subtype == "interrupt" and (now.state.turn or now.state.pending):
+        now.state.interrupted = True
+
+
 def _report_usage(frame: Result, now: Moment) -> None:
     """One turn's tokens and cost, its subagents' included."""
     state = now.state
@@ -219,6 +244,8 @@ def _report_usage(frame: Result, now: Moment) -> None:
     usage.model = _model(since, state)
     usage.cost_usd = dollars(cost)
     usage.duration_ms = uint32(frame.duration_ms)
+    # A result adds up all calls of its turn, each of which reads the context anew: only the last one tells its size.
+    usage.context_tokens = uint64(state.read_tokens or (read_tokens(frame.usage) if frame.usage else 0))
     if since:
         _add_up(usage, since.values())
     elif frame.usage is not None:
