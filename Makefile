@@ -54,8 +54,8 @@ behaviours: .venv/.for-work  ## which behaviours no test shows yet
 bench: .venv/.for-work  ## measure, and compare with the figures to reach
 	$(PY) -m bench
 
-soak: .venv/.for-work  ## the robustness tests, with many more rounds
-	BETCODE_SOAK=1 $(TEST) tests/robustness
+soak: .venv/.for-work  ## the robustness tests, with 1,000 random rounds and a long life (BETCODE_ROUNDS, BETCODE_SOAK_MINUTES)
+	BETCODE_SOAK=1 $(TEST) -s tests/robustness
 
 wheel: .venv/.for-work  ## build the wheel, install it in a fresh place and use it
 	$(PY) scripts/try_wheel.py

@@ -40,7 +40,8 @@ async def test_a_usage_limit_is_shown_until_its_reset_and_gone_with_the_next_ans
             assert (summary.status, summary.waiting_for) == ("idle", "limit")
             assert summary.waiting_until.seconds == resets_at
             assert "limit reached until" in waiting_words(summary, datetime.now(UTC))
-            await world.daemon.restart()  # and the next daemon knows it too
+            await world.daemon.stop()  # its agent goes home
+            await world.daemon.start()  # and the next daemon knows of the limit too
         assert settled_text(await talk.turn("[[fake:open]]")) == "Open again."
         assert (await talk.summary()).waiting_for == ""
 

@@ -22,7 +22,11 @@ class CuttingProxy:
 
     async def carry(self, from_client: asyncio.StreamReader, to_client: asyncio.StreamWriter) -> None:
         self.connections += 1
-        from_daemon, to_daemon = await asyncio.open_unix_connection(str(self._target))
+        try:
+            from_daemon, to_daemon = await asyncio.open_unix_connection(str(self._target))
+        except OSError:  # nobody is there at the moment
+            to_client.transport.abort()
+            return
         ends = {to_client, to_daemon}
         self._carrying |= ends
         try:

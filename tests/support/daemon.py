@@ -86,6 +86,12 @@ class Daemon:
         return self._process.pid
 
     @property
+    def exit_code(self) -> int | None:
+        """None while the process runs."""
+        assert self._process is not None
+        return self._process.poll()
+
+    @property
     def log(self) -> str:
         """What the daemon wrote so far, over all its starts."""
         path = self.places.daemon_log
@@ -116,7 +122,7 @@ class Daemon:
         """Start the process and wait until it serves."""
         process = self.launch(**more_environment)
         with anyio.fail_after(BOUND_S):
-            while not await self._serves():
+            while not await self.serves():
                 if process.poll() is not None:
                     raise AssertionError(f"the daemon ended with {process.returncode}:\n{self.stderr}")
                 await anyio.sleep(0.01)
@@ -126,7 +132,7 @@ class Daemon:
         path = self.root / "stderr"
         return path.read_text(errors="replace") if path.exists() else ""
 
-    async def _serves(self) -> bool:
+    async def serves(self) -> bool:
         if not self.places.socket.exists():
             return False
         async with self.channel() as channel:

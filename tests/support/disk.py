@@ -11,15 +11,23 @@ import pytest
 @contextmanager
 def small_disk(place: Path, megabytes: int) -> Iterator[Path]:
     """A mounted file system of so many megabytes; the test is skipped, aloud, where none can be mounted."""
+    with mounted(place, megabytes) as trouble:
+        if trouble:
+            pytest.skip(f"no small file system can be mounted here: {trouble}")
+        yield place
+
+
+@contextmanager
+def mounted(place: Path, megabytes: int) -> Iterator[str]:
+    """A file system is mounted at this place inside the block; where none can be, why not."""
     place.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", str(place)]
-    mounted = subprocess.run(command, capture_output=True)
-    if mounted.returncode:
-        pytest.skip(f"no small file system can be mounted here: {mounted.stderr.decode().strip()}")
+    mounting = subprocess.run(command, capture_output=True)
     try:
-        yield place
+        yield mounting.stderr.decode().strip() if mounting.returncode else ""
     finally:
-        subprocess.run(["umount", "-l", str(place)], check=True)
+        if not mounting.returncode:
+            subprocess.run(["umount", "-l", str(place)], check=True)
 
 
 def fill(disk: Path) -> Path:

@@ -177,6 +177,7 @@ def bar(run_dir: Path) -> bool:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if os.fstat(lock).st_size == 0:
             os.write(lock, b"barred\n")
+        (run_dir / "socket").unlink(missing_ok=True)  # a killed holder leaves it, and nobody will answer there
     except BlockingIOError:
         return False
     finally:

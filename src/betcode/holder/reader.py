@@ -210,16 +210,22 @@ class JournalReader:
             return True
         for line in self._lines.values():
             text = f"a line was cut off after {line.length} bytes"
-            records.append(Record(RecordKind.DAMAGED, 0, *self._times, text.encode(), line.offset, end))
+            records.append(Record(RecordKind.DAMAGED, 0, *self._last_times(), text.encode(), line.offset, end))
         lost_lines = bool(self._lines)
         self._lines.clear()
         return lost_lines
 
     def _lose(self, records: list[Record], start: int, end: int, reason: str) -> None:
         text = f"{end - start} bytes of the journal cannot be read: {reason or 'the record is not whole'}"
-        records.append(Record(RecordKind.DAMAGED, 0, *self._times, text.encode(), start, end))
+        records.append(Record(RecordKind.DAMAGED, 0, *self._last_times(), text.encode(), start, end))
         for line in self._lines.values():
             line.broken = True
+
+    def _last_times(self) -> tuple[int, int]:
+        """Of the last record; a reader that has given none takes the time when the journal was last written."""
+        if self._times[0] or self._segment is None:
+            return self._times
+        return self._segment.changed_ns, 0
 
     def _next_valid(self) -> int | None:
         """Where in the buffer the next whole record begins, after the bytes that are none."""

@@ -50,6 +50,11 @@ class Segment:
             return self._body[offset - self.start : offset - self.start + size]
         return os.pread(self._file, size, offset - self.start)
 
+    @property
+    def changed_ns(self) -> int:
+        """When it was last written; 0 where that is not known any more."""
+        return os.fstat(self._file).st_mtime_ns if self._file >= 0 else 0
+
     def close(self) -> None:
         """Let go of the file."""
         if self._file >= 0:

@@ -96,10 +96,10 @@ async def _cancel_without_agent(session: LiveSession, waiting: list[InputRow], *
     said, changes = _withdrawn(dropped)
     withdrawn = tuple(row.input_id for row in dropped)
     status = session.writer.state.status
-    fields: dict[str, object] = {}
+    # Nor does the next agent go on with the turn that one died in.
+    fields: dict[str, object] = {"turn_interrupted": False, "crashes": NO_CRASHES}
     if was_active:
         changes += session.recovery.ended_by(RunStimulus.GIVEN_UP)
-        fields = {"turn_interrupted": False, "crashes": NO_CRASHES}
         said.append(events.turn_complete("cancelled", [row.input_id for row in turn]))
     if was_active and len(dropped) == len(waiting):
         status = advance(status, SessionStimulus.TURN_CLOSED)

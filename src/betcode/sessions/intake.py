@@ -38,6 +38,7 @@ class Intake:
     exit: Record | None = None
     turn_completed: bool = False
     turn_cancelled: bool = False
+    settled: list[str] = field(default_factory=list)  # messages that came to an end
     asked: dict[str, range] = field(default_factory=dict)  # new prompts, and which of `said` show them
 
     def take(self, dialogue: Dialogue, run: RunRow, records: Sequence[Record]) -> RunRow:
@@ -56,6 +57,11 @@ class Intake:
                 self._handed_over(run, record.number)
             elif record.kind is RecordKind.EXIT:
                 self.exit = record
+        ended_here = run.cancel_step.owes_an_end and self.settled and not self.turn_completed
+        if ended_here and not self._is_busy(dialogue, run):
+            # It let go of what it had not begun: there is no result to come, so the turn is ended here.
+            self.said += [events.turn_complete("cancelled", self.settled), events.status(v1.IDLE)]
+            self.turn_completed = True
         after = replace(run, offset=records[-1].end, dialogue_state=dialogue.state())
         if self.turn_completed and run.cancel_step:
             after = self._end_cancel(after)
@@ -153,6 +159,10 @@ class Intake:
             if row.run == run.key and row.number == number and row.kind not in OPENS_TURN:
                 self._move(row.input_id, InputState.CONSUMED)
 
+    def _is_busy(self, dialogue: Dialogue, run: RunRow) -> bool:
+        mine = (row for row in self.inputs.values() if row.run == run.key)
+        return dialogue.turn_open or any(row.kind is InputKind.MESSAGE for row in mine)
+
     def _end_cancel(self, run: RunRow) -> RunRow:
         """The turn is over: an interrupt or an answer that the agent has not got was not meant for the next one."""
         for row in list(self.inputs.values()):
@@ -169,6 +179,7 @@ class Intake:
             self.inputs[input_id] = replace(row, state=state)
         else:
             del self.inputs[input_id]
+            self.settled += [input_id] if row.kind is InputKind.MESSAGE else []
         self.changes.append(MoveInput(self.session, input_id, state))
 
 

@@ -316,3 +316,15 @@ def test_a_run_directory_is_used_once(tmp_path: Path) -> None:
     Journal(str(tmp_path)).close()
     with pytest.raises(FileExistsError):
         Journal(str(tmp_path))
+
+
+def test_damage_that_a_reader_meets_first_is_dated_by_the_file(tmp_path: Path) -> None:
+    write_lines(tmp_path, [b"one", b"two"])
+    whole = read_all(tmp_path)
+    path = tmp_path / segment_name(0)
+    os.truncate(path, whole[-1].end - 5)
+    reader = JournalReader(tmp_path, whole[-2].end, line_limit_bytes=1000)
+    reader.finish()
+    (lost,) = reader.read(1000)
+    assert lost.kind is RecordKind.DAMAGED
+    assert lost.wall_ns == path.stat().st_mtime_ns

@@ -85,6 +85,8 @@ class State(Struct, omit_defaults=True):
     refused: dict[str, str] = field(default_factory=dict)
     pending: dict[str, int] = field(default_factory=dict)  # messages delivered: 0, queued: 1, started: 2
     has_lifecycle: bool = False
+    own_turn: str = ""  # begun by the agent itself, as when it goes on with the one it was killed in
+    repeats: list[str] = field(default_factory=list)  # pending ones it knew before: that turn may be theirs
     is_reset: bool = False  # /clear came; the new id comes with the next init
     plan: str = ""
     background: dict[str, str] = field(default_factory=dict)

@@ -48,12 +48,15 @@ def on_lifecycle(frame: CommandLifecycle, now: Moment) -> None:
     state, message_id = now.state, frame.command_uuid
     state.has_lifecycle = True
     if message_id not in state.pending:
+        _on_own_turn(frame, now)
         return
     match frame.state:
         case "queued":
             state.pending[message_id] = max(state.pending[message_id], 1)
         case "started":
             state.pending[message_id] = 2
+        case "completed" if state.own_turn and state.pending[message_id] == 0:
+            state.repeats.append(message_id)
         case "completed":
             _settle(now, message_id, v1.MESSAGE_STATE_CONSUMED)
         case "cancelled":
@@ -61,6 +64,19 @@ def on_lifecycle(frame: CommandLifecycle, now: Moment) -> None:
         case _:
             pass
     rest(now)
+
+
+def _on_own_turn(frame: CommandLifecycle, now: Moment) -> None:
+    """A repeat is said to be completed at once, though the turn it belongs to may only be continued."""
+    state = now.state
+    if frame.state == "started":
+        state.own_turn = frame.command_uuid
+    elif frame.command_uuid == state.own_turn and frame.state in ("completed", "cancelled"):
+        state.own_turn = ""
+        for message_id in state.repeats:
+            _settle(now, message_id, v1.MESSAGE_STATE_CONSUMED)
+        state.repeats.clear()
+        rest(now)
 
 
 def _message_state(now: Moment, message_id: str, to: v1.MessageState.ValueType, reason: str = "") -> None:

@@ -1,0 +1,67 @@
+"""What random rounds have found, each as a small story of its own."""
+
+import os
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from betcode.client import Client, open_client
+from betcode.holder.launch import holder_pid
+from betcode.v1 import agent_pb2 as v1
+from support.daemon import Daemon, becomes_true, running_daemon
+from support.rounds.facts import ledger
+from support.rounds.rounds import mindful_program
+from support.runs import gone, runs_in
+from support.talk import Talk, is_idle, settled_text, states_of
+from support.world import obedient_talk
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def mindful(tmp_path: Path) -> AsyncIterator[tuple[Daemon, Client]]:
+    """A daemon whose agent knows what it was told before it was killed."""
+    async with (
+        running_daemon(tmp_path / "home", claude_bin=mindful_program(tmp_path)) as daemon,
+        open_client(daemon.places) as client,
+    ):
+        yield daemon, client
+
+
+def waits(event: v1.AgentEvent) -> bool:
+    return event.text_delta.text == "waiting"
+
+
+def notices(talk: Talk) -> str:
+    return " ".join(event.notice.message for event in talk.events)
+
+
+async def test_the_socket_of_a_killed_holder_is_removed(daemon: Daemon, client: Client) -> None:
+    talk = await obedient_talk(daemon, client)
+    await talk.say("wait more")
+    await talk.until(waits)
+    (daemon.work / "more").touch()
+    run = runs_in(daemon.places.runs)[-1]
+    agent, holder = run.agent_pid, holder_pid(run.directory)
+    assert holder is not None
+    os.kill(holder, signal.SIGKILL)
+    await gone(agent, within_s=5)
+    await talk.until(is_idle)
+    await becomes_true(lambda: not (run.directory / "socket").exists())
+
+
+async def test_a_message_cancelled_before_its_agent_begins_ends_its_turn(mindful: tuple[Daemon, Client]) -> None:
+    daemon, client = mindful
+    talk = await obedient_talk(daemon, client, BETCODE_MINDFUL_BEGINS="begin")
+    message = await talk.say("say never")
+    await talk.until(lambda event: event.message_state.state == v1.MESSAGE_STATE_DELIVERED)
+    assert await client.cancel(talk.session_id, cancel_queued=True)
+    after = await talk.until(is_idle)
+    assert [event.turn_complete.stop_reason for event in after if event.HasField("turn_complete")] == ["cancelled"]
+    assert states_of(talk.events, message.message_id)[-1] == "CANCELLED"
+    (daemon.work / "begin").touch()
+    assert settled_text(await talk.turn("say again")) == "again"
+    assert "did not stop" not in notices(talk), "it had nothing to stop"
+    assert [noted.name for noted in ledger(daemon.work) if noted.what == "dropped"] == [message.message_id]

@@ -1,0 +1,180 @@
+"""The obedient agent with a memory: like the real CLI it knows what it was told before it was killed.
+
+It writes down, in `ledger` in its working directory and before anyone hears of it, what it really does:
+
+    began ID      it takes up a message
+    did ID        the message's turn is over
+    dropped ID    a queued message was cancelled before it began
+    heard ID      an answer to a request came in
+    ran ID        the tool that the request was for did its work
+
+A message that it took up in an earlier life is not run again: it is said to be completed. With
+CLAUDE_CODE_RESUME_INTERRUPTED_TURN=1 the turn that was open when it died is run again by itself, first of all.
+
+With BETCODE_MINDFUL_BEGINS=NAME it hears what it is told at once, but does nothing before the file NAME is there.
+
+    falter        dies in the middle of the turn, but only once for each message
+    linger        starts a program in a session of its own and leaves it running
+"""
+
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import obedient  # type: ignore[import-not-found,unused-ignore] # beside this file, wherever it runs
+
+LEDGER = Path("ledger")
+
+
+def note(what: str, name: str, **more: object) -> None:
+    line = json.dumps({"what": what, "id": name, "pid": os.getpid(), **more}) + "\n"
+    descriptor = os.open(LEDGER, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        os.write(descriptor, line.encode())
+    finally:
+        os.close(descriptor)
+
+
+def ledger() -> list[dict[str, str]]:
+    return [json.loads(line) for line in LEDGER.read_text().splitlines()] if LEDGER.exists() else []
+
+
+class Answers(queue.Queue[obedient.Frame]):
+    """Notes every answer that arrives, whether somebody waits for it or not."""
+
+    def put(self, item: obedient.Frame, block: bool = True, timeout: float | None = None) -> None:
+        note("heard", item["request_id"], behaviour=item.get("response", {}).get("behavior", ""))
+        super().put(item, block, timeout)
+
+
+class Mindful(obedient.Agent):  # type: ignore[misc,unused-ignore]
+    _writing = threading.Lock()
+
+    def __init__(self, arguments: list[str]) -> None:
+        super().__init__(arguments)
+        self._answers = Answers()
+        self._queued: list[str] = []  # ids, in the order of their coming
+        self._lock = threading.Lock()
+        self._current = ""
+        past = ledger()
+        self._known = {entry["id"]: entry.get("text", "") for entry in past if entry["what"] == "began"}
+        over = {entry["id"] for entry in past if entry["what"] == "did"}
+        self._open = [name for name in self._known if name not in over]
+
+    def run(self) -> None:
+        with Path("agent.pids").open("a") as pids:
+            pids.write(f"{os.getpid()}\n")
+        threading.Thread(target=self._listen, daemon=True).start()
+        begins = os.environ.get("BETCODE_MINDFUL_BEGINS")
+        while begins and not Path(begins).exists():
+            time.sleep(0.01)
+        if os.environ.get("CLAUDE_CODE_RESUME_INTERRUPTED_TURN") == "1" and self._open:
+            name = self._open[-1]
+            self._run({"uuid": name, "message": {"content": self._known[name]}, "own": str(uuid.uuid4())})
+        while (message := self._messages.get()) is not None:
+            with self._lock:
+                if message.get("dropped"):
+                    continue
+                message["begun"] = True
+            self._run(message)
+
+    def _run(self, message: obedient.Frame) -> None:
+        self._current = message["uuid"]
+        content = message["message"]["content"]
+        text = content if isinstance(content, str) else "\n".join(b["text"] for b in content if b["type"] == "text")
+        if self._current not in self._known:
+            note("began", self._current, text=text)
+            self._known[self._current] = text
+        else:
+            note("again", self._current)
+        self._turn(message)
+        if "own" in message:
+            super()._lifecycle({"uuid": message["own"]}, "completed")
+
+    def _listen(self) -> None:
+        waiting: list[obedient.Frame] = []
+        for line in sys.stdin:
+            frame = json.loads(line)
+            if frame["type"] == "user" and frame["uuid"] in self._known:
+                super()._lifecycle(frame, "completed")  # at once, whatever it is doing
+            elif frame["type"] == "user":
+                waiting.append(frame)
+                self._lifecycle(frame, "queued")
+                self._messages.put(frame)
+            elif frame["type"] == "control_response":
+                self._answers.put(frame["response"])
+            elif frame["type"] == "control_request" and frame["request"]["subtype"] == "interrupt":
+                self._interrupt(frame, waiting)
+        self._messages.put(None)
+
+    def _interrupt(self, frame: obedient.Frame, waiting: list[obedient.Frame]) -> None:
+        dropped: list[str] = []
+        if frame["request"].get("cancel_queued"):
+            with self._lock:
+                for message in waiting:
+                    if not message.get("begun") and not message.get("dropped"):
+                        message["dropped"] = True
+                        note("dropped", message["uuid"])
+                        dropped.append(message["uuid"])
+        self._interrupted.set()
+        response = {"still_queued": [], "cancelled": dropped}
+        ok = {"subtype": "success", "request_id": frame["request_id"], "response": response}
+        self._write({"type": "control_response", "response": ok})
+        for name in dropped:
+            self._lifecycle({"uuid": name}, "cancelled")
+
+    def _lifecycle(self, message: obedient.Frame, state: str) -> None:
+        if state == "completed" and message["uuid"] == self._current:
+            note("did", self._current)
+            self._current = ""
+        if "own" not in message:
+            super()._lifecycle(message, state)
+        elif state == "started":
+            super()._lifecycle({"uuid": message["own"]}, state)
+
+    def _deeds(self, prompt: str) -> Iterator[str]:
+        for line in prompt.splitlines():
+            match line:
+                case "falter":
+                    yield from self._falter()
+                case "linger":
+                    yield self._linger()
+                case _:
+                    yield from super()._deeds(line)
+
+    def _falter(self) -> Iterator[str]:
+        if not any(entry["what"] == "faltered" and entry["id"] == self._current for entry in ledger()):
+            note("faltered", self._current)
+            yield "faltering"
+            os._exit(3)
+        yield "steady"
+
+    def _linger(self) -> str:
+        subprocess.Popen(["sleep", "1000"], start_new_session=True, stdin=-3, stdout=-3, stderr=-3)
+        return "lingering"
+
+    def _write(self, frame: obedient.Frame) -> None:
+        with self._writing:  # the thread that listens speaks too
+            super()._write(frame)
+
+    def _request(self, name: str, given: obedient.Frame, tool: str) -> obedient.Frame:
+        reply: obedient.Frame = super()._request(name, given, tool)
+        if name == "Bash" and reply.get("behavior") == "allow":
+            note("ran", tool)
+        return reply
+
+
+def main() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if "--version" in sys.argv:
+        sys.stdout.write("2.1.325 (Claude Code)\n")
+    else:
+        Mindful(sys.argv[1:]).run()

@@ -1,0 +1,105 @@
+"""A look into a round's files from outside: the database, the journals and the agents' ledgers."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from betcode.domain.bounds import bound
+from betcode.domain.identifiers import SessionId
+from betcode.domain.ports import Provider
+from betcode.domain.rows import NewSession
+from betcode.v1 import agent_pb2 as v1
+from support.rounds.evidence import InputSeen, Noted, Numbered, PromptSeen
+from support.runs import RunOnDisk
+
+_BUSY_MS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFacts:
+    key: int
+    status: str
+    last_seq: int
+    is_deleted: bool
+    open_messages: int
+    open_prompts: int
+    boundary: int = 0
+
+
+class Facts:
+    """What the daemon's files say at this moment."""
+
+    def __init__(self, database: Path, runs: Path) -> None:
+        self._database = database
+        self._runs = runs
+
+    def _ask(self, question: str, *values: str | int) -> list[tuple[Any, ...]]:
+        # Read-only in spirit; a database in WAL mode wants its shared memory to be writable.
+        connection = apsw.Connection(str(self._database), flags=apsw.SQLITE_OPEN_READWRITE)
+        try:
+            connection.set_busy_timeout(_BUSY_MS)
+            return connection.execute(question, values).fetchall()
+        finally:
+            connection.close()
+
+    def session(self, session_id: str) -> SessionFacts | None:
+        rows = self._ask(
+            "SELECT key, status, last_seq, deleted, compaction_sequence, "
+            "(SELECT count(*) FROM inputs WHERE session = sessions.key AND kind = 'message' "
+            "AND state IN ('accepted', 'delivered')), "
+            "(SELECT count(*) FROM prompts WHERE session = sessions.key AND state = 'open') "
+            "FROM sessions WHERE session_id = ?",
+            session_id,
+        )
+        if not rows:
+            return None
+        key, status, last_seq, deleted, boundary, messages, prompts = rows[0]
+        return SessionFacts(key, status, last_seq, bool(deleted), messages, prompts, boundary)
+
+    def log(self, key: int) -> tuple[Numbered, ...]:
+        rows = self._ask("SELECT seq, data FROM events WHERE place >> 40 = ? ORDER BY place", key)
+        return tuple(rows)
+
+    def inputs(self, key: int) -> Mapping[str, InputSeen]:
+        rows = self._ask("SELECT input_id, kind, state FROM inputs WHERE session = ?", key)
+        return {str(name): InputSeen(str(kind), str(state)) for name, kind, state in rows}
+
+    def prompts(self, key: int) -> Mapping[str, PromptSeen]:
+        rows = self._ask("SELECT request_id, state, decision FROM prompts WHERE session = ?", key)
+        return {str(name): PromptSeen(str(state), str(decision)) for name, state, decision in rows}
+
+    def runs(self, key: int) -> list[RunOnDisk]:
+        """Of one session, oldest first."""
+        rows = self._ask("SELECT run_id FROM runs WHERE session = ? ORDER BY key", key)
+        return [RunOnDisk(self._runs / str(name)) for (name,) in rows]
+
+    def known_runs(self) -> set[str]:
+        return {str(name) for (name,) in self._ask("SELECT run_id FROM runs")}
+
+    def live_runs(self) -> list[str]:
+        rows = self._ask("SELECT run_id FROM runs WHERE state IN ('spawning', 'running')")
+        return [str(name) for (name,) in rows]
+
+
+def reading(provider: Provider, session_id: str, directory: Path, runs: Sequence[RunOnDisk]) -> list[v1.AgentEvent]:
+    """What all journals of a session give, each read once from its beginning to its end."""
+    new = NewSession(SessionId(session_id), provider=provider.name, working_directory=str(directory))
+    conversation, state, events = session_id, b"", list[v1.AgentEvent]()
+    for run in runs:
+        dialogue = provider.dialogue(new, conversation, state, version=provider.dialogue_version)
+        records = run.records() if run.directory.exists() else []
+        events += [bound(event)[0] for record in records for event in dialogue.receive(record)]
+        conversation = dialogue.conversation_id or conversation
+        state = provider.carry_over(dialogue.state(), provider.dialogue_version)
+    return events
+
+
+def ledger(directory: Path) -> tuple[Noted, ...]:
+    path = directory / "ledger"
+    lines = path.read_text().splitlines() if path.exists() else []
+    entries = [json.loads(line) for line in lines]
+    return tuple(Noted(one["what"], one["id"], one["pid"], one.get("behaviour", "")) for one in entries)

@@ -1,0 +1,156 @@
+"""What is known after a round: read from the daemon while it still serves, and from its files when it has ended."""
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import anyio
+
+from betcode.holder.platform import resident_bytes
+from betcode.providers.claude import ClaudeProvider
+from betcode.sessions.census import breaches
+from betcode.v1.admin_pb2 import AGENTS_AT_STOP_ALL_END
+from support.daemon import Daemon
+from support.rounds.driver import Round
+from support.rounds.evidence import RoundEvidence, SessionEvidence
+from support.rounds.facts import Facts, ledger, reading
+from support.rounds.judge import DESCRIPTORS_MORE
+from support.rounds.plan import Way
+from support.rounds.viewers import read_all
+
+_READ_WITHIN_S = 30.0
+_REST_WITHIN_S = 10.0
+_LOOK_EVERY_S = 0.05
+_STAYS = {"betcode.db", "betcode.db.incarnation", "daemon.lock", "daemon.log", "daemon.sock.lock"}
+_STAYS |= {"daemon.sock.ticket.lock", "runs", "search.db"}
+# The index is opened again a while after it failed; until then what a killed daemon left of it lies there.
+_LEFT_BY_SHORTAGE = {"search.db-shm", "search.db-wal"}
+
+
+async def gather(round_: Round, descriptors_before: int) -> RoundEvidence:
+    daemon, facts = round_.daemon, round_.facts
+    for viewer in round_.viewers:
+        viewer.leaving.cancel()
+    for process in round_.client_processes:
+        process.end()
+    disagreements = await _until_none(lambda: breaches(facts.live_runs(), daemon.places.runs))
+    sessions = [await _gather_session(round_, number) for number in range(len(round_.sessions))]
+    descriptors = await _descriptors(daemon, descriptors_before)
+    resident = resident_bytes(daemon.pid)
+    round_.keeper.keeps = False
+    await round_.clients[0].stop_daemon(round_.keeper.ask_to_end(), AGENTS_AT_STOP_ALL_END)
+    code = await daemon.ended()
+    if code:
+        round_.keeper.unasked_ends.append(f"told to stop, it ended with {code}")
+    running = await _until_none(lambda: [_command(one.pid) for one in daemon.processes()])
+    return RoundEvidence(
+        sessions=tuple(sessions),
+        breaches=tuple(disagreements),
+        unasked_ends=tuple(round_.keeper.unasked_ends),
+        errors_logged=tuple(_errors(daemon, was_short=round_.keeper.was_short)),
+        left_running=tuple(running),
+        left_lying=tuple(_left_lying(round_)),
+        descriptors=(descriptors_before, descriptors),
+        resident_bytes=resident,
+    )
+
+
+async def _gather_session(round_: Round, number: int) -> SessionEvidence:
+    session_id, facts, work = round_.sessions[number], round_.facts, round_.work_of(number)
+    viewers = [viewer for viewer in round_.viewers if viewer.session_id == session_id]
+    views = tuple(view for viewer in viewers for view in viewer.evidence())
+    refusals = tuple(refusal for viewer in viewers for refusal in viewer.refusals)
+    known = facts.session(session_id)
+    if known is None or known.is_deleted:
+        return SessionEvidence(session_id, is_deleted=True, views=views, refusals=refusals)
+    seen = await read_session(round_.daemon, session_id, work)
+    return replace(
+        seen,
+        may_have_gaps=session_id in round_.torn,
+        views=views,
+        refusals=refusals,
+        sent=tuple(round_.sent[session_id]),
+        given=tuple(round_.given[session_id]),
+        ledger=ledger(work),
+    )
+
+
+async def read_session(daemon: Daemon, session_id: str, work: Path) -> SessionEvidence:
+    """What the daemon and its files say of a session; what clients and agents say is still to be added."""
+    facts = Facts(daemon.places.database, daemon.places.runs)
+    known = facts.session(session_id)
+    assert known is not None
+    with anyio.fail_after(_READ_WITHIN_S):
+        followed = await read_all(daemon, Way.FOLLOW, session_id, known.last_seq)
+        resumed = await read_all(daemon, Way.RESUME, session_id, known.last_seq)
+    log = facts.log(known.key)
+    return SessionEvidence(
+        session_id=session_id,
+        status=known.status,
+        log=tuple((seq, data) for seq, data in log if seq <= known.last_seq),
+        after_rest=tuple((seq, data) for seq, data in log if seq > known.last_seq),
+        followed=followed,
+        resumed=resumed,
+        boundary=known.boundary,
+        reading=tuple(reading(ClaudeProvider(), session_id, work, facts.runs(known.key))),
+        inputs=facts.inputs(known.key),
+        prompts=facts.prompts(known.key),
+    )
+
+
+async def _until_none(look: Callable[[], list[str]]) -> list[str]:
+    """What is still found after a while: processes and rows may need a moment."""
+    found = look()
+    with anyio.move_on_after(_REST_WITHIN_S):
+        while found:  # nothing tells of the end of a process
+            await anyio.sleep(_LOOK_EVERY_S)
+            found = look()
+    return found
+
+
+async def _descriptors(daemon: Daemon, before: int) -> int:
+    """How many are open; connections that were just left need a moment."""
+    with anyio.move_on_after(_REST_WITHIN_S):
+        while open_descriptors(daemon) > before + DESCRIPTORS_MORE:  # noqa: ASYNC110
+            await anyio.sleep(_LOOK_EVERY_S)
+    return open_descriptors(daemon)
+
+
+def open_descriptors(daemon: Daemon) -> int:
+    return len(os.listdir(f"/proc/{daemon.pid}/fd"))  # noqa: PTH208 the number is wanted, not paths
+
+
+def _errors(daemon: Daemon, *, was_short: bool) -> Iterator[str]:
+    """What the daemon logged as its own fault; that nothing could be written may be said."""
+    for line in daemon.log.splitlines():
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            continue  # the line that a killed daemon was writing
+        crashed = str(entry.get("message", "")).startswith("the agent crashed")
+        if entry.get("level") == "error" and not crashed and not was_short:
+            yield line[:1500]
+
+
+def _left_lying(round_: Round) -> Iterator[str]:
+    places = round_.daemon.places
+    stays = _STAYS | _LEFT_BY_SHORTAGE if round_.keeper.was_short else _STAYS
+    for path in sorted(places.state_dir.iterdir()):
+        if path.name not in stays:
+            yield path.name
+    known = round_.facts.known_runs()
+    for run in sorted(places.runs.iterdir()):
+        if (run / "socket").exists():
+            yield f"runs/{run.name}/socket"
+        if run.name not in known and not round_.deleted:
+            yield f"runs/{run.name}, which no row knows"
+
+
+def _command(pid: int) -> str:
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(bytes(1), b" ")
+        return f"{pid} {words.decode(errors='replace')[:200]}"
+    except OSError:
+        return str(pid)

@@ -1,0 +1,197 @@
+"""Whether a round kept the promises: pure, and each broken promise is one sentence."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from betcode.v1 import agent_pb2 as v1
+from support.rounds.evidence import Numbered, RoundEvidence, SessionEvidence
+from support.rounds.judge_messages import judge_messages
+from support.rounds.judge_prompts import judge_prompts
+
+DESCRIPTORS_MORE = 16  # connections that close a moment later, the pages of a database that was opened
+RESIDENT_BYTES = 160 * 1024 * 1024  # a daemon after a minute with a few sessions; it starts with about 55 MB
+_AT_REST = ("idle", "closed", "new")
+# What the engine itself may say; everything else in a log is an agent's.
+_OF_THE_ENGINE = frozenset(
+    {"user_input", "message_state", "permission_resolved", "notice", "status_change", "error", "turn_complete"}
+    | {"session_info", "gap", "input_lock", "presence", "compaction"}
+)
+
+
+def judge(evidence: RoundEvidence) -> list[str]:
+    """Every promise that was broken; nothing where all were kept."""
+    found = [f"{one.session_id}: {fault}" for one in evidence.sessions for fault in judge_session(one)]
+    found += [f"processes and rows disagree: {breach}" for breach in evidence.breaches]
+    found += [f"the daemon ended though nobody asked: {end}" for end in evidence.unasked_ends]
+    found += [f"the daemon met an error of its own: {error}" for error in evidence.errors_logged]
+    found += [f"still running after the end: {name}" for name in evidence.left_running]
+    found += [f"left lying about: {name}" for name in evidence.left_lying]
+    before, after = evidence.descriptors
+    if after > before + DESCRIPTORS_MORE:
+        found.append(f"the daemon has {after} descriptors open, and had {before}")
+    if evidence.resident_bytes > RESIDENT_BYTES:
+        found.append(f"the daemon takes {evidence.resident_bytes >> 20} MiB")
+    return found
+
+
+def judge_session(one: SessionEvidence) -> list[str]:
+    found = [*_one_content_for_a_number(one), *one.refusals]
+    if one.is_deleted:
+        if one.log:
+            found.append("deleted, and its history is still there")
+        return found
+    log = [(seq, v1.AgentEvent.FromString(data)) for seq, data in one.log]
+    events = [event for _, event in log]
+    found += _numbers(log)
+    found += _readings_agree(one)
+    found += _views_hold(one)
+    found += _agents_part(events[1:], one)
+    found += _turns(events)
+    found += judge_messages(one, events)
+    found += judge_prompts(one, events)
+    found += [f"said more after it had come to rest: {_line(data)}" for _, data in one.after_rest[:1]]
+    if one.status not in _AT_REST:
+        found.append(f"is {one.status} though nothing is left to do")
+    return found
+
+
+def _numbers(log: Sequence[tuple[int, v1.AgentEvent]]) -> Iterator[str]:
+    """From 1, one by one; only a gap that says why may leave numbers out."""
+    expected = 1
+    for seq, event in log:
+        if event.sequence != seq:
+            yield f"the event at {seq} says that it is {event.sequence}"
+        if seq < expected:
+            yield f"number {seq} comes after {expected - 1}"
+        elif seq > expected and not event.gap.reason:
+            yield f"numbers {expected} to {seq - 1} are missing, and nothing says why"
+        if event.HasField("gap") and not event.gap.reason:
+            yield f"the gap at {seq} gives no reason"
+        expected = max(expected, seq + 1)
+
+
+def _readings_agree(one: SessionEvidence) -> Iterator[str]:
+    """Follow and ResumeSession give the log from its beginning, or from where it was compacted."""
+    expected = [(seq, data) for seq, data in one.log if seq > one.boundary]
+    for name, reading in (("Follow", one.followed), ("ResumeSession", one.resumed)):
+        got = [(seq, data) for seq, data in reading if seq > one.boundary or not one.boundary]
+        if got != expected:
+            yield f"{name} differs from the log {_first_difference(got, expected)}"
+
+
+def _first_difference(got: Sequence[Numbered], expected: Sequence[Numbered]) -> str:
+    for (got_seq, got_data), (seq, data) in zip(got, expected, strict=False):
+        if (got_seq, got_data) != (seq, data):
+            return f"at {seq}: it has {got_seq}, {_line(got_data)} and not {_line(data)}"
+    return f"in length: {len(got)} events and not {len(expected)}"
+
+
+def _one_content_for_a_number(one: SessionEvidence) -> Iterator[str]:
+    """What one client was shown under a number nobody was ever shown otherwise; and it is on disk."""
+    known = dict(one.log)
+    for view in one.views:
+        for seq, data in view.shown:
+            if seq not in known:
+                if not one.is_deleted:
+                    yield f"{view.client} was shown number {seq}, which is not in the log: {_line(data)}"
+                known[seq] = data
+            elif not _same(known[seq], data):
+                yield f"number {seq} was shown to {view.client} as {_line(data)}, and is also {_line(known[seq])}"
+
+
+def _views_hold(one: SessionEvidence) -> Iterator[str]:
+    """On each stream every event after its beginning, once and in order."""
+    numbers = [seq for seq, _ in one.log]
+    for view in one.views:
+        shown = [seq for seq, _ in view.shown]
+        start = view.after if not one.boundary or view.after >= one.boundary else min([one.boundary, *shown]) - 1
+        expected = [seq for seq in numbers if seq > start][: len(shown)]
+        if shown != expected:
+            yield f"{view.client} asked after {view.after} and was shown {_ranges(shown)} of {_ranges(expected)}"
+
+
+def _agents_part(events: Sequence[v1.AgentEvent], one: SessionEvidence) -> Iterator[str]:
+    """All of the journals' translation in its order, and nothing else that only an agent says."""
+    reading = iter(one.reading)
+    wanted = next(reading, None)
+    for event in events:
+        kind = event.WhichOneof("event") or "nothing"
+        if wanted is not None and _is_reading_of(event, wanted):
+            wanted = next(reading, None)
+        elif kind not in _OF_THE_ENGINE and not _voids(event):
+            yield f"number {event.sequence} ({kind}) is not what the journal says next: {_text(event)}"
+            return
+        elif kind == "gap" and not one.may_have_gaps:
+            yield f"a gap at {event.sequence} though no journal was lost: {event.gap.reason}"
+    if wanted is not None:
+        yield f"what the journal says is missing, first: {_text(wanted)} and {len(list(reading))} more"
+
+
+def _voids(event: v1.AgentEvent) -> bool:
+    """Words of an agent that is gone are taken back by a settled text without words, or settled as cut short."""
+    said = event.thinking_delta if event.HasField("thinking_delta") else event.text_delta
+    return said.is_complete and (said.is_partial or not said.text)
+
+
+def _is_reading_of(event: v1.AgentEvent, read: v1.AgentEvent) -> bool:
+    bare = v1.AgentEvent()
+    bare.CopyFrom(event)
+    bare.sequence = 0
+    if event.HasField("gap") and read.HasField("gap"):
+        bare.timestamp.CopyFrom(read.timestamp)  # what cannot be read has no time of its own
+    return bare == read
+
+
+def _turns(events: Sequence[v1.AgentEvent]) -> Iterator[str]:
+    """Each turn is completed once, and the last word of an agent at rest is that it is idle."""
+    is_open = False
+    status = v1.AGENT_STATUS_UNSPECIFIED
+    for event in events:
+        match event.WhichOneof("event"):
+            case "user_input" | "text_delta" | "thinking_delta" | "tool_call_start":
+                is_open = True
+            case "status_change":
+                status = event.status_change.status
+                is_open = is_open or status not in (v1.IDLE, v1.ERROR)
+            case "message_state":
+                is_open = is_open or event.message_state.state == v1.MESSAGE_STATE_DELIVERED
+            case "turn_complete":
+                if not is_open and not event.turn_complete.message_ids:  # a message that waited is a turn of its own
+                    yield f"a turn is completed again at {event.sequence} ({event.turn_complete.stop_reason})"
+                is_open = False
+            case _:
+                pass
+    if status not in (v1.AGENT_STATUS_UNSPECIFIED, v1.IDLE, v1.ERROR) and not _was_closed(events):
+        yield f"the last status told is {v1.AgentStatus.Name(status)}"
+
+
+def _was_closed(events: Sequence[v1.AgentEvent]) -> bool:
+    return any("closed" in event.notice.message for event in events if event.HasField("notice"))
+
+
+def _same(one: bytes, other: bytes) -> bool:
+    return one == other or v1.AgentEvent.FromString(one) == v1.AgentEvent.FromString(other)
+
+
+def _line(data: bytes) -> str:
+    return _text(v1.AgentEvent.FromString(data))
+
+
+def _text(event: v1.AgentEvent) -> str:
+    return " ".join(str(event).split())[:200]
+
+
+def _ranges(numbers: Iterable[int]) -> str:
+    """`1-4 7 7` for 1, 2, 3, 4, 7, 7."""
+    ranges: list[list[int]] = []
+    for number in numbers:
+        if ranges and number == ranges[-1][1] + 1:
+            ranges[-1][1] = number
+        else:
+            ranges.append([number, number])
+    return " ".join(f"{first}-{last}" if last > first else str(first) for first, last in ranges) or "nothing"
+
+
+def summary(faults: Sequence[str]) -> dict[str, int]:
+    """How often each kind of fault was found, by its first words."""
+    return dict(Counter(" ".join(fault.split(": ", 1)[-1].split()[:4]) for fault in faults))

@@ -1,0 +1,101 @@
+"""One round from its plan to its verdict."""
+
+import shutil
+import sys
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+
+from betcode.client import open_client
+from support.cutting_proxy import open_cutting_proxy
+from support.daemon import AGENTS, Daemon
+from support.disk import mounted
+from support.rounds.clock import clock_environment
+from support.rounds.driver import Round, identity_of
+from support.rounds.gathering import gather, open_descriptors
+from support.rounds.judge import judge
+from support.rounds.plan import Plan, make_plan
+from support.rounds.settling import catch_up, settle
+
+_DISK_MEGABYTES = 32
+_QUICK_LADDER_MS = (20, 60, 150, 400, 1000, 1500)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    plan: Plan
+    faults: tuple[str, ...]
+    starts: int  # of the daemon
+    events: int  # in all logs
+
+    def __str__(self) -> str:
+        return "\n".join([str(self.plan), *(f"BROKEN: {fault}" for fault in self.faults)])
+
+
+def mindful_program(directory: Path) -> Path:
+    """The agent with a memory, as an executable file."""
+    program = directory / "agent-mindful"
+    program.write_text(
+        f"#!{sys.executable} -SB\nimport sys\nsys.path.insert(0, {str(AGENTS)!r})\nimport mindful\nmindful.main()\n"
+    )
+    program.chmod(0o755)
+    return program
+
+
+async def run_round(seed: int, root: Path) -> Verdict:
+    """Everything it makes is below `root`, and no process of it is left."""
+    plan = make_plan(seed)
+    root.mkdir(parents=True, exist_ok=True)
+    async with _at_work(plan, root) as round_:
+        await round_.make_sessions()
+        descriptors = open_descriptors(round_.daemon)
+        await round_.run()
+        unrest = await settle(round_)
+        unrest += await catch_up(round_)
+        evidence = await gather(round_, descriptors)
+        faults = [f"does not come to rest: {each}" for each in unrest] + judge(evidence)
+        if faults and plan.has_small_disk:
+            shutil.copytree(round_.daemon.root / "state", root / "state", ignore=shutil.ignore_patterns("*.sock*"))
+    events = sum(len(one.log) for one in evidence.sessions)
+    return Verdict(plan, tuple(faults), round_.keeper.starts, events)
+
+
+@asynccontextmanager
+async def _at_work(plan: Plan, root: Path) -> AsyncIterator[Round]:
+    async with AsyncExitStack() as stack:
+        home = root / "home"
+        if plan.has_small_disk:
+            stack.enter_context(mounted(home, _DISK_MEGABYTES))
+        daemon = Daemon(
+            home, settings=_settings(plan), claude_bin=mindful_program(root), environment=clock_environment(root)
+        )
+        stack.callback(daemon.end_everything)
+        await daemon.start()
+        cut_socket = root / "cut.sock"
+        proxy = await stack.enter_async_context(open_cutting_proxy(cut_socket, daemon.places.socket))
+        tasks = await stack.enter_async_context(anyio.create_task_group())
+        stack.callback(tasks.cancel_scope.cancel)
+        round_ = Round(plan, root, daemon, tasks, proxy, cut_socket)
+        stack.callback(_end_clients, round_)
+        for number in range(plan.clients):
+            client = open_client(daemon.places, identity_of(number), ladder_ms=_QUICK_LADDER_MS)
+            round_.clients.append(await stack.enter_async_context(client))
+        tasks.start_soon(round_.keeper.keep)
+        yield round_
+
+
+def _end_clients(round_: Round) -> None:
+    for process in round_.client_processes:
+        process.end()
+
+
+def _settings(plan: Plan) -> dict[str, object]:
+    """Waits that are for people are short, so that what comes after them happens too."""
+    return {
+        "agents": {"turn_limit": plan.turn_limit, "idle_retire": plan.idle_retire_s},
+        "cancel": {"interrupt": 0.3, "sigint": 0.2, "term": 0.5, "insist": 0.1},
+        "sessions": {"lock_answer": 0.3, "lock_idle": 2.0},
+    }
