@@ -42,6 +42,7 @@ STATUS: Mapping[ErrorCode, grpc.StatusCode] = {
 REQUIRED_STATE: Mapping[ErrorCode, str] = {
     ErrorCode.SESSION_CLOSED: "open",
     ErrorCode.SESSION_ACTIVE: "idle",
+    ErrorCode.FORK_REFUSED: "a turn that ended and can be forked",
     ErrorCode.PERMISSION_STALE: "unanswered",
     ErrorCode.AGENT_UNAVAILABLE: "agent installed",
 }
