@@ -19,6 +19,7 @@ _DEFAULTED = [
     signal.SIGXFSZ,
     signal.SIGHUP,
     signal.SIGINT,
+    signal.SIGQUIT,
     signal.SIGTERM,
     signal.SIGUSR1,
     signal.SIGCHLD,
