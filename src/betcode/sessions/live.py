@@ -160,7 +160,10 @@ class LiveSession:
             if slots.at_work >= slots.limit and not slots.has(self) and not self.prompts:
                 reason = f"Waiting for a free place: {slots.at_work} turns are at work"
                 said.append(events.message_state(row.input_id, v1.MESSAGE_STATE_ACCEPTED, reason))
-            await self.writer.write(said, [AddInput(row), *blobs], status=self.opened())
+            if self.budget.lets_wait(row):
+                said += self.budget.told_to_wait([row])
+            status = self.writer.state.status if self.budget.lets_wait(row) else self.opened()
+            await self.writer.write(said, [AddInput(row), *blobs], status=status)
             self.inputs[row.input_id] = row
             self.may_start = True
             self.recovery.hurry()
