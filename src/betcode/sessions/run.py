@@ -369,7 +369,7 @@ class AgentRun:
             end = ending.judge(self, self._exit, trouble, now_ns)
             said, changes, fields = ending.consequences(session, end)
             if end.cancelled:
-                said = [*await cut_short(session.room.store, session.writer.key, end.turn_after), *said]
+                said = [*await cut_short(session.room.store, session.writer.key, session.writer.state.last_seq), *said]
             state = self.row.state
             for stimulus in end.stimuli:
                 state = advance(state, stimulus)
