@@ -44,11 +44,11 @@ async def submit(session: LiveSession, message: SendMessage, client: ClientName)
         blobs, files = stored(session.writer.key, message.attachments)
         said = [events.user_input(message.content, message.message_id, client.client_id, files)]
         slots = session.room.slots
-        if slots.at_work >= slots.limit and not slots.has(session) and not session.prompts:
-            reason = f"Waiting for a free place: {slots.at_work} turns are at work"
-            said.append(events.message_state(row.input_id, v1.MESSAGE_STATE_ACCEPTED, reason))
         if session.budget.lets_wait(row):
             said += session.budget.told_to_wait([row])
+        elif slots.at_work >= slots.limit and not slots.has(session) and not session.prompts:
+            reason = f"Waiting for a free place: {slots.at_work} turns are at work"
+            said.append(events.message_state(row.input_id, v1.MESSAGE_STATE_ACCEPTED, reason))
         status = session.writer.state.status if session.budget.lets_wait(row) else session.opened()
         await session.writer.write(said, [AddInput(row), *blobs], status=status)
         session.inputs[row.input_id] = row
