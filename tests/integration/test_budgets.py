@@ -1,7 +1,7 @@
 """Budgets: a limit that is reached lets the turn finish, then asks or refuses."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from functools import partial
 from pathlib import Path
 
@@ -203,3 +203,50 @@ async def test_cancelling_what_waits_takes_the_question_back(tmp_path: Path) -> 
         await talk.until(is_idle)
         assert states_of(talk.events, waiting.message_id)[-1] == "CANCELLED"
         assert await client.pending(talk.session_id) == []
+
+
+async def test_a_message_behind_an_open_question_waits_with_the_others_and_goes_with_them(tmp_path: Path) -> None:
+    async with world(tmp_path) as (daemon, client):
+        talk = await talk_with(daemon, client, v1.Budget(max_turns=1))
+        await talk.turn("say one")
+        await talk.say("say two")
+        request = await talk.asked()
+        await talk.until(lambda event: event.status_change.status == v1.WAITING_FOR_USER)
+        late = await talk.say("say three")
+        assert (await talk.summary()).status == "idle"
+        await talk.answer(request, allow=False)
+        await talk.until(is_idle)
+        assert states_of(talk.events, late.message_id) == ["ACCEPTED", "CANCELLED"]
+        assert (await talk.summary()).status == "idle"
+
+
+async def test_a_cancel_behind_an_open_question_leaves_no_turn_and_no_question(tmp_path: Path) -> None:
+    async with world(tmp_path) as (daemon, client):
+        talk = await talk_with(daemon, client, v1.Budget(max_turns=1))
+        await talk.turn("say one")
+        waiting = await talk.say("say two")
+        await talk.asked()
+        await talk.until(lambda event: event.status_change.status == v1.WAITING_FOR_USER)
+        late = await talk.say("say three")
+        done = await client.cancel_turn(talk.session_id, cancel_queued=True)
+        assert (done.was_active, set(done.withdrawn_message_ids)) == (False, {waiting.message_id, late.message_id})
+        await talk.until(is_idle)
+        assert await client.pending(talk.session_id) == []
+        assert not any(event.turn_complete.stop_reason == "cancelled" for event in talk.events)
+
+
+async def test_a_message_that_a_budget_refused_is_not_said_again_by_its_stream(tmp_path: Path) -> None:
+    async with world(tmp_path) as (daemon, client):
+        talk = await talk_with(daemon, client, v1.Budget(max_turns=1, on_reached=REFUSE))
+        await talk.turn("say one")
+        stream = client.converse(talk.session_id, talk.position)
+        with anyio.fail_after(30):
+            async with aclosing(stream.events()) as events:
+                refused = None
+                async for event in events:
+                    if event.sequence == 0 and event.HasField("session_info"):
+                        refused = await stream.say("say two")
+                    if event.error.code == ErrorCode.BUDGET_EXCEEDED:
+                        assert event.error.details["message_id"] == refused
+                        break
+        assert stream.unacknowledged == ()

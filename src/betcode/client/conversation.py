@@ -17,6 +17,8 @@ from betcode.v1.agent_pb2 import AgentEvent, AgentRequest, CancelRequest, StartC
 
 Call = grpc.aio.StreamStreamCall[AgentRequest, AgentEvent]
 
+_REFUSED = frozenset({ErrorCode.NO_INPUT_LOCK, ErrorCode.BUDGET_EXCEEDED})  # until a person does something about it
+
 
 class Conversation:
     """Type and watch on one stream. Somebody must read `events`: that is what keeps the stream alive."""
@@ -39,7 +41,7 @@ class Conversation:
     async def say(self, text: str, attachments: Sequence[AttachedFile] = ()) -> MessageId:
         """Send a message; it is kept, and sent again after a break, until its user_input event was seen.
 
-        A client without the input lock gets an error event instead, NO_INPUT_LOCK with the message's id.
+        Without the input lock, or where the session's budget refuses it, an error event with its id comes instead.
         """
         message_id = new_message_id()
         request = AgentRequest(message=user_message(message_id, text, attachments))
@@ -92,7 +94,7 @@ class Conversation:
                 for fresh in self._position.fresh((event,)):
                     if fresh.WhichOneof("event") == "user_input":
                         self._unacknowledged.pop(MessageId(fresh.user_input.message_id), None)
-                    elif fresh.error.code == ErrorCode.NO_INPUT_LOCK:
+                    elif fresh.error.code in _REFUSED:
                         # Refused and said so: sent again later it would surprise whoever typed it.
                         self._unacknowledged.pop(MessageId(fresh.error.details.get("message_id", "")), None)
                     yield fresh

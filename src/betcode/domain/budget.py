@@ -1,6 +1,6 @@
 """What a session may spend: limits, what counts against them, and what happens at one. No clock, no I/O."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -22,7 +22,7 @@ class Amounts:
     duration_ms: int = 0
 
     def __bool__(self) -> bool:
-        return any(getattr(self, field.name) for field in fields(self))
+        return bool(self.cost_usd or self.tokens or self.turns or self.duration_ms)
 
 
 class _Kind(NamedTuple):

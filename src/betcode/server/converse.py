@@ -5,7 +5,14 @@ import logging
 
 import anyio
 
-from betcode.domain.errors import BetcodeError, InvalidRequest, NoInputLock, SequenceOutOfRange, SessionClosed
+from betcode.domain.errors import (
+    BetcodeError,
+    BudgetExceeded,
+    InvalidRequest,
+    NoInputLock,
+    SequenceOutOfRange,
+    SessionClosed,
+)
 from betcode.domain.identifiers import Seq, SessionId
 from betcode.domain.session import SessionStatus
 from betcode.server import views
@@ -95,7 +102,7 @@ class Conversations:
                 request = decode(v1.AgentRequest, data)
                 message_id = request.message.idempotency_key
                 await self._calls.act(caller, session, request)
-            except NoInputLock as error:
+            except (BudgetExceeded, NoInputLock) as error:
                 await stream.say(error, is_fatal=False, message_id=message_id)
             except BetcodeError as error:
                 await stream.say(error, is_fatal=False)

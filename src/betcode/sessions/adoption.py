@@ -13,17 +13,20 @@ from betcode.domain.identifiers import RunId, SessionId
 from betcode.domain.ports import SessionFilter
 from betcode.domain.session import SessionStatus
 from betcode.holder.launch import end_leftovers, is_alive
+from betcode.sessions import events
 from betcode.sessions.census import strays
 from betcode.sessions.closing import wind_up
 from betcode.sessions.live import LiveSession
 from betcode.sessions.room import Room
 from betcode.sessions.run import AgentRun
 from betcode.sessions.writer import RETRY_AFTER_S, Prepared
+from betcode.v1 import agent_pb2 as v1
 
 logger = logging.getLogger(__name__)
 
 ATTACH_WITHIN_S = 10.0
 _ALL = 1_000_000
+_NO_AGENT = "The daemon found no agent for this session when it started, so the turn is over. Send a message to go on"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +94,7 @@ async def _settle_the_rest(
     rows, _ = await room.store.list_sessions(SessionFilter(statuses=(SessionStatus.ACTIVE,), limit=_ALL))
     sessions = [await open_session(row.new.session_id) for row in rows]
     without = [live for live in sessions if live.run is None and live.writer.state.status is SessionStatus.ACTIVE]
-    idle = [(live, live.rest_without_agent()) for live in without if not live.has_messages]
+    idle = [(live, _rest_without_agent(live)) for live in without if not live.has_messages]
     await _commit_together(room, idle, more)
     waiting = [live for live in without if live.has_messages]
     for live in waiting:
@@ -113,3 +116,12 @@ async def _commit_together(
             break
     for live, each in prepared:
         live.writer.written(each)
+
+
+def _rest_without_agent(session: LiveSession) -> Prepared:
+    """At start, where a turn was open and no agent is left: it is over, and history says so."""
+    said, changes = session.lost_prompts("The agent that asked is gone")
+    said += [events.notice(v1.NOTICE_KIND_RUN, _NO_AGENT), events.turn_complete("crashed"), events.status(v1.IDLE)]
+    session.prompts.clear()
+    began = session.writer.state.conversation_began
+    return session.writer.prepare(said, changes, status=SessionStatus.IDLE, turn_interrupted=began)

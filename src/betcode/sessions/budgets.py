@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ logger = logging.getLogger(__name__)
 TOOL_NAME = "Budget"
 OF_NO_RUN = RunKey(0)  # no agent asks this, and none takes it along when it ends
 _NOT_RAISED = "the budget is reached and was not raised"
+_WAITS = "Waiting until a person raises the budget"
 
 
 class BudgetGate:
@@ -58,6 +60,10 @@ class BudgetGate:
     def lets_wait(self, row: InputRow) -> bool:
         """Whether this message waits for a person, so that no turn begins with it by itself."""
         return self.prompt is not None and row.kind is InputKind.MESSAGE and row.number == 0
+
+    def told_to_wait(self, rows: Sequence[InputRow]) -> list[v1.AgentEvent]:
+        """What the senders of these are told while the question is open."""
+        return [events.message_state(row.input_id, v1.MESSAGE_STATE_ACCEPTED, _WAITS) for row in rows]
 
     def refuse_if_exceeded(self) -> None:
         """Raises BudgetExceeded where the session is to refuse messages."""
@@ -129,15 +135,16 @@ class BudgetGate:
             session.may_start = True
         session.go_on()
 
-    async def drop_waiting(self, why: str) -> None:
-        """Cancel what waits for a person, and the question with it; the lock is held."""
+    async def drop_waiting(self, why: str) -> set[str]:
+        """Cancel what waits for a person, and the question with it; which messages that were. The lock is held."""
         if self.prompt is None:
-            return
+            return set()
         said, changes = self.withdrawn(why)
         dropped = self._drop(why, said, changes)
         await self._session.writer.write(said, changes)
         self.prompt = None
         self._forget(dropped)
+        return dropped
 
     def withdrawn(self, why: str) -> tuple[list[v1.AgentEvent], list[Change]]:
         """What is said and stored when the open question has no sense any more."""
@@ -194,8 +201,7 @@ class BudgetGate:
             prompt, shown = self._question(len(said))
             said.append(shown)
             changes.append(SavePrompt(prompt))
-            waits = "Waiting until a person raises the budget"
-            said += [events.message_state(row.input_id, v1.MESSAGE_STATE_ACCEPTED, waits) for row in self.waiting]
+            said += self.told_to_wait(self.waiting)
             if not session.turn_open:
                 said.append(events.status(v1.WAITING_FOR_USER))
         self.prompt = prompt

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from betcode.domain.changes import Change, MoveInput
-from betcode.domain.identifiers import Seq
 from betcode.domain.ports import Failure
 from betcode.domain.records import Record
 from betcode.domain.recovery import CrashHistory
-from betcode.domain.rows import NO_CRASHES, NO_SEQ, InputKind, InputRow, InputState, PromptState
+from betcode.domain.rows import NO_CRASHES, OPENS_TURN, InputKind, InputRow, InputState, PromptState
 from betcode.domain.run import CancelStep, RunStimulus
 from betcode.domain.session import SessionStatus
 from betcode.sessions import compacting, crash_words, events
@@ -40,7 +39,6 @@ class End:
     after_cancel: bool = False  # it was being cancelled, or made way after a cancel
     cancelled: bool = False  # in the middle of a turn that was to be cancelled
     cancelled_messages: tuple[str, ...] = ()  # those the turn answered, or would have
-    turn_after: Seq = NO_SEQ  # what that turn said comes after this
     has_conversation: bool | None = None  # what was wrongly believed of the agent's transcript
     advice: str = ""  # where no second try heals it: what a person can do
     crashes: CrashHistory = field(default_factory=CrashHistory)
@@ -74,7 +72,6 @@ def judge(run: AgentRun, exit_record: Record | None, trouble: str, now_ns: int) 
         after_cancel=run.row.cancel_step is not CancelStep.NONE,
         cancelled=run.row.cancel_step.owes_an_end,
         cancelled_messages=tuple(row.input_id for row in cancelled),
-        turn_after=min((row.seq for row in cancelled), default=NO_SEQ),
         advice=failure.advice if failure else "",
     )
     if not end.crashed:
@@ -211,9 +208,8 @@ def _fate(run: AgentRun, end: End, row: InputRow) -> InputState | None:
 
 
 def _goes_on(session: LiveSession, end: End) -> bool:
-    """Whether a message is left for the next agent."""
-    messages = (row for row in session.inputs.values() if row.kind is InputKind.MESSAGE)
-    return any(row.input_id not in end.fates for row in messages)
+    """Whether a message or a compaction is left for the next agent."""
+    return any(row.kind in OPENS_TURN and row.input_id not in end.fates for row in session.inputs.values())
 
 
 def _start_advice(session: LiveSession) -> str:

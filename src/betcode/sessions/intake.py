@@ -85,7 +85,7 @@ class Intake:
                     self._close_prompt(event.permission_resolved.request_id, PromptState.WITHDRAWN)
                 case "turn_complete":
                     self.turn_completed = True
-                    self.turn_cancelled = event.turn_complete.stop_reason == "cancelled"
+                    self.turn_cancelled |= event.turn_complete.stop_reason == "cancelled"
                 case _:
                     pass
             self.said.append(event)

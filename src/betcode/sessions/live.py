@@ -1,41 +1,34 @@
 """A session that something happens to: messages come in, an agent works, people answer."""
 
-import hashlib
 import logging
 import time
-from collections.abc import Mapping
 from dataclasses import replace
 
 import anyio
 
-from betcode.domain.changes import AddInput, Change, SavePrompt
-from betcode.domain.commands import Command, Interrupt, SendMessage
-from betcode.domain.errors import InvalidRequest, PromptNotFound, SessionClosed, StorageDegraded
-from betcode.domain.identifiers import MessageId, Seq, SessionId, time_ordered_uuid
+from betcode.domain.changes import Change, SavePrompt
+from betcode.domain.commands import Command, Interrupt
+from betcode.domain.errors import SessionClosed, StorageDegraded
+from betcode.domain.identifiers import SessionId, time_ordered_uuid
 from betcode.domain.ports import Provider
 from betcode.domain.rows import OPENS_TURN, InputKind, InputRow, PromptRow, PromptState, RunRow, SessionRow
 from betcode.domain.run import CancelStep
 from betcode.domain.session import SessionStatus, SessionStimulus, advance
 from betcode.sessions import compacting, events
-from betcode.sessions.attachments import stored
 from betcode.sessions.budgets import OF_NO_RUN, BudgetGate
-from betcode.sessions.clients import ClientName
 from betcode.sessions.ending import End
 from betcode.sessions.followers import Followers
 from betcode.sessions.lock_desk import LockDesk
-from betcode.sessions.prompts import Decision, same_as_before
 from betcode.sessions.recovery import Recovery
-from betcode.sessions.requests import check_message
 from betcode.sessions.room import Room
 from betcode.sessions.run import AgentRun
 from betcode.sessions.waiting import Waiting, for_api
-from betcode.sessions.writer import Prepared, SessionWriter
+from betcode.sessions.writer import SessionWriter
 from betcode.v1 import agent_pb2 as v1
 
 logger = logging.getLogger(__name__)
 
 _NO_SLOT = frozenset({InputKind.CONTROL, InputKind.INTERRUPT})
-NO_AGENT = "The daemon found no agent for this session when it started, so the turn is over. Send a message to go on"
 
 
 class LiveSession:
@@ -118,110 +111,6 @@ class LiveSession:
     @property
     def has_messages(self) -> bool:
         return any(row.kind in OPENS_TURN for row in self.inputs.values())
-
-    def rest_without_agent(self) -> Prepared:
-        """At start, where a turn was open and no agent is left: it is over, and history says so."""
-        said, changes = self.lost_prompts("The agent that asked is gone")
-        said += [events.notice(v1.NOTICE_KIND_RUN, NO_AGENT), events.turn_complete("crashed"), events.status(v1.IDLE)]
-        self.prompts.clear()
-        began = self.writer.state.conversation_began
-        return self.writer.prepare(said, changes, status=SessionStatus.IDLE, turn_interrupted=began)
-
-    # ------------------------------------------------------------ what people do
-
-    async def submit(self, message: SendMessage, client: ClientName) -> Seq:
-        """Accept a message: on disk, acknowledged by its user_input event, on its way to the agent."""
-        digest = _digest(message)
-        message = check_message(message, self.room.settings)
-        self.refuse_if_degraded()
-        async with self.lock:
-            self.refuse_if_closed()
-            known = self.inputs.get(message.message_id) or await self.room.store.find_input(
-                self.writer.key, message.message_id
-            )
-            if known is not None:
-                return _same_again(known, digest)
-            self.budget.refuse_if_exceeded()
-            self.desk.admit(client)
-            await self.admit()
-            seq = self.writer.next_seq
-            row = InputRow(
-                input_id=message.message_id,
-                session=self.writer.key,
-                kind=InputKind.MESSAGE,
-                payload=self._spoken(message),
-                created_ns=time.time_ns(),
-                content=digest,
-                seq=seq,
-            )
-            blobs, files = stored(self.writer.key, message.attachments)
-            said = [events.user_input(message.content, message.message_id, client.client_id, files)]
-            slots = self.room.slots
-            if slots.at_work >= slots.limit and not slots.has(self) and not self.prompts:
-                reason = f"Waiting for a free place: {slots.at_work} turns are at work"
-                said.append(events.message_state(row.input_id, v1.MESSAGE_STATE_ACCEPTED, reason))
-            await self.writer.write(said, [AddInput(row), *blobs], status=self.opened())
-            self.inputs[row.input_id] = row
-            self.may_start = True
-            self.recovery.hurry()
-            self.go_on()
-            return seq
-
-    async def answer(self, request_id: str, decision: Decision, client: ClientName) -> bool:
-        """Record who decided what, once; the agent hears it as soon as it has a slot. True: it had been said before.
-
-        Raises:
-            PromptNotFound: there never was such a prompt.
-            PermissionStale: it was answered differently, or cannot be answered any more.
-        """
-        self.refuse_if_degraded()
-        async with self.lock:
-            if self.budget.prompt is not None and self.budget.prompt.request_id == request_id:
-                await self.budget.answer(decision, client)
-                return False
-            prompt = self.prompts.get(request_id)
-            if prompt is None:
-                return same_as_before(await self._prompt_of_the_past(request_id), decision)
-            answered = replace(
-                prompt,
-                state=PromptState.ANSWERED,
-                decision=decision.name,
-                answers=decision.answers,
-                answered_by=client.client_id,
-                answered_ns=time.time_ns(),
-                idempotency_key=decision.idempotency_key,
-            )
-            row = self._control(InputKind.ANSWER, decision.command(prompt))
-            told = events.resolved(
-                request_id,
-                "answered",
-                decision=decision.value,
-                client_id=client.client_id,
-                message=decision.message,
-            )
-            await self.writer.write([told], [SavePrompt(answered), AddInput(row)])
-            del self.prompts[request_id]
-            self.inputs[row.input_id] = row
-            self.room.faults("after-answer")
-            self.go_on()
-            return False
-
-    async def _prompt_of_the_past(self, request_id: str) -> PromptRow:
-        found = await self.room.store.find_prompt(request_id)
-        if found is None:
-            raise PromptNotFound(request_id)
-        return found[1]
-
-    async def note_answers(self, request_id: str, answers: Mapping[str, str]) -> Mapping[str, str]:
-        """Keep some answers of a group of questions, and return all that are there."""
-        async with self.lock:
-            prompt = self.prompts.get(request_id)
-            if prompt is None:
-                return answers
-            kept = replace(prompt, answers={**prompt.answers, **answers})
-            await self.writer.write((), [SavePrompt(kept)])
-            self.prompts[request_id] = kept
-            return kept.answers
 
     # ------------------------------------------------------------ going on
 
@@ -359,9 +248,13 @@ class LiveSession:
             input_id=time_ordered_uuid(),
             session=self.writer.key,
             kind=kind,
-            payload=self._spoken(command),
+            payload=self.spoken(command),
             created_ns=time.time_ns(),
         )
+
+    def answer_row(self, command: Command) -> InputRow:
+        """What a person decided, as something to hand over."""
+        return self._control(InputKind.ANSWER, command)
 
     def control_row(self, command: Command) -> InputRow:
         """A command of the engine's own, as something to hand over."""
@@ -371,23 +264,8 @@ class LiveSession:
         """What tells the agent to stop its turn."""
         return self._control(InputKind.INTERRUPT, Interrupt(time_ordered_uuid(), cancel_queued))
 
-    def _spoken(self, command: Command) -> bytes:
+    def spoken(self, command: Command) -> bytes:
+        """The command in the agent's words."""
         state = self.writer.state
         conversation = state.conversation_id or self.session_id
         return self.provider.dialogue(self.writer.new, conversation).send(command)
-
-
-def _digest(message: SendMessage) -> bytes:
-    digest = hashlib.sha256(message.content.encode("utf-8", "surrogatepass"))
-    for attached in message.attachments:
-        for part in (attached.filename.encode("utf-8", "surrogatepass"), attached.mime_type.encode(), attached.data):
-            digest.update(len(part).to_bytes(8, "big") + part)
-    return digest.digest()
-
-
-def _same_again(known: InputRow, digest: bytes) -> Seq:
-    if known.content != digest:
-        raise InvalidRequest(
-            "This message id was used for another message: make a new one", message_id=MessageId(known.input_id)
-        )
-    return known.seq

@@ -19,14 +19,13 @@ import anyio.to_thread
 
 from betcode.domain.changes import AddInput, SaveRun
 from betcode.domain.commands import RefuseRequest
-from betcode.domain.errors import StorageDegraded
-from betcode.domain.identifiers import RunId, RunKey, new_run_id
-from betcode.domain.ports import Dialogue, LaunchContext
+from betcode.domain.identifiers import RunKey, new_run_id
+from betcode.domain.ports import Dialogue
 from betcode.domain.records import Record, RecordKind
 from betcode.domain.rows import InputRow, RunRow
 from betcode.domain.run import CancelStep, RunState, RunStimulus, advance
 from betcode.domain.session import SessionStatus
-from betcode.holder.launch import HolderSpec, bar, end_leftovers, start_holder
+from betcode.holder.launch import bar, end_leftovers
 from betcode.holder.reader import JournalReader
 from betcode.sessions import compacting, compaction_triggers, ending
 from betcode.sessions.attachment import END_GRACE_S, Attachment, HolderGone, attach, give_up, is_shortage
@@ -35,6 +34,7 @@ from betcode.sessions.delivery import deliver
 from betcode.sessions.escalation import Escalation
 from betcode.sessions.hanging import HangWatch
 from betcode.sessions.intake import Intake
+from betcode.sessions.starting import start
 from betcode.sessions.waiting import pause_after_agent, pause_fields
 
 if TYPE_CHECKING:
@@ -45,7 +45,6 @@ logger = logging.getLogger(__name__)
 READ_BYTES = 512 * 1024
 RETIRE_GRACE_S = 10.0
 REATTACH_AFTER_S = 0.2
-RETRY_AFTER_S = 0.5
 
 
 class AgentRun:
@@ -54,11 +53,11 @@ class AgentRun:
     def __init__(self, session: LiveSession, adopted: RunRow | None = None) -> None:
         self.session = session
         new, state = session.writer.new, session.writer.state
-        self._conversation_id = state.conversation_id or new.session_id
+        self.conversation_id = state.conversation_id or new.session_id
         self.row = adopted or RunRow(RunKey(0), session.writer.key, new_run_id(), RunState.SPAWNING, time.time_ns())
         self.dialogue: Dialogue = session.provider.dialogue(
             new,
-            self._conversation_id,
+            self.conversation_id,
             self.row.dialogue_state,
             version=self.row.dialogue_version,
         )
@@ -119,7 +118,7 @@ class AgentRun:
         self.escalation.begin()  # where a daemon before us died in the middle of it
         trouble = ""
         try:
-            if not fresh or await self._spawn():
+            if not fresh or await start(self):
                 await self._stay()
             else:
                 trouble = "it was not wanted any more before it was started"
@@ -131,54 +130,6 @@ class AgentRun:
             memory.remove(self)
             self.attached.set()
         await self._finish(trouble)
-
-    async def _spawn(self) -> bool:
-        """Whether it was started; not so where its end was asked for meanwhile."""
-        session, room = self.session, self.session.room
-        writer, provider = session.writer, session.provider
-        previous = await room.store.newest_run(writer.key)
-        if previous is not None:
-            carried = provider.carry_over(previous.dialogue_state, previous.dialogue_version)
-            self.dialogue = provider.dialogue(
-                writer.new, self._conversation_id, carried, version=provider.dialogue_version
-            )
-        environment = writer.new.environment
-        context = LaunchContext(
-            conversation_id=self._conversation_id,
-            resume=writer.state.conversation_began,
-            continue_turn=(
-                writer.state.turn_interrupted
-                and provider.capabilities.continues_broken_turn
-                and session.compaction is None  # a broken turn becomes part of the summary
-            ),
-            plan_mode=self.dialogue.plan_mode if writer.state.conversation_began else None,
-            fork_point=writer.new.fork_point,
-            environment=await room.login_shell.environment() if environment is None else environment,
-        )
-        launch = provider.launch(writer.new, context)
-        async with session.lock:
-            self.row = await self._created(self.row.run_id)
-            await writer.write_surely((), [SaveRun(self.row), *session.recovery.ended_by(RunStimulus.RETRY_DUE)])
-            session.recovery.over()
-        if self.asked_to_end:
-            return False
-        spec = HolderSpec(
-            run_dir=self.directory, argv=launch.argv, env=launch.env, cwd=launch.cwd, marker=self.row.run_id
-        )
-        pid = await anyio.to_thread.run_sync(start_holder, spec)
-        logger.info("started an agent under holder %d", pid, extra=session.log_extra)
-        return True
-
-    async def _created(self, run_id: RunId) -> RunRow:
-        """No process without a row: wait until there is one."""
-        store, version = self.session.room.store, self.session.provider.dialogue_version
-        while True:
-            try:
-                row = await store.create_run(self.session.writer.key, run_id, time.time_ns())
-            except StorageDegraded:
-                await anyio.sleep(RETRY_AFTER_S)
-            else:
-                return replace(row, dialogue_version=version, dialogue_state=self.dialogue.state())
 
     async def _stay(self) -> None:
         """Read on until the agent's end is read, through whatever happens to the connection."""
@@ -369,7 +320,7 @@ class AgentRun:
             end = ending.judge(self, self._exit, trouble, now_ns)
             said, changes, fields = ending.consequences(session, end)
             if end.cancelled:
-                said = [*await cut_short(session.room.store, session.writer.key, end.turn_after), *said]
+                said = [*await cut_short(session.room.store, session.writer.key, session.writer.state.last_seq), *said]
             state = self.row.state
             for stimulus in end.stimuli:
                 state = advance(state, stimulus)

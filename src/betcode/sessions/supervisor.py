@@ -27,6 +27,7 @@ from betcode.domain.recovery import CrashPolicy
 from betcode.domain.rows import NewSession, PromptKind, PromptRow, SessionRow, SessionState, StoredEvent
 from betcode.sessions import events
 from betcode.sessions.adoption import Found, take_up
+from betcode.sessions.answering import answer_prompt, note_answers
 from betcode.sessions.cancelling import Cancelled, cancel_turn
 from betcode.sessions.clients import ClientName
 from betcode.sessions.closing import close
@@ -41,6 +42,7 @@ from betcode.sessions.room import Faults, Room, no_faults
 from betcode.sessions.roster import Roster
 from betcode.sessions.slots import Slots
 from betcode.sessions.stopping import AgentsAtStop, Parting, end_all
+from betcode.sessions.submitting import submit
 from betcode.sessions.tally import KIND_OF
 from betcode.sessions.told import Accepted, EngineFacts, Summary
 from betcode.sessions.waiting import Waiting, for_api
@@ -187,7 +189,7 @@ class Supervisor:
         """
         async with self._registry.using(session) as live:
             with live.desk.here(client):
-                seq = await live.submit(message, client)
+                seq = await submit(live, message, client)
             return Accepted(message.message_id, seq)
 
     async def request_lock(self, session: SessionId, client: ClientName) -> tuple[bool, str]:
@@ -218,7 +220,7 @@ class Supervisor:
         session, _ = await self._prompt(answer.request_id)
         decision = decide(answer)
         async with self._registry.using(session) as live:
-            return await live.answer(answer.request_id, decision, client)
+            return await answer_prompt(live, answer.request_id, decision, client)
 
     async def answer_question(
         self, question_id: str, answers: Mapping[str, str], client: ClientName
@@ -237,11 +239,11 @@ class Supervisor:
         if unknown or not answers:
             raise InvalidRequest("Answers are keyed by the exact text of the question", request_id=group_id)
         async with self._registry.using(session) as live:
-            given = await live.note_answers(group_id, answers)
+            given = await note_answers(live, group_id, answers)
             if any(text not in given for text in questions):
                 return False, False
             decision = Decision(v1.ALLOW_ONCE, answers=given)
-            return await live.answer(group_id, decision, client), True
+            return await answer_prompt(live, group_id, decision, client), True
 
     async def cancel_turn(self, session: SessionId, *, cancel_queued: bool = False) -> Cancelled:
         """Have the open turn stopped, with more force when asked again."""

@@ -1,7 +1,9 @@
 """What a session's row says of it, kept up with every event."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from betcode.domain.identifiers import Seq
 from betcode.domain.rows import SessionState
@@ -55,7 +57,8 @@ class Tally:
         self._last_seq = event.sequence - 1
         self.number(event)
 
-    def state(self, updated_ns: int) -> SessionState:
+    def state(self, updated_ns: int, fields: Mapping[str, Any] | None = None) -> SessionState:
+        """The state after the batch; `fields` are what else changes with it, at one go since every commit does this."""
         return replace(
             self._before,
             last_seq=Seq(self._last_seq),
@@ -73,6 +76,7 @@ class Tally:
             compaction_sequence=Seq(self._boundary),
             context_tokens=self._context_tokens,
             landmarks=self._marks,
+            **(fields or {}),
         )
 
     def _text(self, event: AgentEvent) -> None:

@@ -76,9 +76,7 @@ class SessionWriter:
             kind = tally.number(bounded)
             stored.append(StoredEvent(Seq(bounded.sequence), kind, bounded.SerializeToString()))
             blobs.extend(AddBlob(self.key, blob) for blob in cut_off)
-        state = tally.state(time.time_ns() if said else 0)
-        if fields:
-            state = replace(state, **fields)  # type: ignore[arg-type]
+        state = tally.state(time.time_ns() if said else 0, fields)
         batch: list[Change] = [*changes, *blobs]
         if stored:
             batch.append(AppendEvents(self.key, tuple(stored)))

@@ -23,7 +23,17 @@ from betcode.domain.changes import (
 from betcode.domain.errors import StorageFailed
 from betcode.domain.identifiers import RunId, RunKey, SessionKey
 from betcode.domain.recovery import CrashHistory
-from betcode.domain.rows import NO_CRASHES, Blob, InputRow, NewSession, PromptRow, RunRow, SessionState, StoredEvent
+from betcode.domain.rows import (
+    NO_CRASHES,
+    Blob,
+    InputRow,
+    Landmarks,
+    NewSession,
+    PromptRow,
+    RunRow,
+    SessionState,
+    StoredEvent,
+)
 from betcode.domain.run import RunState
 from betcode.storage import connections
 from betcode.storage.budgets import budget_text
@@ -200,7 +210,7 @@ def _state_values(state: SessionState) -> tuple[str | int | float | None, ...]:
         state.updated_ns,
         state.compaction_sequence,
         state.context_tokens,
-        json.dumps(state.landmarks),
+        _landmarks(state.landmarks),
         _crashes(state.crashes),
         state.api_pause,
         state.api_pause_until_ns,
@@ -209,6 +219,12 @@ def _state_values(state: SessionState) -> tuple[str | int | float | None, ...]:
         state.working_since_ns,
         budget_text(state.budget),
     )
+
+
+@functools.lru_cache(maxsize=256)
+def _landmarks(landmarks: Landmarks) -> str:
+    """They stay as they are through most commits of a turn, and every commit stores them."""
+    return json.dumps(landmarks)
 
 
 def _crashes(crashes: CrashHistory) -> str:

@@ -291,3 +291,21 @@ async def test_an_agent_that_ended_while_no_daemon_ran_has_failed_it(tmp_path: P
         assert [e.error.code for e in events if e.HasField("error")] == ["COMPACTION_FAILED"]
         place.direct()
         assert (await client.compact(talk.session_id)).messages_after == 1
+
+
+async def test_one_that_is_asked_for_while_a_cancelled_agent_makes_way_is_no_rest(tmp_path: Path) -> None:
+    settings = {"cancel": {"interrupt": "100ms", "sigint": "10m", "term": "1s"}}
+    async with obedient_daemon(tmp_path, settings=settings) as daemon, open_client(daemon.places) as client:
+        place = await a_place(daemon, client, tmp_path / "here", "say one")
+        talk = place.talk
+        await talk.say("deaf\nignore SIGTERM\npolite stays\nwait never")
+        await talk.until(lambda event: event.text_delta.text == "waiting")
+        await client.cancel(talk.session_id)
+        await talk.until(is_idle)
+        with anyio.fail_after(BOUND_S):
+            await client.compact(talk.session_id)
+        events = await talk.until("compaction")
+        begun = next(place for place, event in enumerate(events) if is_compacting(event))
+        assert not any(is_idle(event) for event in events[begun:])
+        await talk.until(is_idle)
+        assert_whole(talk.events)

@@ -9,6 +9,7 @@ import pytest
 from betcode.domain.errors import DatabaseUnusable
 from betcode.domain.identifiers import SessionId
 from betcode.domain.rows import SessionState
+from betcode.domain.run import RunState
 from betcode.storage import open_store
 from betcode.storage.migrations import MIGRATIONS, migrate
 from support.stored import Fatal, all_events, ask, events, making, new_session, store_at
@@ -98,10 +99,12 @@ async def test_a_database_of_the_first_schema_is_taken_along(tmp_path: Path) -> 
         "'', 1, 0, 3, 10, 20, 0.5, 1.5, 'hello', 9)"
     )
     db.execute("INSERT INTO session_makings VALUES (1, '', '[]', 0, '{}', NULL)")
+    db.execute("INSERT INTO runs VALUES (1, 1, 'run-1', 'backing_off', 1, 2, 3, 4, 5, 1, x'', 1, 9, 'killed')")
     db.close()
     async with open_store(path, on_fatal=Fatal()) as store:
         row = await store.find_session(SessionId("0190a7c8-0000-7000-8000-000000000001"))
     assert row is not None
     assert (row.state.name, row.state.last_seq, row.state.preview) == ("old", 7, "hello")
     assert (row.state.compaction_sequence, row.new.forked_from) == (0, "")
+    assert row.run_state is RunState.CRASHED  # a person had to go on with it then, and nobody retries it now
     assert (tmp_path / "betcode.db.before-m002").exists()

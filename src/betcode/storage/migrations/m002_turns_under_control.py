@@ -22,6 +22,9 @@ ALTER TABLE runs ADD COLUMN cancel_step INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE runs ADD COLUMN cancel_queued INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE runs ADD COLUMN turn_began INTEGER NOT NULL DEFAULT 0;
 
+-- Nothing was started again by itself before, so no run of then is waited for.
+UPDATE runs SET state = 'crashed' WHERE state = 'backing_off';
+
 CREATE INDEX sessions_locked ON sessions (input_lock_client) WHERE input_lock_client IS NOT NULL;
 
 CREATE TABLE connected_clients (
@@ -36,6 +39,6 @@ CREATE INDEX connected_clients_of_session ON connected_clients (session);
 
 
 def m002_turns_under_control(db: apsw.Connection) -> None:
-    """Add the columns and tables; what is stored already keeps its meaning."""
+    """Add the columns and tables; what is stored already keeps its meaning, in the words of now."""
     for _ in db.execute(_SCHEMA):
         pass

@@ -1,0 +1,71 @@
+"""Starting an agent: its row first, then its holder with the conversation it goes on with."""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import anyio
+import anyio.to_thread
+
+from betcode.domain.changes import SaveRun
+from betcode.domain.errors import StorageDegraded
+from betcode.domain.ports import LaunchContext
+from betcode.domain.rows import RunRow
+from betcode.domain.run import RunStimulus
+from betcode.holder.launch import HolderSpec, start_holder
+
+if TYPE_CHECKING:
+    from betcode.sessions.run import AgentRun
+
+logger = logging.getLogger(__name__)
+
+_RETRY_AFTER_S = 0.5
+
+
+async def start(run: AgentRun) -> bool:
+    """Whether it was started; not so where its end was asked for meanwhile."""
+    session, room = run.session, run.session.room
+    writer, provider = session.writer, session.provider
+    previous = await room.store.newest_run(writer.key)
+    if previous is not None:
+        carried = provider.carry_over(previous.dialogue_state, previous.dialogue_version)
+        run.dialogue = provider.dialogue(writer.new, run.conversation_id, carried, version=provider.dialogue_version)
+    environment = writer.new.environment
+    context = LaunchContext(
+        conversation_id=run.conversation_id,
+        resume=writer.state.conversation_began,
+        continue_turn=(
+            writer.state.turn_interrupted
+            and provider.capabilities.continues_broken_turn
+            and session.compaction is None  # a broken turn becomes part of the summary
+        ),
+        plan_mode=run.dialogue.plan_mode if writer.state.conversation_began else None,
+        fork_point=writer.new.fork_point,
+        environment=await room.login_shell.environment() if environment is None else environment,
+    )
+    launch = provider.launch(writer.new, context)
+    async with session.lock:
+        run.row = await _created(run)
+        await writer.write_surely((), [SaveRun(run.row), *session.recovery.ended_by(RunStimulus.RETRY_DUE)])
+        session.recovery.over()
+    if run.asked_to_end:
+        return False
+    spec = HolderSpec(run_dir=run.directory, argv=launch.argv, env=launch.env, cwd=launch.cwd, marker=run.row.run_id)
+    pid = await anyio.to_thread.run_sync(start_holder, spec)
+    logger.info("started an agent under holder %d", pid, extra=session.log_extra)
+    return True
+
+
+async def _created(run: AgentRun) -> RunRow:
+    """No process without a row: wait until there is one."""
+    store, version = run.session.room.store, run.session.provider.dialogue_version
+    while True:
+        try:
+            row = await store.create_run(run.session.writer.key, run.row.run_id, time.time_ns())
+        except StorageDegraded:
+            await anyio.sleep(_RETRY_AFTER_S)
+        else:
+            return replace(row, dialogue_version=version, dialogue_state=run.dialogue.state())

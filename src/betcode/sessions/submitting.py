@@ -1,0 +1,74 @@
+"""Taking a message in: on disk and acknowledged before anything is done with it."""
+
+import hashlib
+import time
+
+from betcode.domain.changes import AddInput
+from betcode.domain.commands import SendMessage
+from betcode.domain.errors import InvalidRequest
+from betcode.domain.identifiers import MessageId, Seq
+from betcode.domain.rows import InputKind, InputRow
+from betcode.sessions import events
+from betcode.sessions.attachments import stored
+from betcode.sessions.clients import ClientName
+from betcode.sessions.live import LiveSession
+from betcode.sessions.requests import check_message
+from betcode.v1 import agent_pb2 as v1
+
+
+async def submit(session: LiveSession, message: SendMessage, client: ClientName) -> Seq:
+    """Accept a message: on disk, acknowledged by its user_input event, on its way to the agent."""
+    digest = _digest(message)
+    message = check_message(message, session.room.settings)
+    session.refuse_if_degraded()
+    async with session.lock:
+        session.refuse_if_closed()
+        known = session.inputs.get(message.message_id) or await session.room.store.find_input(
+            session.writer.key, message.message_id
+        )
+        if known is not None:
+            return _same_again(known, digest)
+        session.budget.refuse_if_exceeded()
+        session.desk.admit(client)
+        await session.admit()
+        seq = session.writer.next_seq
+        row = InputRow(
+            input_id=message.message_id,
+            session=session.writer.key,
+            kind=InputKind.MESSAGE,
+            payload=session.spoken(message),
+            created_ns=time.time_ns(),
+            content=digest,
+            seq=seq,
+        )
+        blobs, files = stored(session.writer.key, message.attachments)
+        said = [events.user_input(message.content, message.message_id, client.client_id, files)]
+        slots = session.room.slots
+        if session.budget.lets_wait(row):
+            said += session.budget.told_to_wait([row])
+        elif slots.at_work >= slots.limit and not slots.has(session) and not session.prompts:
+            reason = f"Waiting for a free place: {slots.at_work} turns are at work"
+            said.append(events.message_state(row.input_id, v1.MESSAGE_STATE_ACCEPTED, reason))
+        status = session.writer.state.status if session.budget.lets_wait(row) else session.opened()
+        await session.writer.write(said, [AddInput(row), *blobs], status=status)
+        session.inputs[row.input_id] = row
+        session.may_start = True
+        session.recovery.hurry()
+        session.go_on()
+        return seq
+
+
+def _digest(message: SendMessage) -> bytes:
+    digest = hashlib.sha256(message.content.encode("utf-8", "surrogatepass"))
+    for attached in message.attachments:
+        for part in (attached.filename.encode("utf-8", "surrogatepass"), attached.mime_type.encode(), attached.data):
+            digest.update(len(part).to_bytes(8, "big") + part)
+    return digest.digest()
+
+
+def _same_again(known: InputRow, digest: bytes) -> Seq:
+    if known.content != digest:
+        raise InvalidRequest(
+            "This message id was used for another message: make a new one", message_id=MessageId(known.input_id)
+        )
+    return known.seq
