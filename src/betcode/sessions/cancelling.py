@@ -27,14 +27,18 @@ async def cancel_turn(session: LiveSession, *, cancel_queued: bool) -> Cancelled
     """
     session.refuse_if_degraded()
     async with session.lock:
-        if session.at_rest and cancel_queued:
-            await session.budget.drop_waiting("cancelled")
-        waiting = _waiting(session)
-        if compacting.is_waiting(session):
-            return await _cancel_compaction(session, waiting if cancel_queued else [])
-        if session.at_rest or not (session.run and _works(session, session.run)):
-            return await _cancel_without_agent(session, waiting, cancel_queued=cancel_queued)
-        return await _cancel_agent(session, session.run, waiting, cancel_queued=cancel_queued)
+        held_back = await session.budget.drop_waiting("cancelled") if cancel_queued else ()
+        done = await _cancel(session, cancel_queued=cancel_queued)
+        return replace(done, withdrawn=(*held_back, *done.withdrawn))
+
+
+async def _cancel(session: LiveSession, *, cancel_queued: bool) -> Cancelled:
+    waiting = _waiting(session)
+    if compacting.is_waiting(session):
+        return await _cancel_compaction(session, waiting if cancel_queued else [])
+    if session.at_rest or not (session.run and _works(session, session.run)):
+        return await _cancel_without_agent(session, waiting, cancel_queued=cancel_queued)
+    return await _cancel_agent(session, session.run, waiting, cancel_queued=cancel_queued)
 
 
 def _waiting(session: LiveSession) -> list[InputRow]:

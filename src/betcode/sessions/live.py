@@ -18,7 +18,7 @@ from betcode.domain.run import CancelStep
 from betcode.domain.session import SessionStatus, SessionStimulus, advance
 from betcode.sessions import compacting, events
 from betcode.sessions.attachments import stored
-from betcode.sessions.budgets import OF_NO_RUN, BudgetGate
+from betcode.sessions.budgets import OF_NO_RUN, BudgetGate, told_to_wait
 from betcode.sessions.clients import ClientName
 from betcode.sessions.ending import End
 from betcode.sessions.followers import Followers
@@ -156,11 +156,14 @@ class LiveSession:
             )
             blobs, files = stored(self.writer.key, message.attachments)
             said = [events.user_input(message.content, message.message_id, client.client_id, files)]
-            slots = self.room.slots
-            if slots.at_work >= slots.limit and not slots.has(self) and not self.prompts:
+            slots, status = self.room.slots, self.opened()
+            if self.budget.prompt is not None:
+                status = self.writer.state.status
+                said.append(told_to_wait(row.input_id))
+            elif slots.at_work >= slots.limit and not slots.has(self) and not self.prompts:
                 reason = f"Waiting for a free place: {slots.at_work} turns are at work"
                 said.append(events.message_state(row.input_id, v1.MESSAGE_STATE_ACCEPTED, reason))
-            await self.writer.write(said, [AddInput(row), *blobs], status=self.opened())
+            await self.writer.write(said, [AddInput(row), *blobs], status=status)
             self.inputs[row.input_id] = row
             self.may_start = True
             self.recovery.hurry()
