@@ -12,7 +12,7 @@ from betcode.domain.identifiers import Seq
 from betcode.domain.ports import Failure
 from betcode.domain.records import Record
 from betcode.domain.recovery import CrashHistory
-from betcode.domain.rows import NO_CRASHES, NO_SEQ, InputKind, InputRow, InputState, PromptState
+from betcode.domain.rows import NO_CRASHES, NO_SEQ, OPENS_TURN, InputKind, InputRow, InputState, PromptState
 from betcode.domain.run import CancelStep, RunStimulus
 from betcode.domain.session import SessionStatus
 from betcode.sessions import compacting, crash_words, events
@@ -211,9 +211,8 @@ def _fate(run: AgentRun, end: End, row: InputRow) -> InputState | None:
 
 
 def _goes_on(session: LiveSession, end: End) -> bool:
-    """Whether a message is left for the next agent."""
-    messages = (row for row in session.inputs.values() if row.kind is InputKind.MESSAGE)
-    return any(row.input_id not in end.fates for row in messages)
+    """Whether something is left for the next agent: a message, or a compaction that this one was not given."""
+    return any(row.kind in OPENS_TURN and row.input_id not in end.fates for row in session.inputs.values())
 
 
 def _start_advice(session: LiveSession) -> str:
