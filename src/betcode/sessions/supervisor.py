@@ -15,6 +15,7 @@ from betcode.domain.budget import Budget
 from betcode.domain.commands import SendMessage
 from betcode.domain.documents import SearchPage, SearchQuestion
 from betcode.domain.errors import (
+    AgentUnavailable,
     AmbiguousSession,
     InvalidRequest,
     PromptNotFound,
@@ -169,9 +170,15 @@ class Supervisor:
             return await close(live)
 
     async def delete(self, session: SessionId) -> bool:
-        """Close it and forget it."""
+        """Close it and forget it.
+
+        Raises:
+            AgentUnavailable: its agent could not be ended, and still needs its rows.
+        """
         async with self._registry.using(session) as live:
             await close(live)
+            if live.run is not None:
+                raise AgentUnavailable("The session is closed, but its agent cannot be ended: delete it later")
             await self._room.store.delete_session(live.writer.key)
             self._registry.live.pop(session, None)
             return True
