@@ -168,3 +168,19 @@ async def test_a_message_for_an_agent_that_a_dead_daemon_sent_home_goes_to_the_n
     assert states_of(talk.events, sent.message_id)[-1] == "CONSUMED"
     assert len(set(daemon.agent_pids)) == 2
     assert '"level": "error"' not in daemon.log
+
+
+async def test_deleting_a_session_whose_holder_is_stopped_ends_both_and_harms_nobody(daemon: Daemon) -> None:
+    async with open_client(daemon.places) as client:
+        talk = await a_talk(daemon, client)
+        await talk.say("wait never")
+        await talk.until(waits)
+        (run,) = runs_in(daemon.places.runs)
+        holder = holder_pid(run.directory)
+        assert holder is not None
+        os.kill(holder, signal.SIGSTOP)
+        with anyio.fail_after(BOUND_S):
+            assert await client.delete(talk.session_id)
+        await nobody_but(daemon)
+        other = await a_talk(daemon, client)
+        assert "here" in str(await other.turn("say here"))

@@ -72,3 +72,20 @@ async def test_silence_is_a_hang_but_not_with_a_heartbeat_nor_while_a_person_or_
         assert errors(asking.events) == errors(beating.events) == errors(limited.events) == []
         for talk in (asking, beating, limited, silent, deaf, held):
             assert_whole(talk.events)
+
+
+async def test_a_message_for_an_agent_whose_holder_is_stopped_goes_to_another(tmp_path: Path) -> None:
+    settings = {"agents": {"hang_after": "1s"}}
+    async with (
+        running_daemon(tmp_path, settings=settings, claude_bin=agent_program(tmp_path / "program")) as daemon,
+        open_client(daemon.places) as client,
+    ):
+        talk = await obedient_talk(daemon, client)
+        await talk.turn("say one")
+        (run,) = runs_in(daemon.places.runs)
+        holder = holder_pid(run.directory)
+        assert holder is not None
+        os.kill(holder, signal.SIGSTOP)  # between two turns: what it is handed it does not take
+        assert settled_text(await talk.turn("say two")) == "two"
+        await gone(daemon.agent_pids[0], within_s=5)
+        assert_whole(talk.events)

@@ -92,10 +92,11 @@ class AgentCalls:
                 done.message_id, done.sequence = accepted.message_id, accepted.seq
             case "permission":
                 answer = requests.permission_answer(request.permission)
-                await self._engine.answer_permission(answer, await self._gate.admit(caller))
+                await self._engine.answer_permission(answer, await self._gate.admit(caller), session)
             case "question_response":
                 question_id, answers = requests.question_answer(request.question_response)
-                await self._engine.answer_question(question_id, answers, await self._gate.admit(caller))
+                client = await self._gate.admit(caller)
+                await self._engine.answer_question(question_id, answers, client, session)
             case "cancel":
                 await self._engine.cancel_turn(session, cancel_queued=request.cancel.cancel_queued)
             case "start":
@@ -126,17 +127,15 @@ class AgentCalls:
         self, caller: Caller, request: v1.AnswerPermissionRequest
     ) -> v1.AnswerPermissionResponse:
         answer = requests.permission_answer(request.response)
-        if request.session_id:
-            await self._engine.resolve(request.session_id)
-        already = await self._engine.answer_permission(answer, await self._gate.admit(caller))
+        session = await self._engine.resolve(request.session_id) if request.session_id else None
+        already = await self._engine.answer_permission(answer, await self._gate.admit(caller), session)
         return v1.AnswerPermissionResponse(already_answered=already)
 
     async def answer_question(self, caller: Caller, request: v1.AnswerQuestionRequest) -> v1.AnswerQuestionResponse:
         question_id, answers = requests.question_answer(request.response)
-        if request.session_id:
-            await self._engine.resolve(request.session_id)
+        session = await self._engine.resolve(request.session_id) if request.session_id else None
         client = await self._gate.admit(caller)
-        already, complete = await self._engine.answer_question(question_id, answers, client)
+        already, complete = await self._engine.answer_question(question_id, answers, client, session)
         return v1.AnswerQuestionResponse(already_answered=already, group_complete=complete)
 
     async def cancel_turn(self, _: Caller, request: v1.CancelTurnRequest) -> v1.CancelTurnResponse:

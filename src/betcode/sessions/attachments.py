@@ -1,6 +1,7 @@
 """Files that come with a message: checked before anything is stored, kept as blobs, named in history."""
 
 import hashlib
+import re
 from dataclasses import replace
 
 from betcode.config.settings import EngineSettings
@@ -15,6 +16,7 @@ from betcode.v1 import agent_pb2 as v1
 NAME_BYTES = 255
 TOTAL_BYTES = 20 * 1024 * 1024  # the model's API takes 32 MB in all, and base64 makes four of three
 _SHOWN = 200
+_MIME_TYPE = re.compile(r"[a-z0-9!#$&^_.+-]{1,63}/[a-z0-9!#$&^_.+-]{1,63}")
 
 
 def checked(files: tuple[AttachedFile, ...], settings: EngineSettings) -> tuple[AttachedFile, ...]:
@@ -51,7 +53,7 @@ def _checked(file: AttachedFile, number: int, settings: EngineSettings) -> Attac
         raise InvalidRequest(f"Attached file {number} has no name: give it one")
     if len(name.encode("utf-8", "surrogatepass")) > NAME_BYTES:
         raise InvalidRequest(f"The name of attached file {number} has more than {NAME_BYTES} bytes: give a shorter one")
-    if not name.isprintable() or "/" in name or "\\" in name:
+    if not name.isprintable() or "/" in name or "\\" in name or name in (".", ".."):
         raise InvalidRequest(
             f"{name!r} is no name for an attached file: leave out directories, line ends and control characters",
             filename=name,
@@ -69,6 +71,11 @@ def _checked(file: AttachedFile, number: int, settings: EngineSettings) -> Attac
 
 def _type_of(file: AttachedFile) -> str:
     said, shown = declared(file.mime_type), kind_of(file.data)
+    if said and not _MIME_TYPE.fullmatch(said):
+        raise InvalidRequest(
+            f"{file.filename!r} is said to be {said[:_SHOWN]!r}, which is no MIME type: leave it out",
+            filename=file.filename,
+        )
     if said in RECOGNISED and said != shown:
         what = shown or ("text" if is_text(file.data) else "something else")
         raise InvalidRequest(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -121,11 +121,10 @@ class BudgetGate:
     async def change(self, budget: Budget) -> None:
         """Other limits from now on; what waits goes on when they leave room. The lock is held."""
         session = self._session
-        still = reached(budget, session.writer.state.spent)
         said = [_notice(_told_of(budget))]
         changes: list[Change] = []
         status = session.writer.state.status
-        if self.prompt is not None and not still:
+        if self.prompt is not None:  # it names the old limits; where the new ones are reached too it is asked anew
             said.append(events.resolved(self.prompt.request_id, "superseded", message="the budget was set anew"))
             changes.append(SavePrompt(replace(self.prompt, state=PromptState.WITHDRAWN)))
             status = session.opened() if self.waiting else status
@@ -135,16 +134,16 @@ class BudgetGate:
             session.may_start = True
         session.go_on()
 
-    async def drop_waiting(self, why: str) -> set[str]:
+    async def drop_waiting(self, why: str) -> tuple[str, ...]:
         """Cancel what waits for a person, and the question with it; which messages that were. The lock is held."""
         if self.prompt is None:
-            return set()
+            return ()
         said, changes = self.withdrawn(why)
         dropped = self._drop(why, said, changes)
         await self._session.writer.write(said, changes)
         self.prompt = None
         self._forget(dropped)
-        return dropped
+        return tuple(dropped)
 
     def withdrawn(self, why: str) -> tuple[list[v1.AgentEvent], list[Change]]:
         """What is said and stored when the open question has no sense any more."""
@@ -188,7 +187,7 @@ class BudgetGate:
         session.room.faults("before-budget-prompt")
         said: list[v1.AgentEvent] = []
         changes: list[Change] = []
-        budget, prompt, dropped = self._budget, self.prompt, set[str]()
+        budget, prompt, dropped = self._budget, self.prompt, dict[str, None]()
         if not budget.told:
             then = "is refused" if budget.on_reached is OnReached.REFUSE else "waits until a person raises it"
             said.append(_notice(f"The budget is reached ({self._figures()}): the next message {then}", *self._reached))
@@ -237,16 +236,16 @@ class BudgetGate:
         )
         return row, event
 
-    def _drop(self, why: str, said: list[v1.AgentEvent], changes: list[Change]) -> set[str]:
+    def _drop(self, why: str, said: list[v1.AgentEvent], changes: list[Change]) -> dict[str, None]:
         """Say and store that what waits is cancelled."""
         for row in self.waiting:
             said.append(events.message_state(row.input_id, v1.MESSAGE_STATE_CANCELLED, why))
             changes.append(MoveInput(row.session, row.input_id, InputState.CANCELLED))
-        if not self._session.turn_open:
+        if not self._session.turn_open and self._session.compaction is None:
             said.append(events.status(v1.IDLE))
-        return {row.input_id for row in self.waiting}
+        return {row.input_id: None for row in self.waiting}
 
-    def _forget(self, dropped: set[str]) -> None:
+    def _forget(self, dropped: Iterable[str]) -> None:
         for input_id in dropped:
             self._session.inputs.pop(input_id, None)
 

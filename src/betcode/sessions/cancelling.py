@@ -27,9 +27,9 @@ async def cancel_turn(session: LiveSession, *, cancel_queued: bool) -> Cancelled
     """
     session.refuse_if_degraded()
     async with session.lock:
-        dropped = await session.budget.drop_waiting("cancelled") if cancel_queued else set()
+        dropped = await session.budget.drop_waiting("cancelled") if cancel_queued else ()
         done = await _cancel(session, cancel_queued=cancel_queued)
-        return replace(done, withdrawn=(*sorted(dropped), *done.withdrawn))
+        return replace(done, withdrawn=(*dropped, *done.withdrawn))
 
 
 async def _cancel(session: LiveSession, *, cancel_queued: bool) -> Cancelled:

@@ -1,5 +1,7 @@
 """The end of a session: its agent is ended, its history stays."""
 
+import logging
+
 import anyio
 
 from betcode.domain.changes import MoveInput
@@ -8,9 +10,13 @@ from betcode.domain.run import RunStimulus
 from betcode.domain.session import SessionStatus, SessionStimulus, advance
 from betcode.sessions import compacting, events
 from betcode.sessions.live import LiveSession
+from betcode.sessions.stopping import kill
 from betcode.v1 import agent_pb2 as v1
 
-WIND_UP_WITHIN_S = 30.0  # a holder that is stopped answers nobody; its agent is ended when it goes on
+logger = logging.getLogger(__name__)
+
+_END_WITHIN_S = 8.0  # SIGTERM, 5 s, then the holder kills; one that is stopped answers nobody
+_KILLED_WITHIN_S = 20.0
 
 
 async def close(session: LiveSession) -> bool:
@@ -56,8 +62,12 @@ async def _note_closed(session: LiveSession) -> bool:
 async def wind_up(session: LiveSession, ended: anyio.Event) -> None:
     """After the session was closed: end its agent, then let followers go."""
     if session.run is not None:
-        with anyio.move_on_after(WIND_UP_WITHIN_S):
+        with anyio.move_on_after(_END_WITHIN_S):
             await session.run.end()
+    if session.run is not None:
+        logger.warning("the holder does not answer; killing it and its agent", extra=session.log_extra)
+        with anyio.move_on_after(_KILLED_WITHIN_S):
+            await kill(session.room, [session.run])
     session.room.slots.give_back(session)
     session.writer.tail.close()
     ended.set()

@@ -95,11 +95,16 @@ def judge(run: AgentRun, exit_record: Record | None, trouble: str, now_ns: int) 
 
 
 def _cancelled(run: AgentRun) -> list[InputRow]:
-    """The messages of the turn that was to be cancelled: those it answered or, before it began, the first it had."""
+    """The messages of the turn that was to be cancelled.
+
+    Those it answered; before it began, the first it had; where it was to continue a turn, those of that turn.
+    """
     inputs = run.session.inputs
     begun = [inputs[name] for name in run.dialogue.answering if name in inputs]
-    given = [row for row in inputs.values() if row.kind is InputKind.MESSAGE and row.run == run.row.key]
-    return begun or given[:1]
+    messages = [row for row in inputs.values() if row.kind is InputKind.MESSAGE]
+    given = [row for row in messages if row.run == run.row.key]
+    continued = [row for row in messages if row.number] if run.session.writer.state.turn_interrupted else []
+    return begun or given[:1] or continued
 
 
 def consequences(session: LiveSession, end: End) -> tuple[list[v1.AgentEvent], list[Change], dict[str, object]]:

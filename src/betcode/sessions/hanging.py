@@ -40,15 +40,13 @@ class HangWatch:
             self._run.session.room.tasks.start_soon(self._end)
 
     def _is_watched(self) -> bool:
-        """A turn is open, and neither a person, a slot, a disk nor the model's API is waited for."""
+        """A turn is open or to be begun, and neither a person, a slot, a disk nor the model's API is waited for."""
         run, session = self._run, self._run.session
-        if (
-            run.attachment is None
-            or run.asked_to_end
-            or run.row.cancel_step
-            or run.stopped
-            or not run.dialogue.turn_open
-        ):
+        if run.asked_to_end or run.row.cancel_step or run.stopped:
+            return False
+        # A holder that is stopped takes nothing that it is handed, and does not let a new daemon attach.
+        is_lost = run.attachment is None and run.holder_pid != 0 and not session.at_rest
+        if not (run.dialogue.turn_open or session.unconsumed(run) or is_lost):
             return False
         pause = run.dialogue.api_pause
         paused = pause is not None and time.time_ns() < pause.until_ns

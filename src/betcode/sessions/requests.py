@@ -15,6 +15,7 @@ from betcode.sessions.attachments import checked
 
 NAME_CHARACTERS = 200
 _COST_LIMIT_USD = 1_000_000_000
+_SMALLEST_COST_USD = 0.0001  # what is less cannot be shown, nor be told from rounding
 _AMOUNT_LIMIT = 2**53  # what every client can tell from the number beside it
 _WORD_LIMIT = 2_000  # characters
 _ARGUMENT_LIMIT_BYTES = 100_000  # Linux takes 128 KiB for one argument or variable
@@ -47,6 +48,8 @@ def check_budget(budget: Budget) -> None:
     limits = budget.limits
     if not math.isfinite(limits.cost_usd) or not 0 <= limits.cost_usd <= _COST_LIMIT_USD:
         raise InvalidRequest(f"A limit on cost is an amount from 0 to {_COST_LIMIT_USD:,} dollars; 0 is no limit")
+    if 0 < limits.cost_usd < _SMALLEST_COST_USD:
+        raise InvalidRequest(f"A limit on cost is at least {_SMALLEST_COST_USD} dollars; 0 is no limit")
     for amount in (limits.tokens, limits.turns, limits.duration_ms):
         if not 0 <= amount <= _AMOUNT_LIMIT:
             raise InvalidRequest(f"A limit is at most {_AMOUNT_LIMIT}: 0 is no limit")

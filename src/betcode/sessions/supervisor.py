@@ -15,6 +15,7 @@ from betcode.domain.budget import Budget
 from betcode.domain.commands import SendMessage
 from betcode.domain.documents import SearchPage, SearchQuestion
 from betcode.domain.errors import (
+    AgentUnavailable,
     AmbiguousSession,
     InvalidRequest,
     PromptNotFound,
@@ -171,9 +172,15 @@ class Supervisor:
             return await close(live)
 
     async def delete(self, session: SessionId) -> bool:
-        """Close it and forget it."""
+        """Close it and forget it.
+
+        Raises:
+            AgentUnavailable: its agent could not be ended, and still needs its rows.
+        """
         async with self._registry.using(session) as live:
             await close(live)
+            if live.run is not None:
+                raise AgentUnavailable("The session is closed, but its agent cannot be ended: delete it later")
             await self._room.store.delete_session(live.writer.key)
             self._registry.live.pop(session, None)
             return True
@@ -211,19 +218,21 @@ class Supervisor:
         async with self._registry.using(session) as live:
             live.desk.answer(client, asking, grant=grant)
 
-    async def answer_permission(self, answer: PermissionAnswer, client: ClientName) -> bool:
-        """True where the same answer had been given before.
+    async def answer_permission(
+        self, answer: PermissionAnswer, client: ClientName, session: SessionId | None = None
+    ) -> bool:
+        """True where the same answer had been given before; where a session is named, the prompt is one of its own.
 
         Raises:
             PromptNotFound, PermissionStale, InvalidRequest, FeatureNotAvailable
         """
-        session, _ = await self._prompt(answer.request_id)
+        session, _ = await self._prompt(answer.request_id, session)
         decision = decide(answer)
         async with self._registry.using(session) as live:
             return await answer_prompt(live, answer.request_id, decision, client)
 
     async def answer_question(
-        self, question_id: str, answers: Mapping[str, str], client: ClientName
+        self, question_id: str, answers: Mapping[str, str], client: ClientName, session: SessionId | None = None
     ) -> tuple[bool, bool]:
         """Whether it had been answered so before, and whether all questions asked together are answered now.
 
@@ -231,7 +240,7 @@ class Supervisor:
             PromptNotFound, PermissionStale, InvalidRequest
         """
         group_id = question_id.partition("#")[0]
-        session, prompt = await self._prompt(group_id)
+        session, prompt = await self._prompt(group_id, session)
         questions = questions_of(prompt)
         if prompt.kind is not PromptKind.QUESTION:
             raise InvalidRequest("This is a permission, not a question: answer it with AnswerPermission")
@@ -303,9 +312,9 @@ class Supervisor:
         """Take up what an earlier daemon left: agents at work, and messages that were accepted but not delivered."""
         self._found = await take_up(self._room, self._registry.open)
 
-    async def _prompt(self, request_id: str) -> tuple[SessionId, PromptRow]:
+    async def _prompt(self, request_id: str, session: SessionId | None) -> tuple[SessionId, PromptRow]:
         found = await self._room.store.find_prompt(request_id)
-        if found is None:
+        if found is None or session not in (None, found[0]):
             raise PromptNotFound(request_id[:100])
         return found
 

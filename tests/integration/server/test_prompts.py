@@ -86,6 +86,24 @@ async def test_a_denial_reaches_the_agent_with_its_reason(agent: Agent, tmp_path
     assert not (tmp_path / "ran.txt").exists()
 
 
+async def test_an_answer_that_names_another_session_decides_nothing(agent: Agent, tmp_path: Path) -> None:
+    async with (
+        conversation(agent, working_directory=str(tmp_path)) as stream,
+        conversation(agent, working_directory=str(tmp_path)) as other,
+    ):
+        await other.until("session_info")
+        request = await asked(stream)
+        response = v1.PermissionResponse(request_id=request.request_id, decision=v1.ALLOW_ONCE)
+        with pytest.raises(aio.AioRpcError) as error:
+            await agent.AnswerPermission(v1.AnswerPermissionRequest(session_id=other.session_id, response=response))
+        assert error.value.code() is grpc.StatusCode.NOT_FOUND
+        submitted = v1.SubmitRequest(session_id=other.session_id, request=v1.AgentRequest(permission=response))
+        with pytest.raises(aio.AioRpcError) as error:
+            await agent.Submit(submitted)
+        assert error.value.code() is grpc.StatusCode.NOT_FOUND
+        assert not (await answered(agent, request.request_id, v1.DENY)).already_answered
+
+
 async def test_an_unknown_prompt_is_not_found(agent: Agent) -> None:
     error = await refused(agent, str(uuid.uuid4()))
     assert error.code() is grpc.StatusCode.NOT_FOUND

@@ -1,0 +1,121 @@
+"""A budget's question is open, and people go on: with more messages, cancels, other budgets, another daemon."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+import pytest
+
+from betcode.client import Client, NewConversation, open_client
+from betcode.client.errors import Refused
+from betcode.domain.errors import ErrorCode
+from betcode.v1 import agent_pb2 as v1
+from support.daemon import Daemon, obedient_daemon
+from support.talk import Talk, assert_whole, is_idle, states_of, streamed_text
+
+pytestmark = pytest.mark.anyio
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    daemon: Daemon
+    client: Client
+    talk: Talk
+    held_back: str  # the message that waits
+    request: v1.PermissionRequest
+
+    async def rests(self) -> None:
+        await self.talk.summary_when(lambda one: one.status == "idle")
+
+
+@asynccontextmanager
+async def asked_for_more(root: Path) -> AsyncIterator[Asked]:
+    """A session whose one turn is spent, with a message that waits until a person allows another."""
+    async with obedient_daemon(root) as daemon, open_client(daemon.places) as client:
+        budget = v1.Budget(max_turns=1)
+        new = NewConversation(str(daemon.work), provider="claude", environment=daemon.environment, budget=budget)
+        talk = Talk(client, await client.start_session(new))
+        await talk.turn("say one")
+        held_back = await talk.say("say two")
+        asked = Asked(daemon, client, talk, held_back.message_id, await talk.asked())
+        await asked.rests()
+        yield asked
+
+
+async def _fails_to_compact(client: Client, session_id: str) -> None:
+    with pytest.raises(Refused) as refused:
+        await client.compact(session_id)
+    assert refused.value.code == ErrorCode.COMPACTION_FAILED
+
+
+async def test_a_message_behind_an_open_question_waits_with_the_first(tmp_path: Path) -> None:
+    async with asked_for_more(tmp_path) as asked:
+        talk = asked.talk
+        another = await talk.say("say three")
+        assert (await talk.summary()).status == "idle"  # nobody works
+        await talk.answer(asked.request, allow=False)
+        await talk.until(lambda event: is_idle(event) and event.sequence > another.sequence)
+        assert states_of(talk.events, another.message_id) == ["ACCEPTED", "CANCELLED"]
+        assert (await talk.summary()).status == "idle"
+        await asked.client.set_budget(talk.session_id, v1.Budget())
+        assert streamed_text(await talk.turn("say four")) == "four"
+        assert_whole(talk.events)
+
+
+async def test_cancelling_what_waits_takes_all_of_it_and_the_question(tmp_path: Path) -> None:
+    async with asked_for_more(tmp_path) as asked:
+        another = await asked.talk.say("say three")
+        done = await asked.client.cancel_turn(asked.talk.session_id, cancel_queued=True)
+        assert (done.was_active, list(done.withdrawn_message_ids)) == (False, [asked.held_back, another.message_id])
+        assert await asked.client.pending(asked.talk.session_id) == []
+        await asked.rests()
+
+
+async def test_cancelling_a_compaction_with_what_waits_behind_it_takes_the_question_too(tmp_path: Path) -> None:
+    async with asked_for_more(tmp_path) as asked:
+        talk, client = asked.talk, asked.client
+        await client.cancel_turn(talk.session_id, cancel_queued=True)
+        (asked.daemon.work / "compact").write_text("wait never")
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_fails_to_compact, client, talk.session_id)
+            await talk.until(lambda event: event.status_change.status == v1.COMPACTING)
+            behind = await talk.say("say three")
+            await talk.asked()
+            done = await client.cancel_turn(talk.session_id, cancel_queued=True)
+        assert (done.was_active, list(done.withdrawn_message_ids)) == (True, [behind.message_id])
+        assert await client.pending(talk.session_id) == []
+        await asked.rests()
+
+
+async def test_another_budget_that_is_reached_too_is_asked_for_anew(tmp_path: Path) -> None:
+    async with asked_for_more(tmp_path) as asked:
+        talk = asked.talk
+        await asked.client.set_budget(talk.session_id, v1.Budget(max_cost_usd=0.1))
+        again = await talk.asked()
+        assert "$0.25 spent, $0.1 allowed" in again.description
+        await asked.rests()
+        (pending,) = await asked.client.pending(talk.session_id)
+        assert pending.request_id == again.request_id
+        await talk.answer(again, allow=True)
+        assert streamed_text(await talk.until(is_idle)) == "two"
+
+
+async def test_a_budget_that_refuses_takes_the_question_back_also_after_a_restart(tmp_path: Path) -> None:
+    async with asked_for_more(tmp_path) as asked:
+        await asked.daemon.restart()
+        refusing = v1.Budget(max_turns=1, on_reached=v1.BUDGET_ACTION_REFUSE)
+        await asked.client.set_budget(asked.talk.session_id, refusing)
+        await asked.talk.until(lambda event: event.message_state.state == v1.MESSAGE_STATE_CANCELLED)
+        assert states_of(asked.talk.events, asked.held_back)[-1] == "CANCELLED"
+        assert await asked.client.pending(asked.talk.session_id) == []
+        await asked.rests()
+
+
+async def test_a_limit_that_no_answer_could_raise_is_refused(tmp_path: Path) -> None:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+        new = NewConversation(str(daemon.work), provider="claude", budget=v1.Budget(max_cost_usd=1e-10))
+        with pytest.raises(Refused) as refused:
+            await client.start_session(new)
+        assert (refused.value.code, "at least" in refused.value.message) == (ErrorCode.INVALID_REQUEST, True)
