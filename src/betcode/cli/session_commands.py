@@ -235,13 +235,15 @@ async def _lock(options: Options) -> int:
     screen = standard_screen()
     async with connected(options, screen) as client:
         session_id = await find_session(client, options.text("session"))
+        if (await find_summary(client, session_id)).input_lock_client_id:
+            screen.note("Asking the client that types there; it has a moment to answer")
         answer = await client.request_lock(session_id)
     if options.as_json:
         screen.json(
             {"session_id": session_id, "granted": answer.granted, "previous_holder": answer.previous_holder or None}
         )
     elif answer.granted:
-        screen.line("The input lock is free: the next to send a message has it")
+        screen.line("The input lock is free: who waits in line has it now, else the next to send a message")
     else:
         screen.line("The client that types there keeps the input lock")
     return ExitCode.OK if answer.granted else ExitCode.PERMISSION_DENIED

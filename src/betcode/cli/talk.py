@@ -136,9 +136,19 @@ class Talk:
             self._invite()
 
     def _lock_changed(self, event: v1.AgentEvent) -> None:
-        if event.WhichOneof("event") == "input_lock" and self._lock.see(event.input_lock) and self._is_terminal:
+        if event.WhichOneof("event") != "input_lock":
+            return
+        was_asked = bool(self._lock.asking)
+        is_asked = self._lock.see(event.input_lock)
+        if not self._is_terminal:
+            return
+        if is_asked:
             words = "y/n" if self._lock_takes_yes else "/give or /keep"
             self._show_prompt([], f"Give it the input lock? [{words}] ")
+        elif was_asked and not self._lock.asking:
+            self._keyboard.forget_what_was_typed()  # a y or n that comes too late is no message to the agent
+            self._ask_current()
+            self._invite()
 
     @property
     def _lock_takes_yes(self) -> bool:
@@ -191,7 +201,7 @@ class Talk:
             case "/cancel":
                 await self._cancel()
             case "/lock":
-                tasks.start_soon(self._lock.ask)
+                tasks.start_soon(self._ask_for_lock)
             case "/say":
                 await self._say(rest)
             case "/attach":
@@ -227,6 +237,10 @@ class Talk:
             self._screen.note(failed.message)
         else:
             self._screen.note(f"Goes with the next message: {', '.join(file.filename for file in self._files)}")
+
+    async def _ask_for_lock(self) -> None:
+        await self._lock.ask()
+        self._invite()
 
     async def _cancel(self) -> None:
         if not await self._client.cancel(self._session_id):
