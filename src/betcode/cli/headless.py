@@ -175,6 +175,8 @@ class HeadlessTurn:
             self._screen.json(self._result(watch, code))
         if self._interrupts > 1:
             self._screen.note(f"Left running. Find it again with: betcode attach {self._session_id}")
+        elif watch.was_cancelled:
+            self._screen.note("The turn was cancelled")
         elif watch.failed and watch.error is None:
             self._screen.note(f"The turn ended with: {watch.stop_reason}")
         return code

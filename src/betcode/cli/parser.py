@@ -16,8 +16,8 @@ from betcode.cli.exit_codes import ExitCode
 _EPILOG = """\
 Without a command, betcode opens the conversation of the current directory.
 
-Exit codes: 0 done, 1 the agent failed, 2 no connection to the daemon, 3 permission denied, 4 rate limited,
-5 invalid arguments, 6 session not found, 7 internal error.
+Exit codes: 0 done, 1 the agent failed, 2 no connection to the daemon, 3 permission denied,
+4 rate limited or over budget, 5 invalid arguments, 6 session not found, 7 internal error, 130 interrupted.
 """
 _MODE = argparse.RawDescriptionHelpFormatter
 _ID = "id of a session, the beginning of one, or its name"
