@@ -24,10 +24,14 @@ from betcode.v1 import agent_pb2 as v1
 _TURNS_SHOWN = 3
 _HELP = """\
 Lines are messages to the agent, or answers while it asks.
-/cancel     interrupt the open turn        /say TEXT  a message, also while the agent asks
-/lock       ask to be the one who types    /give, /keep  answer who asks for that
+/cancel       stop the open turn
+/say TEXT     a message, also while the agent asks
 /attach FILE  send a file with the next message
-/new        begin another session here     /quit      leave; the agent goes on"""
+/compact      have the agent shorten its context
+/lock         ask to be the one who types
+/give, /keep  answer who asks for that
+/new          begin another session here
+/quit         leave; the agent goes on"""
 _NO_TERMINAL = "nobody could be asked, since there is nothing left to read on stdin"
 
 
@@ -231,6 +235,9 @@ class Talk:
             self._files = []  # one that is refused would spoil every message after it
 
     def _attach(self, path: str) -> None:
+        if not path:
+            self._screen.note("Say which file: /attach FILE")
+            return
         try:
             self._files += read_files([path])
         except CommandFailed as failed:
