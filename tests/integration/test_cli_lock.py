@@ -1,6 +1,7 @@
 """The input lock as a person meets it."""
 
 import json
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -42,6 +43,7 @@ def test_a_run_beside_someone_who_types_says_who_and_how_to_ask(here: Shell) -> 
         lines = here.run("session", "show", session).stdout
         assert f"types      {client['client_id']}" in lines
         assert "connected  " in lines
+        assert re.search(r"^created    \d{4}-\d\d-\d\d \d\d:\d\d:\d\d$", lines, re.MULTILINE)
         piped = here.run("attach", session, stdin="say other\n")
         assert piped.returncode == 3
         assert "Not sent: cli" in piped.stderr

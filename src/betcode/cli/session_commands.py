@@ -5,6 +5,7 @@ from contextlib import aclosing, asynccontextmanager
 from datetime import UTC, datetime, timedelta
 
 import anyio
+from google.protobuf.timestamp_pb2 import Timestamp
 
 from betcode.cli.budgets import budget_fact
 from betcode.cli.daemon_control import ensure_daemon
@@ -140,8 +141,8 @@ def _facts(one: v1.SessionSummary) -> list[str]:
         "types": one.input_lock_client_id,
         "agent": " ".join(filter(None, (one.provider, one.model))),
         "directory": one.working_directory,
-        "created": one.created_at.ToJsonString(),
-        "changed": one.updated_at.ToJsonString(),
+        "created": _local(one.created_at),
+        "changed": _local(one.updated_at),
         "messages": str(one.message_count),
         "tokens": tokens,
         "cost": f"${one.total_cost_usd:.4f}" if one.total_cost_usd else "",
@@ -151,6 +152,11 @@ def _facts(one: v1.SessionSummary) -> list[str]:
         **{f"metadata {key}": value for key, value in one.metadata.items()},
     }
     return [f"{name:10} {value}" for name, value in facts.items() if value]
+
+
+def _local(at: Timestamp) -> str:
+    """A moment on the reader's clock, to the second."""
+    return at.ToDatetime(UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
 def _connected(one: v1.SessionSummary) -> str:
