@@ -85,6 +85,12 @@ def test_files_go_with_a_prompt(here: Shell) -> None:
         ("picture.png", "image/png"),
         ("misnamed.png", "text/plain"),
     ]
+    (here.work / "odd.bin").write_bytes(b"\xff\x00")
+    there = here.json("session", "list", "--json")["total"]
+    odd = here.run("run", "--attach", "odd.bin", "look")
+    assert (odd.returncode, odd.stdout) == (5, "")
+    assert "'odd.bin' cannot be attached: the agent takes images" in odd.stderr
+    assert here.json("session", "list", "--json")["total"] == there  # nothing is left of it
     refused = here.run("run", "--attach", "missing.png", "look")
     assert (refused.returncode, "missing.png is not there" in refused.stderr) == (5, True)
     with here.terminal("attach", done["session_id"]) as person:
