@@ -44,6 +44,7 @@ def test_a_restart_in_the_middle_of_a_turn_is_a_reconnect_for_run(tmp_path: Path
             out, errors = run.communicate(timeout=60)
         assert run.returncode == 0, errors
         assert out == "done\n"
+        assert "connect again" not in errors, "that is done for the reader"
         assert len(here.daemon.agent_pids) == 1
         assert here.json("daemon", "status", "--json")["facts"]["found_at_start_adopted"] == "1"
         (found,) = [line for line in here.run("daemon", "status").stdout.splitlines() if "at start" in line]

@@ -19,7 +19,7 @@ from betcode.cli.options import Options
 from betcode.cli.screen import Screen, standard_screen
 from betcode.cli.table import table
 from betcode.cli.transcript import Transcript
-from betcode.cli.waiting_words import waiting_words
+from betcode.cli.waiting_words import standing, waiting_words
 from betcode.client import Client, ClientIdentity, open_client
 from betcode.domain.events_json import connections_json, event_json, summary_json
 from betcode.v1 import agent_pb2 as v1
@@ -54,7 +54,8 @@ async def _list(options: Options) -> int:
         screen.json({"sessions": [_json(one) for one in page.sessions], "total": page.total}, indent=2)
         return ExitCode.OK
     if not page.sessions:
-        screen.line("No sessions yet. Begin one with: betcode" if not page.total else "No sessions there")
+        is_all = not (page.total or only_here or options.texts("status"))
+        screen.line("No sessions yet. Begin one with: betcode" if is_all else "No sessions there")
         return ExitCode.OK
     now = datetime.now(UTC)
     rows = [_row(one, page.sessions, now) for one in page.sessions]
@@ -75,7 +76,7 @@ def _row(one: v1.SessionSummary, page: Sequence[v1.SessionSummary], now: datetim
     alone = sum(other.id.startswith(short) for other in page) == 1
     return [
         short if alone else one.id,
-        waiting_words(one, now) or one.status,
+        standing(one, now),
         age(now - one.updated_at.ToDatetime(UTC)),
         str(one.message_count),
         f"${one.total_cost_usd:.2f}" if one.total_cost_usd else "",
