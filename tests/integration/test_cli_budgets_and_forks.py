@@ -66,6 +66,17 @@ def test_without_a_terminal_a_reached_budget_is_a_denial(here: Shell) -> None:
     result = json.loads(denied.stdout)
     assert (result["stop_reason"], result["denied"], result["text"]) == ("cancelled", ["Budget"], "")
     assert "1 turn spent, 1 turn allowed" in denied.stderr
+    assert here.run("attach", session, stdin="say two\n").returncode == 3
+    with here.terminal("attach", session) as person:
+        person.expect("> ")
+        person.type("say number three\n")
+        person.expect("say number three")  # behind what the past shows
+        person.expect("Waiting until a person raises the budget")
+        person.expect("Allow? [y")
+        person.type("n\n")
+        person.expect("The message was cancelled")
+        person.type("/quit\n")
+        assert person.ended() == 0
     with here.terminal("run", "-s", session, "say two") as person:
         person.expect("Allow raises it to 2 turns")
         person.expect("show all]")
@@ -85,6 +96,12 @@ def test_files_go_with_a_prompt(here: Shell) -> None:
         ("picture.png", "image/png"),
         ("misnamed.png", "text/plain"),
     ]
+    (here.work / "odd.bin").write_bytes(b"\xff\x00")
+    there = here.json("session", "list", "--json")["total"]
+    odd = here.run("run", "--attach", "odd.bin", "look")
+    assert (odd.returncode, odd.stdout) == (5, "")
+    assert "'odd.bin' cannot be attached: the agent takes images" in odd.stderr
+    assert here.json("session", "list", "--json")["total"] == there  # nothing is left of it
     refused = here.run("run", "--attach", "missing.png", "look")
     assert (refused.returncode, "missing.png is not there" in refused.stderr) == (5, True)
     with here.terminal("attach", done["session_id"]) as person:

@@ -128,7 +128,8 @@ def test_deleting_asks_a_person_and_forgets_the_session(here: Shell) -> None:
         person.type("y\n")
         person.expect("deleted")
         assert person.ended() == 0
-    assert here.run("session", "show", session).returncode == 6
+    gone = here.run("session", "show", session)
+    assert (gone.returncode, gone.stderr) == (6, "betcode: Session does not exist. See: betcode session list\n")
     assert searched(here, "quokka")["hits"] == []
     other = begin(here, "say numbat")
     assert here.json("session", "delete", "--json", "--yes", other) == {"session_id": other, "deleted": True}

@@ -1,6 +1,7 @@
 """The input lock as a person meets it."""
 
 import json
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -42,6 +43,7 @@ def test_a_run_beside_someone_who_types_says_who_and_how_to_ask(here: Shell) -> 
         lines = here.run("session", "show", session).stdout
         assert f"types      {client['client_id']}" in lines
         assert "connected  " in lines
+        assert re.search(r"^created    \d{4}-\d\d-\d\d \d\d:\d\d:\d\d$", lines, re.MULTILINE)
         piped = here.run("attach", session, stdin="say other\n")
         assert piped.returncode == 3
         assert "Not sent: cli" in piped.stderr
@@ -60,11 +62,36 @@ def test_who_holds_the_lock_is_asked_and_answers(here: Shell, word: str) -> None
             person.expect("asks to type here")
             person.expect("Give it the input lock? [y/n]")
             person.type(f"{word}\n")
+            asker.expect("Asking the client that types there")
             asker.expect("The input lock is free" if gives else "keeps the input lock")
             assert asker.ended() == (0 if gives else 3)
         if not gives:
             person.expect("You keep the input lock")
         assert here.run("run", "--session", session, "say other").returncode == (0 if gives else 3)
+
+
+def test_an_answer_to_who_asks_no_more_is_not_said_to_the_agent(here: Shell) -> None:
+    session = session_of(here)
+    with here.terminal("attach", session) as person:
+        typing(person)
+        with here.terminal("session", "lock", session) as asker:
+            person.expect("Give it the input lock? [y/n]")
+            person.type("y")  # and before its line ends, who asked leaves
+            asker.interrupt()
+            assert asker.ended() != 0
+        person.expect("Nobody asks for the input lock any more")
+        person.expect("> ")
+        person.type("say still here\n")
+        person.expect("still here")
+        person.expect("still here")
+        person.type("/quit\n")
+        assert person.ended() == 0
+    said = [
+        event["user_input"]["content"]
+        for event in here.json("--json", "session", "show", session)["events"]
+        if event["type"] == "user_input"
+    ]
+    assert said == ["say hello", "say present", "say still here"]
 
 
 def test_in_a_conversation_the_lock_is_asked_for_and_used(here: Shell) -> None:
@@ -80,6 +107,7 @@ def test_in_a_conversation_the_lock_is_asked_for_and_used(here: Shell) -> None:
         first.type("y\n")
         first.expect("The input lock went to cli")
         second.expect("You have the input lock: type")
+        second.expect("> ")
         second.type("say mine\n")
         first.expect("mine")
 

@@ -44,6 +44,7 @@ def test_the_list_can_be_narrowed_and_paged(here: Shell) -> None:
     pages = [here.json("session", "list", "--json", "--limit", "1", "--offset", str(n)) for n in range(2)]
     assert pages[0]["sessions"] != pages[1]["sessions"]
     assert pages[0]["total"] == pages[1]["total"] > 1
+    assert here.run("session", "list", "-C", "/").stdout == "No sessions there\n"
     assert "more: betcode session list --offset 1" in here.run("session", "list", "--limit", "1").stderr
 
 

@@ -85,8 +85,17 @@ def test_ctrl_c_interrupts_the_turn(here: Shell) -> None:
         session = person.expect("waiting").split("Session ")[1].split()[0]
         person.interrupt()
         person.expect("Interrupting the turn")
+        person.expect("The turn was cancelled")
         assert person.ended() == 130
     assert here.json("session", "show", "--json", session)["session"]["status"] == "idle"
+
+
+def test_a_turn_that_someone_else_cancels_says_so(here: Shell) -> None:
+    with here.terminal("run", "wait never") as person:
+        session = person.expect("waiting").split("Session ")[1].split()[0]
+        assert here.run("session", "cancel", session).returncode == 0
+        person.expect("The turn was cancelled")
+        assert person.ended() == 1
 
 
 def test_ctrl_c_twice_leaves_the_turn_running_and_says_where(tmp_path: Path) -> None:
@@ -205,7 +214,12 @@ def test_a_resting_conversation_shows_where_to_type(here: Shell) -> None:
         person.expect("──")
         person.expect("\n> ")
         person.type("/help\n")
-        person.expect("/cancel")
+        shown = person.expect("/quit")
+        assert "/compact" in shown
+        assert max(map(len, shown.splitlines())) < 60
+        person.expect("\n> ")
+        person.type("/attach\n")
+        person.expect("Say which file")
         person.expect("\n> ")
         person.type("ask\n")
         person.expect("Your answer")

@@ -65,7 +65,7 @@ async def _converse(options: Options, client: Client, screen: Screen, session_id
         summary = await find_summary(client, wanted)
         screen.note(f"Session {summary.id} · {summary.provider} · {summary.working_directory}")
         if summary.status != "closed":
-            screen.note("Type a message. /cancel stops a turn, /new begins a session, /quit leaves")
+            screen.note("Type a message. /cancel stops a turn, /quit leaves, /help tells the rest")
         elif not os.isatty(0):  # what stands on stdin would be said to nobody
             raise CommandFailed(
                 f"The session is closed and takes no messages; read it with: betcode session show {summary.id}",

@@ -32,10 +32,8 @@ async def _compact(options: Options) -> int:
     elif done.messages_before == done.messages_after and not done.tokens_saved:
         screen.line("There is nothing to compact")
     else:
-        screen.line(
-            f"Compacted: {done.messages_before:,} messages became {done.messages_after:,}, "
-            f"and the context has {done.tokens_saved:,} tokens less"
-        )
+        saved = f", and the context has {done.tokens_saved:,} tokens less" if done.tokens_saved else ""
+        screen.line(f"Compacted: {done.messages_before:,} messages became {done.messages_after:,}{saved}")
     return ExitCode.OK
 
 

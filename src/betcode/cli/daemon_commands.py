@@ -45,11 +45,11 @@ def status(options: Options) -> int:
     return anyio.run(_status, options)
 
 
-# What a daemon found when it started, as it is shown.
+# What a daemon found when it started, as it is shown; what there was none of is not.
 _FOUND = (
     ("adopted", "adopted"),
     ("ended", "ended meanwhile"),
-    ("orphans", "without a session"),
+    ("orphans", "without a session and ended"),
     ("waiting", "to be started for messages"),
     ("idle", "missing, their sessions idle now"),
     ("clients", "clients of the daemon before"),
@@ -122,11 +122,11 @@ def _figures(facts: Mapping[str, str]) -> list[str]:
         return int(text) if text.isascii() and text.isdigit() else 0
 
     memory_mb = number("agent_memory_bytes") // 1_000_000
-    found = ", ".join(f"{number('found_at_start_' + name)} {says}" for name, says in _FOUND)
+    found = ", ".join(f"{count} {says}" for name, says in _FOUND if (count := number("found_at_start_" + name)))
     turns = f"{number('turns_at_work')} of {number('turn_limit')} turns at work, {number('waiting_in_line')} waiting"
     return [
         f"  agents     {number('live_agents')} alive ({memory_mb} MB), {turns}",
-        f"  at start   {found}",
+        f"  at start   {found or 'nothing was left of a daemon before'}",
         f"  default    {facts.get('default_provider', '')}",
     ]
 

@@ -44,7 +44,7 @@ async def find_summary(client: Client, session_id: str) -> SessionSummary:
         async for summary in sessions:
             if summary.id == session_id:
                 return summary
-    raise CommandFailed("Session does not exist", ExitCode.SESSION_NOT_FOUND)
+    raise CommandFailed("Session does not exist. See: betcode session list", ExitCode.SESSION_NOT_FOUND)
 
 
 def short_id(session_id: str) -> str:

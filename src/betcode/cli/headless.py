@@ -3,7 +3,7 @@
 import math
 import signal
 from collections.abc import Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import asdict
 from enum import Enum
 
@@ -21,6 +21,7 @@ from betcode.cli.screen import Screen
 from betcode.cli.turn_watch import TurnWatch
 from betcode.client import Client, ClientError
 from betcode.domain.commands import AttachedFile
+from betcode.domain.errors import ErrorCode
 from betcode.domain.events_json import event_json
 from betcode.v1 import agent_pb2 as v1
 
@@ -69,6 +70,7 @@ class HeadlessTurn:
         try:
             accepted = await self._client.send(self._session_id, prompt, files)
         except ClientError as error:
+            await self._take_back(error)
             raise (locked_out(error, self._session_id) if is_locked(error) else error) from None
         watch = TurnWatch(accepted.message_id)
         to_ask, asked = anyio.create_memory_object_stream[Prompt](math.inf)
@@ -82,6 +84,12 @@ class HeadlessTurn:
             await self._follow(watch, 0 if self._is_new else accepted.sequence, to_ask)
             tasks.cancel_scope.cancel()
         return self._end(watch)
+
+    async def _take_back(self, refusal: ClientError) -> None:
+        """A session that was made for a message and is refused it would only stand in the list, empty."""
+        if self._is_new and refusal.code == ErrorCode.INVALID_REQUEST:
+            with suppress(ClientError):
+                await self._client.delete(self._session_id)
 
     async def _follow(self, watch: TurnWatch, after: int, to_ask: ObjectSendStream[Prompt]) -> None:
         notes = LinkNotes(self._screen.note, patience_s=_PATIENCE_S)
@@ -175,6 +183,8 @@ class HeadlessTurn:
             self._screen.json(self._result(watch, code))
         if self._interrupts > 1:
             self._screen.note(f"Left running. Find it again with: betcode attach {self._session_id}")
+        elif watch.was_cancelled:
+            self._screen.note("The turn was cancelled")
         elif watch.failed and watch.error is None:
             self._screen.note(f"The turn ended with: {watch.stop_reason}")
         return code

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.client import Link, LinkState
+from betcode.domain.errors import ErrorCode
 
 
 class LinkNotes:
@@ -29,9 +30,16 @@ class LinkNotes:
         now = time.monotonic()
         if self._broken_since is None:
             self._broken_since = now
-            why = link.error.message if link.error else "The line broke"
-            self._say(f"{why}; trying again (the turn goes on; if no daemon runs: betcode daemon start)")
+            self._say(f"{_why(link)}; trying again (the turn goes on; if no daemon runs: betcode daemon start)")
         elif self._patience_s is not None and now - self._broken_since > self._patience_s:
             raise CommandFailed(
                 f"The daemon has been away for {now - self._broken_since:.0f} s", ExitCode.NO_CONNECTION
             )
+
+
+def _why(link: Link) -> str:
+    if link.error is None:
+        return "The line broke"
+    if link.error.code == ErrorCode.DAEMON_STOPPING:
+        return "The daemon is stopping"  # its own words tell the reader to do what is done here anyway
+    return link.error.message

@@ -58,11 +58,12 @@ class LockTalk:
             self._screen.note("You have the input lock now")
         self._waits = own in change.waiting_client_ids
         asked_before, self.asking = self.asking, change.asking_client_id if self._is_ours else ""
+        if asked_before and not self.asking and self._is_ours:
+            self._screen.note("Nobody asks for the input lock any more; you keep it")
         if not self.asking or self.asking == asked_before:
             return False
-        self._screen.note(
-            f"{called(self.asking, change.asking_client_type)} asks to type here. Without an answer it may, in a moment"
-        )
+        asking = called(self.asking, change.asking_client_type)
+        self._screen.note(f"{asking} asks to type here. Without an answer it gets the input lock in a moment")
         return True
 
     async def answered(self, line: str, *, only_commands: bool) -> bool:

@@ -16,8 +16,8 @@ from betcode.cli.exit_codes import ExitCode
 _EPILOG = """\
 Without a command, betcode opens the conversation of the current directory.
 
-Exit codes: 0 done, 1 the agent failed, 2 no connection to the daemon, 3 permission denied, 4 rate limited,
-5 invalid arguments, 6 session not found, 7 internal error.
+Exit codes: 0 done, 1 the agent failed, 2 no connection to the daemon, 3 permission denied,
+4 rate limited or over budget, 5 invalid arguments, 6 session not found, 7 internal error, 130 interrupted.
 """
 _MODE = argparse.RawDescriptionHelpFormatter
 _ID = "id of a session, the beginning of one, or its name"
@@ -119,7 +119,7 @@ def _add_attach(commands: "Commands[Parser]") -> None:
 
 
 def _add_session(commands: "Commands[Parser]") -> None:
-    verbs = _noun(commands, "session", "list sessions and look at them")
+    verbs = _noun(commands, "session", "list, show, stop, name, export and delete sessions")
     listing = _command(verbs, "list", "list sessions, newest first", "session_commands:list_sessions")
     listing.add_argument("--here", action="store_true", help="only those of the current directory")
     listing.add_argument("-C", "--cwd", metavar="DIR", help="only those of this directory")
@@ -154,7 +154,11 @@ def _add_session(commands: "Commands[Parser]") -> None:
     fork = _command(verbs, "fork", "go on from a turn of a session in a new one", "history_commands:fork")
     fork.add_argument("session", metavar="ID", help=_ID)
     fork.add_argument(
-        "--at", type=_count, default=0, metavar="SEQ", help="the turn that ended there or before (newest)"
+        "--at",
+        type=_count,
+        default=0,
+        metavar="SEQ",
+        help="the turn that ended with this event or before; session show --json has the numbers (newest)",
     )
     fork.add_argument("--name", default="", metavar="NAME", help="of the new session")
     budget = _command(verbs, "budget", "show what a session may spend, or change it", "budget_command:budget")

@@ -79,8 +79,8 @@ def telling_input(started: v1.ToolCallStart) -> str:
 
 
 def turn_summary(usage: v1.UsageReport) -> str:
-    """What a turn took; no tokens are mentioned where none were counted."""
-    took = [f"{usage.duration_ms / 1000:.1f} s"]
+    """What a turn took; neither time nor tokens are mentioned where none were counted."""
+    took = [f"{usage.duration_ms / 1000:.1f} s"] if usage.duration_ms else []
     if usage.input_tokens or usage.output_tokens:
         took.append(f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out")
     if usage.cost_usd:

@@ -5,6 +5,7 @@ from contextlib import aclosing, asynccontextmanager
 from datetime import UTC, datetime, timedelta
 
 import anyio
+from google.protobuf.timestamp_pb2 import Timestamp
 
 from betcode.cli.budgets import budget_fact
 from betcode.cli.daemon_control import ensure_daemon
@@ -18,7 +19,7 @@ from betcode.cli.options import Options
 from betcode.cli.screen import Screen, standard_screen
 from betcode.cli.table import table
 from betcode.cli.transcript import Transcript
-from betcode.cli.waiting_words import waiting_words
+from betcode.cli.waiting_words import standing, waiting_words
 from betcode.client import Client, ClientIdentity, open_client
 from betcode.domain.events_json import connections_json, event_json, summary_json
 from betcode.v1 import agent_pb2 as v1
@@ -53,7 +54,8 @@ async def _list(options: Options) -> int:
         screen.json({"sessions": [_json(one) for one in page.sessions], "total": page.total}, indent=2)
         return ExitCode.OK
     if not page.sessions:
-        screen.line("No sessions yet. Begin one with: betcode" if not page.total else "No sessions there")
+        is_all = not (page.total or only_here or options.texts("status"))
+        screen.line("No sessions yet. Begin one with: betcode" if is_all else "No sessions there")
         return ExitCode.OK
     now = datetime.now(UTC)
     rows = [_row(one, page.sessions, now) for one in page.sessions]
@@ -74,7 +76,7 @@ def _row(one: v1.SessionSummary, page: Sequence[v1.SessionSummary], now: datetim
     alone = sum(other.id.startswith(short) for other in page) == 1
     return [
         short if alone else one.id,
-        waiting_words(one, now) or one.status,
+        standing(one, now),
         age(now - one.updated_at.ToDatetime(UTC)),
         str(one.message_count),
         f"${one.total_cost_usd:.2f}" if one.total_cost_usd else "",
@@ -140,8 +142,8 @@ def _facts(one: v1.SessionSummary) -> list[str]:
         "types": one.input_lock_client_id,
         "agent": " ".join(filter(None, (one.provider, one.model))),
         "directory": one.working_directory,
-        "created": one.created_at.ToJsonString(),
-        "changed": one.updated_at.ToJsonString(),
+        "created": _local(one.created_at),
+        "changed": _local(one.updated_at),
         "messages": str(one.message_count),
         "tokens": tokens,
         "cost": f"${one.total_cost_usd:.4f}" if one.total_cost_usd else "",
@@ -151,6 +153,11 @@ def _facts(one: v1.SessionSummary) -> list[str]:
         **{f"metadata {key}": value for key, value in one.metadata.items()},
     }
     return [f"{name:10} {value}" for name, value in facts.items() if value]
+
+
+def _local(at: Timestamp) -> str:
+    """A moment on the reader's clock, to the second."""
+    return at.ToDatetime(UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
 def _connected(one: v1.SessionSummary) -> str:
@@ -235,13 +242,15 @@ async def _lock(options: Options) -> int:
     screen = standard_screen()
     async with connected(options, screen) as client:
         session_id = await find_session(client, options.text("session"))
+        if (await find_summary(client, session_id)).input_lock_client_id:
+            screen.note("Asking the client that types there; it has a moment to answer")
         answer = await client.request_lock(session_id)
     if options.as_json:
         screen.json(
             {"session_id": session_id, "granted": answer.granted, "previous_holder": answer.previous_holder or None}
         )
     elif answer.granted:
-        screen.line("The input lock is free: the next to send a message has it")
+        screen.line("The input lock is free: who waits in line has it now, else the next to send a message")
     else:
         screen.line("The client that types there keeps the input lock")
     return ExitCode.OK if answer.granted else ExitCode.PERMISSION_DENIED

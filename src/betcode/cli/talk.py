@@ -24,10 +24,14 @@ from betcode.v1 import agent_pb2 as v1
 _TURNS_SHOWN = 3
 _HELP = """\
 Lines are messages to the agent, or answers while it asks.
-/cancel     interrupt the open turn        /say TEXT  a message, also while the agent asks
-/lock       ask to be the one who types    /give, /keep  answer who asks for that
+/cancel       stop the open turn
+/say TEXT     a message, also while the agent asks
 /attach FILE  send a file with the next message
-/new        begin another session here     /quit      leave; the agent goes on"""
+/compact      have the agent shorten its context
+/lock         ask to be the one who types
+/give, /keep  answer who asks for that
+/new          begin another session here
+/quit         leave; the agent goes on"""
 _NO_TERMINAL = "nobody could be asked, since there is nothing left to read on stdin"
 
 
@@ -134,11 +138,23 @@ class Talk:
             self._ask_current()
         elif kind in ("status_change", "turn_complete"):
             self._invite()
+        elif kind in ("notice", "message_state"):
+            self._ask_once_more()
 
     def _lock_changed(self, event: v1.AgentEvent) -> None:
-        if event.WhichOneof("event") == "input_lock" and self._lock.see(event.input_lock) and self._is_terminal:
+        if event.WhichOneof("event") != "input_lock":
+            return
+        was_asked = bool(self._lock.asking)
+        is_asked = self._lock.see(event.input_lock)
+        if not self._is_terminal:
+            return
+        if is_asked:
             words = "y/n" if self._lock_takes_yes else "/give or /keep"
             self._show_prompt([], f"Give it the input lock? [{words}] ")
+        elif was_asked and not self._lock.asking:
+            self._keyboard.forget_what_was_typed()  # a y or n that comes too late is no message to the agent
+            self._ask_current()
+            self._invite()
 
     @property
     def _lock_takes_yes(self) -> bool:
@@ -191,7 +207,7 @@ class Talk:
             case "/cancel":
                 await self._cancel()
             case "/lock":
-                tasks.start_soon(self._lock.ask)
+                tasks.start_soon(self._ask_for_lock)
             case "/say":
                 await self._say(rest)
             case "/attach":
@@ -221,12 +237,19 @@ class Talk:
             self._files = []  # one that is refused would spoil every message after it
 
     def _attach(self, path: str) -> None:
+        if not path:
+            self._screen.note("Say which file: /attach FILE")
+            return
         try:
             self._files += read_files([path])
         except CommandFailed as failed:
             self._screen.note(failed.message)
         else:
             self._screen.note(f"Goes with the next message: {', '.join(file.filename for file in self._files)}")
+
+    async def _ask_for_lock(self) -> None:
+        await self._lock.ask()
+        self._invite()
 
     async def _cancel(self) -> None:
         if not await self._client.cancel(self._session_id):
@@ -244,12 +267,13 @@ class Talk:
                 await self._answer(prompt, answer)
 
     async def _answer(self, prompt: Prompt, answer: Allow | Deny | Reply) -> None:
+        if isinstance(answer, Deny):  # at once: what the answer brings about may be the end of this conversation
+            self._denied = self._denied or self._input_ended
         try:
             await give_answer(self._client, prompt, answer)
         except ClientError as error:
             self._screen.note(error.message)
         if isinstance(answer, Deny):
-            self._denied = self._denied or self._input_ended
             self._desk.forget(prompt.request_id)
         self._desk.done(prompt)
         self._ask_current()
@@ -258,6 +282,13 @@ class Talk:
         prompt = self._desk.current
         if prompt is not None and not self._input_ended:
             self._show_prompt(prompt.lines(), prompt.question)
+
+    def _ask_once_more(self) -> None:
+        """What was told stands behind the question, and the person would type under it."""
+        if self._desk.current is None or self._input_ended or not self._is_terminal:
+            self._invite()
+        elif not self._screen.is_asking:
+            self._screen.ask(self._desk.current.question)
 
     def _invite(self) -> None:
         """The sign that a message may be typed, where the agent rests and a person sits there."""

@@ -62,6 +62,11 @@ class TurnWatch:
         return self.stop_reason in _FAILED or (self.error is not None and self.error.is_fatal)
 
     @property
+    def was_cancelled(self) -> bool:
+        """Whether the turn itself was; of a message that was withdrawn, its state told already."""
+        return self.stop_reason == "cancelled" and not self._given_up
+
+    @property
     def exit_code(self) -> ExitCode:
         """The exit code that the end of the turn calls for, permissions aside."""
         if not self.failed:

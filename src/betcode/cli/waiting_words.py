@@ -29,6 +29,12 @@ def waiting_words(one: v1.SessionSummary, now: datetime) -> str:
             return f"waits for {other}{_when(until, now)}"
 
 
+def standing(one: v1.SessionSummary, now: datetime) -> str:
+    """How a session stands, in a list: what it waits for, that its agent is not started again, or its status."""
+    is_broken = one.status == "idle" and one.run_state == "crashed"
+    return waiting_words(one, now) or ("crashed" if is_broken else one.status)
+
+
 def _when(until: datetime | None, now: datetime) -> str:
     if until is None or until <= now:
         return ""

@@ -62,7 +62,8 @@ def _checked(file: AttachedFile, number: int, settings: EngineSettings) -> Attac
         raise InvalidRequest(f"{name!r} is empty: leave it out", filename=name)
     if len(file.data) > settings.attachment_limit_bytes:
         raise InvalidRequest(
-            f"{name!r} has more than {settings.attachment_limit_bytes} bytes: send less",
+            f"{name!r} has {len(file.data):,} bytes and at most {settings.attachment_limit_bytes:,} may be attached "
+            "(agents.attachment_limit)",
             limit_bytes=str(settings.attachment_limit_bytes),
             filename=name,
         )

@@ -77,8 +77,10 @@ def of_cancel(end: End, *, rests: bool) -> list[v1.AgentEvent]:
 
 
 def of_lost_turn(message_ids: Sequence[str]) -> list[v1.AgentEvent]:
-    """The end of a turn that a crashed agent had finished without anyone hearing of it."""
-    message = "The agent had finished this turn before it crashed. What it said last is lost: ask it to say it again"
+    """The end of a turn that the next agent takes for done: finished before the crash, unheard, or crashed twice."""
+    message = (
+        "After its crash the agent does not take this turn up again. What it was about to say is lost: ask it to go on"
+    )
     return [
         events.notice(v1.NOTICE_KIND_RUN, message),
         events.turn_complete("crashed", message_ids),

@@ -87,7 +87,7 @@ def judge(run: AgentRun, exit_record: Record | None, trouble: str, now_ns: int) 
     end.crashes = session.writer.state.crashes.with_crash(now_ns, policy)
     end.too_many = end.crashes.too_many(policy)
     end.fates = _fates(run, end)
-    if any(row.kind is InputKind.MESSAGE and row.input_id not in end.fates for row in session.inputs.values()):
+    if any(row.kind is InputKind.MESSAGE and _is_left(session, end, row) for row in session.inputs.values()):
         end.retry_in_s = end.crashes.wait_s(policy)
         end.retry_at_ns = end.crashes.due_ns(policy)
         end.voided = run.dialogue.voided(now_ns)
@@ -192,7 +192,7 @@ def _fates(run: AgentRun, end: End) -> dict[str, InputState]:
 def _fate(run: AgentRun, end: End, row: InputRow) -> InputState | None:
     """What becomes of an open input; None: it stays open and goes to the next agent."""
     session = run.session
-    if row.kind is InputKind.COMPACTION and compacting.goes_to_the_next(run, row):
+    if row.kind is InputKind.COMPACTION and compacting.goes_to_the_next(run, row) and not end.crashed:
         return None
     if row.kind is not InputKind.MESSAGE:
         return InputState.CANCELLED  # bound to the turn, the prompt and the process it was meant for
@@ -214,7 +214,12 @@ def _fate(run: AgentRun, end: End, row: InputRow) -> InputState | None:
 
 def _goes_on(session: LiveSession, end: End) -> bool:
     """Whether a message or a compaction is left for the next agent."""
-    return any(row.kind in OPENS_TURN and row.input_id not in end.fates for row in session.inputs.values())
+    return any(row.kind in OPENS_TURN and _is_left(session, end, row) for row in session.inputs.values())
+
+
+def _is_left(session: LiveSession, end: End, row: InputRow) -> bool:
+    """Neither given up with this agent, nor held back until a person raises the budget."""
+    return row.input_id not in end.fates and not session.budget.lets_wait(row)
 
 
 def _start_advice(session: LiveSession) -> str:

@@ -83,6 +83,8 @@ class Tally:
         text = event.text_delta
         if not text.is_complete or event.parent_tool_use_id:
             return
+        if not text.text and not event.cuts:  # it takes its deltas back: nothing was said
+            return
         # Several blocks of one message follow one another under its id.
         if not text.message_id or text.message_id[:_LONGEST_ID] != self._marks.answer_id:
             marks = self._marks._replace(answer=event.sequence, answer_after=self._messages)

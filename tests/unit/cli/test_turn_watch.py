@@ -36,6 +36,14 @@ def test_the_turn_that_names_our_message_is_ours_even_with_others_in_it() -> Non
     assert watch.exit_code is ExitCode.OK
 
 
+def test_a_cancelled_turn_is_told_apart_from_a_withdrawn_message() -> None:
+    turn, message = TurnWatch(OURS), TurnWatch(OURS)
+    see(turn, state(v1.MESSAGE_STATE_DELIVERED), ended(OURS, stop_reason="cancelled"))
+    see(message, state(v1.MESSAGE_STATE_CANCELLED), idle())
+    assert (turn.was_cancelled, message.was_cancelled) == (True, False)
+    assert (turn.exit_code, message.exit_code) == (ExitCode.AGENT_ERROR, ExitCode.AGENT_ERROR)
+
+
 def test_a_turn_that_the_agent_began_by_itself_is_not_ours() -> None:
     watch = TurnWatch(OURS)
     assert see(watch, state(v1.MESSAGE_STATE_DELIVERED), ended(origin="background"), ended(OURS)) == [

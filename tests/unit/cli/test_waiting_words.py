@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from betcode.cli.waiting_words import waiting_words
+from betcode.cli.waiting_words import standing, waiting_words
 from betcode.v1 import agent_pb2 as v1
 
 NOW = datetime(2026, 11, 15, 9, 0, tzinfo=UTC)
@@ -34,6 +34,13 @@ def summary(waiting_for: str, after: timedelta | None = None) -> v1.SessionSumma
 )
 def test_each_has_its_words(waiting_for: str, after: timedelta | None, words: str) -> None:
     assert waiting_words(summary(waiting_for, after), NOW) == words
+
+
+@pytest.mark.parametrize(
+    ("status", "run_state", "words"), [("idle", "crashed", "crashed"), ("idle", "running", "idle")]
+)
+def test_a_session_whose_agent_is_not_started_again_is_not_just_idle(status: str, run_state: str, words: str) -> None:
+    assert standing(v1.SessionSummary(id="s", status=status, run_state=run_state), NOW) == words
 
 
 def test_what_is_hours_away_is_told_by_the_clock_and_days_by_the_date() -> None:

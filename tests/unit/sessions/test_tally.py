@@ -46,6 +46,16 @@ def test_a_turn_that_broke_off_counts_until_it_was_last_heard_of() -> None:
     assert (crashed.worked_ms, stopped.worked_ms) == (4_000, 4_000)
 
 
+def test_words_that_are_taken_back_are_no_message() -> None:
+    def settled(text: str, message_id: str) -> v1.AgentEvent:
+        return v1.AgentEvent(text_delta=v1.TextDelta(text=text, is_complete=True, message_id=message_id))
+
+    state = after(SessionState(), v1.AgentEvent(user_input=v1.UserInput(content="go")), settled("", "cut"))
+    assert (state.message_count, state.landmarks.answer) == (1, 0)
+    state = after(state, settled("said again", "whole"))
+    assert (state.message_count, state.landmarks.answer) == (2, 3)
+
+
 def test_a_clock_that_is_set_back_takes_no_time_away() -> None:
     state = replace(SessionState(), worked_ms=500)
     assert after(state, status(100, v1.THINKING), status(40, v1.IDLE)).worked_ms == 500

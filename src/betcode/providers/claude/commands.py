@@ -112,7 +112,7 @@ def _blocks(attached: AttachedFile) -> list[dict[str, Any]]:
         text = attached.data.decode()
     except UnicodeDecodeError:
         raise InvalidRequest(
-            "The agent takes images (png, jpeg, gif, webp), PDF and text files only",
+            f"{attached.filename!r} cannot be attached: the agent takes images (png, jpeg, gif, webp), PDF and text",
             filename=attached.filename,
             mime_type=attached.mime_type,
         ) from None

@@ -1,0 +1,21 @@
+"""Events as lines for a person."""
+
+import pytest
+
+from betcode.cli.render import turn_summary
+from betcode.v1 import agent_pb2 as v1
+
+
+@pytest.mark.parametrize(
+    ("usage", "says"),
+    [
+        (v1.UsageReport(duration_ms=2500), "2.5 s"),
+        (
+            v1.UsageReport(duration_ms=40, input_tokens=1200, output_tokens=7, cost_usd=0.5),
+            "0.0 s, 1,200 tokens in, 7 out, $0.5000",
+        ),
+        (v1.UsageReport(), ""),
+    ],
+)
+def test_what_was_not_counted_is_not_mentioned(usage: v1.UsageReport, says: str) -> None:
+    assert turn_summary(usage) == says
