@@ -66,6 +66,18 @@ def test_without_a_terminal_a_reached_budget_is_a_denial(here: Shell) -> None:
     result = json.loads(denied.stdout)
     assert (result["stop_reason"], result["denied"], result["text"]) == ("cancelled", ["Budget"], "")
     assert "1 turn spent, 1 turn allowed" in denied.stderr
+    assert here.run("attach", session, stdin="say two\n").returncode == 3
+    with here.terminal("attach", session) as person:
+        person.expect("The message was cancelled")
+        person.expect("The message was cancelled")
+        person.expect("> ")  # behind what the past shows
+        person.type("say number three\n")
+        person.expect("Waiting until a person raises the budget")
+        person.expect("Allow? [y")
+        person.type("n\n")
+        person.expect("The message was cancelled")
+        person.type("/quit\n")
+        assert person.ended() == 0
     with here.terminal("run", "-s", session, "say two") as person:
         person.expect("Allow raises it to 2 turns")
         person.expect("show all]")

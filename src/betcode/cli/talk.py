@@ -138,6 +138,8 @@ class Talk:
             self._ask_current()
         elif kind in ("status_change", "turn_complete"):
             self._invite()
+        elif kind in ("notice", "message_state"):
+            self._ask_once_more()
 
     def _lock_changed(self, event: v1.AgentEvent) -> None:
         if event.WhichOneof("event") != "input_lock":
@@ -265,12 +267,13 @@ class Talk:
                 await self._answer(prompt, answer)
 
     async def _answer(self, prompt: Prompt, answer: Allow | Deny | Reply) -> None:
+        if isinstance(answer, Deny):  # at once: what the answer brings about may be the end of this conversation
+            self._denied = self._denied or self._input_ended
         try:
             await give_answer(self._client, prompt, answer)
         except ClientError as error:
             self._screen.note(error.message)
         if isinstance(answer, Deny):
-            self._denied = self._denied or self._input_ended
             self._desk.forget(prompt.request_id)
         self._desk.done(prompt)
         self._ask_current()
@@ -279,6 +282,13 @@ class Talk:
         prompt = self._desk.current
         if prompt is not None and not self._input_ended:
             self._show_prompt(prompt.lines(), prompt.question)
+
+    def _ask_once_more(self) -> None:
+        """What was told stands behind the question, and the person would type under it."""
+        if self._desk.current is None or self._input_ended or not self._is_terminal:
+            self._invite()
+        elif not self._screen.is_asking:
+            self._screen.ask(self._desk.current.question)
 
     def _invite(self) -> None:
         """The sign that a message may be typed, where the agent rests and a person sits there."""
