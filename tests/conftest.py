@@ -1,5 +1,6 @@
 """What every test stands on."""
 
+import signal
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -8,6 +9,10 @@ from hypothesis import HealthCheck, settings
 from hypothesis.configuration import set_hypothesis_home_dir
 
 from support.leftovers import end_leftovers
+
+# Started in the background of a script, this process ignores Ctrl-C, and so would every program that it starts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 set_hypothesis_home_dir(Path(__file__).parent.parent / ".cache" / "hypothesis")
 # A slow machine is no failure; a property is.

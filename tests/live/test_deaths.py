@@ -53,6 +53,13 @@ async def tool_at_work(started: int) -> None:
         await anyio.wait_readable(started)
 
 
+async def transcript_has(root: Path, text: str) -> None:
+    """The agent has written this down, wherever below `root` it keeps its conversations."""
+    with anyio.fail_after(30):
+        while not any(text in path.read_text() for path in root.rglob("projects/*/*.jsonl")):  # noqa: ASYNC110
+            await anyio.sleep(0.02)
+
+
 async def test_the_next_daemons_answer_reaches_the_agent_and_the_tool_runs_once(tmp_path: Path) -> None:
     scripts = {"append": [bash("echo ran >> ran.txt"), say("Done.")]}
     async with claude_world(tmp_path, scripts) as world:
@@ -160,6 +167,28 @@ async def test_a_killed_agent_is_started_again_and_ends_the_turn_it_was_in(tmp_p
         assert settled_text(events) == text
         assert states_of(talk.events, message.message_id)[-1] == "CONSUMED"
         assert "CANCELLED" not in states_of(talk.events, message.message_id)
+        assert_whole(talk.events)
+
+
+async def test_a_turn_goes_on_though_its_agent_is_killed_twice(tmp_path: Path) -> None:
+    gate = threading.Event()
+    text = "One two three four five six seven eight nine ten."
+    slow = say(text, gate=gate, gate_after_chunks=2)
+    async with claude_world(tmp_path, {"slow": [slow] * 4}) as world:
+        talk = await world.session()
+        message = await talk.say("[[fake:slow]]")
+        for written in ("[[fake:slow]]", "Continue from where you left off."):
+            await talk.until(lambda event: bool(event.text_delta.text))
+            await transcript_has(tmp_path, written)
+            os.kill(world.runs[-1].agent_pid, signal.SIGKILL)
+            await talk.until("error")
+        gate.set()
+        events = await talk.until(is_idle)
+        assert kinds(talk.events).count("turn_complete") == 1
+        assert settled_text(events)  # what the model makes of being told to go on
+        assert states_of(talk.events, message.message_id)[-1] == "CONSUMED"
+        said = [event.user_input for event in talk.events if event.HasField("user_input")]
+        assert [one.client_id for one in said[1:]] == ["betcode"]  # it was told to go on
         assert_whole(talk.events)
 
 

@@ -38,6 +38,7 @@ class TurnWatch:
     stop_reason: str = ""
     error: v1.ErrorEvent | None = None
     _delivered: bool = False
+    _consumed: bool = False
     _given_up: bool = False
 
     def see(self, event: v1.AgentEvent) -> bool:
@@ -78,6 +79,8 @@ class TurnWatch:
         match change.state:
             case v1.MESSAGE_STATE_DELIVERED:
                 self._delivered = True
+            case v1.MESSAGE_STATE_CONSUMED:
+                self._consumed = True
             case v1.MESSAGE_STATE_CANCELLED | v1.MESSAGE_STATE_UNKNOWN:
                 self._given_up = True
                 self.stop_reason = "cancelled" if change.state == v1.MESSAGE_STATE_CANCELLED else "given up"
@@ -88,7 +91,9 @@ class TurnWatch:
         names_us = self.message_id in end.message_ids
         # A turn that broke off names nobody; one that the agent began by itself has an origin and is not ours.
         broke_off = not end.message_ids and not end.origin and self._delivered
-        if names_us or broke_off or self._given_up or end.stop_reason in _OF_EVERYBODY:
+        # After two crashes another message goes on with the turn, and its end is ours all the same.
+        continued = self._consumed and not end.origin
+        if names_us or broke_off or continued or self._given_up or end.stop_reason in _OF_EVERYBODY:
             self.stop_reason = end.stop_reason or self.stop_reason
             return True
         self.error = None  # it belonged to another turn

@@ -170,9 +170,14 @@ class Intake:
                 self._move(row.input_id, InputState.CANCELLED)
                 self.said.append(events.message_state(row.input_id, v1.MESSAGE_STATE_CANCELLED, "cancelled"))
 
+    @property
+    def is_turn_lost(self) -> bool:
+        """Messages came to an end, and no turn did: their agent takes them for done."""
+        return bool(self.settled) and not self.turn_completed
+
     def end_lost_turn(self) -> None:
         """Nothing is open after a crash, and no turn was ended: the agent had done it all before it died."""
-        if self.settled and not self.turn_completed:
+        if self.is_turn_lost:
             self.said += crash_words.of_lost_turn(self.settled)
             self.turn_completed = True
 

@@ -18,16 +18,16 @@ import anyio.lowlevel
 import anyio.to_thread
 
 from betcode.domain.changes import AddInput, SaveRun
-from betcode.domain.commands import RefuseRequest
-from betcode.domain.identifiers import RunKey, new_run_id
+from betcode.domain.commands import RefuseRequest, SendMessage
+from betcode.domain.identifiers import RunKey, Seq, new_message_id, new_run_id
 from betcode.domain.ports import Dialogue
 from betcode.domain.records import Record, RecordKind
-from betcode.domain.rows import InputRow, RunRow
+from betcode.domain.rows import InputKind, InputRow, RunRow
 from betcode.domain.run import CancelStep, RunState, RunStimulus, advance
 from betcode.domain.session import SessionStatus
 from betcode.holder.launch import bar, end_leftovers
 from betcode.holder.reader import JournalReader
-from betcode.sessions import compacting, compaction_triggers, ending
+from betcode.sessions import compacting, compaction_triggers, ending, events
 from betcode.sessions.attachment import END_GRACE_S, Attachment, HolderGone, attach, give_up, is_shortage
 from betcode.sessions.cut_short import cut_short
 from betcode.sessions.delivery import deliver
@@ -45,6 +45,8 @@ logger = logging.getLogger(__name__)
 READ_BYTES = 512 * 1024
 RETIRE_GRACE_S = 10.0
 REATTACH_AFTER_S = 0.2
+GO_ON = "Continue from where you left off."
+OWN_CLIENT = "betcode"  # who says what no person said
 
 
 class AgentRun:
@@ -234,7 +236,11 @@ class AgentRun:
             state = writer.state
             status = session.status_after(self, row, intake.inputs)
             if state.turn_interrupted and state.status is not status is SessionStatus.IDLE:
-                intake.end_lost_turn()
+                if intake.is_turn_lost and state.crashes.in_a_row > 1:
+                    self._ask_to_go_on(intake)
+                    status = state.status
+                else:
+                    intake.end_lost_turn()
             await writer.write_surely(
                 intake.said,
                 intake.changes,
@@ -264,6 +270,22 @@ class AgentRun:
             self.escalation.sweep(before.turn_began)
         session.followers.look_for_laggards()
         return False
+
+    def _ask_to_go_on(self, intake: Intake) -> None:
+        """An agent that crashed takes its turn up by itself, but only once: after that it has to be told."""
+        message = SendMessage(new_message_id(), GO_ON)
+        seq = Seq(self.session.writer.next_seq + len(intake.said))
+        intake.said.append(events.user_input(GO_ON, message.message_id, OWN_CLIENT, ()))
+        row = InputRow(
+            input_id=message.message_id,
+            session=self.session.writer.key,
+            kind=InputKind.MESSAGE,
+            payload=self.session.spoken(message),
+            created_ns=time.time_ns(),
+            content=message.message_id.encode(),  # nobody sends this one again
+            seq=seq,
+        )
+        self._hand_over(intake, row)
 
     async def _refuse_ids_used_before(self, intake: Intake) -> None:
         for request_id in list(intake.asked):

@@ -287,6 +287,7 @@ class Round:
 
     async def _lock_database(self, ms: int) -> None:
         self.keeper.was_short = True
+        self.acting += 1
         # Not by the standard module: a second copy of SQLite in one process undoes the locks of the first.
         locking = apsw.Connection(str(self.daemon.places.database), flags=apsw.SQLITE_OPEN_READWRITE)
         try:
@@ -297,3 +298,4 @@ class Round:
             return  # the daemon has it just now
         finally:
             locking.close()
+            self.acting -= 1
