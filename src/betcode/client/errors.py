@@ -5,6 +5,7 @@ ClientError
 └── Refused            the daemon answered with an error; `code` says which
 """
 
+import asyncio
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
@@ -69,6 +70,12 @@ def as_client_errors() -> Iterator[None]:
         yield
     except grpc.aio.AioRpcError as error:
         raise client_error(error) from None
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        # Nobody cancelled us: gRPC says so of a stream that broke before it was open.
+        raise _let_go("the stream broke before it was open") from None
 
 
 def client_error(error: grpc.aio.AioRpcError) -> ClientError:
@@ -83,11 +90,15 @@ def client_error(error: grpc.aio.AioRpcError) -> ClientError:
     if (
         status is grpc.StatusCode.CANCELLED
     ):  # by the daemon, as when it stops: what we cancel ourselves raises otherwise
-        unavailable = grpc.StatusCode.UNAVAILABLE
-        return Unreachable("The daemon let go of the call", code="", details={"reason": message}, status=unavailable)
+        return _let_go(message)
     if status is grpc.StatusCode.DEADLINE_EXCEEDED:
         return Unreachable("The daemon did not answer in time", code="", details={"reason": message}, status=status)
     return Refused(message, code=ErrorCode.INTERNAL, details={}, status=status)
+
+
+def _let_go(reason: str) -> Unreachable:
+    unavailable = grpc.StatusCode.UNAVAILABLE
+    return Unreachable("The daemon let go of the call", code="", details={"reason": reason}, status=unavailable)
 
 
 def answer_refused(reason: str) -> Refused:

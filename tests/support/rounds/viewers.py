@@ -1,5 +1,6 @@
 """Clients that watch: by a stream, by the client library, or as a process; each keeps what it was shown."""
 
+import asyncio
 import os
 import signal
 import struct
@@ -82,6 +83,10 @@ class Viewer:
                     if error.code() in _OURS_TO_MEND and error.details() != _CUT_WHILE_WRITING:
                         self.refusals.append(f"{self.name} got {error.code().name}: {error.details()}")
                     self.has_ended = error.code() in _OVER
+                except asyncio.CancelledError:
+                    task = asyncio.current_task()
+                    if task is None or task.cancelling():
+                        raise  # else gRPC says so of a stream that broke before it was open
                 self.doing = "lets go of a stream"
             await anyio.sleep(_AGAIN_AFTER_S)
 
