@@ -98,3 +98,13 @@ async def test_a_turn_that_is_cancelled_while_no_agent_runs_is_not_continued(min
     assert settled_text(await talk.turn("say alive")) == "alive"
     assert states_of(talk.events, message.message_id)[-1] == "CANCELLED"
     assert "again" not in [noted.what for noted in ledger(daemon.work)]
+
+
+async def test_a_message_whose_agent_died_before_its_first_word_is_answered(mindful: tuple[Daemon, Client]) -> None:
+    daemon, client = mindful
+    talk = await obedient_talk(daemon, client, BETCODE_MINDFUL_SPEECHLESS="died")
+    message = await talk.say("say at last")
+    await talk.until(is_idle)
+    assert settled_text(talk.events) == "at last"
+    assert states_of(talk.events, message.message_id)[-1] == "CONSUMED"
+    assert [entry.what for entry in ledger(daemon.work)] == ["began", "again", "did"]

@@ -35,6 +35,7 @@ class End:
     note: str
     crashed: bool  # nobody asked for it, and a turn was open
     spoke: bool
+    was_given_messages: bool = False  # that it had not consumed
     stopped: bool = False  # together with its daemon
     after_cancel: bool = False  # it was being cancelled, or made way after a cancel
     cancelled: bool = False  # in the middle of a turn that was to be cancelled
@@ -69,6 +70,7 @@ def judge(run: AgentRun, exit_record: Record | None, trouble: str, now_ns: int) 
         crashed=run.was_begun and not asked and not compacting.ends_with(run) and _broke_off(run, failure),
         spoke=run.has_spoken and not (failure and failure.did_nothing),
         stopped=run.stopped,
+        was_given_messages=session.unconsumed(run),
         after_cancel=run.row.cancel_step is not CancelStep.NONE,
         cancelled=run.row.cancel_step.owes_an_end,
         cancelled_messages=tuple(row.input_id for row in cancelled),
@@ -181,7 +183,9 @@ def _what_is_believed(session: LiveSession, end: End) -> dict[str, object]:
         return {"conversation_began": end.has_conversation, "turn_interrupted": end.has_conversation}
     # A turn that was given up is not begun again behind the next message.
     given_up = bool(end.advice) or end.too_many
-    return {"turn_interrupted": (session.writer.state.turn_interrupted or end.spoke) and not given_up}
+    # An agent may take a message up and die before its first word; the next one then calls the message known.
+    begun = session.writer.state.turn_interrupted or end.spoke or end.was_given_messages
+    return {"turn_interrupted": begun and not given_up}
 
 
 def _fates(run: AgentRun, end: End) -> dict[str, InputState]:

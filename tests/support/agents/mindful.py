@@ -11,6 +11,9 @@ It writes down, in `ledger` in its working directory and before anyone hears of 
 A message that it took up in an earlier life is not run again: it is said to be completed. With
 CLAUDE_CODE_RESUME_INTERRUPTED_TURN=1 the turn that was open when it died is run again by itself, first of all.
 
+With BETCODE_MINDFUL_SPEECHLESS=NAME it is killed when it takes up its first message, before it says a word, unless the
+file NAME exists, which it makes first.
+
 With BETCODE_MINDFUL_BEGINS=NAME it hears what it is told at once, but does nothing before the file NAME is there.
 
     falter        dies in the middle of the turn, but only once for each message
@@ -69,6 +72,8 @@ class Mindful(obedient.Agent):  # type: ignore[misc,unused-ignore]
         self._known = {entry["id"]: entry.get("text", "") for entry in past if entry["what"] == "began"}
         over = {entry["id"] for entry in past if entry["what"] == "did"}
         self._open = [name for name in self._known if name not in over]
+        name = os.environ.get("BETCODE_MINDFUL_SPEECHLESS")
+        self._speechless = Path(name) if name and not Path(name).exists() else None
 
     def run(self) -> None:
         with Path("agent.pids").open("a") as pids:
@@ -98,6 +103,9 @@ class Mindful(obedient.Agent):  # type: ignore[misc,unused-ignore]
         if self._current not in self._known:
             note("began", self._current, text=text)
             self._known[self._current] = text
+            if self._speechless is not None:
+                self._speechless.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
         else:
             note("again", self._current)
         self._turn(message)
@@ -140,7 +148,7 @@ class Mindful(obedient.Agent):  # type: ignore[misc,unused-ignore]
         if state == "completed" and message["uuid"] == self._current:
             note("did", self._current)
             self._current = ""
-        if "own" not in message:
+        if "own" not in message and self._speechless is None:
             super()._lifecycle(message, state)
 
     def _deeds(self, prompt: str) -> Iterator[str]:
