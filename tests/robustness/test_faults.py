@@ -179,7 +179,8 @@ async def test_a_disk_that_is_full_while_streaming_stops_the_conversation_and_ro
             await talk.until(waits)
             filler = fill(disk)
             elsewhere.touch()
-            await talk.until(lambda event: event.notice.details.get("degraded") == "true")
+            for _ in range(2):  # who comes later is told, too
+                await talk.until(lambda event: event.notice.details.get("degraded") == "true")
             assert await refusal_of(daemon, talk) == "STORAGE_DEGRADED"
             filler.unlink()
             await talk.until(is_idle, within_s=BOUND_S)

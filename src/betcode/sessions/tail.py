@@ -58,6 +58,10 @@ class Tail:
         self._board[subject] = (self.posted, event)
         self._wake()
 
+    def take_down(self, subject: str) -> None:
+        """It does not stand so any more: whoever comes later need not hear of it."""
+        self._board.pop(subject, None)
+
     def posted_since(self, read: int) -> tuple[bytes, ...]:
         """What has changed on the board, the newest of each subject."""
         return tuple(event for number, event in sorted(self._board.values()) if number > read)

@@ -24,6 +24,7 @@ logger = logging.getLogger(__name__)
 EPOCH_JUMP = 1_000_000
 RETRY_AFTER_S = 0.5
 DISK_FULL = "the disk is full"
+_BOARD = "degraded"
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,13 +145,14 @@ class SessionWriter:
     def _degrade(self, reason: str) -> None:
         if not self.degraded_reason:
             logger.error("nothing can be written: %s", reason, extra=self._log_extra)
-            self.tail.say(events.degraded(reason).SerializeToString())
+            self.tail.post(_BOARD, events.degraded(reason).SerializeToString())  # who comes meanwhile hears it, too
         self.degraded_reason = reason
 
     def _recover(self) -> None:
         if self.degraded_reason:
             self.degraded_reason = ""
             logger.warning("writing works again", extra=self._log_extra)
+            self.tail.take_down(_BOARD)
             self.tail.say(events.degraded("").SerializeToString())
 
     @property
