@@ -5,7 +5,7 @@ from google.protobuf.descriptor import Descriptor
 from google.protobuf.descriptor_pb2 import DescriptorProto
 
 from betcode.v1 import agent_pb2
-from support.descriptors import calls_of, fields_of, line_of, lines, values_of
+from support.descriptors import fields_of, line_of, lines, values_of
 
 FILE = agent_pb2.DESCRIPTOR
 
@@ -363,40 +363,3 @@ ENUMS = [
 @pytest.mark.parametrize(("name", "table"), ENUMS)
 def test_an_enum_has_its_values(name: str, table: str) -> None:
     assert values_of(FILE.enum_types_by_name[name]) == lines(table)
-
-
-@pytest.mark.behaviour("contract.agent.rpcs")
-def test_the_service_has_its_published_calls() -> None:
-    assert lines(
-        """
-        Converse(stream AgentRequest) -> stream AgentEvent
-        ListSessions(ListSessionsRequest) -> ListSessionsResponse
-        ResumeSession(ResumeSessionRequest) -> stream AgentEvent
-        CompactSession(CompactSessionRequest) -> CompactSessionResponse
-        CancelTurn(CancelTurnRequest) -> CancelTurnResponse
-        RequestInputLock(InputLockRequest) -> InputLockResponse
-        """
-    ) <= calls_of(FILE.services_by_name["AgentService"])
-
-
-def test_the_service_has_the_added_calls() -> None:
-    assert lines(
-        """
-        Follow(FollowRequest) -> stream AgentEventBatch
-        Submit(SubmitRequest) -> SubmitResponse
-        RenameSession(RenameSessionRequest) -> RenameSessionResponse
-        CloseSession(CloseSessionRequest) -> CloseSessionResponse
-        DeleteSession(DeleteSessionRequest) -> DeleteSessionResponse
-        ForkSession(ForkSessionRequest) -> ForkSessionResponse
-        ExportSession(ExportSessionRequest) -> stream ExportChunk
-        SearchSessions(SearchSessionsRequest) -> SearchSessionsResponse
-        ListPending(ListPendingRequest) -> ListPendingResponse
-        ListSessionGrants(ListSessionGrantsRequest) -> ListSessionGrantsResponse
-        ClearSessionGrants(ClearSessionGrantsRequest) -> ClearSessionGrantsResponse
-        SetSessionGrant(SetSessionGrantRequest) -> SetSessionGrantResponse
-        AnswerLockRequest(AnswerLockRequestRequest) -> AnswerLockRequestResponse
-        AnswerPermission(AnswerPermissionRequest) -> AnswerPermissionResponse
-        AnswerQuestion(AnswerQuestionRequest) -> AnswerQuestionResponse
-        ReadBlob(ReadBlobRequest) -> stream BlobChunk
-        """
-    ) <= calls_of(FILE.services_by_name["AgentService"])

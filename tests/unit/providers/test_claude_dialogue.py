@@ -15,23 +15,10 @@ from betcode.providers.claude.moment import Moment
 from betcode.providers.claude.state import State
 from betcode.v1 import agent_pb2 as v1
 from betcode.wire.frames import Assistant, Result
+from support.dialogue import INIT, RESULT, fresh, hear, say
 from support.recordings import SESSION, WIRE, record, records_of
 
 PROVIDER = ClaudeProvider()
-INIT = {"type": "system", "subtype": "init", "session_id": "c", "cwd": "/p", "model": "m", "tools": ["Bash"]}
-RESULT = {"type": "result", "subtype": "success", "stop_reason": "end_turn", "total_cost_usd": 0.5}
-
-
-def fresh() -> ClaudeDialogue:
-    return ClaudeDialogue(SESSION, State(conversation_id="c"))
-
-
-def say(dialogue: ClaudeDialogue, *lines: dict[str, Any] | str | bytes, at_ms: float = 0) -> list[v1.AgentEvent]:
-    return [event for line in lines for event in dialogue.receive(record(line, at_ms=at_ms))]
-
-
-def hear(dialogue: ClaudeDialogue, line: dict[str, Any], at_ms: float = 0) -> list[v1.AgentEvent]:
-    return dialogue.receive(record(line, RecordKind.IN, at_ms))
 
 
 def kinds(events: list[v1.AgentEvent]) -> list[str | None]:
@@ -391,33 +378,3 @@ def test_a_long_life_leaves_a_small_state() -> None:
         say(dialogue, said(f"m{n}", tool_use(f"list-{n}", "TodoWrite", todos=[{"content": "x" * 900}] * 300)))
         say(dialogue, said(f"n{n}", tool_use(f"one-{n}", "TaskCreate", subject="y" * 900)))
     assert len(dialogue.state()) < 128 * 1024
-
-
-def lifecycle(message_id: str, state: str) -> dict[str, Any]:
-    return {"type": "command_lifecycle", "command_uuid": message_id, "state": state}
-
-
-def consumed(events: list[v1.AgentEvent]) -> list[str]:
-    states = (event.message_state for event in events if event.HasField("message_state"))
-    return [change.message_id for change in states if change.state == v1.MESSAGE_STATE_CONSUMED]
-
-
-def test_a_repeat_is_consumed_by_the_turn_that_is_continued_and_not_before() -> None:
-    dialogue = fresh()
-    hear(dialogue, {"type": "user", "uuid": "m1", "message": {"content": "again"}})
-    early = say(dialogue, lifecycle("own", "started"), lifecycle("m1", "completed"), INIT)
-    assert consumed(early) == []
-    assert dialogue.turn_open
-    late = say(dialogue, RESULT | {"user_message_uuids": ["m1"]}, lifecycle("own", "completed"))
-    assert consumed(late) == ["m1"]
-    assert not dialogue.turn_open
-
-
-def test_a_repeat_that_the_continued_turn_does_not_answer_was_done_before() -> None:
-    dialogue = fresh()
-    hear(dialogue, {"type": "user", "uuid": "m1", "message": {"content": "done long ago"}})
-    told = say(dialogue, lifecycle("own", "started"), lifecycle("m1", "completed"), INIT)
-    told += say(dialogue, RESULT | {"user_message_uuids": ["m2"]}, lifecycle("own", "completed"))
-    assert consumed(told) == ["m2", "m1"]
-    assert not dialogue.turn_open
-    assert kinds(told)[-1] == "status_change"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from support.leftovers import end_leftovers, leftovers
 
-WAITS = [sys.executable, "-c", "import time; print(flush=True); time.sleep(60)"]
+WAITS = [sys.executable, "-c", "import signal; print(flush=True); signal.pause()"]
 
 
 def test_a_process_that_works_below_the_directory_is_ended(tmp_path: Path) -> None:
