@@ -57,8 +57,7 @@ class Intake:
                 self._handed_over(run, record.number)
             elif record.kind is RecordKind.EXIT:
                 self.exit = record
-        ended_here = run.cancel_step.owes_an_end and self.settled and not self.turn_completed
-        if ended_here and not self._is_busy(dialogue, run):
+        if run.cancel_step.owes_an_end and self.is_turn_lost and not self._is_busy(dialogue, run):
             # It let go of what it had not begun: there is no result to come, so the turn is ended here.
             self.said += [events.turn_complete("cancelled", self.settled), events.status(v1.IDLE)]
             self.turn_completed = True

@@ -7,9 +7,9 @@ from dataclasses import replace
 import anyio
 
 from betcode.domain.changes import Change, SavePrompt
-from betcode.domain.commands import Command, Interrupt
+from betcode.domain.commands import Command, Interrupt, SendMessage
 from betcode.domain.errors import SessionClosed, StorageDegraded
-from betcode.domain.identifiers import SessionId, time_ordered_uuid
+from betcode.domain.identifiers import Seq, SessionId, time_ordered_uuid
 from betcode.domain.ports import Provider
 from betcode.domain.rows import OPENS_TURN, InputKind, InputRow, PromptRow, PromptState, RunRow, SessionRow
 from betcode.domain.run import CancelStep
@@ -251,6 +251,11 @@ class LiveSession:
             payload=self.spoken(command),
             created_ns=time.time_ns(),
         )
+
+    def message_row(self, message: SendMessage, content: bytes, seq: Seq) -> InputRow:
+        """A message to hand over; `content` tells the same one sent again, `seq` is its acknowledgement's."""
+        row = self._control(InputKind.MESSAGE, message)
+        return replace(row, input_id=message.message_id, content=content, seq=seq)
 
     def answer_row(self, command: Command) -> InputRow:
         """What a person decided, as something to hand over."""

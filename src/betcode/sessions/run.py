@@ -22,7 +22,7 @@ from betcode.domain.commands import RefuseRequest, SendMessage
 from betcode.domain.identifiers import RunKey, Seq, new_message_id, new_run_id
 from betcode.domain.ports import Dialogue
 from betcode.domain.records import Record, RecordKind
-from betcode.domain.rows import InputKind, InputRow, RunRow
+from betcode.domain.rows import InputRow, RunRow
 from betcode.domain.run import CancelStep, RunState, RunStimulus, advance
 from betcode.domain.session import SessionStatus
 from betcode.holder.launch import bar, end_leftovers
@@ -276,16 +276,8 @@ class AgentRun:
         message = SendMessage(new_message_id(), GO_ON)
         seq = Seq(self.session.writer.next_seq + len(intake.said))
         intake.said.append(events.user_input(GO_ON, message.message_id, OWN_CLIENT, ()))
-        row = InputRow(
-            input_id=message.message_id,
-            session=self.session.writer.key,
-            kind=InputKind.MESSAGE,
-            payload=self.session.spoken(message),
-            created_ns=time.time_ns(),
-            content=message.message_id.encode(),  # nobody sends this one again
-            seq=seq,
-        )
-        self._hand_over(intake, row)
+        nobody_sends_it_again = message.message_id.encode()
+        self._hand_over(intake, self.session.message_row(message, nobody_sends_it_again, seq))
 
     async def _refuse_ids_used_before(self, intake: Intake) -> None:
         for request_id in list(intake.asked):

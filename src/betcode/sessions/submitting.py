@@ -1,13 +1,12 @@
 """Taking a message in: on disk and acknowledged before anything is done with it."""
 
 import hashlib
-import time
 
 from betcode.domain.changes import AddInput
 from betcode.domain.commands import SendMessage
 from betcode.domain.errors import InvalidRequest
 from betcode.domain.identifiers import MessageId, Seq
-from betcode.domain.rows import InputKind, InputRow
+from betcode.domain.rows import InputRow
 from betcode.sessions import events
 from betcode.sessions.attachments import stored
 from betcode.sessions.clients import ClientName
@@ -32,15 +31,7 @@ async def submit(session: LiveSession, message: SendMessage, client: ClientName)
         session.desk.admit(client)
         await session.admit()
         seq = session.writer.next_seq
-        row = InputRow(
-            input_id=message.message_id,
-            session=session.writer.key,
-            kind=InputKind.MESSAGE,
-            payload=session.spoken(message),
-            created_ns=time.time_ns(),
-            content=digest,
-            seq=seq,
-        )
+        row = session.message_row(message, digest, seq)
         blobs, files = stored(session.writer.key, message.attachments)
         said = [events.user_input(message.content, message.message_id, client.client_id, files)]
         slots = session.room.slots
