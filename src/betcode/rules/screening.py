@@ -1,7 +1,7 @@
 """May an agent use a tool this way? Deny, ask, allow and grant are asked in this order, and silence asks a person."""
 
 import posixpath
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
@@ -214,7 +214,15 @@ class _Subject:
 
     # What allows: every part.
 
-    def allowed(self, lists: list[RuleList]) -> Verdict:
+    def allowed(self, lists: Sequence[RuleList]) -> Verdict:
+        """The verdict by the first list, or the first two, and so on: a rule is named before a grant."""
+        verdict = self._allowed(lists[:1])
+        for number in range(2, len(lists) + 1):
+            if verdict.outcome is Outcome.ASK:
+                verdict = self._allowed(lists[:number])
+        return verdict
+
+    def _allowed(self, lists: Sequence[RuleList]) -> Verdict:
         for listed in lists:
             rule = listed.whole(self.tool)
             if rule is not None:
@@ -239,7 +247,7 @@ class _Subject:
             name = self.input.get("command")
         return name if isinstance(name, str) else None
 
-    def _allowed_command(self, lists: list[RuleList]) -> Verdict:
+    def _allowed_command(self, lists: Sequence[RuleList]) -> Verdict:
         indices = [index for listed in lists if (index := listed.commands(self.tool)) is not None]
         for index in indices:
             exact = index.exact(self.command)
@@ -267,7 +275,7 @@ class _Subject:
             return Verdict(Outcome.ASK, "there is nothing in it that a rule speaks of")
         return Verdict(Outcome.ALLOW, f"covered by {', '.join(dict.fromkeys(rule.text for rule in used))}", tuple(used))
 
-    def _redirect(self, tool: str, word: Word, script: Script, lists: list[RuleList]) -> tuple[Rule, ...] | None:
+    def _redirect(self, tool: str, word: Word, script: Script, lists: Sequence[RuleList]) -> tuple[Rule, ...] | None:
         path = word.value
         if path is None or (script.moves and not path.startswith("/")):
             return None

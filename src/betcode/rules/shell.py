@@ -17,7 +17,7 @@ from betcode.rules.commands import Assignment, Command, Part, Script, Unclear, W
 from betcode.rules.heredocs import expands
 from betcode.rules.options import is_own_variable
 from betcode.rules.words import WORDS, NotUnderstood, hidden_character, in_heredoc, substitutions, text_of, word
-from betcode.rules.wrappers import unwrapped
+from betcode.rules.wrappers import RESERVED, unwrapped
 
 LENGTH_CHARACTERS = 10_000
 DEPTH = 100  # of nodes in nodes
@@ -34,10 +34,6 @@ _LISTS: Final = names(
 _TOKENS: Final = names(
     "; & && || | |& ( ) { } ! if then elif else fi while until do done $( ` <( >( ;; ;& ;;& case esac in "
     "for select function"
-)
-_RESERVED: Final = names(
-    "! [[ ]] { } case do done elif else esac fi for foreach function if in nocorrect repeat select then "
-    "until while always end -"
 )
 _TESTS: Final = frozenset({"-f", "-d", "-e", "-s", "-r", "-w", "-x", "-n", "-z", "-L", "-h", "-b", "-c", "-p", "-S"})
 _TEST_TOKENS: Final = frozenset({"[", "]", "[[", "]]", "==", "=", "!=", "&&", "||", "!", "(", ")"})
@@ -138,6 +134,8 @@ class _Reader:
         self._between(node, _BLANK_LINES)
         if node.type == "negated_command" and text_of(node)[1:2] not in (" ", "\t"):
             raise NotUnderstood("!(")  # a pattern, where those are on
+        if node.type == "compound_statement" and text_of(node)[1:2] not in (" ", "\t", "\n"):
+            raise NotUnderstood("a brace")  # {} and {a are words
         parted, at = True, node.start_byte
         for child in node.children:
             parted = parted or b"\n" in self._source[at : child.start_byte]
@@ -194,7 +192,7 @@ class _Reader:
         self._add(Command(tuple(words), tuple(assignments)), depth)
 
     def _add(self, command: Command, depth: int) -> None:
-        if command.words[0].written in _RESERVED or command.name == "":
+        if command.words[0].written in RESERVED or command.name == "":
             raise NotUnderstood("a reserved word")
         if command.name in _MOVES:
             self._moves = True
@@ -217,7 +215,13 @@ class _Reader:
     def _assignment(self, node: Node, depth: int) -> Assignment:
         text = text_of(node)
         name, *rest = node.children
-        if name.type != "variable_name" or not _NAME.fullmatch(text_of(name)) or not rest or rest[0].type not in ("=", "+=") or len(rest) > 2:
+        if (
+            name.type != "variable_name"
+            or not _NAME.fullmatch(text_of(name))
+            or not rest
+            or rest[0].type not in ("=", "+=")
+            or len(rest) > 2
+        ):
             raise NotUnderstood("an assignment")
         if sum(child.end_byte - child.start_byte for child in node.children) != node.end_byte - node.start_byte:
             raise NotUnderstood("an assignment")
@@ -253,7 +257,7 @@ class _Reader:
 
     def _redirect(self, node: Node, depth: int) -> None:
         self._between(node, _BLANK)
-        children = [child for child in node.children if child.type != "file_descriptor"]
+        children = [child for child in node.children if not self._is_descriptor(child)]
         operator, *targets = children
         if operator.type in ("<&-", ">&-") and not targets:
             return
@@ -277,6 +281,11 @@ class _Reader:
             case _:
                 raise NotUnderstood("a redirection")
 
+    def _is_descriptor(self, node: Node) -> bool:
+        if node.type == "file_descriptor" and not re.fullmatch(r"[0-9]", text_of(node)):
+            raise NotUnderstood("a redirection")
+        return node.type == "file_descriptor"
+
     def _heredoc(self, node: Node, depth: int) -> None:
         found: dict[str, Node] = {}
         for child in node.children:
@@ -286,7 +295,7 @@ class _Reader:
                 self._redirect(child, depth)
             elif child.type in WORDS:
                 raise NotUnderstood("a here-document")
-            elif child.is_named and child.type != "file_descriptor":
+            elif child.is_named and not self._is_descriptor(child):
                 self._statement(child, depth + 1)
         start, body, end = (found.get(f"heredoc_{name}") for name in ("start", "body", "end"))
         if start is None or end is None:
@@ -301,9 +310,10 @@ class _Reader:
     def _function(self, node: Node, depth: int) -> None:
         self._between(node, _BLANK_LINES)
         for child in node.children:
-            if child.type in ("word", "function", "(", ")"):
+            if child.type == "word" and re.fullmatch(r"[\w-]+", text_of(child)):
                 continue
-            self._statement(child, depth + 1)
+            if child.type not in ("function", "(", ")"):
+                self._statement(child, depth + 1)
 
     def _loop(self, node: Node, depth: int) -> None:
         self._between(node, _BLANK_LINES)

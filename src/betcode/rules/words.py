@@ -29,6 +29,8 @@ WORDS: Final = frozenset(
 _EXPANSIONS: Final = frozenset({"simple_expansion", "expansion", "command_substitution", "arithmetic_expansion"})
 _BARE = re.compile(r"""(?:[^\s\\'"$`|&;<>()]|\\[^\n])+""")
 _UNSETTLED = re.compile(r"[*?\[\]{}]|^[~=]|[:=]~")  # globs, braces, homes, and zsh's =command
+_UNSETTLED_BUT_BRACES = re.compile(r"[*?\[\]]|^[~=]|[:=]~")
+_BRACES = re.compile(r",|\.\.")  # what braces must hold to be expanded
 _SIMPLE = re.compile(r"\$(?:[A-Za-z_]\w*|[0-9@*#?$!_-])")
 # Without subscripts, indirection and @P, all of which can run what a variable holds.
 _BRACED = re.compile(r"\$\{#?(?:[A-Za-z_]\w*|[0-9]+|[@*#?])(?:(?::?[-+?]|%%?|##?|//?|\^\^?|,,?)[\w./*?:,@ ^%+=-]*)?\}")
@@ -79,10 +81,10 @@ def substitutions(node: Node) -> list[Node]:
     return [found for child in node.children for found in substitutions(child)]
 
 
-def _value(node: Node, text: str) -> str | None:
+def _value(node: Node, text: str, *, braces: bool | None = None) -> str | None:
     match node.type:
         case "word" | "number" | "variable_name":
-            return _bare(text)
+            return _bare(text, braces=bool(_BRACES.search(text)) if braces is None else braces)
         case "raw_string":
             if len(text) < 2 or text[0] != "'" or text[-1] != "'" or "'" in text[1:-1]:
                 raise NotUnderstood("quotes")
@@ -111,14 +113,14 @@ def _expect(expression: re.Pattern[str], text: str, what: str) -> None:
         raise NotUnderstood(what)
 
 
-def _bare(text: str) -> str | None:
+def _bare(text: str, *, braces: bool) -> str | None:
     _expect(_BARE, text, "a word")
     if text.startswith("#"):
         raise NotUnderstood("a comment")
     if any(unicodedata.category(character) == "Zs" for character in text if not character.isascii()):
         raise NotUnderstood("a space that is none")
     without = re.sub(r"\\.", "", text)
-    if _UNSETTLED.search(without) and text != "{}":
+    if (_UNSETTLED if braces else _UNSETTLED_BUT_BRACES).search(without):
         return None
     return re.sub(r"\\(.)", r"\1", text)
 
@@ -171,15 +173,13 @@ def _ansi(text: str) -> str | None:
 
 
 def _joined(node: Node, text: str) -> str | None:
-    if text == "{}":
-        return text
     at = node.start_byte
     values: list[str | None] = []
     for child in node.children:
         if child.start_byte != at:
             raise NotUnderstood("a word in pieces")
         at = child.end_byte
-        values.append(_value(child, text_of(child)))
+        values.append(_value(child, text_of(child), braces=bool(_BRACES.search(text))))
     if at != node.end_byte or not values:
         raise NotUnderstood("a word in pieces")
     # A tilde or = counts at the beginning of the whole word only, but a brace or bracket may close in a later piece.

@@ -30,7 +30,7 @@ def _wrapper(flags: str = "", valued: str = "", **rest: object) -> _Wrapper:
 
 WRAPPERS: Final[Mapping[str, _Wrapper]] = {
     "timeout": _wrapper("-v --verbose --foreground --preserve-status", "-k -s --kill-after --signal", operands=1),
-    "time": _wrapper("-p"),
+    "time": _wrapper("-p", sets=True),  # the shell's own word
     "nice": _wrapper("", "-n --adjustment"),
     "nohup": _wrapper(),
     "stdbuf": _wrapper("", "-i -o -e --input --output --error"),
@@ -52,6 +52,11 @@ WRAPPERS: Final[Mapping[str, _Wrapper]] = {
     ),
     "doas": _wrapper("-n", "-u", kind=Kind.BOTH),
 }  # fmt: skip
+# No command's name, neither in bash nor in zsh.
+RESERVED: Final = names(
+    "! [[ ]] { } case do done elif else esac fi for foreach function if in nocorrect repeat select then "
+    "until while always end -"
+)
 _SHELLS: Final = frozenset({"sh", "bash", "dash", "ash", "ksh", "zsh", "mksh", "rbash"})
 # They start what their arguments say, in ways that are not followed here.
 _OPAQUE: Final = names(
@@ -75,8 +80,8 @@ def unwrapped(command: Command, inside: Inside, nested: int = 0) -> Part:
     if name is None:
         return Part(command)
     directory, _, base = name.rpartition("/")
-    trusted = directory in _DIRECTORIES
-    if nested > NESTED:
+    trusted = directory in _DIRECTORIES and name != f"{directory}/time"
+    if nested > NESTED or (nested and command.words[0].written in RESERVED):
         return Part(command, Kind.OPAQUE)
     if base in WRAPPERS:
         part = _started(command, WRAPPERS[base], base, inside, nested)
@@ -89,7 +94,7 @@ def unwrapped(command: Command, inside: Inside, nested: int = 0) -> Part:
     elif base == "find":
         part = _find(command, inside, nested)
     elif base in _OPAQUE:
-        part = Part(command, Kind.OPAQUE, _guesses(command))
+        part = _opaque(command, inside)
     else:
         return Part(command)
     # A program of that name elsewhere may be anything: what it would start still counts against it.
@@ -101,8 +106,10 @@ def _guesses(command: Command) -> tuple[Part, ...]:
     return tuple(Part(Command(command.words[number:])) for number in range(1, min(len(command.words), 12)))
 
 
-def _opaque(command: Command) -> Part:
-    return Part(command, Kind.OPAQUE, _guesses(command))
+def _opaque(command: Command, inside: Inside) -> Part:
+    """A command that starts what cannot be told, with what it may start."""
+    scripts = [inside(word.value) or () for word in command.words[1:] if word.value and " " in word.value]
+    return Part(command, Kind.OPAQUE, _guesses(command) + tuple(part for parts in scripts for part in parts))
 
 
 def _started(command: Command, wrapper: _Wrapper, base: str, inside: Inside, nested: int) -> Part:
@@ -111,10 +118,10 @@ def _started(command: Command, wrapper: _Wrapper, base: str, inside: Inside, nes
         return Part(command)  # it only says where a command is
     own = _own_words(words, wrapper, base)
     if own is None:
-        return _opaque(command)
+        return _opaque(command, inside)
     at, assignments = own
     if at >= len(words):
-        return _opaque(command) if base in ("sudo", "doas", "xargs") else Part(command)
+        return _opaque(command, inside) if base in ("sudo", "doas", "xargs") else Part(command)
     more = (_MORE,) if wrapper.appends else ()
     started = Command(words[at:] + more, command.assignments + assignments)
     part = unwrapped(started, inside, nested + 1)
@@ -174,10 +181,10 @@ def _shell(command: Command, inside: Inside) -> Part:
     while at < len(values):
         value = values[at]
         if value is None:
-            return _opaque(command)
+            return _opaque(command, inside)
         if value in ("-o", "+o"):
             if at + 1 >= len(values) or values[at + 1] not in ("pipefail", "errexit", "nounset", "xtrace"):
-                return _opaque(command)
+                return _opaque(command, inside)
             at += 2
         elif re.fullmatch(r"-[euxlc]+", value):
             script = script or "c" in value
@@ -185,12 +192,12 @@ def _shell(command: Command, inside: Inside) -> Part:
         elif value in ("--norc", "--noprofile", "--login", "--posix"):
             at += 1
         elif value.startswith(("-", "+")):
-            return _opaque(command)
+            return _opaque(command, inside)
         else:
             break
     if script:
         return _script(command, values[at : at + 1], inside, at + 1)
-    return Part(command) if at < len(values) else _opaque(command)  # a file, or what comes on its input
+    return Part(command) if at < len(values) else _opaque(command, inside)  # a file, or what comes on its input
 
 
 def _script(command: Command, texts: list[str | None], inside: Inside, named: int = 0) -> Part:
@@ -225,7 +232,7 @@ def _find(command: Command, inside: Inside, nested: int) -> Part:
         ):
             end += 1
         if end >= len(words) or end == at + 1:
-            return _opaque(command)
+            return _opaque(command, inside)
         started = Command((*words[at + 1 : end], _MORE), command.assignments)
         part = unwrapped(started, inside, nested + 1)
         if any("{}" in word.written for word in started.words) and (part.inner or part.kind is not Kind.PLAIN):
