@@ -13,7 +13,7 @@ def as_written(path: str) -> str:
     return path
 
 
-PLACE = Place(PROJECT, HOME, as_written)
+PLACE = Place(PROJECT, HOME, (f"{HOME}/.config/betcode",), as_written)
 
 
 def ruled(action: Action, texts: Iterable[str], source: Source | None = None) -> list[Rule]:

@@ -1,8 +1,10 @@
 """`WebFetch(domain:…)`: which host an address names, and which rules name it."""
 
 import re
+from collections.abc import Iterable
 from urllib.parse import urlsplit
 
+from betcode.rules.rule import Rule
 from betcode.rules.stars import starred
 
 # What every reader of addresses agrees on. Others are stripped, decoded or taken for a slash by some of them, and then
@@ -27,11 +29,29 @@ def host_of(address: str) -> str | None:
     return host.removesuffix(".") if len(host) <= 255 and _HOST.fullmatch(host) else None
 
 
-def domain_pattern(specifier: str) -> re.Pattern[str]:
-    """`*.x` is every name below x, `*` alone is all; elsewhere a star stays between two dots."""
-    pattern = specifier.removeprefix("domain:").strip().lower().removesuffix(".")
-    if pattern == "*":
-        return re.compile(".*")
-    below = pattern.startswith("*.")
-    rest = starred([re.escape(part) for part in pattern.removeprefix("*.").split("*")], "[^.]")
-    return re.compile((r"(?:[^.]+\.)+" if below else "") + rest)
+class HostIndex:
+    """Rules by host: `*.x` is every name below x, `*` alone is all; elsewhere a star stays between two dots."""
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self._exact: dict[str, Rule] = {}
+        self._below: dict[str, Rule] = {}
+        self._others: list[tuple[re.Pattern[str], Rule]] = []
+        for rule in rules:
+            pattern = (rule.specifier or "").removeprefix("domain:").strip().lower().removesuffix(".")
+            rest = pattern.removeprefix("*.")
+            if "*" not in pattern:
+                self._exact.setdefault(pattern, rule)
+            elif "*" not in rest:
+                self._below.setdefault(rest, rule)
+            else:
+                expression = starred([re.escape(part) for part in rest.split("*")], "[^.]") if pattern != "*" else ".*"
+                expression = (r"(?:[^.]+\.)+" if rest != pattern else "") + expression
+                self._others.append((re.compile(expression), rule))
+
+    def find(self, host: str) -> Rule | None:
+        rule = self._exact.get(host)
+        at = host.find(".")
+        while rule is None and at > 0:
+            rule = self._below.get(host[at + 1 :])
+            at = host.find(".", at + 1)
+        return rule or next((rule for expression, rule in self._others if expression.fullmatch(host)), None)

@@ -12,6 +12,7 @@ from betcode.rules.stars import starred
 
 _WILD = re.compile(r"[*?\[\\]")
 _CLASS = re.compile(r"([!^]?)(\]?[^\]/]*)\]")
+_EXTENSION = re.compile(r"\*\.[^*?\[\\.]+")
 _DEPTH = "(?:[^/]+/)*?"  # any number of directories
 
 
@@ -22,6 +23,7 @@ class PathPattern:
     rule: Rule
     roots: tuple[str, ...]  # as written, and as links lead
     below: str  # a regular expression over the rest of the path, without its first slash
+    name: str | None = None  # a name, or the *.end of one, that occurs in the rest for certain
 
 
 def path_pattern(rule: Rule, place: Place) -> PathPattern:
@@ -54,7 +56,13 @@ def path_pattern(rule: Rule, place: Place) -> PathPattern:
         below += "/.*" if not forbids else "(?:/.*)?"
     elif forbids or plain_end:
         below += "(?:/.*)?"
-    return PathPattern(rule, roots, below)
+    return PathPattern(rule, roots, below, _needed(segments))
+
+
+def _needed(segments: list[str]) -> str | None:
+    """What a path must have among its names to match, so that rules can be found by it."""
+    named = next((name for name in segments if not _WILD.search(name)), None)
+    return named or next((name for name in segments if _EXTENSION.fullmatch(name)), None)
 
 
 def _anchored(pattern: str, source: str, place: Place) -> tuple[str, str, bool]:
@@ -131,8 +139,36 @@ def folded(path: str) -> str:
     return unicodedata.normalize("NFC", path).casefold()
 
 
+class _Below:
+    """The patterns that begin at one directory: by a name they need, and one expression for those that need none."""
+
+    def __init__(self, patterns: list[PathPattern], fold: Callable[[str], str]) -> None:
+        self._by_name: dict[str, list[tuple[re.Pattern[str], Rule]]] = {}
+        self._rules: list[Rule] = []
+        others: list[str] = []
+        for pattern in patterns:
+            below = fold(pattern.below)
+            if pattern.name is not None:
+                found = self._by_name.setdefault(fold(pattern.name), [])
+                found.append((re.compile(below, re.DOTALL), pattern.rule))
+            else:
+                others.append(f"({below})")
+                self._rules.append(pattern.rule)
+        self._others = re.compile("|".join(others), re.DOTALL) if others else None
+
+    def find(self, rest: str) -> Rule | None:
+        if self._by_name:
+            for name in rest.split("/"):
+                for key in (name, f"*.{name.rpartition('.')[2]}"):
+                    for expression, rule in self._by_name.get(key, ()):
+                        if expression.fullmatch(rest):
+                            return rule
+        found = self._others.fullmatch(rest) if self._others is not None else None
+        return self._rules[found.lastindex - 1] if found is not None and found.lastindex is not None else None
+
+
 class PathIndex:
-    """Finds the rules for a path among many: by the directory they begin at, then by one expression for each."""
+    """Finds the rules for a path among many, by the directory they begin at."""
 
     def __init__(self, patterns: Iterable[PathPattern], *, forbids: bool) -> None:
         self._fold: Callable[[str], str] = folded if forbids else str
@@ -140,11 +176,7 @@ class PathIndex:
         for pattern in patterns:
             for root in pattern.roots:
                 grouped.setdefault(self._fold(root), []).append(pattern)
-        self._by_root = {root: self._joined(found) for root, found in grouped.items()}
-
-    def _joined(self, patterns: list[PathPattern]) -> tuple[re.Pattern[str], list[PathPattern]]:
-        expression = "|".join(f"({self._fold(pattern.below)})" for pattern in patterns)
-        return re.compile(expression, re.DOTALL), patterns
+        self._by_root = {root: _Below(found, self._fold) for root, found in grouped.items()}
 
     def __bool__(self) -> bool:
         return bool(self._by_root)
@@ -154,11 +186,9 @@ class PathIndex:
         path = self._fold(path)
         end = len(path)
         while end >= 0:
-            found = self._by_root.get(path[:end] or "/")
-            if found is not None:
-                matched = found[0].fullmatch(path, min(len(path), end + (1 if end or len(path) > 1 else 0)))
-                if matched is not None and matched.lastindex is not None:
-                    return found[1][matched.lastindex - 1].rule
+            below = self._by_root.get(path[:end] or "/")
+            if below is not None and (rule := below.find(path[end + 1 :])) is not None:
+                return rule
             end = path.rfind("/", 0, end) if end else -1
         return None
 

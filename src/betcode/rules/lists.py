@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 
-from betcode.rules.domains import domain_pattern
+from betcode.rules.domains import HostIndex
 from betcode.rules.globs import PathIndex, path_pattern
 from betcode.rules.patterns import CommandIndex
 from betcode.rules.place import Place
@@ -30,7 +30,7 @@ class RuleList:
         self._forbids = forbids
         paths: dict[str, list[Rule]] = {}
         commands: dict[str, list[Rule]] = {}
-        self._domains: list[tuple[re.Pattern[str], Rule]] = []
+        hosts: list[Rule] = []
         self._called: dict[str, list[tuple[re.Pattern[str], Rule]]] = {}
         self._parameters: dict[str, list[tuple[str, re.Pattern[str], Rule]]] = {}
         self._puzzling: dict[str, Rule] = {}
@@ -52,10 +52,11 @@ class RuleList:
             elif rule.tool in NAMED_TOOLS:
                 self._called.setdefault(tool, []).append((wildcard(_name_pattern(rule.specifier)), rule))
             elif rule.tool == "WebFetch" and rule.specifier.startswith("domain:"):
-                self._domains.append((domain_pattern(rule.specifier), rule))
+                hosts.append(rule)
         self._paths = {
             tool: PathIndex([path_pattern(rule, place) for rule in of], forbids=forbids) for tool, of in paths.items()
         }
+        self._hosts = HostIndex(hosts)
         self._commands = {tool: CommandIndex(of) for tool, of in commands.items()}
 
     def _add_name(self, tool: str, rule: Rule) -> None:
@@ -108,7 +109,7 @@ class RuleList:
         return self._commands.get(tool)
 
     def by_host(self, host: str) -> Rule | None:
-        return next((rule for pattern, rule in self._domains if pattern.fullmatch(host)), None)
+        return self._hosts.find(host)
 
     def by_name(self, tool: str, name: str) -> Rule | None:
         return next((rule for pattern, rule in self._called.get(canonical(tool), ()) if pattern.fullmatch(name)), None)

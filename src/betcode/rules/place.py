@@ -10,10 +10,11 @@ PATH_CHARACTERS = 4096
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A session's directory and its user's home. `resolve` follows symlinks and takes files that do not exist yet."""
+    """A session's directory and its user's home; `resolve` follows links, also of files that do not exist yet."""
 
     directory: str
     home: str
+    guarded: tuple[str, ...] = ()  # directories whose files change under a rule only if it names them: betcode's own
     resolve: Callable[[str], str] = os.path.realpath
 
 

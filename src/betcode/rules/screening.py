@@ -11,6 +11,7 @@ import msgspec
 from betcode.rules.commands import Kind, Part, Script, Unclear, Word
 from betcode.rules.domains import host_of
 from betcode.rules.files import edited_by, read_by
+from betcode.rules.guarded import guarded_name, mentions
 from betcode.rules.lists import EDITING, READING, Grants, RuleList, Rules, canonical
 from betcode.rules.options import is_own_variable
 from betcode.rules.patterns import covering
@@ -223,23 +224,30 @@ class _Subject:
         return verdict
 
     def _allowed(self, lists: Sequence[RuleList]) -> Verdict:
+        guarded = guarded_name(self.paths, self._place.guarded) if self.tool in EDITING else None
         for listed in lists:
             rule = listed.whole(self.tool)
-            if rule is not None:
+            if rule is not None and guarded is None:
                 return Verdict(Outcome.ALLOW, f"{rule.text} says so", (rule,))
         if self.script is not None:
             return self._allowed_command(lists)
-        rule = None
         for listed in lists:
-            if self.paths:
-                rule = listed.allowed_path(self.tool, self.paths)
-            elif self.host is not None:
-                rule = listed.by_host(self.host)
-            elif canonical(self.tool) in NAMED_TOOLS and (name := self._name()) is not None:
-                rule = listed.by_name(self.tool, name)
-            if rule is not None:
+            rule = self._rule(listed)
+            if rule is not None and (guarded is None or mentions(rule, guarded)):
                 return Verdict(Outcome.ALLOW, f"{rule.text} says so", (rule,))
+        if guarded is not None:
+            return Verdict(Outcome.ASK, f"only a rule that names {guarded} covers it")
         return Verdict(Outcome.ASK, "no rule speaks of it")
+
+    def _rule(self, listed: RuleList) -> Rule | None:
+        """A rule that covers a use which is no command."""
+        if self.paths:
+            return listed.allowed_path(self.tool, self.paths)
+        if self.host is not None:
+            return listed.by_host(self.host)
+        if canonical(self.tool) in NAMED_TOOLS and (name := self._name()) is not None:
+            return listed.by_name(self.tool, name)
+        return None
 
     def _name(self) -> str | None:
         name = self.input.get("subagent_type") if canonical(self.tool) == "Agent" else self.input.get("skill")
@@ -282,9 +290,11 @@ class _Subject:
         paths = spellings(path, self._place, self.use.cwd) if not path.startswith("~") else ()
         if tool == "Read" and within(paths, self._rules.directories):
             return ()
+        guarded = guarded_name(paths, self._place.guarded) if tool == "Edit" else None
         for listed in lists:
-            rule = listed.whole(tool) or (listed.allowed_path(tool, paths) if paths else None)
-            if rule is not None:
+            rule = listed.whole(tool) if guarded is None else None
+            rule = rule or (listed.allowed_path(tool, paths) if paths else None)
+            if rule is not None and (guarded is None or mentions(rule, guarded)):
                 return (rule,)
         return None
 

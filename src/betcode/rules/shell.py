@@ -41,6 +41,7 @@ _PATTERN = re.compile(r"[\w.*?/,:@%+~ -]+|\[[\w-]+\]")
 _WORDY: Final = WORDS | {"command_name", "variable_assignment"}
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MOVES: Final = frozenset({"cd", "pushd", "popd", "chdir"})
+_MOVES_AT_MOST = 8
 _DEVICES: Final = frozenset({"/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty"})
 
 
@@ -75,7 +76,7 @@ class _Reader:
         self._assignments: list[Assignment] = []
         self._writes: list[Word] = []
         self._reads: list[Word] = []
-        self._moves = False
+        self._moves = 0
         self._readers: Mapping[str, Callable[[Node, int], None]] = {
             **dict.fromkeys(_LISTS, self._list),
             **dict.fromkeys(("command", "declaration_command", "unset_command"), self._command),
@@ -99,7 +100,7 @@ class _Reader:
             raise NotUnderstood("something")
         self._statement(root, self._depth)
         return Script(
-            tuple(self._parts), tuple(self._assignments), tuple(self._writes), tuple(self._reads), self._moves
+            tuple(self._parts), tuple(self._assignments), tuple(self._writes), tuple(self._reads), self._moves > 0
         )
 
     def _between(self, node: Node, allowed: re.Pattern[str]) -> None:
@@ -194,9 +195,11 @@ class _Reader:
     def _add(self, command: Command, depth: int) -> None:
         if command.words[0].written in RESERVED or command.name == "":
             raise NotUnderstood("a reserved word")
-        if command.name in _MOVES:
-            self._moves = True
-        self._parts.append(unwrapped(command, lambda text: self._inside(text, depth)))
+        part = unwrapped(command, lambda text: self._inside(text, depth))
+        self._moves += any(inner.command.name in _MOVES for inner in part.all())
+        if self._moves > _MOVES_AT_MOST:
+            raise NotUnderstood("the number of changes of directory")
+        self._parts.append(part)
 
     def _inside(self, text: str, depth: int) -> tuple[Part, ...] | None:
         """The commands of a script that a command is given as an argument; None if they cannot be told."""
@@ -209,7 +212,7 @@ class _Reader:
         self._assignments += script.assignments
         self._writes += script.writes
         self._reads += script.reads
-        self._moves = self._moves or script.moves
+        self._moves += script.moves
         return script.parts
 
     def _assignment(self, node: Node, depth: int) -> Assignment:

@@ -242,6 +242,8 @@ def test_an_unclear_target_asks_where_files_are_forbidden() -> None:
         ("git log > log", ASK),
         ("git log > /tmp/log", ASK),
         ("cd x && git log > src/log", ASK),
+        ("command cd x && git log > src/log", ASK),
+        ("eval 'cd x'; git log > src/log", ASK),
         ("git log < any/file/here", ALLOW),
         ("git log < /etc/passwd", ASK),
         ("git log < ../x", ASK),

@@ -139,9 +139,41 @@ def test_a_file_that_cannot_be_told_asks(path: object) -> None:
 
 def test_a_slash_begins_where_the_settings_are() -> None:
     source = Source(Layer.USER, f"{HOME}/.config/betcode/settings.json", 1, f"{HOME}/.config/betcode")
-    by = Rules(ruled(Action.ALLOW, ["Edit(/notes/**)"], source), PLACE)
-    assert screen(ToolUse("Edit", {"file_path": "~/.config/betcode/notes/a"}), by).outcome is ALLOW
-    assert screen(ToolUse("Edit", {"file_path": "notes/a"}), by).outcome is ASK
+    by = Rules(ruled(Action.ALLOW, ["Read(/notes/**)"], source), PLACE)
+    assert screen(ToolUse("Read", {"file_path": "~/.config/betcode/notes/a"}), by).outcome is ALLOW
+    assert screen(ToolUse("Read", {"file_path": "notes/a"}), by).outcome is ASK
+
+
+GUARDED = [
+    ".git/hooks/pre-commit",
+    "deep/.git/config",
+    ".GIT/config",
+    ".claude/settings.local.json",
+    ".claude/commands",
+    ".vscode/tasks.json",
+    ".bashrc",
+    "~/.zshrc",
+    "~/.config/betcode/settings.json",
+    ".mcp.json",
+]
+
+
+@pytest.mark.parametrize("path", GUARDED)
+def test_what_says_what_runs_or_is_allowed_must_be_named(path: str) -> None:
+    use = ToolUse("Edit", {"file_path": path})
+    for allowed in (["Edit"], ["Edit(//**)"], ["Edit(**)", "Edit(~/**)"]):
+        assert screen(use, rules(allow=allowed)).outcome is ASK
+    assert screen(ToolUse("Read", {"file_path": path}), rules(allow=["Read"])).outcome is ALLOW
+    assert (
+        screen(ToolUse("Bash", {"command": f"echo x > {path}"}), rules(allow=["Bash(echo *)", "Edit"])).outcome is ASK
+    )
+
+
+def test_a_rule_that_names_it_covers_a_guarded_file() -> None:
+    assert screen(ToolUse("Edit", {"file_path": ".git/config"}), rules(allow=["Edit(.git/**)"])).outcome is ALLOW
+    assert screen(ToolUse("Write", {"file_path": ".bashrc"}), rules(allow=["Edit(.bashrc)"])).outcome is ALLOW
+    for path in (".claude/commands/x.md", ".claude/skills/a/b.md", ".gitignore", "git/config"):
+        assert screen(ToolUse("Edit", {"file_path": path}), rules(allow=["Edit"])).outcome is ALLOW
 
 
 @pytest.fixture(name="real")
