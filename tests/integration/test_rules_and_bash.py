@@ -75,8 +75,8 @@ HOLDERS = (
 TEXTS = SCRAPS | st.recursive(WORDS.map(" ".join), nested, max_leaves=4)
 
 
-def ran(text: str, root: Path) -> list[tuple[str, ...]]:
-    """The words of every program that bash would have started."""
+def ran(text: str, root: Path) -> tuple[list[tuple[str, ...]], set[str]]:
+    """The words of every program that bash would have started, and the files that it made."""
     assert BASH is not None
     log = root / "log"
     log.write_text("")
@@ -97,7 +97,7 @@ def ran(text: str, root: Path) -> list[tuple[str, ...]]:
         timeout=60,
     )
     found = os.fsdecode(log.read_bytes()).split("\x1e")[:-1]
-    return [tuple(line.split("\x1f")[:-1]) for line in found]
+    return [tuple(line.split("\x1f")[:-1]) for line in found], {path.name for path in work.iterdir()}
 
 
 @settings(
@@ -106,16 +106,18 @@ def ran(text: str, root: Path) -> list[tuple[str, ...]]:
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.filter_too_much, HealthCheck.too_slow],
 )
 @given(text=TEXTS)
-def test_bash_starts_nothing_that_was_not_seen(text: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_bash_starts_and_writes_nothing_that_was_not_seen(text: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     script = taken_apart(text)
     if not isinstance(script, Script):
         return
     parts = list(script.all())
     if any(part.kind is Kind.OPAQUE or part.command.name is None for part in parts):
         return  # nothing but an exact rule would allow it
-    started = ran(text, tmp_path_factory.mktemp("bash"))
+    started, made = ran(text, tmp_path_factory.mktemp("bash"))
     seen = {tuple(word.value for word in part.command.words) for part in parts}
     names = {part.command.name for part in parts}
     settled = all(word.value is not None for part in parts for word in part.command.words)
     for words in started:
         assert (words in seen) if settled else (words[0] in names), (text, words)
+    targets = {word.value for word in script.writes}
+    assert None in targets or made <= targets, (text, made)
