@@ -24,6 +24,7 @@ from bench import (
     memory,
     replay,
     restart,
+    ruling,
     searching,
     single,
     start,
@@ -43,6 +44,7 @@ BENCHES: Mapping[str, Bench] = {
     "backlog": backlog.measure,
     "commands": commands.measure,
     "searching": searching.measure,
+    "rules": ruling.measure,
 }
 _WIDTH = 150  # where nobody says how wide it may be
 _progress = Console(stderr=True, highlight=False)

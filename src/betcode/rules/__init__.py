@@ -1,0 +1,34 @@
+"""The rules of permissions: may an agent use a tool this way, and which rule says so?
+
+Rules are Claude Code's own. The room parses them, reads them from the texts of settings files, takes shell commands
+apart with a grammar, and decides (`screen`). It runs nothing, waits for nobody and stores nothing: asking people,
+remembering their answers and watching files belong to `sessions` and `storage`. Of the outside it sees only where links
+lead, through `Place.resolve`.
+"""
+
+from betcode.rules.layers import FileProblem, Lists, SettingsText, read_layers
+from betcode.rules.lists import Grants, Rules
+from betcode.rules.place import Place
+from betcode.rules.rule import Action, Layer, Rule, RuleProblem, Source, parse_rule
+from betcode.rules.screening import FOR_PEOPLE, Outcome, ToolUse, Verdict, screen
+
+__all__ = [
+    "FOR_PEOPLE",
+    "Action",
+    "FileProblem",
+    "Grants",
+    "Layer",
+    "Lists",
+    "Outcome",
+    "Place",
+    "Rule",
+    "RuleProblem",
+    "Rules",
+    "SettingsText",
+    "Source",
+    "ToolUse",
+    "Verdict",
+    "parse_rule",
+    "read_layers",
+    "screen",
+]

@@ -1,0 +1,101 @@
+"""What a shell command consists of, as far as rules ask: words, commands, wrappers, and the files it redirects."""
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+
+def names(text: str) -> frozenset[str]:
+    """A set of names from one text."""
+    return frozenset(text.split())
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    written: str  # as it stands in the command
+    value: str | None  # what the shell makes of it; None: only running it tells
+
+    @property
+    def plain(self) -> str:
+        """The word with no more quoting than it needs, so that `gi""t` and `git` are one."""
+        return self.written if self.value is None else shlex.quote(self.value)
+
+
+def literal(value: str) -> Word:
+    return Word(shlex.quote(value), value)
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    name: str
+    written: str
+    known: bool  # the value is plain text
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One program and its arguments."""
+
+    words: tuple[Word, ...]
+    assignments: tuple[Assignment, ...] = ()
+
+    @property
+    def name(self) -> str | None:
+        return self.words[0].value
+
+    @property
+    def written(self) -> str:
+        return " ".join([word.written for word in self.words])
+
+    @property
+    def plain(self) -> str:
+        return " ".join([word.plain for word in self.words])
+
+    @property
+    def prefix(self) -> str:
+        return "".join([assignment.written + " " for assignment in self.assignments])
+
+
+class Kind(Enum):
+    PLAIN = "plain"  # it is what it does
+    THROUGH = "through"  # only what it starts matters: timeout, env, bash -c
+    BOTH = "both"  # itself and what it starts: sudo, find -exec
+    OPAQUE = "opaque"  # it starts something that cannot be told
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A command and the commands that it starts in turn."""
+
+    command: Command
+    kind: Kind = Kind.PLAIN
+    inner: tuple["Part", ...] = ()
+    named: int = 0  # so many words, from the first, say what is started
+
+    def all(self) -> Iterator["Part"]:
+        yield self
+        for part in self.inner:
+            yield from part.all()
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """Everything a shell command would run, read and write."""
+
+    parts: tuple[Part, ...] = ()
+    assignments: tuple[Assignment, ...] = ()  # that stand alone, and so hold for what follows
+    writes: tuple[Word, ...] = ()  # targets of redirections
+    reads: tuple[Word, ...] = ()
+    moves: bool = False  # it changes directory, so that relative names mean something else
+
+    def all(self) -> Iterator[Part]:
+        for part in self.parts:
+            yield from part.all()
+
+
+@dataclass(frozen=True, slots=True)
+class Unclear:
+    """A shell command that could not be taken apart, and why."""
+
+    reason: str

@@ -1,0 +1,57 @@
+"""`WebFetch(domain:…)`: which host an address names, and which rules name it."""
+
+import re
+from collections.abc import Iterable
+from urllib.parse import urlsplit
+
+from betcode.rules.rule import Rule
+from betcode.rules.stars import starred
+
+# What every reader of addresses agrees on. Others are stripped, decoded or taken for a slash by some of them, and then
+# the host that is asked is not the host that was screened.
+_AGREED = re.compile(r"https?://[^\s\\\x00-\x1f\x7f]+", re.IGNORECASE)
+_HOST = re.compile(r"[a-z0-9_.-]+|\[[0-9a-f:.]+\]")
+ADDRESS_CHARACTERS = 8192
+
+
+def host_of(address: str) -> str | None:
+    """The host that would be asked, in lower case and without a last dot; None where readers may differ."""
+    if len(address) > ADDRESS_CHARACTERS or not _AGREED.fullmatch(address):
+        return None
+    try:
+        found = urlsplit(address)
+        host = found.hostname
+        found.port  # noqa: B018 - raises where it is none
+    except ValueError:
+        return None
+    host = (host or "").lower()
+    host = f"[{host}]" if ":" in host else host
+    return host.removesuffix(".") if len(host) <= 255 and _HOST.fullmatch(host) else None
+
+
+class HostIndex:
+    """Rules by host: `*.x` is every name below x, `*` alone is all; elsewhere a star stays between two dots."""
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self._exact: dict[str, Rule] = {}
+        self._below: dict[str, Rule] = {}
+        self._others: list[tuple[re.Pattern[str], Rule]] = []
+        for rule in rules:
+            pattern = (rule.specifier or "").removeprefix("domain:").strip().lower().removesuffix(".")
+            rest = pattern.removeprefix("*.")
+            if "*" not in pattern:
+                self._exact.setdefault(pattern, rule)
+            elif "*" not in rest:
+                self._below.setdefault(rest, rule)
+            else:
+                expression = starred([re.escape(part) for part in rest.split("*")], "[^.]") if pattern != "*" else ".*"
+                expression = (r"(?:[^.]+\.)+" if rest != pattern else "") + expression
+                self._others.append((re.compile(expression), rule))
+
+    def find(self, host: str) -> Rule | None:
+        rule = self._exact.get(host)
+        at = host.find(".")
+        while rule is None and at > 0:
+            rule = self._below.get(host[at + 1 :])
+            at = host.find(".", at + 1)
+        return rule or next((rule for expression, rule in self._others if expression.fullmatch(host)), None)

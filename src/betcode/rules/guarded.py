@@ -1,0 +1,36 @@
+"""Files that say what runs later, or what is allowed: a rule covers a change to them only if it names them."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from betcode.rules.commands import names
+from betcode.rules.rule import Rule
+
+_DIRECTORIES: Final = names(".git .claude .betcode .vscode .idea .husky .devcontainer")
+_FILES: Final = names(
+    ".bashrc .bash_profile .bash_login .bash_logout .profile .zshrc .zshenv .zprofile .zlogin .kshrc .inputrc "
+    ".gitconfig .gitmodules .ripgreprc .npmrc .yarnrc .envrc .mcp.json .claude.json"
+)
+_OPEN: Final = names("commands agents skills worktrees")  # below .claude, where agents write what they are asked to
+
+
+def guarded_name(paths: Iterable[str], directories: Iterable[str] = ()) -> str | None:
+    """The name that keeps a file from being changed under a rule that does not mention it."""
+    directories = tuple(directories)
+    for path in paths:
+        for top in directories:
+            if path == top or path.startswith(top.rstrip("/") + "/"):
+                return top
+        parts = path.casefold().split("/")
+        for number, part in enumerate(parts[:-1]):
+            if part in _DIRECTORIES and not (
+                part == ".claude" and parts[number + 1] in _OPEN and number + 2 < len(parts)
+            ):
+                return part
+        if parts[-1] in _FILES | _DIRECTORIES:
+            return parts[-1]
+    return None
+
+
+def mentions(rule: Rule, name: str) -> bool:
+    return name in (rule.specifier or "").casefold() or name in (rule.specifier or "")

@@ -1,0 +1,153 @@
+"""Command rules: `git status` is that command, `git *` and `git:*` are git with anything, a star is any text."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from betcode.rules.commands import Command, Kind, Part
+from betcode.rules.options import git_globals, is_safe_for_a_program, risky_words
+from betcode.rules.rule import Rule
+from betcode.rules.stars import starred
+from betcode.rules.wrappers import runs_nothing
+
+_STAR = re.compile(r"(?<!\\)\*")
+
+
+@dataclass(frozen=True, slots=True)
+class CommandPattern:
+    rule: Rule
+    literal: str  # what stands before the first star, which is what a rule commits itself to
+    expression: re.Pattern[str] | None  # None: exactly the literal
+
+    def matches(self, form: str) -> bool:
+        if not form.startswith(self.literal):
+            return False
+        return len(form) == len(self.literal) if self.expression is None else bool(self.expression.fullmatch(form))
+
+
+def command_pattern(rule: Rule) -> CommandPattern:
+    """Compile a command rule."""
+    text = rule.specifier or "*"
+    if text.endswith(":*"):
+        text = text[:-2].rstrip() + " *"
+    if not re.search(r"[\"'\\]", text):
+        text = re.sub(r" +", " ", text)  # as the words of a command are joined
+    pieces = [piece.replace("\\*", "*") for piece in _STAR.split(text)]
+    if len(pieces) == 1:
+        return CommandPattern(rule, pieces[0], None)
+    if len(pieces) == 2 and not pieces[1] and pieces[0].endswith(" "):
+        literal = pieces[0].rstrip(" ")
+        return CommandPattern(rule, literal, re.compile(re.escape(literal) + r"(?: .*)?", re.DOTALL))
+    expression = starred([re.escape(piece) for piece in pieces], ".")
+    return CommandPattern(rule, pieces[0], re.compile(expression, re.DOTALL))
+
+
+def forbidden_forms(command: Command) -> Iterator[str]:
+    """The ways to write a command under which a rule that forbids it may know it."""
+    yield command.written
+    yield command.prefix + command.written
+    plain = command.plain
+    yield plain
+    name = command.name
+    if name is None:
+        return
+    base = name.rpartition("/")[2]
+    rest = "".join([" " + word.plain for word in command.words[1:]])
+    if base != name:
+        yield base + rest
+    if base.lower() != base:
+        yield base.lower() + rest  # the same program where file names have no case
+    if base == "git" and (skipped := git_globals(command)):
+        kept = [word.plain for number, word in enumerate(command.words) if number and number not in skipped]
+        yield " ".join(["git", *kept])
+
+
+class CommandIndex:
+    """Finds the rules for a command among many: exact ones by their text, others by their first word."""
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self._exact: dict[str, CommandPattern] = {}
+        self._by_word: dict[str, list[CommandPattern]] = {}
+        self._others: list[CommandPattern] = []
+        for rule in rules:
+            pattern = command_pattern(rule)
+            word, blank, _ = pattern.literal.partition(" ")
+            if pattern.expression is None:
+                self._exact.setdefault(pattern.literal, pattern)
+            elif blank or pattern.expression.pattern.endswith("(?: .*)?"):
+                self._by_word.setdefault(word, []).append(pattern)
+            else:
+                self._others.append(pattern)
+
+    def __bool__(self) -> bool:
+        return bool(self._exact or self._by_word or self._others)
+
+    def matching(self, form: str) -> Iterator[CommandPattern]:
+        if (exact := self._exact.get(form)) is not None:
+            yield exact
+        for pattern in self._by_word.get(form.partition(" ")[0], ()):
+            if pattern.matches(form):
+                yield pattern
+        for pattern in self._others:
+            if pattern.matches(form):
+                yield pattern
+
+    def exact(self, text: str) -> Rule | None:
+        found = self._exact.get(text)
+        return found.rule if found is not None else None
+
+    def forbids(self, part: Part) -> Rule | None:
+        """A rule for the command in any of its forms."""
+        for form in forbidden_forms(part.command):
+            for pattern in self.matching(form):
+                return pattern.rule
+        return None
+
+    def forbids_text(self, text: str) -> Rule | None:
+        return next((pattern.rule for pattern in self.matching(text)), None)
+
+
+def covering(part: Part, indices: Sequence[CommandIndex]) -> tuple[Rule, ...] | None:
+    """The rules that cover a command and all that it starts; None if something is not covered."""
+    if runs_nothing(part.command):
+        return ()
+    risky = any(risky_words(inner.command) for inner in part.all() if inner is not part)
+    whole = _rule_for(part.command, None if risky or part.kind is Kind.OPAQUE else part.named, indices)
+    if whole is not None or part.kind in (Kind.PLAIN, Kind.OPAQUE):
+        return None if whole is None else (whole,)
+    found: tuple[Rule, ...] = ()
+    if part.kind is Kind.BOTH:
+        outer = _rule_for(part.command, 0, indices)
+        if outer is None:
+            return None
+        found = (outer,)
+    for inner in part.inner:
+        covered = covering(inner, indices)
+        if covered is None:
+            return None
+        found += covered
+    return found
+
+
+def _rule_for(command: Command, named: int | None, indices: Sequence[CommandIndex]) -> Rule | None:
+    """A rule for the command that spells out its first `named` words (None: all), and whatever else it must."""
+    words = max([named or 0, *(number + 1 for number in risky_words(command))])
+    safe = all(assigned.known and is_safe_for_a_program(assigned.name) for assigned in command.assignments)
+    prefixes = {"", command.prefix} if safe else {command.prefix}
+    for prefix in sorted(prefixes):
+        for form, spelled in _forms(command, prefix, max(words, 1 if prefix else 0)):
+            for index in indices:
+                for pattern in index.matching(form):
+                    if pattern.expression is None or (named is not None and len(pattern.literal) >= spelled):
+                        return pattern.rule
+    return None
+
+
+def _forms(command: Command, prefix: str, words: int) -> Iterator[tuple[str, int]]:
+    """The command as written and plainly quoted, with how much of it its first `words` words are."""
+    written, plain = command.written, command.plain
+    first = " ".join([word.written for word in command.words[:words]])
+    yield prefix + written, len(prefix) + len(first)
+    if plain != written:
+        first = " ".join([word.plain for word in command.words[:words]])
+        yield prefix + plain, len(prefix) + len(first)

@@ -1,0 +1,57 @@
+"""Where a session is, and the spellings of a path there."""
+
+import os
+import posixpath
+from collections.abc import Callable
+from dataclasses import dataclass
+
+PATH_CHARACTERS = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A session's directory and its user's home; `resolve` follows links, also of files that do not exist yet."""
+
+    directory: str
+    home: str
+    guarded: tuple[str, ...] = ()  # directories whose files change under a rule only if it names them: betcode's own
+    resolve: Callable[[str], str] = os.path.realpath
+
+
+def expanded(path: str, place: Place, cwd: str | None = None) -> str | None:
+    """`path` made absolute and otherwise left as it is; None where it cannot be known which file is meant."""
+    if not path or "\0" in path or len(path) > PATH_CHARACTERS:
+        return None
+    if path == "~" or path.startswith("~/"):
+        path = place.home + path[1:]
+    elif path.startswith("~"):
+        return None  # somebody else's home
+    return posixpath.join(cwd or place.directory, path)
+
+
+def spellings(path: str, place: Place, cwd: str | None = None) -> tuple[str, ...]:
+    """The file's name as written, without `.` and `..`, and the name it has once links are followed; () if unknown.
+
+    They are two questions: `link/../x` is lexically `x`, and something else where `link` leads away.
+    """
+    absolute = expanded(path, place, cwd)
+    if absolute is None:
+        return ()
+    written = _normal(absolute)
+    try:
+        resolved = _normal(place.resolve(absolute))
+    except (OSError, ValueError):
+        return ()
+    return (written,) if written == resolved else (written, resolved)
+
+
+def _normal(path: str) -> str:
+    normal = posixpath.normpath(path)
+    return normal[1:] if normal.startswith("//") else normal  # POSIX keeps two leading slashes
+
+
+def within(paths: tuple[str, ...], directories: tuple[str, ...]) -> bool:
+    """Does every spelling lie in (or is) one of the directories?"""
+    return bool(paths) and all(
+        any(path == top or path.startswith(top.rstrip("/") + "/") for top in directories) for path in paths
+    )

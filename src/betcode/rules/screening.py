@@ -1,0 +1,304 @@
+"""May an agent use a tool this way? Deny, ask, allow and grant are asked in this order, and silence asks a person."""
+
+import posixpath
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+from betcode.rules.commands import Kind, Part, Script, Unclear, Word
+from betcode.rules.domains import host_of
+from betcode.rules.files import edited_by, read_by
+from betcode.rules.guarded import guarded_name, mentions
+from betcode.rules.lists import EDITING, READING, Grants, RuleList, Rules, canonical
+from betcode.rules.options import is_own_variable
+from betcode.rules.patterns import covering
+from betcode.rules.place import expanded, spellings, within
+from betcode.rules.rule import COMMAND_TOOLS, NAMED_TOOLS, Rule
+from betcode.rules.shell import taken_apart
+from betcode.rules.words import coarse_pieces
+
+FOR_PEOPLE: Final = frozenset({"AskUserQuestion", "ExitPlanMode"})  # no rule answers these
+INPUT_CHARACTERS: Final = 16 * 1024 * 1024
+_PATH_FIELDS: Final = {
+    "NotebookEdit": "notebook_path",
+    "NotebookRead": "notebook_path",
+    "Grep": "path",
+    "Glob": "path",
+    "LS": "path",
+}
+
+
+class Outcome(StrEnum):
+    ALLOW = "allow"
+    ASK = "ask"
+    DENY = "deny"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUse:
+    """One call of a tool, with the agent's own input."""
+
+    tool: str
+    input: dict[str, object] | None  # None: it was no JSON object
+    cwd: str | None = None  # where a shell command begins, if that is not the session's directory
+
+    @classmethod
+    def of(cls, tool: str, input_json: str | bytes, cwd: str | None = None) -> "ToolUse":
+        """A call as the agent wrote it; never raises."""
+        try:
+            found = msgspec.json.decode(input_json) if len(input_json) <= INPUT_CHARACTERS else None
+        except (msgspec.MsgspecError, RecursionError, UnicodeError):
+            found = None
+        return cls(tool, found if isinstance(found, dict) else None, cwd)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    outcome: Outcome
+    reason: str
+    rules: tuple[Rule, ...] = field(default=())  # those that decided, the first for the first part of a command
+
+    @property
+    def rule(self) -> Rule | None:
+        return self.rules[0] if self.rules else None
+
+
+def screen(use: ToolUse, rules: Rules, grants: Grants | None = None) -> Verdict:
+    """Decide about one use of a tool; the same use and rules give the same verdict, and nothing raises.
+
+    A deny of any part denies the whole, an ask of any part asks, and an allow must cover every part.
+    """
+    if use.tool in FOR_PEOPLE:
+        return Verdict(Outcome.ASK, f"{use.tool} is answered by people only")
+    subject = _Subject(use, rules)
+    for listed, outcome in ((rules.deny, Outcome.DENY), (rules.ask, Outcome.ASK)):
+        rule = subject.forbidden(listed)
+        if rule is not None:
+            return Verdict(outcome, f"{rule.text} says so", (rule,))
+        rule = listed.puzzling(use.tool)
+        if rule is not None:
+            return Verdict(Outcome.ASK, f"it is not known what {rule.text} means", (rule,))
+    if rules.broken:
+        return Verdict(Outcome.ASK, f"{rules.broken[0]} cannot be read, so nothing is allowed by rule")
+    unsure = subject.unsure(rules)
+    if unsure is not None:
+        return Verdict(Outcome.ASK, unsure)
+    return subject.allowed([rules.allow] if grants is None else [rules.allow, grants.allow])
+
+
+class _Subject:
+    """What a use is about: a command, a path, a host, a name, or just the tool."""
+
+    def __init__(self, use: ToolUse, rules: Rules) -> None:
+        self.use = use
+        self.tool = use.tool
+        self.input = use.input or {}
+        self._rules = rules
+        self._place = rules.place
+        self.script: Script | Unclear | None = None
+        self.paths: tuple[str, ...] = ()
+        self.host: str | None = None
+        command = self.input.get("command")
+        if self.tool in COMMAND_TOOLS:
+            self.command = command.strip() if isinstance(command, str) else ""
+            if self.tool == "Bash" and self.command:
+                self.script = taken_apart(self.command)
+            else:
+                self.script = Unclear(
+                    f"commands of {self.tool} are not taken apart" if self.command else "there is no command"
+                )
+        elif self.tool in READING | EDITING:
+            self.paths = self._own_paths()
+        elif self.tool == "WebFetch":
+            address = self.input.get("url")
+            self.host = host_of(address) if isinstance(address, str) else None
+
+    def _own_paths(self) -> tuple[str, ...]:
+        path = self.input.get(_PATH_FIELDS.get(self.tool, "file_path"))
+        if path is None and self.tool in ("Grep", "Glob", "LS"):
+            path = self._place.directory
+        if not isinstance(path, str):
+            return ()
+        found = spellings(path, self._place)
+        pattern = self.input.get("pattern")
+        if self.tool == "Glob" and isinstance(pattern, str) and (pattern.startswith(("/", "~")) or ".." in pattern):
+            fixed = pattern[: min([len(pattern), *(at for mark in "*?[{" if (at := pattern.find(mark)) >= 0)])]
+            start = posixpath.dirname(fixed) if fixed != pattern else fixed
+            base = expanded(path, self._place)
+            found = spellings(start or "/", self._place, base) if ".." not in pattern[len(fixed) :] else ()
+        return found
+
+    # What forbids: any part, in any of its forms.
+
+    def forbidden(self, listed: RuleList) -> Rule | None:
+        rule = listed.whole(self.tool) or listed.by_parameter(self.tool, self.input)
+        if rule is not None or not listed.rules:
+            return rule
+        if self.script is not None:
+            return self._forbidden_command(listed)
+        if self.paths:
+            return listed.forbidden_path(self.tool, self.paths)
+        if self.host is not None:
+            return listed.by_host(self.host)
+        if canonical(self.tool) in NAMED_TOOLS:
+            name = self._name()
+            return listed.by_name(self.tool, name) if name is not None else None
+        return None
+
+    def _forbidden_command(self, listed: RuleList) -> Rule | None:
+        index = listed.commands(self.tool)
+        if index is not None:
+            found = index.forbids_text(self.command)
+            if found is None and isinstance(self.script, Unclear):
+                found = next(
+                    (rule for piece in coarse_pieces(self.command) if (rule := index.forbids_text(piece))), None
+                )
+            if found is None and isinstance(self.script, Script):
+                found = next((rule for part in self.script.all() if (rule := index.forbids(part))), None)
+            if found is not None:
+                return found
+        if isinstance(self.script, Script) and (listed.scoped("Read") or listed.scoped("Edit")):
+            for tool, path in self._files(self.script):
+                for base in self._bases(self.script):
+                    if (rule := listed.forbidden_path(tool, spellings(path, self._place, base))) is not None:
+                        return rule
+        return None
+
+    def _files(self, script: Script) -> Iterator[tuple[str, str]]:
+        """Files that a command names for reading or writing, as far as they can be told."""
+        for tool, words in (("Edit", script.writes), ("Read", script.reads)):
+            for word in words:
+                yield tool, word.value if word.value is not None else word.written
+        for part in script.all():
+            yield from (("Edit", path) for path in edited_by(part.command))
+            yield from (("Read", path) for path in read_by(part.command))
+
+    def _bases(self, script: Script) -> Iterator[str]:
+        """The directories that a relative name may be meant from."""
+        base = self.use.cwd or self._place.directory
+        yield base
+        if script.moves:
+            for part in script.all():
+                words = part.command.words
+                if part.command.name in ("cd", "pushd") and len(words) > 1:
+                    target = words[-1].value or words[-1].written
+                    base = expanded(target, self._place, base) or base
+                    yield base
+
+    def unsure(self, rules: Rules) -> str | None:
+        """Why it cannot be told whether a rule forbids this, where there are rules that might."""
+        if not any(listed.scoped(self.tool) for listed in (rules.deny, rules.ask)):
+            return self._unsure_files(rules)
+        if self.tool in READING | EDITING and not self.paths:
+            return "it cannot be told which file is meant, and there are rules about files"
+        if self.tool == "WebFetch" and self.host is None:
+            return "it cannot be told which host is meant, and there are rules about hosts"
+        if isinstance(self.script, Unclear):
+            return f"{self.script.reason}, and there are rules about commands"
+        if isinstance(self.script, Script):
+            for part in self.script.all():
+                if part.command.name is None or part.kind is Kind.OPAQUE:
+                    return f"it cannot be told what {_short(part)} runs, and there are rules about commands"
+        return self._unsure_files(rules)
+
+    def _unsure_files(self, rules: Rules) -> str | None:
+        if isinstance(self.script, Script) and any(
+            listed.scoped("Edit") or listed.scoped("Read") for listed in (rules.deny, rules.ask)
+        ):
+            for word in self.script.writes + self.script.reads:
+                if word.value is None and not word.written.startswith("~/"):
+                    return f"it cannot be told which file {word.written[:60]} is, and there are rules about files"
+        return None
+
+    # What allows: every part.
+
+    def allowed(self, lists: Sequence[RuleList]) -> Verdict:
+        """The verdict by the first list, or the first two, and so on: a rule is named before a grant."""
+        verdict = self._allowed(lists[:1])
+        for number in range(2, len(lists) + 1):
+            if verdict.outcome is Outcome.ASK:
+                verdict = self._allowed(lists[:number])
+        return verdict
+
+    def _allowed(self, lists: Sequence[RuleList]) -> Verdict:
+        guarded = guarded_name(self.paths, self._place.guarded) if self.tool in EDITING else None
+        for listed in lists:
+            rule = listed.whole(self.tool)
+            if rule is not None and guarded is None:
+                return Verdict(Outcome.ALLOW, f"{rule.text} says so", (rule,))
+        if self.script is not None:
+            return self._allowed_command(lists)
+        for listed in lists:
+            rule = self._rule(listed)
+            if rule is not None and (guarded is None or mentions(rule, guarded)):
+                return Verdict(Outcome.ALLOW, f"{rule.text} says so", (rule,))
+        if guarded is not None:
+            return Verdict(Outcome.ASK, f"only a rule that names {guarded} covers it")
+        return Verdict(Outcome.ASK, "no rule speaks of it")
+
+    def _rule(self, listed: RuleList) -> Rule | None:
+        """A rule that covers a use which is no command."""
+        if self.paths:
+            return listed.allowed_path(self.tool, self.paths)
+        if self.host is not None:
+            return listed.by_host(self.host)
+        if canonical(self.tool) in NAMED_TOOLS and (name := self._name()) is not None:
+            return listed.by_name(self.tool, name)
+        return None
+
+    def _name(self) -> str | None:
+        name = self.input.get("subagent_type") if canonical(self.tool) == "Agent" else self.input.get("skill")
+        if name is None and self.tool == "Skill":
+            name = self.input.get("command")
+        return name if isinstance(name, str) else None
+
+    def _allowed_command(self, lists: Sequence[RuleList]) -> Verdict:
+        indices = [index for listed in lists if (index := listed.commands(self.tool)) is not None]
+        for index in indices:
+            exact = index.exact(self.command)
+            if exact is not None:
+                return Verdict(Outcome.ALLOW, f"{exact.text} is this very command", (exact,))
+        if isinstance(self.script, Unclear):
+            return Verdict(Outcome.ASK, self.script.reason)
+        assert self.script is not None
+        used: list[Rule] = []
+        for part in self.script.parts:
+            found = covering(part, indices)
+            if found is None:
+                return Verdict(Outcome.ASK, f"no rule speaks of {_short(part)}")
+            used += found
+        for assigned in self.script.assignments:
+            if not is_own_variable(assigned.name):
+                return Verdict(Outcome.ASK, f"it sets {assigned.name}")
+        for tool, words in (("Edit", self.script.writes), ("Read", self.script.reads)):
+            for word in words:
+                rule = self._redirect(tool, word, self.script, lists)
+                if rule is None:
+                    return Verdict(Outcome.ASK, f"no rule speaks of {tool.lower()}ing {word.written[:60]}")
+                used += rule
+        if not used:
+            return Verdict(Outcome.ASK, "there is nothing in it that a rule speaks of")
+        return Verdict(Outcome.ALLOW, f"covered by {', '.join(dict.fromkeys(rule.text for rule in used))}", tuple(used))
+
+    def _redirect(self, tool: str, word: Word, script: Script, lists: Sequence[RuleList]) -> tuple[Rule, ...] | None:
+        path = word.value
+        if path is None or (script.moves and not path.startswith("/")):
+            return None
+        paths = spellings(path, self._place, self.use.cwd) if not path.startswith("~") else ()
+        if tool == "Read" and within(paths, self._rules.directories):
+            return ()
+        guarded = guarded_name(paths, self._place.guarded) if tool == "Edit" else None
+        for listed in lists:
+            rule = listed.whole(tool) if guarded is None else None
+            rule = rule or (listed.allowed_path(tool, paths) if paths else None)
+            if rule is not None and (guarded is None or mentions(rule, guarded)):
+                return (rule,)
+        return None
+
+
+def _short(part: Part) -> str:
+    text = part.command.prefix + part.command.written
+    return text if len(text) <= 60 else text[:59] + "…"

@@ -1,0 +1,375 @@
+"""A shell command taken apart with a grammar: every command in it, wherever it stands, and every file it redirects.
+
+The grammar is not the shell. So its reading is confirmed: each node must be of a kind known here, nothing but blanks
+may stand between nodes, and words are read once more by `words`. Whatever is left over makes all of it unclear.
+"""
+
+import re
+import threading
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Final
+
+import tree_sitter_bash
+from tree_sitter import Language, Node, Parser
+
+from betcode.rules.commands import Assignment, Command, Part, Script, Unclear, Word, literal, names
+from betcode.rules.heredocs import expands
+from betcode.rules.options import is_own_variable
+from betcode.rules.words import WORDS, NotUnderstood, hidden_character, in_heredoc, substitutions, text_of, word
+from betcode.rules.wrappers import RESERVED, unwrapped
+
+LENGTH_CHARACTERS = 10_000
+DEPTH = 100  # of nodes in nodes
+_LANGUAGE = Language(tree_sitter_bash.language())
+_here = threading.local()  # a parser serves one thread
+
+_BLANK = re.compile(r"(?:[ \t]|\\\n)*")
+_BLANK_LINES = re.compile(r"(?:[ \t\n]|\\\n)*")
+_JOINS = re.compile(r"(?:\\\n)+")
+_LISTS: Final = names(
+    "program list pipeline subshell compound_statement negated_command if_statement elif_clause "
+    "else_clause while_statement do_group case_item command_substitution process_substitution"
+)
+_TOKENS: Final = names(
+    "; & && || | |& ( ) { } ! if then elif else fi while until do done $( ` <( >( ;; ;& ;;& case esac in "
+    "for select function"
+)
+_TESTS: Final = frozenset({"-f", "-d", "-e", "-s", "-r", "-w", "-x", "-n", "-z", "-L", "-h", "-b", "-c", "-p", "-S"})
+_TEST_TOKENS: Final = frozenset({"[", "]", "[[", "]]", "==", "=", "!=", "&&", "||", "!", "(", ")"})
+_PATTERN = re.compile(r"[\w.*?/,:@%+~ -]+|\[[\w-]+\]")
+_WORDY: Final = WORDS | {"command_name", "variable_assignment"}
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_MOVES: Final = frozenset({"cd", "pushd", "popd", "chdir"})
+_MOVES_AT_MOST = 8
+_DEVICES: Final = frozenset({"/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty"})
+
+
+@lru_cache(maxsize=256)
+def taken_apart(text: str) -> Script | Unclear:
+    """All that `text` would run, or why that cannot be told; never raises."""
+    if len(text) > LENGTH_CHARACTERS:
+        return Unclear(f"it is longer than {LENGTH_CHARACTERS} characters")
+    hidden = hidden_character(text)
+    if hidden is not None:
+        return Unclear(f"it contains {hidden}, which hides what it says")
+    try:
+        return _Reader(text).script()
+    except NotUnderstood as reason:
+        return Unclear(f"{reason} in it could not be understood")
+    except (RecursionError, UnicodeError):
+        return Unclear("it could not be parsed")
+
+
+def _parser() -> Parser:
+    if not hasattr(_here, "parser"):
+        _here.parser = Parser(_LANGUAGE)
+    parser: Parser = _here.parser
+    return parser
+
+
+class _Reader:
+    def __init__(self, text: str, depth: int = 0) -> None:
+        self._source = text.encode()
+        self._depth = depth
+        self._parts: list[Part] = []
+        self._assignments: list[Assignment] = []
+        self._writes: list[Word] = []
+        self._reads: list[Word] = []
+        self._moves = 0
+        self._readers: Mapping[str, Callable[[Node, int], None]] = {
+            **dict.fromkeys(_LISTS, self._list),
+            **dict.fromkeys(("command", "declaration_command", "unset_command"), self._command),
+            **dict.fromkeys(("case_statement", "case_item"), self._case),
+            "variable_assignment": self._alone,
+            "variable_assignments": self._alone,
+            "redirected_statement": self._redirected,
+            "function_definition": self._function,
+            "for_statement": self._loop,
+            "test_command": self._test,
+            "file_redirect": self._redirect,  # $(<file)
+            "comment": self._comment,
+        }
+
+    def script(self) -> Script:
+        root = _parser().parse(self._source).root_node
+        if root.has_error:
+            raise NotUnderstood("something")
+        outside = self._source[: root.start_byte] + b" " + self._source[root.end_byte :]
+        if not _BLANK_LINES.fullmatch(outside.decode()):
+            raise NotUnderstood("something")
+        self._statement(root, self._depth)
+        return Script(
+            tuple(self._parts), tuple(self._assignments), tuple(self._writes), tuple(self._reads), self._moves > 0
+        )
+
+    def _between(self, node: Node, allowed: re.Pattern[str]) -> None:
+        """Nothing but blanks stands between the children of a node, and something does between two words."""
+        at = node.start_byte
+        touching = False
+        for child in node.children:
+            wordy = child.type in _WORDY
+            if touching and wordy and at == child.start_byte:
+                raise NotUnderstood("a word in pieces")
+            touching = wordy or child.type == "file_redirect"
+            gap = self._source[at : child.start_byte].decode()
+            if gap and (not allowed.fullmatch(gap) or _JOINS.fullmatch(gap)):
+                raise NotUnderstood("something")
+            at = child.end_byte
+        if (
+            at != node.end_byte
+            and node.children
+            and not _BLANK_LINES.fullmatch(self._source[at : node.end_byte].decode())
+        ):
+            raise NotUnderstood("something")
+
+    def _statement(self, node: Node, depth: int) -> None:
+        if depth > DEPTH:
+            raise NotUnderstood("the depth of what is nested")
+        read = self._readers.get(node.type)
+        if read is None:
+            raise NotUnderstood(node.type.replace("_", " "))
+        read(node, depth)
+
+    def _list(self, node: Node, depth: int) -> None:
+        self._between(node, _BLANK_LINES)
+        if node.type == "negated_command" and text_of(node)[1:2] not in (" ", "\t"):
+            raise NotUnderstood("!(")  # a pattern, where those are on
+        if node.type == "compound_statement" and text_of(node)[1:2] not in (" ", "\t", "\n"):
+            raise NotUnderstood("a brace")  # {} and {a are words
+        parted, at = True, node.start_byte
+        for child in node.children:
+            parted = parted or b"\n" in self._source[at : child.start_byte]
+            at = child.end_byte
+            if child.type in _TOKENS and not child.is_named:
+                parted = True
+            elif child.type == "comment":
+                self._comment(child, depth)
+            elif parted:
+                self._statement(child, depth + 1)
+                parted = child.type in ("do_group", "else_clause", "elif_clause")
+            elif child.type in ("do_group", "else_clause", "elif_clause"):
+                self._statement(child, depth + 1)
+            else:
+                raise NotUnderstood("two commands in a row")
+
+    def _comment(self, node: Node, _: int) -> None:
+        before = self._source[max(0, node.start_byte - 1) : node.start_byte]
+        if before not in (b"", b" ", b"\t", b"\n", b";", b"&", b"|", b"(", b")"):
+            raise NotUnderstood("a comment")
+
+    def _word(self, node: Node, depth: int) -> Word:
+        if node.type not in WORDS:
+            raise NotUnderstood(node.type.replace("_", " "))
+        found = word(node)
+        for inside in substitutions(node):
+            self._statement(inside, depth + 1)
+        return found
+
+    def _command(self, node: Node, depth: int) -> None:
+        self._between(node, _BLANK)
+        words: list[Word] = []
+        assignments: list[Assignment] = []
+        for child in node.children:
+            match child.type:
+                case "command_name":
+                    self._between(child, _BLANK)
+                    if child.child_count != 1:
+                        raise NotUnderstood("a command's name")
+                    words.append(self._word(child.children[0], depth))
+                case "variable_assignment" if not words:
+                    assignments.append(self._assignment(child, depth))
+                case "variable_assignment":  # export NAME=value
+                    assigned = self._assignment(child, depth)
+                    words.append(literal(assigned.written) if assigned.known else Word(assigned.written, None))
+                case "file_redirect" | "herestring_redirect":
+                    self._redirect(child, depth)
+                case name if not words and not child.is_named:  # export, declare, unset
+                    words.append(literal(name))
+                case _:
+                    words.append(self._word(child, depth))
+        if not words:
+            raise NotUnderstood("a command without a name")
+        self._add(Command(tuple(words), tuple(assignments)), depth)
+
+    def _add(self, command: Command, depth: int) -> None:
+        if command.words[0].written in RESERVED or command.name == "":
+            raise NotUnderstood("a reserved word")
+        part = unwrapped(command, lambda text: self._inside(text, depth))
+        self._moves += any(inner.command.name in _MOVES for inner in part.all())
+        if self._moves > _MOVES_AT_MOST:
+            raise NotUnderstood("the number of changes of directory")
+        self._parts.append(part)
+
+    def _inside(self, text: str, depth: int) -> tuple[Part, ...] | None:
+        """The commands of a script that a command is given as an argument; None if they cannot be told."""
+        if depth > DEPTH or hidden_character(text) is not None:
+            return None
+        try:
+            script = _Reader(text, depth + 10).script()
+        except NotUnderstood:
+            return None
+        self._assignments += script.assignments
+        self._writes += script.writes
+        self._reads += script.reads
+        self._moves += script.moves
+        return script.parts
+
+    def _assignment(self, node: Node, depth: int) -> Assignment:
+        text = text_of(node)
+        name, *rest = node.children
+        if (
+            name.type != "variable_name"
+            or not _NAME.fullmatch(text_of(name))
+            or not rest
+            or rest[0].type not in ("=", "+=")
+            or len(rest) > 2
+        ):
+            raise NotUnderstood("an assignment")
+        if sum(child.end_byte - child.start_byte for child in node.children) != node.end_byte - node.start_byte:
+            raise NotUnderstood("an assignment")
+        known = True
+        if len(rest) == 2 and rest[1].type == "array":
+            self._array(rest[1], depth)
+            known = False
+        elif len(rest) == 2:
+            known = self._word(rest[1], depth).value is not None
+        return Assignment(text_of(name), text, known)
+
+    def _array(self, node: Node, depth: int) -> None:
+        self._between(node, _BLANK_LINES)
+        for child in node.children[1:-1]:
+            self._word(child, depth)
+
+    def _alone(self, node: Node, depth: int) -> None:
+        if node.type == "variable_assignments":
+            self._between(node, _BLANK)
+        for child in [node] if node.type == "variable_assignment" else node.children:
+            self._assignments.append(self._assignment(child, depth))
+
+    def _redirected(self, node: Node, depth: int) -> None:
+        self._between(node, _BLANK_LINES)
+        for child in node.children:
+            match child.type:
+                case "file_redirect" | "herestring_redirect":
+                    self._redirect(child, depth)
+                case "heredoc_redirect":
+                    self._heredoc(child, depth)
+                case _:
+                    self._statement(child, depth + 1)
+
+    def _redirect(self, node: Node, depth: int) -> None:
+        self._between(node, _BLANK)
+        children = [child for child in node.children if not self._is_descriptor(child)]
+        operator, *targets = children
+        if operator.type in ("<&-", ">&-") and not targets:
+            return
+        if len(targets) != 1:
+            raise NotUnderstood("a redirection")
+        target = self._word(targets[0], depth)
+        value = target.value or ""
+        if target.written.startswith("!"):
+            raise NotUnderstood("a redirection")  # zsh takes the next word
+        match operator.type:
+            case "<<<":
+                return
+            case ">&" | "<&" if re.fullmatch(r"[0-9]+-?|-", value):
+                return
+            case "<":
+                self._reads += [target] if value not in _DEVICES else []
+            case ">&" if not re.fullmatch(r"[\w./-]+", target.written):
+                raise NotUnderstood("a redirection")
+            case ">" | ">>" | ">|" | "&>" | "&>>" | ">&":
+                self._writes += [target] if value not in _DEVICES else []
+            case _:
+                raise NotUnderstood("a redirection")
+
+    def _is_descriptor(self, node: Node) -> bool:
+        if node.type == "file_descriptor" and not re.fullmatch(r"[0-9]", text_of(node)):
+            raise NotUnderstood("a redirection")
+        return node.type == "file_descriptor"
+
+    def _heredoc(self, node: Node, depth: int) -> None:
+        found: dict[str, Node] = {}
+        for child in node.children:
+            if child.type in ("heredoc_start", "heredoc_body", "heredoc_end"):
+                found[child.type] = child
+            elif child.type in ("file_redirect", "herestring_redirect"):
+                self._redirect(child, depth)
+            elif child.type in WORDS:
+                raise NotUnderstood("a here-document")
+            elif child.is_named and not self._is_descriptor(child):
+                self._statement(child, depth + 1)
+        start, body, end = (found.get(f"heredoc_{name}") for name in ("start", "body", "end"))
+        if start is None or end is None:
+            raise NotUnderstood("a here-document")
+        tabs = any(child.type == "<<-" for child in node.children)
+        if expands(self._source, start, end, tabs=tabs) and body is not None:
+            in_heredoc(body)
+            for child in body.children:
+                for inside in substitutions(child):
+                    self._statement(inside, depth + 1)
+
+    def _function(self, node: Node, depth: int) -> None:
+        self._between(node, _BLANK_LINES)
+        for child in node.children:
+            if child.type == "word" and re.fullmatch(r"[\w-]+", text_of(child)):
+                continue
+            if child.type not in ("function", "(", ")"):
+                self._statement(child, depth + 1)
+
+    def _loop(self, node: Node, depth: int) -> None:
+        self._between(node, _BLANK_LINES)
+        for child in node.children:
+            if child.type == "variable_name":
+                if not is_own_variable(text_of(child)):
+                    raise NotUnderstood("a loop over a variable that programs read")
+            elif child.type in WORDS:
+                self._word(child, depth)
+            elif child.is_named:
+                self._statement(child, depth + 1)
+            elif child.type not in _TOKENS:
+                raise NotUnderstood("a loop")
+
+    def _case(self, node: Node, depth: int) -> None:
+        self._between(node, _BLANK_LINES)
+        patterns = node.type == "case_item"
+        parted = False
+        for child in node.children:
+            if not child.is_named:
+                patterns = patterns and child.type != ")"
+                parted = True
+                if child.type not in _TOKENS:
+                    raise NotUnderstood("a case")
+            elif patterns and child.type in ("extglob_pattern", "regex"):
+                if not _PATTERN.fullmatch(text_of(child)):
+                    raise NotUnderstood("a pattern")
+            elif child.type in WORDS:
+                self._word(child, depth)
+            else:
+                if not parted and child.type != "case_item" and b"\n" not in self._before(child):
+                    raise NotUnderstood("two commands in a row")
+                self._statement(child, depth + 1)
+                parted = False
+
+    def _before(self, node: Node) -> bytes:
+        previous = node.prev_sibling
+        return self._source[previous.end_byte if previous else node.start_byte : node.start_byte]
+
+    def _test(self, node: Node, depth: int) -> None:
+        """[ … ] and [[ … ]] run nothing, as long as they only compare text or look at files."""
+        if depth > DEPTH:
+            raise NotUnderstood("the depth of what is nested")
+        self._between(node, _BLANK)
+        for child in node.children:
+            match child.type:
+                case "unary_expression" | "binary_expression" | "parenthesized_expression":
+                    self._test(child, depth + 1)
+                case "test_operator" if text_of(child) in _TESTS:
+                    pass
+                case "extglob_pattern" if _PATTERN.fullmatch(text_of(child)):
+                    pass
+                case kind if kind in _TEST_TOKENS and not child.is_named:
+                    pass
+                case _:
+                    self._word(child, depth)

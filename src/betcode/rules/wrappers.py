@@ -1,0 +1,244 @@
+"""Programs that start other programs: what `timeout 5 git push`, `bash -c '…'` and `find -exec` come down to."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from betcode.rules.commands import Assignment, Command, Kind, Part, Word, names
+
+Inside = Callable[[str], tuple[Part, ...] | None]
+_DIRECTORIES: Final = frozenset({"", "/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/opt/homebrew/bin"})
+_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=.*", re.DOTALL)
+_MORE = Word("$@", None)  # arguments that come from somewhere else
+NESTED = 8  # wrappers in wrappers
+
+
+@dataclass(frozen=True, slots=True)
+class _Wrapper:
+    flags: frozenset[str] = frozenset()
+    valued: frozenset[str] = frozenset()  # options whose value is the next word, or follows in the same
+    operands: int = 0  # words of its own before the command
+    kind: Kind = Kind.THROUGH
+    sets: bool = False  # NAME=value may stand before the command
+    appends: bool = False  # adds arguments
+
+
+def _wrapper(flags: str = "", valued: str = "", **rest: object) -> _Wrapper:
+    return _Wrapper(frozenset(flags.split()), frozenset(valued.split()), **rest)  # type: ignore[arg-type]
+
+
+WRAPPERS: Final[Mapping[str, _Wrapper]] = {
+    "timeout": _wrapper("-v --verbose --foreground --preserve-status", "-k -s --kill-after --signal", operands=1),
+    "time": _wrapper("-p", sets=True),  # the shell's own word
+    "nice": _wrapper("", "-n --adjustment"),
+    "nohup": _wrapper(),
+    "stdbuf": _wrapper("", "-i -o -e --input --output --error"),
+    "command": _wrapper("-p"),
+    "builtin": _wrapper(),
+    "exec": _wrapper(),
+    "noglob": _wrapper(),
+    "env": _wrapper("-i - --ignore-environment -0 --null", "-u --unset", sets=True),
+    "xargs": _wrapper(
+        "-0 -r -t -x --null --no-run-if-empty --verbose --exit -o --open-tty",
+        "-n -P -L -d -E -s -I --max-args --max-procs --max-lines --delimiter --replace --max-chars",
+        appends=True,
+    ),
+    "sudo": _wrapper(
+        "-n -E -H -k -b -S --non-interactive --preserve-env --set-home",
+        "-u -g -p --user --group",
+        kind=Kind.BOTH,
+        sets=True,
+    ),
+    "doas": _wrapper("-n", "-u", kind=Kind.BOTH),
+}  # fmt: skip
+# No command's name, neither in bash nor in zsh.
+RESERVED: Final = names(
+    "! [[ ]] { } case do done elif else esac fi for foreach function if in nocorrect repeat select then "
+    "until while always end -"
+)
+_SHELLS: Final = frozenset({"sh", "bash", "dash", "ash", "ksh", "zsh", "mksh", "rbash"})
+# They start what their arguments say, in ways that are not followed here.
+_OPAQUE: Final = names(
+    "alias arch at batch bind busybox chroot chrt complete compgen coproc csh enable entr expect "
+    "fish flock gdb hash ionice ltrace lldb mapfile nsenter numactl parallel pkexec readarray rlwrap "
+    "runuser script setarch setpriv setsid start-stop-daemon strace su systemd-run taskset tcsh toybox "
+    "unbuffer unshare valgrind watch xvfb-run zmodload fc sched autoload functions emulate zle dtrace "
+    "perf catchsegv proxychains torsocks fakeroot dbus-run-session"
+)
+_NOTHING_TO_RUN: Final = frozenset({"true", "false", ":", "break", "continue", "return", "exit"})
+
+
+def runs_nothing(command: Command) -> bool:
+    """Is it one of the shell's own words that only steer?"""
+    return command.name in _NOTHING_TO_RUN and not command.assignments
+
+
+def unwrapped(command: Command, inside: Inside, nested: int = 0) -> Part:
+    """The command with what it starts; `inside` takes a script apart."""
+    name = command.name
+    if name is None:
+        return Part(command)
+    directory, _, base = name.rpartition("/")
+    trusted = directory in _DIRECTORIES and name != f"{directory}/time"
+    if nested > NESTED or (nested and command.words[0].written in RESERVED):
+        return Part(command, Kind.OPAQUE)
+    if base in WRAPPERS:
+        part = _started(command, WRAPPERS[base], base, inside, nested)
+    elif base in _SHELLS:
+        part = _shell(command, inside)
+    elif base == "eval":
+        part = _script(command, [word.value for word in command.words[1:]], inside)
+    elif base == "trap":
+        part = _trap(command, inside)
+    elif base == "find":
+        part = _find(command, inside, nested)
+    elif base in _OPAQUE:
+        part = _opaque(command, inside)
+    else:
+        return Part(command)
+    # A program of that name elsewhere may be anything: what it would start still counts against it.
+    return part if trusted else replace(part, kind=Kind.OPAQUE)
+
+
+def _guesses(command: Command) -> tuple[Part, ...]:
+    """Each rest of the words that may be the command started: only what forbids looks at them."""
+    return tuple(Part(Command(command.words[number:])) for number in range(1, min(len(command.words), 12)))
+
+
+def _opaque(command: Command, inside: Inside) -> Part:
+    """A command that starts what cannot be told, with what it may start."""
+    scripts = [inside(word.value) or () for word in command.words[1:] if word.value and " " in word.value]
+    return Part(command, Kind.OPAQUE, _guesses(command) + tuple(part for parts in scripts for part in parts))
+
+
+def _started(command: Command, wrapper: _Wrapper, base: str, inside: Inside, nested: int) -> Part:
+    words = command.words
+    if base == "command" and len(words) > 1 and words[1].value in ("-v", "-V"):
+        return Part(command)  # it only says where a command is
+    own = _own_words(words, wrapper, base)
+    if own is None:
+        return _opaque(command, inside)
+    at, assignments = own
+    if at >= len(words):
+        return _opaque(command, inside) if base in ("sudo", "doas", "xargs") else Part(command)
+    more = (_MORE,) if wrapper.appends else ()
+    started = Command(words[at:] + more, command.assignments + assignments)
+    part = unwrapped(started, inside, nested + 1)
+    if wrapper.appends and (part.inner or part.kind is not Kind.PLAIN or "{}" in (started.name or "{}")):
+        return Part(command, Kind.OPAQUE, (part, *_guesses(command)))  # what it is given becomes code
+    return Part(command, wrapper.kind, (part,), at + max(1, part.named))
+
+
+def _own_words(words: Sequence[Word], wrapper: _Wrapper, base: str) -> tuple[int, tuple[Assignment, ...]] | None:
+    """How many of the words are the wrapper's own, and what it sets; None where that is not certain."""
+    at, operands = 1, wrapper.operands
+    assignments: list[Assignment] = []
+    while at < len(words):
+        value = words[at].value
+        if value is None:
+            return None
+        if value == "--":
+            at += 1 + operands
+            break
+        if value.startswith("-"):
+            length = _option(value, words[at + 1 : at + 2], wrapper, base)
+            if length is None:
+                return None
+            at += length
+        elif wrapper.sets and (found := _ASSIGNMENT.fullmatch(value)):
+            assignments.append(Assignment(found[1], words[at].written, True))
+            at += 1
+        elif operands:
+            operands -= 1
+            at += 1
+        else:
+            break
+    return at, tuple(assignments)
+
+
+def _option(value: str, after: Sequence[Word], wrapper: _Wrapper, base: str) -> int | None:
+    """How many words an option takes; None if it is not known."""
+    if value in wrapper.flags or (base == "nice" and re.fullmatch(r"-[0-9]+", value)):
+        return 1
+    name, equals, given = value.partition("=")
+    if not equals and value in wrapper.valued:
+        name, given, length = value, (after[0].value if after else None) or "", 2
+    elif equals and name in wrapper.valued:
+        length = 1
+    elif not value.startswith("--") and value[:2] in wrapper.valued:
+        name, given, length = value[:2], value[2:], 1
+    else:
+        return None
+    # Any other text in the place of {} could be the command itself.
+    return None if name in ("-I", "--replace") and given != "{}" else length
+
+
+def _shell(command: Command, inside: Inside) -> Part:
+    values = [word.value for word in command.words]
+    script = False
+    at = 1
+    while at < len(values):
+        value = values[at]
+        if value is None:
+            return _opaque(command, inside)
+        if value in ("-o", "+o"):
+            if at + 1 >= len(values) or values[at + 1] not in ("pipefail", "errexit", "nounset", "xtrace"):
+                return _opaque(command, inside)
+            at += 2
+        elif re.fullmatch(r"-[euxlc]+", value):
+            script = script or "c" in value
+            at += 1
+        elif value in ("--norc", "--noprofile", "--login", "--posix"):
+            at += 1
+        elif value.startswith(("-", "+")):
+            return _opaque(command, inside)
+        else:
+            break
+    if script:
+        return _script(command, values[at : at + 1], inside, at + 1)
+    return Part(command) if at < len(values) else _opaque(command, inside)  # a file, or what comes on its input
+
+
+def _script(command: Command, texts: list[str | None], inside: Inside, named: int = 0) -> Part:
+    """A command whose argument is a script."""
+    known = [text for text in texts if text is not None]
+    parts = inside(" ".join(known)) if len(known) == len(texts) and known else None
+    if parts is None or command.assignments:
+        return Part(command, Kind.OPAQUE, parts or _guesses(command))
+    return Part(command, Kind.THROUGH, parts, named or len(command.words))
+
+
+def _trap(command: Command, inside: Inside) -> Part:
+    values = [word.value for word in command.words[1:] if word.value != "--"]
+    if not values or values[0] in ("-", "", "-l", "-p"):
+        return Part(command)
+    return _script(command, values[:1], inside)
+
+
+def _find(command: Command, inside: Inside, nested: int) -> Part:
+    words = command.words
+    inner: list[Part] = []
+    at = 1
+    while at < len(words):
+        if words[at].value not in ("-exec", "-execdir", "-ok", "-okdir"):
+            at += 1
+            continue
+        end = at + 1
+        while (
+            end < len(words)
+            and words[end].value != ";"
+            and not (words[end].value == "+" and words[end - 1].value == "{}")
+        ):
+            end += 1
+        if end >= len(words) or end == at + 1:
+            return _opaque(command, inside)
+        started = Command((*words[at + 1 : end], _MORE), command.assignments)
+        part = unwrapped(started, inside, nested + 1)
+        if any("{}" in word.written for word in started.words) and (part.inner or part.kind is not Kind.PLAIN):
+            return Part(command, Kind.OPAQUE, (part,))
+        if "{}" in (started.name or "{}"):
+            return Part(command, Kind.OPAQUE, (part,))
+        inner.append(part)
+        at = end + 1
+    return Part(command, Kind.BOTH, tuple(inner), len(words)) if inner else Part(command)
