@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass
 
+from betcode.domain.audit import AuditEntry
 from betcode.domain.identifiers import RunKey, SessionKey
 from betcode.domain.rows import (
     Blob,
     ConnectedClient,
+    GrantRow,
     InputRow,
     InputState,
     PromptRow,
@@ -65,6 +67,27 @@ class SavePrompt:
 
 
 @dataclass(frozen=True, slots=True)
+class AddGrant:
+    grant: GrantRow
+
+
+@dataclass(frozen=True, slots=True)
+class ClearGrants:
+    """Those of a session, of one of its tools, or a single one."""
+
+    session: SessionKey
+    tool_name: str = ""  # empty: of all tools
+    pattern: str | None = None  # None: all patterns
+
+
+@dataclass(frozen=True, slots=True)
+class AddAudit:
+    """A decision, behind all that were made before."""
+
+    entry: AuditEntry
+
+
+@dataclass(frozen=True, slots=True)
 class AddBlob:
     session: SessionKey
     blob: Blob
@@ -93,6 +116,9 @@ Change = (
     | AssignInput
     | MoveInput
     | SavePrompt
+    | AddGrant
+    | ClearGrants
+    | AddAudit
     | AddBlob
     | SaveClients
     | ForgetClients

@@ -6,6 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
+from betcode.domain.audit import AuditRow
 from betcode.domain.changes import Change
 from betcode.domain.commands import Command, RefuseRequest
 from betcode.domain.documents import SearchPage, SearchQuestion
@@ -14,6 +15,7 @@ from betcode.domain.records import Record
 from betcode.domain.rows import (
     Batch,
     ForkedPart,
+    GrantRow,
     InputRow,
     NewSession,
     PromptRow,
@@ -70,6 +72,11 @@ class Store(Protocol):
     async def find_input(self, session: SessionKey, input_id: str) -> InputRow | None: ...
     async def open_prompts(self, session: SessionKey | None) -> Sequence[tuple[SessionId, PromptRow]]: ...
     async def find_prompt(self, request_id: str) -> tuple[SessionId, PromptRow] | None: ...
+    async def grants(self, session: SessionKey) -> Sequence[GrantRow]: ...
+    async def audit(self, after: int, session_id: str, limit: int) -> Sequence[AuditRow]:
+        """Rows of the audit behind number `after`, in order; of all sessions where none is named."""
+        ...
+
     async def blob_size(self, session: SessionKey, sha256: str) -> int | None: ...
     async def read_blob(self, session: SessionKey, sha256: str, offset: int, limit: int) -> bytes: ...
     async def newest_of_kind(self, session: SessionKey, kind: int, until: Seq) -> bytes | None:

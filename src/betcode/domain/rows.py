@@ -169,6 +169,8 @@ class PromptState(StrEnum):
     ANSWERED = "answered"
     WITHDRAWN = "withdrawn"  # the agent took it back
     LOST = "lost"  # the agent died before an answer reached it
+    EXPIRED = "expired"  # nobody answered in time
+    SUPERSEDED = "superseded"  # the agent asked otherwise
 
 
 class PromptKind(StrEnum):
@@ -193,6 +195,32 @@ class PromptRow:
     answered_by: str = ""
     answered_ns: int = 0
     idempotency_key: str = ""
+    description: str = ""
+    tool_use_id: str = ""
+    agent_id: str = ""  # of the subagent that asked; empty: the agent itself
+    message: str = ""  # given with the answer
+    updated_input: str = ""  # the JSON that a person put in place of the agent's own
+    grant_pattern: str = ""  # what was granted for the session with the answer
+    superseded_by: str = ""  # the request id of the prompt that took its place
+    forwarded_ns: int = 0  # when it was first shown to a client
+    expires_ns: int = 0
+    last_extended_ns: int = 0
+    extension_count: int = 0
+    reminders_sent: int = 0
+    push_notification_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GrantRow:
+    """What a person allowed, or refused, for the rest of a session."""
+
+    session: SessionKey
+    tool_name: str
+    pattern: str  # a rule, such as "Bash(git commit *)"; empty: the whole tool
+    allows: bool
+    created_ns: int
+    granted_by: str = ""
+    request_id: str = ""  # of the prompt it was given with
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,6 +107,9 @@ class Intake:
                 event=event.SerializeToString(),
                 seq=Seq(self.next_seq + len(self.said)),
                 asked_ns=event.timestamp.ToNanoseconds(),
+                description=request.description,
+                tool_use_id=request.tool_use_id,
+                agent_id=event.parent_tool_use_id,
             ),
             shown=1,
         )

@@ -81,6 +81,14 @@ def same_as_before(row: PromptRow, decision: Decision) -> bool:
             raise PermissionStale(
                 "The agent that asked is gone; it asks again when the session goes on", request_id=row.request_id
             )
+        case PromptState.EXPIRED:
+            raise PermissionStale("Nobody answered this request in time", request_id=row.request_id)
+        case PromptState.SUPERSEDED:
+            raise PermissionStale(
+                "The agent has asked otherwise since: answer that request",
+                request_id=row.request_id,
+                superseded_by=row.superseded_by,
+            )
 
 
 def questions_of(row: PromptRow) -> list[str]:

@@ -1,8 +1,10 @@
 """Who is connected and who may type, as rows: true while a daemon runs, forgotten when the next one starts."""
 
+from typing import assert_never
+
 import apsw
 
-from betcode.domain.changes import SaveClients
+from betcode.domain.changes import ForgetClients, SaveClients
 
 # Only of a session that is there: a client may still leave one that was deleted.
 _INSERT = """
@@ -15,7 +17,17 @@ SELECT (SELECT count(*) FROM connected_clients),
 """
 
 
-def save(db: apsw.Connection, change: SaveClients) -> None:
+def apply(db: apsw.Connection, change: SaveClients | ForgetClients) -> None:
+    match change:
+        case SaveClients():
+            _save(db, change)
+        case ForgetClients():
+            _forget(db)
+        case _:
+            assert_never(change)
+
+
+def _save(db: apsw.Connection, change: SaveClients) -> None:
     """Bring the rows of one session up to date."""
     delete = "DELETE FROM connected_clients WHERE session = ? AND client_id = ?"
     db.executemany(delete, [(change.session, client_id) for client_id in change.went])
@@ -26,7 +38,7 @@ def save(db: apsw.Connection, change: SaveClients) -> None:
     db.execute(held, (change.input_lock_client or None, change.session))
 
 
-def forget(db: apsw.Connection) -> None:
+def _forget(db: apsw.Connection) -> None:
     """Nobody is connected to a daemon that has just started."""
     db.execute("DELETE FROM connected_clients")
     db.execute("UPDATE sessions SET input_lock_client = NULL WHERE input_lock_client IS NOT NULL")

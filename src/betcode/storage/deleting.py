@@ -21,7 +21,8 @@ _REST = (
         SELECT p.rowid FROM blobs b JOIN blob_pieces p ON p.blob = b.key WHERE b.session = ? LIMIT 32)""",
     """DELETE FROM input_payloads WHERE input IN (
         SELECT p.input FROM inputs i JOIN input_payloads p ON p.input = i.key WHERE i.session = ? LIMIT 32)""",
-    "DELETE FROM prompts WHERE key IN (SELECT key FROM prompts WHERE session = ? LIMIT 64)",
+    """DELETE FROM pending_permissions WHERE rowid IN (
+        SELECT rowid FROM pending_permissions WHERE session_id = ? LIMIT 64)""",
     "DELETE FROM inputs WHERE key IN (SELECT key FROM inputs WHERE session = ? LIMIT 2000)",
     "DELETE FROM blobs WHERE key IN (SELECT key FROM blobs WHERE session = ? LIMIT 2000)",
     "DELETE FROM runs WHERE key IN (SELECT key FROM runs WHERE session = ? LIMIT 2000)",

@@ -19,9 +19,6 @@ from betcode.domain.rows import (
     InputState,
     Landmarks,
     NewSession,
-    PromptKind,
-    PromptRow,
-    PromptState,
     RunRow,
     SessionRow,
     SessionState,
@@ -40,7 +37,7 @@ SELECT s.key, s.session_id, s.provider, s.working_directory, s.worktree_id, s.cr
     s.crashes, s.api_pause, s.api_pause_until_ns,
     s.forked_at, s.turns, s.worked_ms, s.working_since_ns, s.budget,
     m.model, m.allowed_tools, m.plan_mode, m.metadata, m.environment, m.fork_point,
-    (SELECT count(*) FROM prompts p WHERE p.session = s.key AND p.state = 'open'),
+    (SELECT count(*) FROM pending_permissions p WHERE p.session_id = s.key AND p.state = 'open'),
     (SELECT r.state FROM runs r WHERE r.session = s.key ORDER BY r.key DESC LIMIT 1)
 """
 _FIND_SESSION = f"""{_SESSION}
@@ -67,14 +64,6 @@ FROM inputs i JOIN input_payloads p ON p.input = i.key
 """
 _OPEN_INPUTS = f"{_INPUT} WHERE i.session = ? AND i.state IN ('accepted', 'delivered') ORDER BY i.key"
 _FIND_INPUT = f"{_INPUT} WHERE i.session = ? AND i.input_id = ?"
-_PROMPT = """
-SELECT p.request_id, p.session, p.run, p.kind, p.tool_name, p.input_json, p.event, p.seq, p.asked_ns, p.state,
-    p.decision, p.answers, p.answered_by, p.answered_ns, p.idempotency_key, s.session_id
-FROM prompts p JOIN sessions s ON s.key = p.session AND s.deleted = 0
-"""
-_OPEN_PROMPTS = f"{_PROMPT} WHERE p.state = 'open' ORDER BY p.key"
-_OPEN_PROMPTS_OF = f"{_PROMPT} WHERE p.state = 'open' AND p.session = ? ORDER BY p.key"
-_FIND_PROMPT = f"{_PROMPT} WHERE p.request_id = ?"
 _PIECES = """
 SELECT p.data FROM blobs b JOIN blob_pieces p ON p.blob = b.key
 WHERE b.session = ? AND b.sha256 = ? AND p.piece BETWEEN ? AND ? ORDER BY p.piece
@@ -153,16 +142,6 @@ def open_inputs(db: apsw.Connection, session: SessionKey) -> list[InputRow]:
 def find_input(db: apsw.Connection, session: SessionKey, input_id: str) -> InputRow | None:
     row = db.execute(_FIND_INPUT, (session, input_id)).fetchone()
     return None if row is None else _input_row(row)
-
-
-def open_prompts(db: apsw.Connection, session: SessionKey | None) -> list[tuple[SessionId, PromptRow]]:
-    rows = db.execute(_OPEN_PROMPTS) if session is None else db.execute(_OPEN_PROMPTS_OF, (session,))
-    return [_prompt_row(row) for row in rows]
-
-
-def find_prompt(db: apsw.Connection, request_id: str) -> tuple[SessionId, PromptRow] | None:
-    row = db.execute(_FIND_PROMPT, (request_id,)).fetchone()
-    return None if row is None else _prompt_row(row)
 
 
 def blob_size(db: apsw.Connection, session: SessionKey, sha256: str) -> int | None:
@@ -256,26 +235,3 @@ def _input_row(row: Sequence[Any]) -> InputRow:
         content=content,
         seq=Seq(seq),
     )
-
-
-def _prompt_row(row: Sequence[Any]) -> tuple[SessionId, PromptRow]:
-    request_id, session, run, kind, tool_name, input_json, event, seq, asked_ns, state = row[:10]
-    decision, answers, answered_by, answered_ns, idempotency_key, session_id = row[10:]
-    prompt = PromptRow(
-        request_id=request_id,
-        session=SessionKey(session),
-        run=RunKey(run),
-        kind=PromptKind(kind),
-        tool_name=tool_name,
-        input_json=input_json,
-        event=event,
-        seq=Seq(seq),
-        asked_ns=asked_ns,
-        state=PromptState(state),
-        decision=decision,
-        answers=json.loads(answers),
-        answered_by=answered_by,
-        answered_ns=answered_ns,
-        idempotency_key=idempotency_key,
-    )
-    return SessionId(session_id), prompt

@@ -12,6 +12,7 @@ import anyio
 import anyio.to_thread
 import apsw
 
+from betcode.domain.audit import AuditRow
 from betcode.domain.changes import AppendEvents, Change
 from betcode.domain.documents import SearchPage, SearchQuestion
 from betcode.domain.identifiers import RunId, Seq, SessionId, SessionKey
@@ -19,6 +20,7 @@ from betcode.domain.ports import SessionFilter
 from betcode.domain.rows import (
     Batch,
     ForkedPart,
+    GrantRow,
     InputRow,
     NewSession,
     PromptRow,
@@ -27,7 +29,7 @@ from betcode.domain.rows import (
     SessionState,
     StoredEvent,
 )
-from betcode.storage import connections, deleting, epochs, forking, reading, searching, writing
+from betcode.storage import auditing, connections, deleting, epochs, forking, ledger, reading, searching, writing
 from betcode.storage.checkpoints import Checkpoints
 from betcode.storage.database import Durability, told
 from betcode.storage.files import close_files, open_files
@@ -115,10 +117,17 @@ class SqliteStore:
         return await self._read(lambda db: reading.find_input(db, session, input_id))
 
     async def open_prompts(self, session: SessionKey | None) -> Sequence[tuple[SessionId, PromptRow]]:
-        return await self._read(lambda db: reading.open_prompts(db, session))
+        return await self._read(lambda db: ledger.open_prompts(db, session))
 
     async def find_prompt(self, request_id: str) -> tuple[SessionId, PromptRow] | None:
-        return await self._read(lambda db: reading.find_prompt(db, request_id))
+        return await self._read(lambda db: ledger.find_prompt(db, request_id))
+
+    async def grants(self, session: SessionKey) -> Sequence[GrantRow]:
+        return await self._read(lambda db: ledger.grants(db, session))
+
+    async def audit(self, after: int, session_id: str, limit: int) -> Sequence[AuditRow]:
+        """Rows of the audit behind number `after`, in order; of all sessions where none is named."""
+        return await self._read(lambda db: auditing.read(db, after, session_id, limit))
 
     async def blob_size(self, session: SessionKey, sha256: str) -> int | None:
         return await self._read(lambda db: reading.blob_size(db, session, sha256))

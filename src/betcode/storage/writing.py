@@ -8,11 +8,14 @@ from typing import assert_never
 import apsw
 
 from betcode.domain.changes import (
+    AddAudit,
     AddBlob,
+    AddGrant,
     AddInput,
     AppendEvents,
     AssignInput,
     Change,
+    ClearGrants,
     ForgetClients,
     MoveInput,
     SaveClients,
@@ -29,13 +32,12 @@ from betcode.domain.rows import (
     InputRow,
     Landmarks,
     NewSession,
-    PromptRow,
     RunRow,
     SessionState,
     StoredEvent,
 )
 from betcode.domain.run import RunState
-from betcode.storage import connections
+from betcode.storage import auditing, connections, ledger
 from betcode.storage.budgets import budget_text
 from betcode.storage.places import first_place, last_place, place_of, seq_of
 
@@ -66,14 +68,14 @@ def apply(db: apsw.Connection, changes: Sequence[Change]) -> None:
             case MoveInput():
                 db.execute(_MOVE_INPUT, (change.state, change.session, change.input_id))
                 _one_row(db, f"input {change.input_id}")
-            case SavePrompt():
-                _save_prompt(db, change.row)
+            case SavePrompt() | AddGrant() | ClearGrants():
+                ledger.apply(db, change)
+            case AddAudit():
+                auditing.add(db, change.entry)
             case AddBlob():
                 _add_blob(db, change.session, change.blob)
-            case SaveClients():
-                connections.save(db, change)
-            case ForgetClients():
-                connections.forget(db)
+            case SaveClients() | ForgetClients():
+                connections.apply(db, change)
             case _:
                 assert_never(change)
 
@@ -121,16 +123,6 @@ _ASSIGN_PAYLOAD = """
 UPDATE input_payloads SET payload = ? WHERE input = (SELECT key FROM inputs WHERE session = ? AND input_id = ?)
 """
 _MOVE_INPUT = "UPDATE inputs SET state = ? WHERE session = ? AND input_id = ?"
-_SAVE_PROMPT = """
-INSERT INTO prompts (request_id, session, run, kind, tool_name, input_json, event, seq, asked_ns, state, decision,
-    answers, answered_by, answered_ns, idempotency_key)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT (request_id) DO UPDATE SET run = excluded.run, kind = excluded.kind, tool_name = excluded.tool_name,
-    input_json = excluded.input_json, event = excluded.event, seq = excluded.seq, asked_ns = excluded.asked_ns,
-    state = excluded.state, decision = excluded.decision, answers = excluded.answers,
-    answered_by = excluded.answered_by, answered_ns = excluded.answered_ns, idempotency_key = excluded.idempotency_key
-WHERE session = excluded.session
-"""
 
 
 def create_session(
@@ -250,13 +242,6 @@ def _assign_input(db: apsw.Connection, change: AssignInput) -> None:
     db.execute(_ASSIGN_INPUT, (change.run, change.number, change.session, change.input_id))
     _one_row(db, f"input {change.input_id}")
     db.execute(_ASSIGN_PAYLOAD, (change.payload, change.session, change.input_id))
-
-
-def _save_prompt(db: apsw.Connection, row: PromptRow) -> None:
-    asked = (row.request_id, row.session, row.run, row.kind, row.tool_name, row.input_json, row.event, row.seq)
-    answer = (row.decision, json.dumps(dict(row.answers)), row.answered_by, row.answered_ns, row.idempotency_key)
-    db.execute(_SAVE_PROMPT, (*asked, row.asked_ns, row.state, *answer))
-    _one_row(db, f"prompt {row.request_id} of session {row.session}")
 
 
 def _add_blob(db: apsw.Connection, session: SessionKey, blob: Blob) -> None:

@@ -395,6 +395,8 @@ class PermissionResponse(_message.Message):
     IDEMPOTENCY_KEY_FIELD_NUMBER: _builtins.int
     MESSAGE_FIELD_NUMBER: _builtins.int
     UPDATED_INPUT_FIELD_NUMBER: _builtins.int
+    GRANT_PATTERN_FIELD_NUMBER: _builtins.int
+    UPDATED_INPUT_JSON_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     decision: Global___PermissionDecision.ValueType
     idempotency_key: _builtins.str
@@ -402,6 +404,10 @@ class PermissionResponse(_message.Message):
     """Added by this project.
     told to the agent with a denial
     """
+    grant_pattern: _builtins.str
+    """with ALLOW_SESSION: what to allow, such as "Bash(git commit *)"; empty: this very use"""
+    updated_input_json: _builtins.str
+    """with ALLOW_WITH_EDIT, in place of updated_input: JSON text, sent as it is"""
     @_builtins.property
     def updated_input(self) -> _struct_pb2.Struct:
         """with ALLOW_WITH_EDIT"""
@@ -414,10 +420,12 @@ class PermissionResponse(_message.Message):
         idempotency_key: _builtins.str = ...,
         message: _builtins.str = ...,
         updated_input: _struct_pb2.Struct | None = ...,
+        grant_pattern: _builtins.str = ...,
+        updated_input_json: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["updated_input", b"updated_input"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["decision", b"decision", "idempotency_key", b"idempotency_key", "message", b"message", "request_id", b"request_id", "updated_input", b"updated_input"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["decision", b"decision", "grant_pattern", b"grant_pattern", "idempotency_key", b"idempotency_key", "message", b"message", "request_id", b"request_id", "updated_input", b"updated_input", "updated_input_json", b"updated_input_json"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -522,6 +530,7 @@ class AgentEvent(_message.Message):
     GAP_FIELD_NUMBER: _builtins.int
     COMPACTION_FIELD_NUMBER: _builtins.int
     NOTICE_FIELD_NUMBER: _builtins.int
+    PERMISSION_REMINDER_FIELD_NUMBER: _builtins.int
     CUTS_FIELD_NUMBER: _builtins.int
     sequence: _builtins.int
     """0: not history, moves nobody's position"""
@@ -576,6 +585,8 @@ class AgentEvent(_message.Message):
     @_builtins.property
     def notice(self) -> Global___Notice: ...
     @_builtins.property
+    def permission_reminder(self) -> Global___PermissionReminder: ...
+    @_builtins.property
     def cuts(self) -> _containers.RepeatedCompositeFieldContainer[Global___Cut]:
         """what was too long for this event"""
 
@@ -607,13 +618,14 @@ class AgentEvent(_message.Message):
         gap: Global___Gap | None = ...,
         compaction: Global___CompactionBoundary | None = ...,
         notice: Global___Notice | None = ...,
+        permission_reminder: Global___PermissionReminder | None = ...,
         cuts: _abc.Iterable[Global___Cut] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["compaction", b"compaction", "deprecation", b"deprecation", "error", b"error", "event", b"event", "gap", b"gap", "input_lock", b"input_lock", "message_state", b"message_state", "notice", b"notice", "permission_request", b"permission_request", "permission_resolved", b"permission_resolved", "plan_mode", b"plan_mode", "presence", b"presence", "session_info", b"session_info", "status_change", b"status_change", "text_delta", b"text_delta", "thinking_delta", b"thinking_delta", "timestamp", b"timestamp", "todo_update", b"todo_update", "tool_call_result", b"tool_call_result", "tool_call_start", b"tool_call_start", "turn_complete", b"turn_complete", "usage", b"usage", "user_input", b"user_input", "user_question", b"user_question"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["compaction", b"compaction", "deprecation", b"deprecation", "error", b"error", "event", b"event", "gap", b"gap", "input_lock", b"input_lock", "message_state", b"message_state", "notice", b"notice", "permission_reminder", b"permission_reminder", "permission_request", b"permission_request", "permission_resolved", b"permission_resolved", "plan_mode", b"plan_mode", "presence", b"presence", "session_info", b"session_info", "status_change", b"status_change", "text_delta", b"text_delta", "thinking_delta", b"thinking_delta", "timestamp", b"timestamp", "todo_update", b"todo_update", "tool_call_result", b"tool_call_result", "tool_call_start", b"tool_call_start", "turn_complete", b"turn_complete", "usage", b"usage", "user_input", b"user_input", "user_question", b"user_question"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["compaction", b"compaction", "cuts", b"cuts", "deprecation", b"deprecation", "error", b"error", "event", b"event", "gap", b"gap", "input_lock", b"input_lock", "message_state", b"message_state", "notice", b"notice", "parent_tool_use_id", b"parent_tool_use_id", "permission_request", b"permission_request", "permission_resolved", b"permission_resolved", "plan_mode", b"plan_mode", "presence", b"presence", "sequence", b"sequence", "session_info", b"session_info", "status_change", b"status_change", "text_delta", b"text_delta", "thinking_delta", b"thinking_delta", "timestamp", b"timestamp", "todo_update", b"todo_update", "tool_call_result", b"tool_call_result", "tool_call_start", b"tool_call_start", "turn_complete", b"turn_complete", "usage", b"usage", "user_input", b"user_input", "user_question", b"user_question"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["compaction", b"compaction", "cuts", b"cuts", "deprecation", b"deprecation", "error", b"error", "event", b"event", "gap", b"gap", "input_lock", b"input_lock", "message_state", b"message_state", "notice", b"notice", "parent_tool_use_id", b"parent_tool_use_id", "permission_reminder", b"permission_reminder", "permission_request", b"permission_request", "permission_resolved", b"permission_resolved", "plan_mode", b"plan_mode", "presence", b"presence", "sequence", b"sequence", "session_info", b"session_info", "status_change", b"status_change", "text_delta", b"text_delta", "thinking_delta", b"thinking_delta", "timestamp", b"timestamp", "todo_update", b"todo_update", "tool_call_result", b"tool_call_result", "tool_call_start", b"tool_call_start", "turn_complete", b"turn_complete", "usage", b"usage", "user_input", b"user_input", "user_question", b"user_question"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["text_delta", "tool_call_start", "tool_call_result", "permission_request", "user_question", "todo_update", "status_change", "session_info", "error", "usage", "plan_mode", "turn_complete", "user_input", "deprecation", "thinking_delta", "message_state", "permission_resolved", "input_lock", "presence", "gap", "compaction", "notice"]  # noqa: Y015
+    _WhichOneofReturnType_event: _TypeAlias = _typing.Literal["text_delta", "tool_call_start", "tool_call_result", "permission_request", "user_question", "todo_update", "status_change", "session_info", "error", "usage", "plan_mode", "turn_complete", "user_input", "deprecation", "thinking_delta", "message_state", "permission_resolved", "input_lock", "presence", "gap", "compaction", "notice", "permission_reminder"]  # noqa: Y015
     _WhichOneofArgType_event: _TypeAlias = _typing.Literal["event", b"event"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_event) -> _WhichOneofReturnType_event | None: ...
 
@@ -810,6 +822,11 @@ class PermissionRequest(_message.Message):
     SUGGESTIONS_FIELD_NUMBER: _builtins.int
     TOOL_USE_ID_FIELD_NUMBER: _builtins.int
     DECIDING_RULE_FIELD_NUMBER: _builtins.int
+    GRANT_OFFERS_FIELD_NUMBER: _builtins.int
+    NOTE_FIELD_NUMBER: _builtins.int
+    SEGMENTS_FIELD_NUMBER: _builtins.int
+    SUPERSEDES_FIELD_NUMBER: _builtins.int
+    AGENT_ID_FIELD_NUMBER: _builtins.int
     INPUT_JSON_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     tool_name: _builtins.str
@@ -818,6 +835,12 @@ class PermissionRequest(_message.Message):
     """Added by this project."""
     tool_use_id: _builtins.str
     deciding_rule: _builtins.str
+    note: _builtins.str
+    """what a person must know before answering, such as that the tool may have run already"""
+    supersedes: _builtins.str
+    """the request that this one takes the place of"""
+    agent_id: _builtins.str
+    """of the subagent that asks"""
     input_json: _builtins.str
     """the agent's own JSON text"""
     @_builtins.property
@@ -828,6 +851,14 @@ class PermissionRequest(_message.Message):
     def expires_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
     def suggestions(self) -> _containers.RepeatedCompositeFieldContainer[Global___PermissionSuggestion]: ...
+    @_builtins.property
+    def grant_offers(self) -> _containers.RepeatedCompositeFieldContainer[Global___GrantOffer]:
+        """what ALLOW_SESSION may grant, the narrowest first"""
+
+    @_builtins.property
+    def segments(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """the commands that a shell command consists of"""
+
     def __init__(
         self,
         *,
@@ -840,20 +871,51 @@ class PermissionRequest(_message.Message):
         suggestions: _abc.Iterable[Global___PermissionSuggestion] | None = ...,
         tool_use_id: _builtins.str = ...,
         deciding_rule: _builtins.str = ...,
+        grant_offers: _abc.Iterable[Global___GrantOffer] | None = ...,
+        note: _builtins.str = ...,
+        segments: _abc.Iterable[_builtins.str] | None = ...,
+        supersedes: _builtins.str = ...,
+        agent_id: _builtins.str = ...,
         input_json: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["expires_at", b"expires_at", "input", b"input"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["deciding_rule", b"deciding_rule", "description", b"description", "expires_at", b"expires_at", "input", b"input", "input_json", b"input_json", "is_replay", b"is_replay", "request_id", b"request_id", "suggestions", b"suggestions", "tool_name", b"tool_name", "tool_use_id", b"tool_use_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_id", b"agent_id", "deciding_rule", b"deciding_rule", "description", b"description", "expires_at", b"expires_at", "grant_offers", b"grant_offers", "input", b"input", "input_json", b"input_json", "is_replay", b"is_replay", "note", b"note", "request_id", b"request_id", "segments", b"segments", "suggestions", b"suggestions", "supersedes", b"supersedes", "tool_name", b"tool_name", "tool_use_id", b"tool_use_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___PermissionRequest: _TypeAlias = PermissionRequest  # noqa: Y015
 
 @_typing.final
-class PermissionSuggestion(_message.Message):
-    """A grant that the agent itself proposes."""
+class GrantOffer(_message.Message):
+    """A grant that the agent itself proposes.
+    A rule that a person may grant for the rest of the session.
+    """
 
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PATTERN_FIELD_NUMBER: _builtins.int
+    LABEL_FIELD_NUMBER: _builtins.int
+    pattern: _builtins.str
+    """such as "Bash(git commit *)" """
+    label: _builtins.str
+    """such as "this command" """
+    def __init__(
+        self,
+        *,
+        pattern: _builtins.str = ...,
+        label: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["label", b"label", "pattern", b"pattern"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GrantOffer: _TypeAlias = GrantOffer  # noqa: Y015
+
+@_typing.final
+class PermissionSuggestion(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     LABEL_FIELD_NUMBER: _builtins.int
@@ -884,6 +946,10 @@ class UserQuestion(_message.Message):
     MULTI_SELECT_FIELD_NUMBER: _builtins.int
     HEADER_FIELD_NUMBER: _builtins.int
     GROUP_ID_FIELD_NUMBER: _builtins.int
+    IS_REPLAY_FIELD_NUMBER: _builtins.int
+    EXPIRES_AT_FIELD_NUMBER: _builtins.int
+    NOTE_FIELD_NUMBER: _builtins.int
+    SUPERSEDES_FIELD_NUMBER: _builtins.int
     INPUT_JSON_FIELD_NUMBER: _builtins.int
     question_id: _builtins.str
     question: _builtins.str
@@ -892,10 +958,17 @@ class UserQuestion(_message.Message):
     """Added by this project."""
     group_id: _builtins.str
     """questions asked together share it"""
+    is_replay: _builtins.bool
+    note: _builtins.str
+    """what a person must know before answering"""
+    supersedes: _builtins.str
+    """the group that this one takes the place of"""
     input_json: _builtins.str
     """the agent's own JSON text for the whole group"""
     @_builtins.property
     def options(self) -> _containers.RepeatedCompositeFieldContainer[Global___QuestionOption]: ...
+    @_builtins.property
+    def expires_at(self) -> _timestamp_pb2.Timestamp: ...
     def __init__(
         self,
         *,
@@ -905,11 +978,15 @@ class UserQuestion(_message.Message):
         multi_select: _builtins.bool = ...,
         header: _builtins.str = ...,
         group_id: _builtins.str = ...,
+        is_replay: _builtins.bool = ...,
+        expires_at: _timestamp_pb2.Timestamp | None = ...,
+        note: _builtins.str = ...,
+        supersedes: _builtins.str = ...,
         input_json: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["expires_at", b"expires_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["group_id", b"group_id", "header", b"header", "input_json", b"input_json", "multi_select", b"multi_select", "options", b"options", "question", b"question", "question_id", b"question_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["expires_at", b"expires_at", "group_id", b"group_id", "header", b"header", "input_json", b"input_json", "is_replay", b"is_replay", "multi_select", b"multi_select", "note", b"note", "options", b"options", "question", b"question", "question_id", b"question_id", "supersedes", b"supersedes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1314,6 +1391,8 @@ class PermissionResolved(_message.Message):
     RESOLUTION_FIELD_NUMBER: _builtins.int
     CLIENT_ID_FIELD_NUMBER: _builtins.int
     MESSAGE_FIELD_NUMBER: _builtins.int
+    RULE_FIELD_NUMBER: _builtins.int
+    SUPERSEDED_BY_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     decision: Global___PermissionDecision.ValueType
     """unspecified where no person decided"""
@@ -1321,6 +1400,10 @@ class PermissionResolved(_message.Message):
     """"answered", "withdrawn", "superseded", "expired" """
     client_id: _builtins.str
     message: _builtins.str
+    rule: _builtins.str
+    """that decided, with where it stands"""
+    superseded_by: _builtins.str
+    """the request that took its place"""
     def __init__(
         self,
         *,
@@ -1329,10 +1412,12 @@ class PermissionResolved(_message.Message):
         resolution: _builtins.str = ...,
         client_id: _builtins.str = ...,
         message: _builtins.str = ...,
+        rule: _builtins.str = ...,
+        superseded_by: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["client_id", b"client_id", "decision", b"decision", "message", b"message", "request_id", b"request_id", "resolution", b"resolution"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["client_id", b"client_id", "decision", b"decision", "message", b"message", "request_id", b"request_id", "resolution", b"resolution", "rule", b"rule", "superseded_by", b"superseded_by"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -2457,9 +2542,49 @@ class SearchSessionsResponse(_message.Message):
 Global___SearchSessionsResponse: _TypeAlias = SearchSessionsResponse  # noqa: Y015
 
 @_typing.final
-class ListPendingRequest(_message.Message):
-    """---------------------------------------------------------------- prompts, grants, blobs"""
+class PermissionReminder(_message.Message):
+    """---------------------------------------------------------------- prompts, grants, blobs
 
+    A prompt has been open for a while.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
+    TOOL_NAME_FIELD_NUMBER: _builtins.int
+    DESCRIPTION_FIELD_NUMBER: _builtins.int
+    NUMBER_FIELD_NUMBER: _builtins.int
+    ASKED_AT_FIELD_NUMBER: _builtins.int
+    EXPIRES_AT_FIELD_NUMBER: _builtins.int
+    request_id: _builtins.str
+    tool_name: _builtins.str
+    description: _builtins.str
+    number: _builtins.int
+    """1 for the first"""
+    @_builtins.property
+    def asked_at(self) -> _timestamp_pb2.Timestamp: ...
+    @_builtins.property
+    def expires_at(self) -> _timestamp_pb2.Timestamp: ...
+    def __init__(
+        self,
+        *,
+        request_id: _builtins.str = ...,
+        tool_name: _builtins.str = ...,
+        description: _builtins.str = ...,
+        number: _builtins.int = ...,
+        asked_at: _timestamp_pb2.Timestamp | None = ...,
+        expires_at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["asked_at", b"asked_at", "expires_at", b"expires_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["asked_at", b"asked_at", "description", b"description", "expires_at", b"expires_at", "number", b"number", "request_id", b"request_id", "tool_name", b"tool_name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PermissionReminder: _TypeAlias = PermissionReminder  # noqa: Y015
+
+@_typing.final
+class ListPendingRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     SESSION_ID_FIELD_NUMBER: _builtins.int
@@ -2486,14 +2611,24 @@ class PendingPrompt(_message.Message):
     REQUEST_ID_FIELD_NUMBER: _builtins.int
     ASKED_AT_FIELD_NUMBER: _builtins.int
     SEQUENCE_FIELD_NUMBER: _builtins.int
+    EXPIRES_AT_FIELD_NUMBER: _builtins.int
+    SESSION_NAME_FIELD_NUMBER: _builtins.int
+    WORKING_DIRECTORY_FIELD_NUMBER: _builtins.int
+    AGENT_IS_GONE_FIELD_NUMBER: _builtins.int
     PERMISSION_FIELD_NUMBER: _builtins.int
     QUESTIONS_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
     request_id: _builtins.str
     sequence: _builtins.int
     """of the event that showed it"""
+    session_name: _builtins.str
+    working_directory: _builtins.str
+    agent_is_gone: _builtins.bool
+    """the answer is kept for the agent that goes on"""
     @_builtins.property
     def asked_at(self) -> _timestamp_pb2.Timestamp: ...
+    @_builtins.property
+    def expires_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
     def permission(self) -> Global___PermissionRequest: ...
     @_builtins.property
@@ -2505,12 +2640,16 @@ class PendingPrompt(_message.Message):
         request_id: _builtins.str = ...,
         asked_at: _timestamp_pb2.Timestamp | None = ...,
         sequence: _builtins.int = ...,
+        expires_at: _timestamp_pb2.Timestamp | None = ...,
+        session_name: _builtins.str = ...,
+        working_directory: _builtins.str = ...,
+        agent_is_gone: _builtins.bool = ...,
         permission: Global___PermissionRequest | None = ...,
         questions: Global___QuestionGroup | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["asked_at", b"asked_at", "permission", b"permission", "prompt", b"prompt", "questions", b"questions"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["asked_at", b"asked_at", "expires_at", b"expires_at", "permission", b"permission", "prompt", b"prompt", "questions", b"questions"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["asked_at", b"asked_at", "permission", b"permission", "prompt", b"prompt", "questions", b"questions", "request_id", b"request_id", "sequence", b"sequence", "session_id", b"session_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_is_gone", b"agent_is_gone", "asked_at", b"asked_at", "expires_at", b"expires_at", "permission", b"permission", "prompt", b"prompt", "questions", b"questions", "request_id", b"request_id", "sequence", b"sequence", "session_id", b"session_id", "session_name", b"session_name", "working_directory", b"working_directory"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType_prompt: _TypeAlias = _typing.Literal["permission", "questions"]  # noqa: Y015
     _WhichOneofArgType_prompt: _TypeAlias = _typing.Literal["prompt", b"prompt"]  # noqa: Y015
@@ -2564,8 +2703,11 @@ class AnswerPermissionRequest(_message.Message):
 
     SESSION_ID_FIELD_NUMBER: _builtins.int
     RESPONSE_FIELD_NUMBER: _builtins.int
+    EQUAL_PROMPTS_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
     """may be empty: the request id is enough"""
+    equal_prompts: _builtins.bool
+    """answer all open prompts of all sessions with the same tool and input"""
     @_builtins.property
     def response(self) -> Global___PermissionResponse: ...
     def __init__(
@@ -2573,10 +2715,11 @@ class AnswerPermissionRequest(_message.Message):
         *,
         session_id: _builtins.str = ...,
         response: Global___PermissionResponse | None = ...,
+        equal_prompts: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["response", b"response"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["response", b"response", "session_id", b"session_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["equal_prompts", b"equal_prompts", "response", b"response", "session_id", b"session_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -2587,16 +2730,22 @@ class AnswerPermissionResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     ALREADY_ANSWERED_FIELD_NUMBER: _builtins.int
+    ALSO_ANSWERED_FIELD_NUMBER: _builtins.int
     already_answered: _builtins.bool
     """the same answer had been given before"""
+    @_builtins.property
+    def also_answered(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """equal prompts that got the same answer"""
+
     def __init__(
         self,
         *,
         already_answered: _builtins.bool = ...,
+        also_answered: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["already_answered", b"already_answered"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["already_answered", b"already_answered", "also_answered", b"also_answered"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -91,7 +91,7 @@ async def test_a_fault_inside_is_internal_without_a_traceback_and_the_daemon_sta
             await stream.say("tool")
             await stream.until("permission_request")
         with closing(sqlite3.connect(daemon.places.database)) as database, database:
-            database.execute("UPDATE prompts SET event = x'ffff'")
+            database.execute("UPDATE pending_permissions SET event = x'ffff'")
         async with daemon.agent_service() as agent:
             with pytest.raises(aio.AioRpcError) as error:
                 await agent.ListPending(v1.ListPendingRequest())

@@ -22,7 +22,7 @@ TABLES = (
     "runs",
     "inputs",
     "input_payloads",
-    "prompts",
+    "pending_permissions",
     "blobs",
     "blob_pieces",
 )

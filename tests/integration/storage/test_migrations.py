@@ -17,17 +17,17 @@ from support.stored import Fatal, all_events, ask, events, making, new_session, 
 pytestmark = pytest.mark.anyio
 
 
-def m003_for_the_test(db: apsw.Connection) -> None:
+def m004_for_the_test(db: apsw.Connection) -> None:
     db.execute("CREATE TABLE second (value INTEGER)")
     db.execute("INSERT INTO second VALUES (2)")
 
 
-def m003_that_fails(db: apsw.Connection) -> None:
+def m004_that_fails(db: apsw.Connection) -> None:
     db.execute("CREATE TABLE second (value INTEGER)")
     raise ValueError("half of it is done")
 
 
-NEWER = (*MIGRATIONS, m003_for_the_test)
+NEWER = (*MIGRATIONS, m004_for_the_test)
 
 
 @pytest.mark.behaviour("storage.migrations")
@@ -39,13 +39,14 @@ async def test_each_migration_is_applied_once(tmp_path: Path) -> None:
     assert ask(path, "SELECT number, name FROM migrations") == [
         (1, "m001_the_log"),
         (2, "m002_turns_under_control"),
-        (3, "m003_for_the_test"),
+        (3, "m003_permissions"),
+        (4, "m004_for_the_test"),
     ]
 
 
 async def test_a_copy_is_kept_before_an_existing_database_is_changed(tmp_path: Path) -> None:
     path = tmp_path / "betcode.db"
-    copy = tmp_path / "betcode.db.before-m003"
+    copy = tmp_path / "betcode.db.before-m004"
     new = making()
     async with store_at(path) as store:
         session = await store.create_session(new, SessionState(), events(1, 3))
@@ -53,7 +54,7 @@ async def test_a_copy_is_kept_before_an_existing_database_is_changed(tmp_path: P
     async with open_store(path, on_fatal=Fatal(), migrations=NEWER) as store:
         assert len(await all_events(store, session)) == 3
     assert stat.S_IMODE(copy.stat().st_mode) == 0o600
-    assert ask(copy, "SELECT number FROM migrations") == [(1,), (2,)]
+    assert ask(copy, "SELECT number FROM migrations") == [(1,), (2,), (3,)]
     assert ask(copy, "SELECT seq FROM events") == [(1,), (2,), (3,)]
     assert sorted(file.name for file in tmp_path.glob("*unfinished*")) == []
 
@@ -68,7 +69,7 @@ async def test_a_migration_that_fails_leaves_the_database_as_it_was(tmp_path: Pa
     async with store_at(path) as store:
         await new_session(store)
     with pytest.raises(ValueError, match="half of it is done"):
-        async with open_store(path, on_fatal=Fatal(), migrations=(*MIGRATIONS, m003_that_fails)):
+        async with open_store(path, on_fatal=Fatal(), migrations=(*MIGRATIONS, m004_that_fails)):
             pass
     with pytest.raises(apsw.SQLError, match="no such table: second"):
         ask(path, "SELECT * FROM second")
@@ -100,11 +101,16 @@ async def test_a_database_of_the_first_schema_is_taken_along(tmp_path: Path) -> 
     )
     db.execute("INSERT INTO session_makings VALUES (1, '', '[]', 0, '{}', NULL)")
     db.execute("INSERT INTO runs VALUES (1, 1, 'run-1', 'backing_off', 1, 2, 3, 4, 5, 1, x'', 1, 9, 'killed')")
+    db.execute(
+        "INSERT INTO prompts VALUES (1, 'r-1', 1, 1, 'permission', 'Bash', '{}', x'01', 7, 8, 'open', '', '{}', '', 0, '')"
+    )
     db.close()
     async with open_store(path, on_fatal=Fatal()) as store:
         row = await store.find_session(SessionId("0190a7c8-0000-7000-8000-000000000001"))
+        prompts = await store.open_prompts(None)
     assert row is not None
     assert (row.state.name, row.state.last_seq, row.state.preview) == ("old", 7, "hello")
     assert (row.state.compaction_sequence, row.new.forked_from) == (0, "")
+    assert [(prompt.request_id, prompt.asked_ns) for _, prompt in prompts] == [("r-1", 8)]
     assert row.run_state is RunState.CRASHED  # a person had to go on with it then, and nobody retries it now
     assert (tmp_path / "betcode.db.before-m002").exists()

@@ -51,7 +51,7 @@ class Facts:
             "SELECT key, status, last_seq, deleted, compaction_sequence, "
             "(SELECT count(*) FROM inputs WHERE session = sessions.key AND kind = 'message' "
             "AND state IN ('accepted', 'delivered')), "
-            "(SELECT count(*) FROM prompts WHERE session = sessions.key AND state = 'open') "
+            "(SELECT count(*) FROM pending_permissions WHERE session_id = sessions.key AND state = 'open') "
             "FROM sessions WHERE session_id = ?",
             session_id,
         )
@@ -69,7 +69,7 @@ class Facts:
         return {str(name): InputSeen(str(kind), str(state)) for name, kind, state in rows}
 
     def prompts(self, key: int) -> Mapping[str, PromptSeen]:
-        rows = self._ask("SELECT request_id, state, decision FROM prompts WHERE session = ?", key)
+        rows = self._ask("SELECT request_id, state, decision FROM pending_permissions WHERE session_id = ?", key)
         return {str(name): PromptSeen(str(state), str(decision)) for name, state, decision in rows}
 
     def runs(self, key: int) -> list[RunOnDisk]:

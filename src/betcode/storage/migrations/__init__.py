@@ -10,10 +10,11 @@ import apsw
 from betcode.domain.errors import DatabaseUnusable
 from betcode.storage.migrations.m001_the_log import m001_the_log
 from betcode.storage.migrations.m002_turns_under_control import m002_turns_under_control
+from betcode.storage.migrations.m003_permissions import m003_permissions
 
 Migration = Callable[[apsw.Connection], None]
 
-MIGRATIONS: tuple[Migration, ...] = (m001_the_log, m002_turns_under_control)
+MIGRATIONS: tuple[Migration, ...] = (m001_the_log, m002_turns_under_control, m003_permissions)
 
 _APPLICATION_ID = 0x42657443  # "BetC": tells our file from any other SQLite database
 

@@ -1,0 +1,137 @@
+"""The rows of prompts and of session grants."""
+
+import json
+from collections.abc import Sequence
+from typing import Any, assert_never
+
+import apsw
+
+from betcode.domain.changes import AddGrant, ClearGrants, SavePrompt
+from betcode.domain.errors import StorageFailed
+from betcode.domain.identifiers import RunKey, Seq, SessionId, SessionKey
+from betcode.domain.rows import GrantRow, PromptKind, PromptRow, PromptState
+
+_COLUMNS = """request_id, session_id, run, kind, tool_name, input, event, seq, received_at, state, decision, answers,
+    answered_by, response_at, idempotency_key, tool_description, tool_use_id, agent_id, message, updated_input,
+    grant_pattern, superseded_by, forwarded_at, expires_at, last_extended_at, extension_count, reminders_sent,
+    push_notification_id"""
+_NAMES = [name.strip() for name in _COLUMNS.split(",")]
+_SAVE = f"""
+INSERT INTO pending_permissions ({_COLUMNS}) VALUES ({", ".join("?" * len(_NAMES))})
+ON CONFLICT (request_id) DO UPDATE SET {", ".join(f"{name} = excluded.{name}" for name in _NAMES[2:])}
+WHERE session_id = excluded.session_id
+"""
+_PROMPT = f"""
+SELECT {", ".join(f"p.{name}" for name in _NAMES)}, s.session_id
+FROM pending_permissions p JOIN sessions s ON s.key = p.session_id AND s.deleted = 0
+"""
+_OPEN = f"{_PROMPT} WHERE p.state = 'open' ORDER BY p.received_at, p.rowid"
+_OPEN_OF = f"{_PROMPT} WHERE p.state = 'open' AND p.session_id = ? ORDER BY p.received_at, p.rowid"
+_FIND = f"{_PROMPT} WHERE p.request_id = ?"
+_ADD_GRANT = """
+INSERT INTO permission_grants (session, tool_name, pattern, action, created_ns, granted_by, request_id)
+SELECT key, ?, ?, ?, ?, ?, ? FROM sessions WHERE key = ? AND deleted = 0
+"""
+_GRANTS = """
+SELECT session, tool_name, pattern, action, created_ns, granted_by, request_id FROM permission_grants
+WHERE session = ? ORDER BY key
+"""
+
+
+def apply(db: apsw.Connection, change: SavePrompt | AddGrant | ClearGrants) -> None:
+    match change:
+        case SavePrompt():
+            _save_prompt(db, change.row)
+        case AddGrant():
+            _add_grant(db, change.grant)
+        case ClearGrants():
+            _clear_grants(db, change)
+        case _:
+            assert_never(change)
+
+
+def _save_prompt(db: apsw.Connection, row: PromptRow) -> None:
+    asked = (row.request_id, row.session, row.run, row.kind, row.tool_name, row.input_json, row.event, row.seq)
+    answer = (row.decision, json.dumps(dict(row.answers)), row.answered_by, row.answered_ns, row.idempotency_key)
+    about = (row.description, row.tool_use_id, row.agent_id)
+    in_full = (row.message, row.updated_input, row.grant_pattern, row.superseded_by)
+    times = (row.forwarded_ns, row.expires_ns, row.last_extended_ns, row.extension_count, row.reminders_sent)
+    db.execute(_SAVE, (*asked, row.asked_ns, row.state, *answer, *about, *in_full, *times, row.push_notification_id))
+    _one_row(db, f"prompt {row.request_id} of session {row.session}")
+
+
+def open_prompts(db: apsw.Connection, session: SessionKey | None) -> list[tuple[SessionId, PromptRow]]:
+    rows = db.execute(_OPEN) if session is None else db.execute(_OPEN_OF, (session,))
+    return [_prompt_row(row) for row in rows]
+
+
+def find_prompt(db: apsw.Connection, request_id: str) -> tuple[SessionId, PromptRow] | None:
+    row = db.execute(_FIND, (request_id,)).fetchone()
+    return None if row is None else _prompt_row(row)
+
+
+def _add_grant(db: apsw.Connection, grant: GrantRow) -> None:
+    action = "allow" if grant.allows else "deny"
+    values = (grant.tool_name, grant.pattern, action, grant.created_ns, grant.granted_by, grant.request_id)
+    db.execute(_ADD_GRANT, (*values, grant.session))
+    _one_row(db, f"session {grant.session}")
+
+
+def _clear_grants(db: apsw.Connection, change: ClearGrants) -> None:
+    """Those of one tool, or all."""
+    if change.pattern is not None:
+        statement = "DELETE FROM permission_grants WHERE session = ? AND tool_name = ? AND pattern = ?"
+        db.execute(statement, (change.session, change.tool_name, change.pattern))
+    elif change.tool_name:
+        db.execute(
+            "DELETE FROM permission_grants WHERE session = ? AND tool_name = ?", (change.session, change.tool_name)
+        )
+    else:
+        db.execute("DELETE FROM permission_grants WHERE session = ?", (change.session,))
+
+
+def grants(db: apsw.Connection, session: SessionKey) -> list[GrantRow]:
+    return [
+        GrantRow(SessionKey(key), tool, pattern, action == "allow", created_ns, granted_by, request_id)
+        for key, tool, pattern, action, created_ns, granted_by, request_id in db.execute(_GRANTS, (session,))
+    ]
+
+
+def _prompt_row(row: Sequence[Any]) -> tuple[SessionId, PromptRow]:
+    stored = dict(zip(_NAMES, row, strict=False))
+    prompt = PromptRow(
+        request_id=stored["request_id"],
+        session=SessionKey(stored["session_id"]),
+        run=RunKey(stored["run"]),
+        kind=PromptKind(stored["kind"]),
+        tool_name=stored["tool_name"],
+        input_json=stored["input"],
+        event=stored["event"],
+        seq=Seq(stored["seq"]),
+        asked_ns=stored["received_at"],
+        state=PromptState(stored["state"]),
+        decision=stored["decision"],
+        answers=json.loads(stored["answers"]),
+        answered_by=stored["answered_by"],
+        answered_ns=stored["response_at"],
+        idempotency_key=stored["idempotency_key"],
+        description=stored["tool_description"],
+        tool_use_id=stored["tool_use_id"],
+        agent_id=stored["agent_id"],
+        message=stored["message"],
+        updated_input=stored["updated_input"],
+        grant_pattern=stored["grant_pattern"],
+        superseded_by=stored["superseded_by"],
+        forwarded_ns=stored["forwarded_at"],
+        expires_ns=stored["expires_at"],
+        last_extended_ns=stored["last_extended_at"],
+        extension_count=stored["extension_count"],
+        reminders_sent=stored["reminders_sent"],
+        push_notification_id=stored["push_notification_id"],
+    )
+    return SessionId(row[-1]), prompt
+
+
+def _one_row(db: apsw.Connection, what: str) -> None:
+    if db.changes() != 1:
+        raise StorageFailed(f"there is no {what}")
