@@ -102,7 +102,8 @@ async def test_a_database_of_the_first_schema_is_taken_along(tmp_path: Path) -> 
     db.execute("INSERT INTO session_makings VALUES (1, '', '[]', 0, '{}', NULL)")
     db.execute("INSERT INTO runs VALUES (1, 1, 'run-1', 'backing_off', 1, 2, 3, 4, 5, 1, x'', 1, 9, 'killed')")
     db.execute(
-        "INSERT INTO prompts VALUES (1, 'r-1', 1, 1, 'permission', 'Bash', '{}', x'01', 7, 8, 'open', '', '{}', '', 0, '')"
+        "INSERT INTO prompts VALUES "
+        "(1, 'r-1', 1, 1, 'permission', 'Bash', '{}', x'01', 7, 8, 'open', '', '{}', '', 0, '')"
     )
     db.close()
     async with open_store(path, on_fatal=Fatal()) as store:
