@@ -10,7 +10,7 @@ from betcode.rules.layers import FileProblem, Lists, SettingsText, read_layers
 from betcode.rules.lists import Grants, Rules
 from betcode.rules.place import Place
 from betcode.rules.rule import Action, Layer, Rule, RuleProblem, Source, parse_rule
-from betcode.rules.screening import FOR_PEOPLE, Outcome, ToolUse, Verdict, screen
+from betcode.rules.screening import FOR_PEOPLE, Outcome, ToolUse, Verdict, objection, screen, segments
 
 __all__ = [
     "FOR_PEOPLE",
@@ -28,7 +28,9 @@ __all__ = [
     "Source",
     "ToolUse",
     "Verdict",
+    "objection",
     "parse_rule",
     "read_layers",
     "screen",
+    "segments",
 ]

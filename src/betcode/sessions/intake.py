@@ -1,17 +1,18 @@
 """From records to what one commit changes: the dialogue's events, and the rows that follow from them."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from betcode.domain.bounds import bound
-from betcode.domain.changes import AddBlob, Change, MoveInput, SavePrompt, SaveRun
+from betcode.domain.changes import AddAudit, AddBlob, Change, MoveInput, SavePrompt, SaveRun
 from betcode.domain.identifiers import Seq, SessionKey
 from betcode.domain.ports import Dialogue
 from betcode.domain.records import Record, RecordKind
 from betcode.domain.rows import OPENS_TURN, InputKind, InputRow, InputState, PromptKind, PromptRow, PromptState, RunRow
 from betcode.holder.platform import start_time_now
 from betcode.sessions import crash_words, events
+from betcode.sessions.screening import Screened
 from betcode.v1 import agent_pb2 as v1
 
 logger = logging.getLogger(__name__)
@@ -33,6 +34,7 @@ class Intake:
     next_seq: Seq
     inputs: dict[str, InputRow]  # open ones, by id
     prompts: dict[str, PromptRow]  # open ones, by request id
+    screen: Callable[[v1.PermissionRequest], Screened] | None = None  # None: everything is put to people
     said: list[v1.AgentEvent] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)
     exit: Record | None = None
@@ -40,6 +42,7 @@ class Intake:
     turn_cancelled: bool = False
     settled: list[str] = field(default_factory=list)  # messages that came to an end
     asked: dict[str, range] = field(default_factory=dict)  # new prompts, and which of `said` show them
+    decided: list[Screened] = field(default_factory=list)  # what rules and grants answer by themselves
 
     def take(self, dialogue: Dialogue, run: RunRow, records: Sequence[Record]) -> RunRow:
         """Translate the records and return the run as it is after them."""
@@ -51,6 +54,8 @@ class Intake:
                 # A dialogue guards itself; this one did not, and the record must not be met twice.
                 logger.exception("a record could not be translated", extra={"offset": record.offset})
                 made = [events.malformed(f"The agent said something that could not be understood (at {record.offset})")]
+            if record.kind is RecordKind.IN and self._is_own(run, record.number):
+                made = [event for event in made if event.status_change.status != v1.EXECUTING_TOOL]  # as said before
             if made:
                 self._take_events(made, run)
             if record.kind is RecordKind.IN:
@@ -71,10 +76,15 @@ class Intake:
 
     def _take_events(self, made: list[v1.AgentEvent], run: RunRow) -> None:
         questions: list[v1.AgentEvent] = []
+        silent = False  # the record asked something that nobody has to be asked
         for event in made:
             match event.WhichOneof("event"):
                 case "permission_request":
-                    self.said.append(self._open_permission(event, run))
+                    silent = self._is_decided(event.permission_request)
+                    if not silent:
+                        self.said.append(self._open_permission(event, run))
+                    continue
+                case "status_change" if silent and event.status_change.status == v1.WAITING_FOR_USER:
                     continue
                 case "user_question":
                     questions.append(event)
@@ -90,6 +100,19 @@ class Intake:
             self.said.append(event)
         if questions:
             self._open_questions(questions, run)
+
+    def _is_decided(self, request: v1.PermissionRequest) -> bool:
+        """Whether rules and grants answer; otherwise a person is told why they do not."""
+        if self.screen is None:
+            return False
+        screened = self.screen(request)
+        if screened.answer is not None:
+            self.decided.append(screened)
+            return True
+        self.changes.append(AddAudit(screened.entry))
+        request.deciding_rule = screened.why
+        request.segments.extend(screened.segments)
+        return False
 
     def _open_permission(self, event: v1.AgentEvent, run: RunRow) -> v1.AgentEvent:
         whole_input = event.permission_request.input_json
@@ -160,6 +183,11 @@ class Intake:
         for row in list(self.inputs.values()):
             if row.run == run.key and row.number == number and row.kind not in OPENS_TURN:
                 self._move(row.input_id, InputState.CONSUMED)
+
+    def _is_own(self, run: RunRow, number: int) -> bool:
+        """Whether the engine itself said it, and no person."""
+        rows = self.inputs.values()
+        return any(row.run == run.key and row.number == number and row.kind is InputKind.CONTROL for row in rows)
 
     def _is_busy(self, dialogue: Dialogue, run: RunRow) -> bool:
         mine = (row for row in self.inputs.values() if row.run == run.key)

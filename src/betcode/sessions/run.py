@@ -17,11 +17,11 @@ import anyio
 import anyio.lowlevel
 import anyio.to_thread
 
-from betcode.domain.changes import AddInput, SaveRun
+from betcode.domain.changes import AddAudit, AddInput, SaveRun
 from betcode.domain.commands import RefuseRequest, SendMessage
 from betcode.domain.identifiers import RunKey, Seq, new_message_id, new_run_id
 from betcode.domain.ports import Dialogue
-from betcode.domain.records import Record, RecordKind
+from betcode.domain.records import Record
 from betcode.domain.rows import InputRow, RunRow
 from betcode.domain.run import CancelStep, RunState, RunStimulus, advance
 from betcode.domain.session import SessionStatus
@@ -29,6 +29,7 @@ from betcode.holder.launch import bar, end_leftovers
 from betcode.holder.reader import JournalReader
 from betcode.sessions import compacting, compaction_triggers, ending, events
 from betcode.sessions.attachment import END_GRACE_S, Attachment, HolderGone, attach, give_up, is_shortage
+from betcode.sessions.calls import CallDesk
 from betcode.sessions.cut_short import cut_short
 from betcode.sessions.delivery import deliver
 from betcode.sessions.escalation import Escalation
@@ -77,6 +78,7 @@ class AgentRun:
         self.attachment: Attachment | None = None
         self.active_at = anyio.current_time()
         self.watch = HangWatch(self)
+        self.calls = CallDesk(self)
         self._refused: set[str] = set()
         self._exit: Record | None = None
 
@@ -170,6 +172,7 @@ class AgentRun:
         self.attached.set()
         if self.asked_to_end:
             await attachment.end(END_GRACE_S)  # asked for while there was nobody to tell
+        await self.calls.take_up()
         self.session.settle()  # what a daemon before us accepted and did not hand over is still to be done
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(deliver, self, attachment)
@@ -225,13 +228,17 @@ class AgentRun:
         session = self.session
         async with session.lock:
             writer = session.writer
-            intake = Intake(writer.key, writer.next_seq, dict(session.inputs), dict(session.prompts))
+            if any(self.dialogue.may_ask(record) for record in records):
+                await session.screening.refresh()
+            screen = session.screening.screen
+            intake = Intake(writer.key, writer.next_seq, dict(session.inputs), dict(session.prompts), screen)
             answering, before = self.dialogue.answering, self.row
             row = intake.take(self.dialogue, self.row, records)
             if row.cancel_step is CancelStep.INTERRUPTED and self.dialogue.answering and not answering:
                 self._hand_over(intake, session.interrupt_row(cancel_queued=row.cancel_queued))
             await self._refuse_ids_used_before(intake)
             self._refuse_what_nobody_answers(intake)
+            self._answer_by_rule(intake)
             session.room.faults("after-reading")
             state = writer.state
             status = session.status_after(self, row, intake.inputs)
@@ -257,7 +264,7 @@ class AgentRun:
             compacting.heed(session, intake.said)
             self.has_served = self.has_served or intake.turn_completed
             self.active_at = anyio.current_time()
-            self.has_spoken = self.has_spoken or any(record.kind is RecordKind.OUT for record in records)
+            self.has_spoken = self.has_spoken or self.dialogue.has_spoken
             if intake.exit is not None:
                 self._exit = intake.exit
                 return True
@@ -291,6 +298,17 @@ class AgentRun:
             if command.request_id not in self._refused:
                 self._refused.add(command.request_id)
                 self._refuse(intake, command)
+
+    def _answer_by_rule(self, intake: Intake) -> None:
+        waits = self.dialogue.open_requests
+        for screened in intake.decided:
+            if screened.answer is not None and screened.answer.request_id in waits:
+                intake.changes.append(AddAudit(screened.entry))
+                self._hand_over(intake, self.session.control_row(screened.answer, screened.answer.request_id))
+        rows, entries = self.calls.answers(intake.inputs)
+        for row in rows:
+            self._hand_over(intake, row)
+        intake.changes.extend(AddAudit(entry) for entry in entries)
 
     def _refuse(self, intake: Intake, command: RefuseRequest) -> None:
         self._hand_over(intake, self.session.control_row(command))
