@@ -398,7 +398,8 @@ def test_a_call_that_is_to_be_screened_waits_until_its_answer_came_by() -> None:
     assert (adopted.request_id, adopted.tool_name, adopted.input_json) == (call.request_id, "Bash", "")
     for record in rest:
         dialogue.receive(record)
-    assert dialogue.calls == dialogue.refusals == ()
+    assert not dialogue.calls
+    assert not dialogue.refusals
 
 
 def test_requests_that_nobody_can_answer_are_refused_once() -> None:

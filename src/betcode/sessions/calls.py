@@ -57,7 +57,8 @@ class CallDesk:
     def look(self) -> None:
         """Notice rules that have changed while the agent asks nothing; never waits."""
         session = self._run.session
-        if not self._is_told and self._run.attachment is not None and session.screening.book.has_changed:
+        screening = session.screening
+        if not self._is_told and self._run.attachment is not None and (screening.is_wanted or screening.has_changed):
             session.room.tasks.start_soon(self._heed_rules)
 
     async def _heed_rules(self) -> None:

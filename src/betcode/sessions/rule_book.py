@@ -11,7 +11,19 @@ import anyio.to_thread
 from betcode.config.places import Places
 from betcode.config.settings import FILE_NAME
 from betcode.domain.ports import Forbidden
-from betcode.rules import Action, Layer, Lists, Place, Rule, Rules, SettingsText, Source, parse_rule, read_layers
+from betcode.rules import (
+    PATH_TOOLS,
+    Action,
+    Layer,
+    Lists,
+    Place,
+    Rule,
+    Rules,
+    SettingsText,
+    Source,
+    parse_rule,
+    read_layers,
+)
 from betcode.sessions.trust import FILE_NAME as TRUST_FILE_NAME
 from betcode.sessions.trust import Trust, claude_config
 from betcode.sessions.watched_file import WatchedFile
@@ -27,6 +39,7 @@ class _Read:
     lists: Lists
     rules: Rules
     needs_trust: bool
+    forbids: bool = True
 
 
 class RuleBook:
@@ -80,13 +93,13 @@ class RuleBook:
         needs_trust = bool(lists.untrusted)
         if needs_trust and self._trust.read():
             lists = read_layers(texts, trusted=True, flags=self._flags)
-        return _Read(lists, lists.at(self.place), needs_trust)
+        forbids = bool(lists.broken) or any(rule.action is not Action.ALLOW for rule in lists.rules)
+        return _Read(lists, lists.at(self.place), needs_trust, forbids)
 
     @property
     def forbids(self) -> bool:
         """Whether anything is denied or asked about, or may be, by something that cannot be read."""
-        lists = self.lists
-        return bool(lists.broken) or any(rule.action is not Action.ALLOW for rule in lists.rules)
+        return self._read.forbids
 
     @property
     def forbidden(self) -> Forbidden:
@@ -100,7 +113,7 @@ class RuleBook:
     def _for_agent(self, rule: Rule) -> str:
         """The rule with nothing in it that depends on the file it stands in."""
         path = rule.specifier or ""
-        if rule.tool not in ("Read", "Edit", "Write") or not path.startswith("/") or path.startswith("//"):
+        if rule.tool not in PATH_TOOLS or not path.startswith("/") or path.startswith("//"):
             return rule.text
         anchor = (rule.source.anchor or self.place.directory).translate(_GLOB_MARKS)
         return f"{rule.tool}(/{anchor.rstrip('/')}{path})"

@@ -72,6 +72,11 @@ class Screening:
             self._made_of = made_of
 
     @property
+    def has_changed(self) -> bool:
+        """Whether `refresh` would find other rules; it may err to yes."""
+        return self.book.has_changed
+
+    @property
     def is_wanted(self) -> bool:
         """Whether the agent is to ask about every use of a tool."""
         match self._session.room.settings.screen_all:
@@ -80,7 +85,7 @@ class Screening:
             case "never":
                 able = False
             case _:
-                able = self.book.forbids
+                able = self.book.forbids or bool(self._rules.deny.rules)
         return able and self._session.provider.capabilities.screens_calls
 
     @property
@@ -100,7 +105,7 @@ class Screening:
         return Screened(entry, AnswerPermission(request.request_id, behaviour, request.input_json, message))
 
     def screen_call(self, call: ToolCall) -> tuple[AnswerCall, AuditEntry | None]:
-        """Decide about a use that the agent's own rules come to next; where ours have nothing against it, those decide."""
+        """Decide about a use before the agent's own rules do; they decide where ours have nothing against it."""
         if call.tool_name in FOR_PEOPLE:
             return AnswerCall(call.request_id, CallVerdict.UNDECIDED), None
         if not call.input_json:

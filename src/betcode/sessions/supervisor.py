@@ -342,7 +342,10 @@ async def open_supervisor(
     crashes: CrashPolicy | None = None,
     places: Places | None = None,
 ) -> AsyncIterator[Supervisor]:
-    """The engine, at work; leaving the block lets agents at work run on in their holders. The user's rules are in `places`."""
+    """The engine, at work; leaving the block lets agents at work run on in their holders.
+
+    The user's own rules and the list of trusted projects are in `places`; None: there are none.
+    """
     runs_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     async with anyio.create_task_group() as tasks:
         room = Room(

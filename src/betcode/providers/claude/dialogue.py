@@ -213,6 +213,7 @@ class ClaudeDialogue:
 
     def _on_line(self, record: Record, now: Moment) -> None:
         if record.too_long:
+            self._state.has_spoken = True
             self._on_too_long(record, now)
             return
         frame = decode(record.data)
