@@ -90,6 +90,8 @@ class Intake:
                     questions.append(event)
                 case "message_state":
                     self._move_message(event.message_state)
+                case "permission_resolved" if self._was_decided(event.permission_resolved.request_id):
+                    continue  # nobody was shown it
                 case "permission_resolved":
                     self._close_prompt(event.permission_resolved.request_id, PromptState.WITHDRAWN)
                 case "turn_complete":
@@ -113,6 +115,13 @@ class Intake:
         request.deciding_rule = screened.why
         request.segments.extend(screened.segments)
         return False
+
+    def _was_decided(self, request_id: str) -> bool:
+        """Whether rules or grants have answered, and the agent has not heard it yet."""
+        decided = {screened.answer.request_id for screened in self.decided if screened.answer is not None}
+        about = request_id.encode("utf-8", "replace")
+        rows = (row for row in self.inputs.values() if row.kind is InputKind.CONTROL)
+        return request_id in decided or any(row.content == about for row in rows)
 
     def _open_permission(self, event: v1.AgentEvent, run: RunRow) -> v1.AgentEvent:
         whole_input = event.permission_request.input_json
