@@ -8,6 +8,7 @@ lead, through `Place.resolve`.
 
 from betcode.rules.layers import FileProblem, Lists, SettingsText, read_layers
 from betcode.rules.lists import Grants, Rules
+from betcode.rules.offers import Offer, exact_rule, granting, offers
 from betcode.rules.place import Place
 from betcode.rules.rule import Action, Layer, Rule, RuleProblem, Source, parse_rule
 from betcode.rules.screening import FOR_PEOPLE, Outcome, ToolUse, Verdict, screen
@@ -19,6 +20,7 @@ __all__ = [
     "Grants",
     "Layer",
     "Lists",
+    "Offer",
     "Outcome",
     "Place",
     "Rule",
@@ -28,6 +30,9 @@ __all__ = [
     "Source",
     "ToolUse",
     "Verdict",
+    "exact_rule",
+    "granting",
+    "offers",
     "parse_rule",
     "read_layers",
     "screen",

@@ -1,7 +1,7 @@
 """From records to what one commit changes: the dialogue's events, and the rows that follow from them."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from betcode.domain.bounds import bound
@@ -39,6 +39,7 @@ class Intake:
     turn_completed: bool = False
     turn_cancelled: bool = False
     settled: list[str] = field(default_factory=list)  # messages that came to an end
+    offer: Callable[[v1.PermissionRequest], None] = lambda _: None  # says with a request what may be granted
     asked: dict[str, range] = field(default_factory=dict)  # new prompts, and which of `said` show them
 
     def take(self, dialogue: Dialogue, run: RunRow, records: Sequence[Record]) -> RunRow:
@@ -93,6 +94,7 @@ class Intake:
 
     def _open_permission(self, event: v1.AgentEvent, run: RunRow) -> v1.AgentEvent:
         whole_input = event.permission_request.input_json
+        self.offer(event.permission_request)
         event, blobs = bound(event)
         self.changes.extend(AddBlob(self.session, blob) for blob in blobs)
         request = event.permission_request

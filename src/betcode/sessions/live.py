@@ -3,6 +3,7 @@
 import logging
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import anyio
 
@@ -11,10 +12,20 @@ from betcode.domain.commands import Command, Interrupt, SendMessage
 from betcode.domain.errors import SessionClosed, StorageDegraded
 from betcode.domain.identifiers import Seq, SessionId, time_ordered_uuid
 from betcode.domain.ports import Provider
-from betcode.domain.rows import OPENS_TURN, InputKind, InputRow, PromptRow, PromptState, RunRow, SessionRow
+from betcode.domain.rows import (
+    OPENS_TURN,
+    GrantRow,
+    InputKind,
+    InputRow,
+    PromptRow,
+    PromptState,
+    RunRow,
+    SessionRow,
+)
 from betcode.domain.run import CancelStep
 from betcode.domain.session import SessionStatus, SessionStimulus, advance
-from betcode.sessions import compacting, events
+from betcode.rules import Grants, Place
+from betcode.sessions import compacting, events, grants
 from betcode.sessions.budgets import OF_NO_RUN, BudgetGate
 from betcode.sessions.ending import End
 from betcode.sessions.followers import Followers
@@ -44,6 +55,8 @@ class LiveSession:
         self.lock = anyio.Lock()
         self.inputs: dict[str, InputRow] = {}  # open ones, oldest first
         self.prompts: dict[str, PromptRow] = {}  # open ones
+        self.grants: tuple[GrantRow, ...] = ()
+        self._granted: tuple[tuple[GrantRow, ...], Grants] | None = None
         self.run: AgentRun | None = None
         self.compaction: compacting.Compaction | None = None
         self.compacts_itself = True  # until that has failed, or did not help
@@ -101,12 +114,25 @@ class LiveSession:
                 self.budget.prompt = row
             else:
                 self.prompts[row.request_id] = row
+        self.grants = tuple(await store.grants(key))
         await compacting.recall(self)
         self.may_start = not self.at_rest
         if self.may_start:
             await self.recovery.load()
         if self.writer.state.status is SessionStatus.CLOSED:
             self.writer.tail.close()
+
+    @property
+    def place(self) -> Place:
+        """Where its rules and grants are asked."""
+        new = self.writer.new
+        return Place(new.working_directory, (new.environment or {}).get("HOME") or str(Path.home()))
+
+    def granted(self) -> Grants:
+        """What people granted and refused for the rest of the session, made ready to be asked."""
+        if self._granted is None or self._granted[0] is not self.grants:
+            self._granted = (self.grants, grants.compiled(self.grants, self.place))
+        return self._granted[1]
 
     @property
     def has_messages(self) -> bool:

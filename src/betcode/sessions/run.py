@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,7 @@ from betcode.sessions.attachment import END_GRACE_S, Attachment, HolderGone, att
 from betcode.sessions.cut_short import cut_short
 from betcode.sessions.delivery import deliver
 from betcode.sessions.escalation import Escalation
+from betcode.sessions.grants import make_offers
 from betcode.sessions.hanging import HangWatch
 from betcode.sessions.intake import Intake
 from betcode.sessions.starting import start
@@ -226,6 +228,7 @@ class AgentRun:
         async with session.lock:
             writer = session.writer
             intake = Intake(writer.key, writer.next_seq, dict(session.inputs), dict(session.prompts))
+            intake.offer = partial(make_offers, place=session.place)
             answering, before = self.dialogue.answering, self.row
             row = intake.take(self.dialogue, self.row, records)
             if row.cancel_step is CancelStep.INTERRUPTED and self.dialogue.answering and not answering:
