@@ -22,7 +22,7 @@ _CHOICES = "ALLOW_ONCE, ALLOW_SESSION, ALLOW_WITH_EDIT, DENY, DENY_NO_INTERRUPT 
 
 @dataclass(frozen=True, slots=True)
 class PermissionAnswer:
-    """A person's answer as it came in."""
+    """A person's answer as it came in; making one that decides nothing raises InvalidRequest."""
 
     request_id: str
     decision: v1.PermissionDecision.ValueType
@@ -30,6 +30,10 @@ class PermissionAnswer:
     idempotency_key: str = ""
     grant_pattern: str = ""
     updated_input: str | None = None  # JSON
+
+    def __post_init__(self) -> None:
+        if self.decision == v1.PERMISSION_DECISION_UNSPECIFIED or self.decision not in v1.PermissionDecision.values():
+            raise InvalidRequest(f"The answer has no decision: send {_CHOICES}", request_id=self.request_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +72,6 @@ class Decision:
 def decide(answer: PermissionAnswer, prompt: PromptRow, place: Place) -> Decision:
     """Raises InvalidRequest where the answer cannot be applied as it is; then the prompt stays open."""
     value = answer.decision
-    if value == v1.PERMISSION_DECISION_UNSPECIFIED or value not in v1.PermissionDecision.values():
-        raise InvalidRequest(f"The answer has no decision: send {_CHOICES}", request_id=answer.request_id)
     if value in _ALLOWING and prompt.kind is PromptKind.QUESTION:
         raise InvalidRequest("This is a question: answer it with AnswerQuestion", request_id=answer.request_id)
     return Decision(
