@@ -84,7 +84,7 @@ class Agent:
             tool = f"toolu_{uuid.uuid4().hex}"
             self._assistant({"type": "tool_use", "id": tool, "name": name, "input": given})
             request_id = str(uuid.uuid4())
-            request = {"subtype": "can_use_tool", "tool_name": name, "input": given, "tool_use_id": tool}
+            request: Frame = {"subtype": "can_use_tool", "tool_name": name, "input": given, "tool_use_id": tool}
             if name == "Bash":
                 suggestion = {"type": "addRules", "rules": SUGGESTED, "behavior": "allow", "destination": "session"}
                 request["permission_suggestions"] = [suggestion]
@@ -112,7 +112,7 @@ class Agent:
         raise Stopped(how)
 
     def _assistant(self, block: Frame) -> None:
-        message = {"id": f"msg_{uuid.uuid4().hex}", "type": "message", "role": "assistant", "model": "asker-1"}
+        message: Frame = {"id": f"msg_{uuid.uuid4().hex}", "type": "message", "role": "assistant", "model": "asker-1"}
         message |= {"content": [block], "stop_reason": None, "usage": {"input_tokens": 100, "output_tokens": 1}}
         self._write({"type": "assistant", "message": message, "parent_tool_use_id": None})
 
