@@ -4,7 +4,7 @@ import time
 
 from betcode.domain.documents import SearchPage
 from betcode.domain.identifiers import SessionId
-from betcode.domain.rows import PromptKind, PromptRow, SessionRow
+from betcode.domain.rows import GrantRow, PromptKind, PromptRow, SessionRow
 from betcode.server import budgets
 from betcode.sessions import Compacted, Summary
 from betcode.v1 import agent_pb2 as v1
@@ -34,8 +34,13 @@ def shown_again(prompt: PromptRow) -> list[bytes]:
     events = _events(prompt)
     for event in events:
         event.sequence = 0
-        if event.WhichOneof("event") == "permission_request":
-            event.permission_request.is_replay = True
+        match event.WhichOneof("event"):
+            case "permission_request":
+                event.permission_request.is_replay = True
+            case "user_question":
+                event.user_question.is_replay = True
+            case _:
+                pass
     return [event.SerializeToString() for event in events]
 
 
@@ -51,6 +56,19 @@ def pending(session: SessionId, prompt: PromptRow) -> v1.PendingPrompt:
                 view.questions.questions.append(event.user_question)
             case _:
                 pass
+    return view
+
+
+def grant(row: GrantRow) -> v1.SessionGrantEntry:
+    """One entry of the list of a session's grants."""
+    view = v1.SessionGrantEntry(
+        tool_name=row.tool_name,
+        granted=row.allows,
+        pattern=row.pattern or row.tool_name,
+        granted_by=row.granted_by,
+        request_id=row.request_id,
+    )
+    view.granted_at.FromNanoseconds(row.created_ns)
     return view
 
 

@@ -41,6 +41,7 @@ class Intake:
     turn_completed: bool = False
     turn_cancelled: bool = False
     settled: list[str] = field(default_factory=list)  # messages that came to an end
+    offer: Callable[[v1.PermissionRequest], None] = lambda _: None  # says with a request what may be granted
     asked: dict[str, range] = field(default_factory=dict)  # new prompts, and which of `said` show them
     decided: list[Screened] = field(default_factory=list)  # what rules and grants answer by themselves
 
@@ -125,6 +126,7 @@ class Intake:
 
     def _open_permission(self, event: v1.AgentEvent, run: RunRow) -> v1.AgentEvent:
         whole_input = event.permission_request.input_json
+        self.offer(event.permission_request)
         event, blobs = bound(event)
         self.changes.extend(AddBlob(self.session, blob) for blob in blobs)
         request = event.permission_request

@@ -11,9 +11,19 @@ from betcode.domain.commands import Command, Interrupt, SendMessage
 from betcode.domain.errors import SessionClosed, StorageDegraded
 from betcode.domain.identifiers import Seq, SessionId, time_ordered_uuid
 from betcode.domain.ports import Provider
-from betcode.domain.rows import OPENS_TURN, GrantRow, InputKind, InputRow, PromptRow, PromptState, RunRow, SessionRow
+from betcode.domain.rows import (
+    OPENS_TURN,
+    GrantRow,
+    InputKind,
+    InputRow,
+    PromptRow,
+    PromptState,
+    RunRow,
+    SessionRow,
+)
 from betcode.domain.run import CancelStep
 from betcode.domain.session import SessionStatus, SessionStimulus, advance
+from betcode.rules import Place
 from betcode.sessions import compacting, events
 from betcode.sessions.budgets import OF_NO_RUN, BudgetGate
 from betcode.sessions.ending import End
@@ -111,6 +121,11 @@ class LiveSession:
             await self.recovery.load()
         if self.writer.state.status is SessionStatus.CLOSED:
             self.writer.tail.close()
+
+    @property
+    def place(self) -> Place:
+        """Where its rules and grants are asked."""
+        return self.screening.book.place
 
     @property
     def has_messages(self) -> bool:
