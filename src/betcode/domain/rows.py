@@ -160,7 +160,9 @@ class InputRow:
     run: RunKey | None = None
     number: int = 0
     created_ns: int = 0
-    content: bytes = field(default=b"", repr=False)  # of a message: a hash that tells the same one sent again
+    content: bytes = field(
+        default=b"", repr=False
+    )  # of a message: a hash that tells the same one sent again; of an answer: its prompt
     seq: Seq = NO_SEQ  # of the user_input event that acknowledged a message
 
 
@@ -168,9 +170,18 @@ class PromptState(StrEnum):
     OPEN = "open"
     ANSWERED = "answered"
     WITHDRAWN = "withdrawn"  # the agent took it back
-    LOST = "lost"  # the agent died before an answer reached it
+    LOST = "lost"  # the agent died before an answer reached it: as earlier versions had it
     EXPIRED = "expired"  # nobody answered in time
     SUPERSEDED = "superseded"  # the agent asked otherwise
+
+
+class Kept(StrEnum):
+    """What the next agent of a broken turn makes of a prompt that a lost one left, and of its answer."""
+
+    NO = ""
+    UNSPENT = "unspent"  # no agent has heard the answer: it is given when the same is asked
+    OFFERED = "offered"  # something was asked since: what is allowed is told to a person, and not given by itself
+    SPENT = "spent"  # the lost agent had the answer: what was allowed may have run
 
 
 class PromptKind(StrEnum):
@@ -208,6 +219,12 @@ class PromptRow:
     extension_count: int = 0
     reminders_sent: int = 0
     push_notification_id: str = ""
+    kept: Kept = Kept.NO  # of a turn that goes on after its agent was lost
+
+    @property
+    def allows(self) -> bool:
+        """Whether it was answered with some kind of allowance."""
+        return self.decision.startswith("ALLOW")
 
 
 @dataclass(frozen=True, slots=True)

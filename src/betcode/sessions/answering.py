@@ -4,11 +4,13 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 
+from betcode.domain.audit import DecidedBy
 from betcode.domain.changes import AddInput, SavePrompt
 from betcode.domain.errors import PromptNotFound
 from betcode.domain.rows import PromptRow, PromptState
-from betcode.sessions import events
+from betcode.sessions import events, kept_answers
 from betcode.sessions.clients import ClientName
+from betcode.sessions.left_prompts import audited
 from betcode.sessions.live import LiveSession
 from betcode.sessions.prompts import Decision, same_as_before
 
@@ -25,7 +27,7 @@ async def answer_prompt(session: LiveSession, request_id: str, decision: Decisio
         if session.budget.prompt is not None and session.budget.prompt.request_id == request_id:
             await session.budget.answer(decision, client)
             return False
-        prompt = session.prompts.get(request_id)
+        prompt = session.prompts.get(request_id) or session.open_left(request_id)
         if prompt is None:
             return same_as_before(await _prompt_of_the_past(session, request_id), decision)
         answered = replace(
@@ -36,7 +38,11 @@ async def answer_prompt(session: LiveSession, request_id: str, decision: Decisio
             answered_by=client.client_id,
             answered_ns=time.time_ns(),
             idempotency_key=decision.idempotency_key,
+            message=decision.message,
         )
+        if request_id in session.left:
+            await _keep(session, answered, client, decision)
+            return False
         row = session.answer_row(decision.command(prompt))
         told = events.resolved(
             request_id,
@@ -53,15 +59,32 @@ async def answer_prompt(session: LiveSession, request_id: str, decision: Decisio
         return False
 
 
+async def _keep(session: LiveSession, answered: PromptRow, client: ClientName, decision: Decision) -> None:
+    """Its agent is gone: the answer waits for the one that goes on with the turn."""
+    kept = kept_answers.answered(answered)
+    told = events.resolved(
+        kept.request_id, "answered", decision=decision.value, client_id=client.client_id, message=decision.message
+    )
+    outcome = "allow" if kept.allows else "deny"
+    entry = audited(
+        session.session_id, kept, outcome, DecidedBy.PERSON, client=client.client_id, note="kept: the agent is gone"
+    )
+    await session.writer.write([told], [SavePrompt(kept), entry])
+    session.left[kept.request_id] = kept
+    session.room.faults("after-answer")
+    session.recovery.hurry()
+    session.go_on()
+
+
 async def note_answers(session: LiveSession, request_id: str, answers: Mapping[str, str]) -> Mapping[str, str]:
     """Keep some answers of a group of questions, and return all that are there."""
     async with session.lock:
-        prompt = session.prompts.get(request_id)
+        prompt = session.prompts.get(request_id) or session.open_left(request_id)
         if prompt is None:
             return answers
         kept = replace(prompt, answers={**prompt.answers, **answers})
         await session.writer.write((), [SavePrompt(kept)])
-        session.prompts[request_id] = kept
+        (session.left if request_id in session.left else session.prompts)[request_id] = kept
         return kept.answers
 
 

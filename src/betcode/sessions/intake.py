@@ -3,15 +3,29 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import assert_never
 
+from betcode.domain.audit import DecidedBy
 from betcode.domain.bounds import bound
 from betcode.domain.changes import AddBlob, Change, MoveInput, SavePrompt, SaveRun
-from betcode.domain.identifiers import Seq, SessionKey
+from betcode.domain.identifiers import Seq, SessionId, SessionKey
 from betcode.domain.ports import Dialogue
 from betcode.domain.records import Record, RecordKind
-from betcode.domain.rows import OPENS_TURN, InputKind, InputRow, InputState, PromptKind, PromptRow, PromptState, RunRow
+from betcode.domain.rows import (
+    NO_SEQ,
+    OPENS_TURN,
+    InputKind,
+    InputRow,
+    InputState,
+    Kept,
+    PromptKind,
+    PromptRow,
+    PromptState,
+    RunRow,
+)
 from betcode.holder.platform import start_time_now
-from betcode.sessions import crash_words, events
+from betcode.sessions import crash_words, events, kept_answers, left_prompts
+from betcode.sessions.left_prompts import audited
 from betcode.v1 import agent_pb2 as v1
 
 logger = logging.getLogger(__name__)
@@ -25,6 +39,15 @@ _INPUT_STATE = {
 _OPEN = frozenset({InputState.ACCEPTED, InputState.DELIVERED})
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What came of a new prompt, so that it can be taken back."""
+
+    said: range
+    changes: Sequence[Change]
+    old: PromptRow | None  # that it took the place or the answer of
+
+
 @dataclass(slots=True)
 class Intake:
     """What a batch of records makes of a run; the rows it starts from are not touched."""
@@ -33,13 +56,17 @@ class Intake:
     next_seq: Seq
     inputs: dict[str, InputRow]  # open ones, by id
     prompts: dict[str, PromptRow]  # open ones, by request id
+    left: dict[str, PromptRow]  # those of lost agents, for the one that goes on with their turn
+    session_id: SessionId
+    now_ns: int
     said: list[v1.AgentEvent] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)
     exit: Record | None = None
     turn_completed: bool = False
     turn_cancelled: bool = False
     settled: list[str] = field(default_factory=list)  # messages that came to an end
-    asked: dict[str, range] = field(default_factory=dict)  # new prompts, and which of `said` show them
+    asked: dict[str, _Asked] = field(default_factory=dict)  # new prompts
+    given: list[PromptRow] = field(default_factory=list)  # new prompts that are answered as one before them was
 
     def take(self, dialogue: Dialogue, run: RunRow, records: Sequence[Record]) -> RunRow:
         """Translate the records and return the run as it is after them."""
@@ -59,8 +86,8 @@ class Intake:
                 self.exit = record
         if run.cancel_step.owes_an_end and self.is_turn_lost and not self._is_busy(dialogue, run):
             # It let go of what it had not begun: there is no result to come, so the turn is ended here.
+            self._end_turn()
             self.said += [events.turn_complete("cancelled", self.settled), events.status(v1.IDLE)]
-            self.turn_completed = True
         after = replace(run, offset=records[-1].end, dialogue_state=dialogue.state())
         if self.turn_completed and run.cancel_step:
             after = self._end_cancel(after)
@@ -70,85 +97,126 @@ class Intake:
         return after
 
     def _take_events(self, made: list[v1.AgentEvent], run: RunRow) -> None:
-        questions: list[v1.AgentEvent] = []
+        questions = [event for event in made if event.HasField("user_question")]
         for event in made:
             match event.WhichOneof("event"):
                 case "permission_request":
-                    self.said.append(self._open_permission(event, run))
+                    self._open(_permission_row(event, self.session, run), [event])
                     continue
                 case "user_question":
-                    questions.append(event)
+                    if event is questions[0]:
+                        self._open(_question_row(questions, self.session, run), questions)
+                    continue
                 case "message_state":
                     self._move_message(event.message_state)
                 case "permission_resolved":
-                    self._close_prompt(event.permission_resolved.request_id, PromptState.WITHDRAWN)
+                    self._close_prompt(event.permission_resolved.request_id)
                 case "turn_complete":
-                    self.turn_completed = True
+                    self._end_turn()
                     self.turn_cancelled |= event.turn_complete.stop_reason == "cancelled"
                 case _:
                     pass
             self.said.append(event)
-        if questions:
-            self._open_questions(questions, run)
 
-    def _open_permission(self, event: v1.AgentEvent, run: RunRow) -> v1.AgentEvent:
-        whole_input = event.permission_request.input_json
-        event, blobs = bound(event)
-        self.changes.extend(AddBlob(self.session, blob) for blob in blobs)
-        request = event.permission_request
-        self._save_prompt(
-            PromptRow(
-                request_id=request.request_id,
-                session=self.session,
-                run=run.key,
-                kind=PromptKind.PERMISSION,
-                tool_name=request.tool_name,
-                input_json=whole_input,
-                event=event.SerializeToString(),
-                seq=Seq(self.next_seq + len(self.said)),
-                asked_ns=event.timestamp.ToNanoseconds(),
-                description=request.description,
-                tool_use_id=request.tool_use_id,
-                agent_id=event.parent_tool_use_id,
-            ),
-            shown=1,
-        )
-        return event
+    def _open(self, row: PromptRow, shown: list[v1.AgentEvent]) -> None:
+        """A new prompt: shown to people, or answered at once by what was said to an agent before."""
+        said, changes = len(self.said), len(self.changes)
+        match kept_answers.recall(row, self.left.values(), self.now_ns):
+            case kept_answers.Given() as given:
+                old: PromptRow | None = given.before
+                self._give(row, given.before, shown)
+            case kept_answers.Asked() as asked:
+                old = asked.supersedes
+                self._ask(row, asked, shown)
+            case never:
+                assert_never(never)
+        self.asked[row.request_id] = _Asked(range(said, len(self.said)), self.changes[changes:], old)
+        for other in kept_answers.passed_over(self.left.values()):
+            self.left[other.request_id] = other
+            self.changes.append(SavePrompt(other))
 
-    def _open_questions(self, questions: list[v1.AgentEvent], run: RunRow) -> None:
-        first = questions[0]
-        self._save_prompt(
-            PromptRow(
-                request_id=first.user_question.group_id,
-                session=self.session,
-                run=run.key,
-                kind=PromptKind.QUESTION,
-                tool_name="AskUserQuestion",
-                input_json=first.user_question.input_json,
-                event=v1.AgentEventBatch(events=[bound(question)[0] for question in questions]).SerializeToString(),
-                seq=Seq(self.next_seq + len(self.said) - len(questions)),
-                asked_ns=first.timestamp.ToNanoseconds(),
-            ),
-            shown=len(questions),
+    def _ask(self, row: PromptRow, asked: kept_answers.Asked, shown: list[v1.AgentEvent]) -> None:
+        old = asked.supersedes
+        if old is not None:
+            self._supersede(old, row)
+        for event in shown:
+            request = event.permission_request if event.HasField("permission_request") else event.user_question
+            request.note = asked.note
+            request.supersedes = old.request_id if old is not None else ""
+        row = replace(self._with_events(row, shown), answers=asked.answers)
+        self.said += shown
+        self.prompts[row.request_id] = row
+        self.changes.append(SavePrompt(row))
+
+    def _give(self, row: PromptRow, before: PromptRow, shown: list[v1.AgentEvent]) -> None:
+        row = replace(
+            self._with_events(row, shown),
+            state=PromptState.ANSWERED,
+            decision=before.decision,
+            answers=before.answers,
+            answered_by=before.answered_by,
+            answered_ns=before.answered_ns,
+            message=before.message,
+            updated_input=before.updated_input,
         )
+        self.said.append(events.answered_before(row, before.request_id))
+        self.given.append(row)
+        del self.left[before.request_id]
+        self.changes.append(SavePrompt(row))
+        self.changes.append(SavePrompt(replace(before, kept=Kept.NO, superseded_by=row.request_id)))
+        outcome = "allow" if row.allows else "deny"
+        note = f"the answer to {before.request_id}"
+        self.changes.append(
+            audited(self.session_id, row, outcome, DecidedBy.KEPT_ANSWER, client=row.answered_by, note=note)
+        )
+
+    def _supersede(self, old: PromptRow, by: PromptRow) -> None:
+        after = kept_answers.superseded(old, by.request_id)
+        if after.state is PromptState.SUPERSEDED:
+            del self.left[old.request_id]
+        else:
+            self.left[old.request_id] = after
+        same = old.input_json == by.input_json
+        why = left_prompts.SUPERSEDED if same else left_prompts.SUPERSEDED_OTHERWISE
+        self.said.append(events.superseded(old.request_id, by.request_id, why))
+        self.changes.append(SavePrompt(after))
+        note = f"by {by.request_id}: {why}"
+        self.changes.append(audited(self.session_id, old, "superseded", DecidedBy.AGENT, note=note))
+
+    def _with_events(self, row: PromptRow, shown: list[v1.AgentEvent]) -> PromptRow:
+        """The row with what people are shown of it; what is cut from that is kept whole."""
+        bounded = [bound(event) for event in shown]
+        self.changes.extend(AddBlob(self.session, blob) for _, blobs in bounded for blob in blobs)
+        shown[:] = stored = [event for event, _ in bounded]
+        is_group = row.kind is PromptKind.QUESTION
+        data = v1.AgentEventBatch(events=stored).SerializeToString() if is_group else stored[0].SerializeToString()
+        return replace(row, event=data, seq=Seq(self.next_seq + len(self.said)))
 
     def refuse(self, request_id: str) -> None:
         """Take a new prompt back: its id means another one already, so no answer could be told apart."""
         self.prompts.pop(request_id, None)
-        self.changes = [change for change in self.changes if not _is_prompt(change, request_id)]
-        for place in self.asked.pop(request_id):
+        self.given = [row for row in self.given if row.request_id != request_id]
+        asked = self.asked.pop(request_id)
+        self.changes = [change for change in self.changes if not any(change is other for other in asked.changes)]
+        if asked.old is not None:
+            self.left[asked.old.request_id] = asked.old
+        for place in asked.said:
             self.said[place] = events.malformed("The agent asked under an id that was used before, and was refused")
 
-    def _save_prompt(self, row: PromptRow, shown: int) -> None:
-        first = row.seq - self.next_seq
-        self.asked[row.request_id] = range(first, first + shown)
-        self.prompts[row.request_id] = row
-        self.changes.append(SavePrompt(row))
-
-    def _close_prompt(self, request_id: str, state: PromptState) -> None:
+    def _close_prompt(self, request_id: str) -> None:
+        """The agent does not wait for an answer any more."""
         row = self.prompts.pop(request_id, None)
         if row is not None:
-            self.changes.append(SavePrompt(replace(row, state=state)))
+            self.changes.append(SavePrompt(replace(row, state=PromptState.WITHDRAWN)))
+            self.changes.append(audited(self.session_id, row, "withdrawn", DecidedBy.AGENT))
+
+    def _end_turn(self) -> None:
+        """What lost agents left was for this turn."""
+        self.turn_completed = True
+        ended = left_prompts.withdrawn(self.session_id, self.left.values(), left_prompts.NOT_ASKED_AGAIN)
+        self.said += ended.said
+        self.changes += ended.changes
+        self.left.clear()
 
     def _move_message(self, change: v1.MessageStateChange) -> None:
         state = _INPUT_STATE.get(change.state)
@@ -180,8 +248,8 @@ class Intake:
     def end_lost_turn(self) -> None:
         """Nothing is open after a crash, and no turn was ended: the agent had done it all before it died."""
         if self.is_turn_lost:
+            self._end_turn()
             self.said += crash_words.of_lost_turn(self.settled)
-            self.turn_completed = True
 
     def _end_cancel(self, run: RunRow) -> RunRow:
         """The turn is over: an interrupt or an answer that the agent has not got was not meant for the next one."""
@@ -205,5 +273,35 @@ class Intake:
         self.changes.append(MoveInput(self.session, input_id, state))
 
 
-def _is_prompt(change: Change, request_id: str) -> bool:
-    return isinstance(change, SavePrompt) and change.row.request_id == request_id
+def _permission_row(event: v1.AgentEvent, session: SessionKey, run: RunRow) -> PromptRow:
+    request = event.permission_request
+    return PromptRow(
+        request_id=request.request_id,
+        session=session,
+        run=run.key,
+        kind=PromptKind.PERMISSION,
+        tool_name=request.tool_name,
+        input_json=request.input_json,
+        event=b"",
+        seq=NO_SEQ,
+        asked_ns=event.timestamp.ToNanoseconds(),
+        description=request.description,
+        tool_use_id=request.tool_use_id,
+        agent_id=event.parent_tool_use_id,
+    )
+
+
+def _question_row(questions: list[v1.AgentEvent], session: SessionKey, run: RunRow) -> PromptRow:
+    first = questions[0]
+    return PromptRow(
+        request_id=first.user_question.group_id,
+        session=session,
+        run=run.key,
+        kind=PromptKind.QUESTION,
+        tool_name="AskUserQuestion",
+        input_json=first.user_question.input_json,
+        event=b"",
+        seq=NO_SEQ,
+        asked_ns=first.timestamp.ToNanoseconds(),
+        agent_id=first.parent_tool_use_id,
+    )

@@ -46,6 +46,12 @@ class Decision:
         return AnswerPermission(prompt.request_id, behaviour, prompt.input_json, self.message)
 
 
+def decision_in(row: PromptRow) -> Decision:
+    """What an answered prompt was answered with, to be said to an agent that asks the same."""
+    value = v1.PermissionDecision.Value(row.decision)
+    return Decision(value, row.message, row.idempotency_key, row.answers)
+
+
 def decide(answer: PermissionAnswer) -> Decision:
     """Raises InvalidRequest or FeatureNotAvailable where the answer cannot be applied as it is."""
     if answer.decision == v1.PERMISSION_DECISION_UNSPECIFIED:

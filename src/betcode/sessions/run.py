@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -22,18 +22,19 @@ from betcode.domain.commands import RefuseRequest, SendMessage
 from betcode.domain.identifiers import RunKey, Seq, new_message_id, new_run_id
 from betcode.domain.ports import Dialogue
 from betcode.domain.records import Record, RecordKind
-from betcode.domain.rows import InputRow, RunRow
+from betcode.domain.rows import InputRow, PromptRow, RunRow
 from betcode.domain.run import CancelStep, RunState, RunStimulus, advance
 from betcode.domain.session import SessionStatus
 from betcode.holder.launch import bar, end_leftovers
 from betcode.holder.reader import JournalReader
-from betcode.sessions import compacting, compaction_triggers, ending, events
+from betcode.sessions import compacting, compaction_triggers, ending, events, left_prompts
 from betcode.sessions.attachment import END_GRACE_S, Attachment, HolderGone, attach, give_up, is_shortage
 from betcode.sessions.cut_short import cut_short
 from betcode.sessions.delivery import deliver
 from betcode.sessions.escalation import Escalation
 from betcode.sessions.hanging import HangWatch
 from betcode.sessions.intake import Intake
+from betcode.sessions.prompts import decision_in
 from betcode.sessions.starting import start
 from betcode.sessions.waiting import pause_after_agent, pause_fields
 
@@ -225,13 +226,23 @@ class AgentRun:
         session = self.session
         async with session.lock:
             writer = session.writer
-            intake = Intake(writer.key, writer.next_seq, dict(session.inputs), dict(session.prompts))
+            intake = Intake(
+                writer.key,
+                writer.next_seq,
+                dict(session.inputs),
+                dict(session.prompts),
+                dict(session.left),
+                session.session_id,
+                time.time_ns(),
+            )
             answering, before = self.dialogue.answering, self.row
             row = intake.take(self.dialogue, self.row, records)
             if row.cancel_step is CancelStep.INTERRUPTED and self.dialogue.answering and not answering:
                 self._hand_over(intake, session.interrupt_row(cancel_queued=row.cancel_queued))
             await self._refuse_ids_used_before(intake)
             self._refuse_what_nobody_answers(intake)
+            for answered in intake.given:
+                self._hand_over(intake, session.answer_row(decision_in(answered).command(answered)))
             session.room.faults("after-reading")
             state = writer.state
             status = session.status_after(self, row, intake.inputs)
@@ -253,7 +264,7 @@ class AgentRun:
             )
             self.row = row
             self.was_begun = True
-            session.inputs, session.prompts = intake.inputs, intake.prompts
+            session.inputs, session.prompts, session.left = intake.inputs, intake.prompts, intake.left
             compacting.heed(session, intake.said)
             self.has_served = self.has_served or intake.turn_completed
             self.active_at = anyio.current_time()
@@ -327,12 +338,24 @@ class AgentRun:
                 await self.attachment.end(grace_s, nothing_open=nothing_open)
         await self.ended.wait()
 
+    async def _prompts_after(
+        self, end: ending.End, fields: Mapping[str, object]
+    ) -> tuple[left_prompts.Consequences, dict[str, PromptRow]]:
+        """What becomes of prompts that wait, or that an agent before had left."""
+        session = self.session
+        if why := ending.why_not_continued(session, end, fields):
+            open_prompts = [*session.prompts.values(), *session.left.values()]
+            return left_prompts.withdrawn(session.session_id, open_prompts, why), {}
+        return await left_prompts.left_by(session, self.row.key, is_told=self._exit is not None)
+
     async def _finish(self, trouble: str) -> None:
         session = self.session
         async with session.lock:
             now_ns = time.time_ns()
             end = ending.judge(self, self._exit, trouble, now_ns)
             said, changes, fields = ending.consequences(session, end)
+            told, left = await self._prompts_after(end, fields)
+            said, changes = [*told.said, *said], [*told.changes, *changes]
             if end.cancelled:
                 said = [*await cut_short(session.room.store, session.writer.key, session.writer.state.last_seq), *said]
             state = self.row.state
@@ -347,7 +370,7 @@ class AgentRun:
             await session.writer.write_surely(said, changes, **fields)
             self.row = row
             session.inputs = {name: kept for name, kept in session.inputs.items() if name not in end.fates}
-            session.prompts.clear()
+            session.prompts, session.left = {}, left
             compacting.settle(session, "it was cancelled" if end.after_cancel else end.note)
             if end.crashed:
                 logger.error("the agent crashed: %s", end.note, extra=session.log_extra)

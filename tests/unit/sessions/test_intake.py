@@ -26,7 +26,7 @@ def test_a_cancelled_turn_is_seen_behind_the_one_that_came_after_it() -> None:
     run = RunRow(
         RunKey(1), SessionKey(1), RunId("r"), RunState.RUNNING, started_ns=1, cancel_step=CancelStep.INTERRUPTED
     )
-    intake = Intake(SessionKey(1), Seq(1), {}, {})
+    intake = Intake(SessionKey(1), Seq(1), {}, {}, {}, SessionId(CONVERSATION), now_ns=1)
     after = intake.take(dialogue, run, [said(RESULT["cancelled"], 1), said(RESULT["end_turn"], 2)])
     ends = [event.turn_complete.stop_reason for event in intake.said if event.HasField("turn_complete")]
     assert ends == ["cancelled", "end_turn"]
