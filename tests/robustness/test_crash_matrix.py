@@ -38,8 +38,8 @@ async def test_a_tool_does_its_work_once_whoever_is_killed_meanwhile(tmp_path: P
         for case in SHORT:
             try:
                 await matrix.play(case)
-            except AssertionError as broken:
-                raise AssertionError(f"{case}: {broken}") from broken
+            except Exception as broken:
+                raise AssertionError(str(case)) from broken
 
 
 @pytest.mark.skipif(not SOAK, reason="hundreds of rounds take long: make soak")
@@ -51,8 +51,8 @@ async def test_the_whole_matrix_breaks_no_promise(tmp_path_factory: pytest.TempP
             for case in all_cases():
                 try:
                     await matrix.play(case)
-                except (AssertionError, TimeoutError) as trouble:
-                    broken.append(f"{case}: {trouble}")
+                except Exception as trouble:
+                    broken.append(f"{case}: {trouble!r}")
                     print(broken[-1], flush=True)
             print(f"{matrix.rounds} rounds, {len(broken)} broken, {time.monotonic() - began:.0f} s", flush=True)
     assert not broken

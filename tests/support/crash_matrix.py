@@ -8,13 +8,12 @@ import os
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TypeVar
 
 import anyio
-import anyio.abc
 
 from betcode.client import Client, NewConversation, open_client
 from betcode.client.errors import ClientError
@@ -93,8 +92,7 @@ class Matrix:
     root: Path
     daemon: Daemon
     client: Client
-    tasks: anyio.abc.TaskGroup
-    rounds: int = field(default=0)
+    rounds: int = 0
 
     async def play(self, case: Case) -> None:
         """One round; raises AssertionError where a promise is broken."""
@@ -105,16 +103,32 @@ class Matrix:
         new = NewConversation(str(work), provider="claude", environment=environment)
         with anyio.fail_after(BOUND_S):
             talk = Talk(self.client, await self.client.start_session(new))
-            await _Round(self, case, work, talk).play()
+            if case.fault:
+                async with self._dying_at(case.fault):
+                    await _Round(self, case, work, talk).play()
+            else:
+                await _Round(self, case, work, talk).play()
+            await self.client.close(talk.session_id)
 
     async def restart(self, fault: str = "") -> None:
         self.daemon.kill()
         await self.daemon.start(**({"BETCODE_FAULT": fault} if fault else {}))
 
-    async def keep(self) -> None:
-        """A daemon that ends by itself is followed by one that does not."""
-        await self.daemon.ended()
-        await self.daemon.start()
+    @asynccontextmanager
+    async def _dying_at(self, fault: str) -> AsyncIterator[None]:
+        """The daemon ends at a step of its own, be it at its start, and is followed by one that does not."""
+
+        async def keep() -> None:
+            await self.daemon.ended()
+            await self.daemon.start()
+
+        self.daemon.kill()
+        self.daemon.launch(BETCODE_FAULT=fault)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(keep)
+            yield
+            tasks.cancel_scope.cancel()
+        await self.restart()  # it may not have come to that step
 
 
 @dataclass
@@ -131,11 +145,8 @@ class _Round:
             case.step is Step.HANDED_OVER and case.who is not Who.DAEMON
         ):
             (self.work / "hold").write_text("heard" if case.step is Step.HANDED_OVER else case.step)
-        fault = case.fault or FAULTS.get(case.step, "")
-        if fault:
-            await self.matrix.restart(fault)
-        if case.fault:
-            self.matrix.tasks.start_soon(self.matrix.keep)
+        if case.step in FAULTS:
+            await self.matrix.restart(FAULTS[case.step])
         text = f"tool {case.tool}\nsay over"
         name = new_message_id()
         message = await persistently(lambda: self.talk.client.send(self.talk.session_id, text, message_id=name))
@@ -229,7 +240,5 @@ async def open_matrix(root: Path) -> AsyncIterator[Matrix]:
     async with (
         running_daemon(root / "home", claude_bin=mindful_program(root)) as daemon,
         open_client(daemon.places, ladder_ms=_QUICK_LADDER_MS) as client,
-        anyio.create_task_group() as tasks,
     ):
-        yield Matrix(root, daemon, client, tasks)
-        tasks.cancel_scope.cancel()
+        yield Matrix(root, daemon, client)
