@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench import (
+    asking,
     backlog,
     cancel,
     commands,
@@ -45,6 +46,7 @@ BENCHES: Mapping[str, Bench] = {
     "commands": commands.measure,
     "searching": searching.measure,
     "rules": ruling.measure,
+    "asking": asking.measure,
 }
 _WIDTH = 150  # where nobody says how wide it may be
 _progress = Console(stderr=True, highlight=False)

@@ -93,12 +93,15 @@ class Daemon:
 
 
 @asynccontextmanager
-async def running_daemon(state_dir: Path) -> AsyncIterator[Daemon]:
+async def running_daemon(state_dir: Path, *, claude_bin: Path | None = None) -> AsyncIterator[Daemon]:
     """A daemon on this state directory; leaving the block ends it and every process that it left running."""
     places = choose_places({}, state_dir=state_dir, config_dir=state_dir / "config")
+    argv = [sys.executable, "-m", "betcode.daemon", "--state-dir", str(state_dir)]
+    argv += ["--config-dir", str(places.config_dir)]
+    argv += ["--claude-bin", str(claude_bin)] if claude_bin else []
     began = time.perf_counter()
     process = subprocess.Popen(  # noqa: ASYNC220 - nobody else is waiting, and its time is what is measured
-        [sys.executable, "-m", "betcode.daemon", "--state-dir", str(state_dir), "--config-dir", str(places.config_dir)],
+        argv,
         env=_PLAIN | {"HOME": str(state_dir)},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,

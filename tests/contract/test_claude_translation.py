@@ -1,11 +1,12 @@
 """What single recordings show, said outright: the golden files are believed because of these."""
 
+import json
 from collections.abc import Iterator
 
 import pytest
 
 from betcode.domain.ports import Dialogue
-from betcode.domain.records import Record
+from betcode.domain.records import Record, RecordKind
 from betcode.providers.claude import ClaudeProvider
 from betcode.v1 import agent_pb2 as v1
 from support.recordings import SESSION, WIRE, records_of
@@ -383,11 +384,29 @@ def test_the_agents_last_words_are_kept_for_whoever_explains_its_end() -> None:
     assert not dialogue.conversation_began
 
 
-def test_requests_that_nobody_can_answer_are_refused_once() -> None:
+def test_a_call_that_is_to_be_screened_waits_until_its_answer_came_by() -> None:
     dialogue = PROVIDER.dialogue(SESSION, "")
     rest = up_to("n_hooks", b'"hook_callback"', dialogue)
-    [refusal] = dialogue.refusals
-    assert refusal.request_id == "8c36e44e-8435-449a-8d6b-ad83bf109e7e"
+    assert dialogue.screens_calls
+    [call] = dialogue.calls
+    assert (call.request_id, call.tool_name) == ("8c36e44e-8435-449a-8d6b-ad83bf109e7e", "Bash")
+    assert (json.loads(call.input_json)["command"], call.cwd) == (
+        "touch made-by-tool.txt && wc -l app.py",
+        "/home/dev/project",
+    )
+    [adopted] = PROVIDER.dialogue(SESSION, "", dialogue.state(), version=PROVIDER.dialogue_version).calls
+    assert (adopted.request_id, adopted.tool_name, adopted.input_json) == (call.request_id, "Bash", "")
     for record in rest:
         dialogue.receive(record)
+    assert not dialogue.calls
+    assert not dialogue.refusals
+
+
+def test_requests_that_nobody_can_answer_are_refused_once() -> None:
+    dialogue = PROVIDER.dialogue(SESSION, "")
+    asked = b'{"type":"control_request","request_id":"e-1","request":{"subtype":"elicitation"}}'
+    dialogue.receive(Record(RecordKind.OUT, 0, 1, 1, asked, offset=1, end=2))
+    [refusal] = dialogue.refusals
+    assert refusal.request_id == "e-1"
+    dialogue.receive(Record(RecordKind.IN, 0, 2, 2, dialogue.send(refusal), offset=2, end=3))
     assert dialogue.refusals == ()

@@ -33,7 +33,9 @@ class World:
     def runs(self) -> list[RunOnDisk]:
         return runs_in(self.daemon.places.runs)
 
-    async def session(self, *, model: str = "", allowed_tools: tuple[str, ...] = (), plan_mode: bool = False) -> Talk:
+    async def session(
+        self, *, model: str = "", allowed_tools: tuple[str, ...] = (), plan_mode: bool = False, **environment: str
+    ) -> Talk:
         """A new session with the real CLI; nothing runs before something is said."""
         new = NewConversation(
             working_directory=str(self.work),
@@ -41,7 +43,7 @@ class World:
             model=model,
             allowed_tools=allowed_tools,
             plan_mode=plan_mode,
-            environment=self.environment,
+            environment={**self.environment, **environment},
         )
         return Talk(self.client, await self.client.start_session(new))
 

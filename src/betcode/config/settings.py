@@ -14,6 +14,10 @@ _MIB = 1024 * 1024
 FILE_NAME = "settings.json"
 
 Durability = Literal["normal", "full"]
+ScreenAll = Literal["auto", "always", "never"]
+
+# Rules stand in the same file; `betcode.rules` reads them, anew whenever the file changes.
+RULE_LISTS = frozenset({"permissions.allow", "permissions.ask", "permissions.deny"})
 
 
 def _half_of_memory() -> int:
@@ -47,6 +51,7 @@ class EngineSettings:
     durability: Durability = "normal"  # "full": not even a power cut takes the last second
     auto_compact_threshold: int = 0  # a session whose context has more tokens is compacted after its turn; 0: never
     memory_limit_bytes: int = 512 * _MIB  # of the daemon itself; past 80 % of it the longest idle agent compacts
+    screen_all: ScreenAll = "auto"  # whether every use of a tool is screened; auto: where any rule denies or asks
     default_provider: str = ""  # empty: claude where it is found, otherwise demo
 
 
@@ -107,6 +112,8 @@ def _applied(path: Path, flat: Mapping[str, object]) -> Loaded:
     rest: dict[str, object] = {}
     warnings: list[str] = []
     for key, value in flat.items():
+        if key in RULE_LISTS:
+            continue
         known = KEYS.get(key)
         if known is None:
             near = difflib.get_close_matches(key, KEYS, n=1)
@@ -237,6 +244,7 @@ KEYS: Mapping[str, _Key] = {
     "cancel.insist": _Key("cancel_insist_s", _duration_up_to(600)),
     "sessions.lock_answer": _Key("lock_answer_s", duration_s),
     "sessions.lock_idle": _Key("lock_idle_s", duration_s),
+    "permissions.screen_all": _Key("screen_all", _one_of("auto", "always", "never")),
     "journals.keep": _Key("journal_keep_s", duration_s),
     "journals.limit": _Key("journal_limit_bytes", _size_from(0)),
     "sessions.auto_compact_threshold": _Key("auto_compact_threshold", _whole(0)),

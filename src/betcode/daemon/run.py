@@ -94,7 +94,9 @@ async def _serve(places: Places, settings: Settings, found: Found, about: About,
                 open_store(
                     places.database, durability=settings.engine.durability, on_fatal=stop.on_fatal, faults=faults
                 ) as store,
-                open_supervisor(store, found.providers, settings.engine, places.runs, faults=faults) as engine,
+                open_supervisor(
+                    store, found.providers, settings.engine, places.runs, faults=faults, places=places
+                ) as engine,
                 serve(engine, settings.engine, places, about, store.writable, stop.ask_and_wait) as door,
             ):
                 _say_serving(engine, about)

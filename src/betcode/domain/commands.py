@@ -56,6 +56,28 @@ class Interrupt:
 
 
 @dataclass(frozen=True, slots=True)
+class ScreenCalls:
+    """From now on the agent asks before every use of a tool, whatever its own rules say."""
+
+    request_id: str
+
+
+class CallVerdict(StrEnum):
+    DENY = "deny"
+    ASK = "ask"  # a person is asked, even where the agent would not have
+    UNDECIDED = "undecided"  # the agent's own rules decide
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerCall:
+    """The answer to a use of a tool that is screened before the agent's own rules are asked."""
+
+    request_id: str
+    verdict: CallVerdict
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class RefuseRequest:
     """Tell the agent that we do not know what it asked, so that it does not wait for ever."""
 
@@ -70,4 +92,13 @@ class CompactContext:
     request_id: str
 
 
-Command = SendMessage | AnswerPermission | AnswerQuestions | Interrupt | RefuseRequest | CompactContext
+Command = (
+    SendMessage
+    | AnswerPermission
+    | AnswerQuestions
+    | Interrupt
+    | RefuseRequest
+    | CompactContext
+    | ScreenCalls
+    | AnswerCall
+)

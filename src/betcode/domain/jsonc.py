@@ -47,9 +47,14 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
+        self._counted = (0, 1)  # how far lines were counted, and the line there
 
     def line(self, at: int | None = None) -> int:
-        return self.text.count("\n", 0, self.at if at is None else at) + 1
+        """Counted on from the last place: a project's file may be long, and must not cost the square of that."""
+        at = self.at if at is None else at
+        before, line = self._counted if self._counted[0] <= at else (0, 1)
+        self._counted = (at, line + self.text.count("\n", before, at))
+        return self._counted[1]
 
     def wrong(self, reason: str, at: int | None = None) -> NotJson:
         return NotJson(reason, self.line(at))

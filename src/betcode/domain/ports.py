@@ -119,6 +119,8 @@ class Launch:
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(repr=False)
     cwd: Path = Path("/")
+    opening: bytes = field(default=b"", repr=False)  # the first it reads, there before it does anything
+    files: Mapping[str, bytes] = field(default_factory=dict, repr=False)  # to be written beside its journal
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +133,17 @@ class Capabilities:
     permissions: bool
     deltas: bool
     recognises_repeats: bool
+    screens_calls: bool = False  # can be made to ask about every use of a tool
     fork: bool = False  # at any turn since the conversation was last compacted
     compaction: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Forbidden:
+    """What an agent is told of rules at its start, in its own format, so that it holds them by itself as well."""
+
+    deny: tuple[str, ...] = ()
+    ask: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +156,9 @@ class LaunchContext:
     environment: Mapping[str, str] = field(repr=False)
     plan_mode: bool | None = None  # as the conversation left it; None: as the session was made
     fork_point: str = ""  # where in another conversation this one begins; only before it has a transcript of its own
+    forbidden: Forbidden = Forbidden()
+    screens_calls: bool = False  # it is to ask about every use of a tool
+    run_dir: Path = Path("/")  # where `Launch.files` will be
 
 
 class PauseKind(StrEnum):
@@ -170,6 +184,16 @@ class Failure:
     did_nothing: bool = False  # it did not even begin with a turn
 
 
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A use of a tool that waits to be screened, before the agent's own rules are asked."""
+
+    request_id: str
+    tool_name: str
+    input_json: str  # empty: it could not be read
+    cwd: str = ""
+
+
 class Dialogue(Protocol):
     """Translates one run's records into events. No I/O, no clock; same records, same events."""
 
@@ -185,8 +209,27 @@ class Dialogue(Protocol):
         """Small and versioned; `Provider.dialogue` takes it back."""
         ...
 
+    def may_ask(self, record: Record) -> bool:
+        """Whether the record may hold a use of a tool to be decided about; a quick look, which may err to yes."""
+        ...
+
     @property
     def turn_open(self) -> bool: ...
+    @property
+    def has_spoken(self) -> bool:
+        """The agent has said something by itself, and not only answered a command of ours."""
+        ...
+
+    @property
+    def screens_calls(self) -> bool:
+        """The agent was told to ask about every use of a tool."""
+        ...
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        """Uses of tools that wait to be screened; each is gone once its answer came by."""
+        ...
+
     @property
     def answering(self) -> tuple[str, ...]:
         """The messages that the open turn has begun to answer; others may be queued in the agent."""

@@ -160,9 +160,7 @@ class InputRow:
     run: RunKey | None = None
     number: int = 0
     created_ns: int = 0
-    content: bytes = field(
-        default=b"", repr=False
-    )  # of a message: a hash that tells the same one sent again; of an answer: its prompt
+    content: bytes = field(default=b"", repr=False)  # a hash that tells the same message sent again; a request answered
     seq: Seq = NO_SEQ  # of the user_input event that acknowledged a message
 
 

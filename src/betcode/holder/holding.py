@@ -44,6 +44,10 @@ class Holder:
         self._selector.register(self._wakeup, selectors.EVENT_READ, self._signalled)
         self._outputs.watch()
 
+    def open_with(self, payload: bytes) -> None:
+        """Give the agent its first input, number 1, before anyone can connect."""
+        self._inputs.open_with(payload)
+
     def run(self) -> None:
         """Work until the agent's end is recorded and nobody needs the holder any more."""
         self._reap()  # it may have ended before its end could be signalled

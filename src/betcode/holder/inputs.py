@@ -7,7 +7,7 @@ from collections.abc import Callable
 from betcode.holder.agent import Agent
 from betcode.holder.clients import Client
 from betcode.holder.journal import Journal
-from betcode.holder.protocol import Frame
+from betcode.holder.protocol import INPUT, Frame
 
 _BACKLOG_BYTES = 1024 * 1024  # of inputs the agent has not read yet; what comes after that waits unacknowledged
 
@@ -22,8 +22,8 @@ class Inputs:
         self._agent = agent
         self._selector = selector
         self._note = note
-        self._offered: deque[tuple[Client, Frame]] = deque()
-        self._unflushed: tuple[Client, Frame] | None = None  # in the journal's hands, but not yet on disk
+        self._offered: deque[tuple[Client | None, Frame]] = deque()  # no client: from who started the holder
+        self._unflushed: tuple[Client | None, Frame] | None = None  # in the journal's hands, but not yet on disk
         self._backlog: deque[tuple[int, memoryview]] = deque()
         self._backlog_bytes = 0
         self._watching = False
@@ -45,6 +45,11 @@ class Inputs:
             self._offered.append((client, frame))
             self.pump()
 
+    def open_with(self, payload: bytes) -> None:
+        """The agent's first input, which nobody has to be told of."""
+        self._offered.append((None, Frame(INPUT, 0, "1", payload)))
+        self.pump()
+
     def close(self) -> None:
         """EOF for the agent, behind everything already taken."""
         self._eof_wanted = True
@@ -53,7 +58,8 @@ class Inputs:
     def abandon(self) -> None:
         """The agent has ended: nobody will read what still waits."""
         for client, frame in self._offered:
-            client.send(b"refused %d the agent has ended\n" % frame.serial)
+            if client is not None:
+                client.send(b"refused %d the agent has ended\n" % frame.serial)
         self._offered.clear()
         self._drop_backlog("the agent has ended")
         self._watch()
@@ -78,7 +84,7 @@ class Inputs:
             self._unflushed = None
         elif self._offered and self._backlog_bytes < _BACKLOG_BYTES:
             client, frame = self._offered.popleft()
-            if client.closed:
+            if client is not None and client.closed:
                 return True  # it left without an answer, and will hand this over again
             number = int(frame.argument)
             if number > self.last_taken and not self._journal.record(b"in", frame.payload, number):
@@ -91,8 +97,9 @@ class Inputs:
             self.last_taken = number
             self._backlog.append((number, memoryview(frame.payload)))
             self._backlog_bytes += len(frame.payload)
-        client.send(b"done %d\n" % frame.serial)
-        client.input_taken()
+        if client is not None:
+            client.send(b"done %d\n" % frame.serial)
+            client.input_taken()
         return True
 
     def _write(self) -> None:

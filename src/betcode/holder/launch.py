@@ -53,6 +53,7 @@ class HolderSpec:
     env: Mapping[str, str]
     cwd: Path
     marker: str
+    opening: bytes = b""  # input number 1, there before the agent does anything; empty: none
 
 
 def allow_many_open_files() -> None:
@@ -101,6 +102,7 @@ def _start(command: list[str], spec: HolderSpec) -> int:
         "env": {**spec.env, RUN_MARKER: spec.marker},
         "cwd": str(spec.cwd.absolute()),
         "marker": spec.marker,
+        "opening": spec.opening.decode(),
     }
     # Not the daemon's whole environment: it may be an agent's, with another run's marker in it.
     passed = ("PATH", "LANG", "LC_ALL", "TZ", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS")

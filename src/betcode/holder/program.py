@@ -66,7 +66,11 @@ def _begin(spec: dict[str, object], umask: int) -> Holder:
         "marker": marker,
     }
     journal.record(b"start", json.dumps({**start, "cwd": cwd}).encode())
-    return Holder(journal, listener, agent)
+    holder = Holder(journal, listener, agent)
+    opening = spec.get("opening")
+    if isinstance(opening, str) and opening:
+        holder.open_with(opening.encode())
+    return holder
 
 
 def _lock() -> None:

@@ -9,11 +9,12 @@ lead, through `Place.resolve`.
 from betcode.rules.layers import FileProblem, Lists, SettingsText, read_layers
 from betcode.rules.lists import Grants, Rules
 from betcode.rules.place import Place
-from betcode.rules.rule import Action, Layer, Rule, RuleProblem, Source, parse_rule
-from betcode.rules.screening import FOR_PEOPLE, Outcome, ToolUse, Verdict, screen
+from betcode.rules.rule import PATH_TOOLS, Action, Layer, Rule, RuleProblem, Source, parse_rule
+from betcode.rules.screening import FOR_PEOPLE, Outcome, ToolUse, Verdict, objection, screen, segments
 
 __all__ = [
     "FOR_PEOPLE",
+    "PATH_TOOLS",
     "Action",
     "FileProblem",
     "Grants",
@@ -28,7 +29,9 @@ __all__ = [
     "Source",
     "ToolUse",
     "Verdict",
+    "objection",
     "parse_rule",
     "read_layers",
     "screen",
+    "segments",
 ]

@@ -74,19 +74,40 @@ def screen(use: ToolUse, rules: Rules, grants: Grants | None = None) -> Verdict:
     if use.tool in FOR_PEOPLE:
         return Verdict(Outcome.ASK, f"{use.tool} is answered by people only")
     subject = _Subject(use, rules)
+    return _objection(subject, rules) or subject.allowed(
+        [rules.allow] if grants is None else [rules.allow, grants.allow]
+    )
+
+
+def objection(use: ToolUse, rules: Rules) -> Verdict | None:
+    """What rules have against a use that nobody asks them to allow: a deny, an ask, or that neither can be told.
+
+    None leaves the use to whoever else decides. What only people answer is never objected to.
+    """
+    return None if use.tool in FOR_PEOPLE else _objection(_Subject(use, rules), rules)
+
+
+def _objection(subject: "_Subject", rules: Rules) -> Verdict | None:
     for listed, outcome in ((rules.deny, Outcome.DENY), (rules.ask, Outcome.ASK)):
         rule = subject.forbidden(listed)
         if rule is not None:
             return Verdict(outcome, f"{rule.text} says so", (rule,))
-        rule = listed.puzzling(use.tool)
+        rule = listed.puzzling(subject.tool)
         if rule is not None:
             return Verdict(Outcome.ASK, f"it is not known what {rule.text} means", (rule,))
     if rules.broken:
         return Verdict(Outcome.ASK, f"{rules.broken[0]} cannot be read, so nothing is allowed by rule")
     unsure = subject.unsure(rules)
-    if unsure is not None:
-        return Verdict(Outcome.ASK, unsure)
-    return subject.allowed([rules.allow] if grants is None else [rules.allow, grants.allow])
+    return None if unsure is None else Verdict(Outcome.ASK, unsure)
+
+
+def segments(use: ToolUse) -> tuple[str, ...]:
+    """The commands in a shell command, also those that others start; () for anything else, and where it is unclear."""
+    command = (use.input or {}).get("command")
+    script = taken_apart(command.strip()) if use.tool == "Bash" and isinstance(command, str) else None
+    if not isinstance(script, Script):
+        return ()
+    return tuple(dict.fromkeys(part.command.prefix + part.command.written for part in script.all()))
 
 
 class _Subject:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from betcode.domain.changes import AssignInput, Change, SaveRun
-from betcode.domain.rows import InputRow
+from betcode.domain.rows import InputKind, InputRow
 from betcode.sessions.attachment import Attachment, HolderGone, InputClosed
 
 if TYPE_CHECKING:
@@ -45,6 +45,8 @@ async def _assign(run: AgentRun) -> list[InputRow]:
     async with session.lock:
         if run.asked_to_end:
             return []
+        if any(row.kind is InputKind.MESSAGE for row in session.assignable(run)):
+            await run.calls.heed_rules()  # before the agent begins something under rules that have changed
         number = run.row.last_input
         assigned: list[InputRow] = []
         changes: list[Change] = []

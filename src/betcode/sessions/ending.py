@@ -12,7 +12,7 @@ from betcode.domain.changes import Change, MoveInput
 from betcode.domain.ports import Failure
 from betcode.domain.records import Record
 from betcode.domain.recovery import CrashHistory
-from betcode.domain.rows import NO_CRASHES, OPENS_TURN, InputKind, InputRow, InputState
+from betcode.domain.rows import NO_CRASHES, OPENS_TURN, InputKind, InputRow, InputState, PromptRow
 from betcode.domain.run import CancelStep, RunStimulus
 from betcode.domain.session import SessionStatus
 from betcode.sessions import compacting, crash_words, events, left_prompts
@@ -158,6 +158,17 @@ def why_not_continued(session: LiveSession, end: End, fields: Mapping[str, objec
     if end.retry_in_s is not None or (interrupted and session.provider.capabilities.continues_broken_turn):
         return ""
     return left_prompts.GIVEN_UP if end.crashed else left_prompts.NOT_CONTINUED
+
+
+async def prompts_after(
+    run: AgentRun, end: End, fields: Mapping[str, object], *, is_told: bool
+) -> tuple[left_prompts.Consequences, dict[str, PromptRow]]:
+    """What becomes of prompts that wait, or that an agent before had left; and what is left to the next agent."""
+    session = run.session
+    if why := why_not_continued(session, end, fields):
+        open_prompts = [*session.prompts.values(), *session.left.values()]
+        return left_prompts.withdrawn(session.session_id, open_prompts, why), {}
+    return await left_prompts.left_by(session, run.row.key, is_told=is_told)
 
 
 def _asked_for(run: AgentRun) -> bool:

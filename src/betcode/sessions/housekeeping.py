@@ -33,6 +33,7 @@ async def keep_house(registry: Registry) -> None:
             live.writer.note_disk(full=full)
             if live.run is not None:
                 live.run.watch.look()
+                live.run.calls.look()
         registry.forget_disposable()
 
 

@@ -1,13 +1,14 @@
 """From records to what one commit changes: the dialogue's events, and the rows that follow from them."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from betcode.domain.audit import DecidedBy
 from betcode.domain.bounds import bound
-from betcode.domain.changes import AddBlob, Change, MoveInput, SavePrompt, SaveRun
+from betcode.domain.changes import AddAudit, AddBlob, Change, MoveInput, SavePrompt, SaveRun
+from betcode.domain.commands import AnswerPermission, Behaviour
 from betcode.domain.identifiers import Seq, SessionId, SessionKey
 from betcode.domain.ports import Dialogue
 from betcode.domain.records import Record, RecordKind
@@ -26,6 +27,7 @@ from betcode.domain.rows import (
 from betcode.holder.platform import start_time_now
 from betcode.sessions import crash_words, events, kept_answers, left_prompts
 from betcode.sessions.left_prompts import audited
+from betcode.sessions.screening import Screened
 from betcode.v1 import agent_pb2 as v1
 
 logger = logging.getLogger(__name__)
@@ -59,6 +61,7 @@ class Intake:
     left: dict[str, PromptRow]  # those of lost agents, for the one that goes on with their turn
     session_id: SessionId
     now_ns: int
+    screen: Callable[[v1.PermissionRequest], Screened] | None = None  # None: everything is put to people
     said: list[v1.AgentEvent] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)
     exit: Record | None = None
@@ -67,6 +70,7 @@ class Intake:
     settled: list[str] = field(default_factory=list)  # messages that came to an end
     asked: dict[str, _Asked] = field(default_factory=dict)  # new prompts
     given: list[PromptRow] = field(default_factory=list)  # new prompts that are answered as one before them was
+    decided: list[Screened] = field(default_factory=list)  # what rules and grants answer by themselves
 
     def take(self, dialogue: Dialogue, run: RunRow, records: Sequence[Record]) -> RunRow:
         """Translate the records and return the run as it is after them."""
@@ -78,6 +82,8 @@ class Intake:
                 # A dialogue guards itself; this one did not, and the record must not be met twice.
                 logger.exception("a record could not be translated", extra={"offset": record.offset})
                 made = [events.malformed(f"The agent said something that could not be understood (at {record.offset})")]
+            if record.kind is RecordKind.IN and self._is_own(run, record.number):
+                made = [event for event in made if event.status_change.status != v1.EXECUTING_TOOL]  # as said before
             if made:
                 self._take_events(made, run)
             if record.kind is RecordKind.IN:
@@ -98,10 +104,13 @@ class Intake:
 
     def _take_events(self, made: list[v1.AgentEvent], run: RunRow) -> None:
         questions = [event for event in made if event.HasField("user_question")]
+        silent = False  # the record asked something that nobody has to be asked
         for event in made:
             match event.WhichOneof("event"):
                 case "permission_request":
-                    self._open(_permission_row(event, self.session, run), [event])
+                    silent = self._open(_permission_row(event, self.session, run), [event])
+                    continue
+                case "status_change" if silent and event.status_change.status == v1.WAITING_FOR_USER:
                     continue
                 case "user_question":
                     if event is questions[0]:
@@ -118,24 +127,48 @@ class Intake:
                     pass
             self.said.append(event)
 
-    def _open(self, row: PromptRow, shown: list[v1.AgentEvent]) -> None:
-        """A new prompt: shown to people, or answered at once by what was said to an agent before."""
+    def _open(self, row: PromptRow, shown: list[v1.AgentEvent]) -> bool:
+        """A new prompt: answered by rules and grants (True), by what was said to an agent before, or put to people.
+
+        A deny of either kind is stronger than an allowance.
+        """
+        screened = self._screened(shown[0])
+        recalled = kept_answers.recall(row, self.left.values(), self.now_ns)
+        if screened is not None and screened.answer is not None and not _denies(recalled, screened.answer):
+            self.decided.append(screened)
+            self._pass_over()
+            return True
         said, changes = len(self.said), len(self.changes)
-        match kept_answers.recall(row, self.left.values(), self.now_ns):
+        match recalled:
             case kept_answers.Given() as given:
                 old: PromptRow | None = given.before
                 self._give(row, given.before, shown)
             case kept_answers.Asked() as asked:
                 old = asked.supersedes
-                self._ask(row, asked, shown)
+                self._ask(row, asked, shown, screened)
             case never:
                 assert_never(never)
         self.asked[row.request_id] = _Asked(range(said, len(self.said)), self.changes[changes:], old)
-        for other in kept_answers.passed_over(self.left.values()):
-            self.left[other.request_id] = other
-            self.changes.append(SavePrompt(other))
+        self._pass_over()
+        return False
 
-    def _ask(self, row: PromptRow, asked: kept_answers.Asked, shown: list[v1.AgentEvent]) -> None:
+    def _pass_over(self) -> None:
+        for row in kept_answers.passed_over(self.left.values()):
+            self.left[row.request_id] = row
+            self.changes.append(SavePrompt(row))
+
+    def _screened(self, event: v1.AgentEvent) -> Screened | None:
+        if self.screen is None or not event.HasField("permission_request"):
+            return None
+        return self.screen(event.permission_request)
+
+    def _ask(
+        self, row: PromptRow, asked: kept_answers.Asked, shown: list[v1.AgentEvent], screened: Screened | None
+    ) -> None:
+        if screened is not None:
+            self.changes.append(AddAudit(screened.entry))
+            shown[0].permission_request.deciding_rule = screened.why
+            shown[0].permission_request.segments.extend(screened.segments)
         old = asked.supersedes
         if old is not None:
             self._supersede(old, row)
@@ -229,6 +262,11 @@ class Intake:
             if row.run == run.key and row.number == number and row.kind not in OPENS_TURN:
                 self._move(row.input_id, InputState.CONSUMED)
 
+    def _is_own(self, run: RunRow, number: int) -> bool:
+        """Whether the engine itself said it, and no person."""
+        rows = self.inputs.values()
+        return any(row.run == run.key and row.number == number and row.kind is InputKind.CONTROL for row in rows)
+
     def _is_busy(self, dialogue: Dialogue, run: RunRow) -> bool:
         mine = (row for row in self.inputs.values() if row.run == run.key)
         return dialogue.turn_open or any(row.kind is InputKind.MESSAGE for row in mine)
@@ -271,6 +309,13 @@ class Intake:
             del self.inputs[input_id]
             self.settled += [input_id] if row.kind is InputKind.MESSAGE else []
         self.changes.append(MoveInput(self.session, input_id, state))
+
+
+def _denies(recalled: kept_answers.Given | kept_answers.Asked, answer: AnswerPermission) -> bool:
+    """Whether a person has denied what a rule or a grant allows."""
+    if isinstance(recalled, kept_answers.Asked):
+        return False
+    return not recalled.before.allows and answer.behaviour is Behaviour.ALLOW
 
 
 def _permission_row(event: v1.AgentEvent, session: SessionKey, run: RunRow) -> PromptRow:

@@ -10,7 +10,7 @@ from betcode.domain.commands import AnswerPermission, AnswerQuestions, Command, 
 from betcode.domain.errors import SessionClosed, StorageDegraded
 from betcode.domain.identifiers import Seq, SessionId, time_ordered_uuid
 from betcode.domain.ports import Provider
-from betcode.domain.rows import OPENS_TURN, InputKind, InputRow, PromptRow, PromptState, RunRow, SessionRow
+from betcode.domain.rows import OPENS_TURN, GrantRow, InputKind, InputRow, PromptRow, PromptState, RunRow, SessionRow
 from betcode.domain.run import LIVE, CancelStep
 from betcode.domain.session import SessionStatus, SessionStimulus, advance
 from betcode.sessions import compacting
@@ -22,6 +22,7 @@ from betcode.sessions.lock_desk import LockDesk
 from betcode.sessions.recovery import Recovery
 from betcode.sessions.room import Room
 from betcode.sessions.run import AgentRun
+from betcode.sessions.screening import Screening
 from betcode.sessions.waiting import Waiting, for_api
 from betcode.sessions.writer import SessionWriter
 
@@ -44,11 +45,13 @@ class LiveSession:
         self.inputs: dict[str, InputRow] = {}  # open ones, oldest first
         self.prompts: dict[str, PromptRow] = {}  # open ones that the agent waits for
         self.left: dict[str, PromptRow] = {}  # of agents that are gone, for the one that goes on with their turn
+        self.grants: tuple[GrantRow, ...] = ()  # what people granted, oldest first
         self.run: AgentRun | None = None
         self.compaction: compacting.Compaction | None = None
         self.compacts_itself = True  # until that has failed, or did not help
         self.users = 0  # streams and calls that hold this object
         self.recovery = Recovery(self)
+        self.screening = Screening(self)
         self.may_start = False  # once it was given up, a person decides when it goes on
         self.deliverable = anyio.Event()
 
@@ -104,6 +107,7 @@ class LiveSession:
         run = newest.key if newest is not None and newest.state in LIVE else None
         self.prompts, self.left = sorted_by_agent((row for row in prompts if row.run != OF_NO_RUN), run)
         self.left |= {row.request_id: row for row in await store.kept_prompts(key)}
+        self.grants = tuple(await store.grants(key))
         await compacting.recall(self)
         self.may_start = not self.at_rest
         if self.may_start:
@@ -263,9 +267,9 @@ class LiveSession:
         """What a person decided, as something to hand over; `content` names the prompt."""
         return replace(self._control(InputKind.ANSWER, command), content=command.request_id.encode())
 
-    def control_row(self, command: Command) -> InputRow:
-        """A command of the engine's own, as something to hand over."""
-        return self._control(InputKind.CONTROL, command)
+    def control_row(self, command: Command, about: str = "") -> InputRow:
+        """A command of the engine's own, as something to hand over; `about` is the request that it answers."""
+        return replace(self._control(InputKind.CONTROL, command), content=about.encode("utf-8", "replace"))
 
     def interrupt_row(self, *, cancel_queued: bool) -> InputRow:
         """What tells the agent to stop its turn."""

@@ -13,6 +13,7 @@ from betcode.domain.recovery import CrashPolicy
 from betcode.sessions.login_shell import LoginShell
 from betcode.sessions.memory import AgentMemory
 from betcode.sessions.roster import Roster
+from betcode.sessions.rule_book import RuleShelf
 from betcode.sessions.slots import Slots
 
 Faults = Callable[[str], None]
@@ -36,3 +37,4 @@ class Room:
     faults: Faults = no_faults
     stopping: anyio.Event = field(default_factory=anyio.Event)  # no agent is begun any more
     crashes: CrashPolicy = field(default_factory=CrashPolicy)
+    rules: RuleShelf = field(default_factory=RuleShelf)

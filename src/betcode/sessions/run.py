@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -17,18 +17,19 @@ import anyio
 import anyio.lowlevel
 import anyio.to_thread
 
-from betcode.domain.changes import AddInput, SaveRun
+from betcode.domain.changes import AddAudit, AddInput, SaveRun
 from betcode.domain.commands import RefuseRequest, SendMessage
 from betcode.domain.identifiers import RunKey, Seq, new_message_id, new_run_id
 from betcode.domain.ports import Dialogue
-from betcode.domain.records import Record, RecordKind
-from betcode.domain.rows import InputRow, PromptRow, RunRow
+from betcode.domain.records import Record
+from betcode.domain.rows import InputRow, RunRow
 from betcode.domain.run import CancelStep, RunState, RunStimulus, advance
 from betcode.domain.session import SessionStatus
 from betcode.holder.launch import bar, end_leftovers
 from betcode.holder.reader import JournalReader
-from betcode.sessions import compacting, compaction_triggers, ending, events, left_prompts
+from betcode.sessions import compacting, compaction_triggers, ending, events
 from betcode.sessions.attachment import END_GRACE_S, Attachment, HolderGone, attach, give_up, is_shortage
+from betcode.sessions.calls import CallDesk
 from betcode.sessions.cut_short import cut_short
 from betcode.sessions.delivery import deliver
 from betcode.sessions.escalation import Escalation
@@ -78,6 +79,7 @@ class AgentRun:
         self.attachment: Attachment | None = None
         self.active_at = anyio.current_time()
         self.watch = HangWatch(self)
+        self.calls = CallDesk(self)
         self._refused: set[str] = set()
         self._exit: Record | None = None
 
@@ -171,6 +173,7 @@ class AgentRun:
         self.attached.set()
         if self.asked_to_end:
             await attachment.end(END_GRACE_S)  # asked for while there was nobody to tell
+        await self.calls.take_up()
         self.session.settle()  # what a daemon before us accepted and did not hand over is still to be done
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(deliver, self, attachment)
@@ -226,6 +229,8 @@ class AgentRun:
         session = self.session
         async with session.lock:
             writer = session.writer
+            if any(self.dialogue.may_ask(record) for record in records):
+                await session.screening.refresh()
             intake = Intake(
                 writer.key,
                 writer.next_seq,
@@ -234,6 +239,7 @@ class AgentRun:
                 dict(session.left),
                 session.session_id,
                 time.time_ns(),
+                session.screening.screen,
             )
             answering, before = self.dialogue.answering, self.row
             row = intake.take(self.dialogue, self.row, records)
@@ -243,6 +249,7 @@ class AgentRun:
             self._refuse_what_nobody_answers(intake)
             for answered in intake.given:
                 self._hand_over(intake, session.answer_row(decision_in(answered).command(answered)))
+            self._answer_by_rule(intake)
             session.room.faults("after-reading")
             state = writer.state
             status = session.status_after(self, row, intake.inputs)
@@ -268,7 +275,7 @@ class AgentRun:
             compacting.heed(session, intake.said)
             self.has_served = self.has_served or intake.turn_completed
             self.active_at = anyio.current_time()
-            self.has_spoken = self.has_spoken or any(record.kind is RecordKind.OUT for record in records)
+            self.has_spoken = self.has_spoken or self.dialogue.has_spoken
             if intake.exit is not None:
                 self._exit = intake.exit
                 return True
@@ -302,6 +309,17 @@ class AgentRun:
             if command.request_id not in self._refused:
                 self._refused.add(command.request_id)
                 self._refuse(intake, command)
+
+    def _answer_by_rule(self, intake: Intake) -> None:
+        waits = self.dialogue.open_requests
+        for screened in intake.decided:
+            if screened.answer is not None and screened.answer.request_id in waits:
+                intake.changes.append(AddAudit(screened.entry))
+                self._hand_over(intake, self.session.control_row(screened.answer, screened.answer.request_id))
+        rows, entries = self.calls.answers(intake.inputs)
+        for row in rows:
+            self._hand_over(intake, row)
+        intake.changes.extend(AddAudit(entry) for entry in entries)
 
     def _refuse(self, intake: Intake, command: RefuseRequest) -> None:
         self._hand_over(intake, self.session.control_row(command))
@@ -338,23 +356,13 @@ class AgentRun:
                 await self.attachment.end(grace_s, nothing_open=nothing_open)
         await self.ended.wait()
 
-    async def _prompts_after(
-        self, end: ending.End, fields: Mapping[str, object]
-    ) -> tuple[left_prompts.Consequences, dict[str, PromptRow]]:
-        """What becomes of prompts that wait, or that an agent before had left."""
-        session = self.session
-        if why := ending.why_not_continued(session, end, fields):
-            open_prompts = [*session.prompts.values(), *session.left.values()]
-            return left_prompts.withdrawn(session.session_id, open_prompts, why), {}
-        return await left_prompts.left_by(session, self.row.key, is_told=self._exit is not None)
-
     async def _finish(self, trouble: str) -> None:
         session = self.session
         async with session.lock:
             now_ns = time.time_ns()
             end = ending.judge(self, self._exit, trouble, now_ns)
             said, changes, fields = ending.consequences(session, end)
-            told, left = await self._prompts_after(end, fields)
+            told, left = await ending.prompts_after(self, end, fields, is_told=self._exit is not None)
             said, changes = [*told.said, *said], [*told.changes, *changes]
             if end.cancelled:
                 said = [*await cut_short(session.room.store, session.writer.key, session.writer.state.last_seq), *said]

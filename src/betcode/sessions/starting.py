@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
+from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
@@ -34,6 +37,7 @@ async def start(run: AgentRun) -> bool:
         carried = provider.carry_over(previous.dialogue_state, previous.dialogue_version)
         run.dialogue = provider.dialogue(writer.new, run.conversation_id, carried, version=provider.dialogue_version)
     environment = writer.new.environment
+    await session.screening.refresh()
     context = LaunchContext(
         conversation_id=run.conversation_id,
         resume=writer.state.conversation_began,
@@ -45,18 +49,35 @@ async def start(run: AgentRun) -> bool:
         plan_mode=run.dialogue.plan_mode if writer.state.conversation_began else None,
         fork_point=writer.new.fork_point,
         environment=await room.login_shell.environment() if environment is None else environment,
+        forbidden=session.screening.forbidden,
+        screens_calls=session.screening.is_wanted,
+        run_dir=run.directory,
     )
     launch = provider.launch(writer.new, context)
     async with session.lock:
         run.row = await _created(run)
+        if launch.opening:
+            run.row = replace(run.row, last_input=1)
+            run.calls.is_told = True
         await writer.write_surely((), [SaveRun(run.row), *session.recovery.ended_by(RunStimulus.RETRY_DUE)])
         session.recovery.over()
     if run.asked_to_end:
         return False
     spec = HolderSpec(run_dir=run.directory, argv=launch.argv, env=launch.env, cwd=launch.cwd, marker=run.row.run_id)
+    spec = replace(spec, opening=launch.opening)
+    if launch.files:
+        await anyio.to_thread.run_sync(_write_privately, run.directory, launch.files)
     pid = await anyio.to_thread.run_sync(start_holder, spec)
     logger.info("started an agent under holder %d", pid, extra=session.log_extra)
     return True
+
+
+def _write_privately(directory: Path, files: Mapping[str, bytes]) -> None:
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for name, data in files.items():
+        descriptor = os.open(directory / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
 
 
 async def _created(run: AgentRun) -> RunRow:

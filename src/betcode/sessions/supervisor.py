@@ -10,6 +10,7 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
+from betcode.config.places import Places
 from betcode.config.settings import EngineSettings
 from betcode.domain.budget import Budget
 from betcode.domain.commands import SendMessage
@@ -37,11 +38,13 @@ from betcode.sessions.compacting import Compacted, compact
 from betcode.sessions.forking import Forked, fork
 from betcode.sessions.housekeeping import keep_house, keep_journals, send_idle_home
 from betcode.sessions.memory import AgentMemory
+from betcode.sessions.policy import Policy
 from betcode.sessions.prompts import Decision, PermissionAnswer, decide, questions_of
 from betcode.sessions.registry import Registry
 from betcode.sessions.requests import check_budget, check_name, check_new_session
 from betcode.sessions.room import Faults, Room, no_faults
 from betcode.sessions.roster import Roster
+from betcode.sessions.rule_book import RuleShelf
 from betcode.sessions.slots import Slots
 from betcode.sessions.stopping import AgentsAtStop, Parting, end_all
 from betcode.sessions.submitting import submit
@@ -62,6 +65,7 @@ class Supervisor:
         self._room = registry.room
         self._found = Found()
         self.watching = Watching(registry)
+        self.policy = Policy(registry.room)
         self.sends_idle_home = True  # when the block is left
 
     # ------------------------------------------------------------ sessions
@@ -343,8 +347,12 @@ async def open_supervisor(
     *,
     faults: Faults = no_faults,
     crashes: CrashPolicy | None = None,
+    places: Places | None = None,
 ) -> AsyncIterator[Supervisor]:
-    """The engine, at work; leaving the block lets agents at work run on in their holders."""
+    """The engine, at work; leaving the block lets agents at work run on in their holders.
+
+    The user's own rules and the list of trusted projects are in `places`; None: there are none.
+    """
     runs_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     async with anyio.create_task_group() as tasks:
         room = Room(
@@ -358,6 +366,7 @@ async def open_supervisor(
             roster=Roster(store),
             faults=faults,
             crashes=crashes or CrashPolicy(),
+            rules=RuleShelf(places),
         )
         registry = Registry(room)
         supervisor = Supervisor(registry)

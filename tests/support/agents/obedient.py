@@ -5,6 +5,8 @@
     wait NAME         goes on when the file NAME appears in the working directory (or it is interrupted)
     beat NAME         the same, with a tool's heartbeat every tenth of a second
     tool [NAME]       asks to run a command, or to use the tool NAME; allowed, it appends a line to ran.txt
+    peek              lists files, which it asks nobody about unless it was told to have every use screened;
+                      done, it appends a line to peeked.txt
     ask               asks one question
     spawn COMMAND…    runs a program of its own, as a tool would, and says what it printed
     play FILE         writes the bytes of a file of the working directory to stdout, just as they are
@@ -64,7 +66,7 @@ class Agent:
         self._messages: queue.Queue[Frame | None] = queue.Queue()
         self._answers: queue.Queue[Frame] = queue.Queue()
         self._interrupted = threading.Event()
-        self._is_deaf = self._leaves = False
+        self._is_deaf = self._leaves = self._is_screened = False
         self._cost = 0.0
         self._plan = "--permission-mode=plan" in arguments
         self._said = ""  # the id of the message that is being said
@@ -91,6 +93,8 @@ class Agent:
                 self._messages.put(frame)
             elif frame["type"] == "control_response":
                 self._answers.put(frame["response"])
+            elif frame["type"] == "control_request" and frame["request"]["subtype"] == "initialize":
+                self._is_screened = True
             elif (
                 frame["type"] == "control_request" and frame["request"]["subtype"] == "interrupt" and not self._is_deaf
             ):
@@ -147,6 +151,7 @@ class Agent:
             "wait": self._wait,
             "beat": self._beat,
             "tool": lambda name: iter([self._tool(name or "Bash")]),
+            "peek": lambda _: iter([self._peek()]),
             "ask": lambda _: iter([self._question()]),
             "spawn": self._spawn,
             "play": self._play,
@@ -315,6 +320,25 @@ class Agent:
             Path(f"at-{step}").touch()
             time.sleep(0.01)
 
+    def _peek(self) -> str:
+        tool = f"toolu_{uuid.uuid4().hex}"
+        given = {"command": "ls -la"}
+        self._end_message("tool_use", {"type": "tool_use", "id": tool, "name": "Bash", "input": given})
+        verdict: Frame = {}
+        if self._is_screened:
+            called = {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": given, "cwd": str(Path.cwd())}
+            request = {"subtype": "hook_callback", "callback_id": "screening", "input": called, "tool_use_id": tool}
+            verdict = self._answer_to(request).get("hookSpecificOutput", {})
+        decision = verdict.get("permissionDecision")
+        if decision == "ask":
+            decision = self._request("Bash", given, tool)["behavior"]
+        if decision != "deny":
+            with Path("peeked.txt").open("a") as peeked:
+                peeked.write("peeked\n")
+        self._tool_result(tool, str(verdict.get("permissionDecisionReason", "files")), is_error=decision == "deny")
+        self._begin_message()
+        return "peeked" if decision != "deny" else "kept out"
+
     def _question(self) -> str:
         tool = f"toolu_{uuid.uuid4().hex}"
         options = [{"label": "red", "description": "like fire"}, {"label": "blue", "description": "like water"}]
@@ -328,11 +352,12 @@ class Agent:
         return json.dumps(reply.get("updatedInput"))
 
     def _request(self, name: str, given: Frame, tool: str) -> Frame:
-        request_id = str(uuid.uuid4())
         request = {"subtype": "can_use_tool", "tool_name": name, "input": given, "tool_use_id": tool}
-        self._write(
-            {"type": "control_request", "request_id": request_id, "request": request | {"description": "a mark"}}
-        )
+        return self._answer_to(request | {"description": "a mark"})
+
+    def _answer_to(self, request: Frame) -> Frame:
+        request_id = str(uuid.uuid4())
+        self._write({"type": "control_request", "request_id": request_id, "request": request})
         while True:
             try:
                 answer = self._answers.get(timeout=0.01)

@@ -6,18 +6,22 @@ from html import escape
 from typing import Any, assert_never
 
 from betcode.domain.commands import (
+    AnswerCall,
     AnswerPermission,
     AnswerQuestions,
     AttachedFile,
     Behaviour,
+    CallVerdict,
     Command,
     CompactContext,
     Interrupt,
     RefuseRequest,
+    ScreenCalls,
     SendMessage,
 )
 from betcode.domain.errors import InvalidRequest
 from betcode.domain.text import valid
+from betcode.providers.claude import calls
 
 _IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _DOCUMENT = "application/pdf"
@@ -46,6 +50,12 @@ def line(command: Command) -> bytes:
             if command.cancel_queued:
                 request["cancel_queued"] = True
             return _encoded({"type": "control_request", "request_id": command.request_id, "request": request})
+        case ScreenCalls():
+            return calls.registration(command.request_id)
+        case AnswerCall(verdict=CallVerdict.UNDECIDED):
+            return _response(command.request_id, "{}")
+        case AnswerCall():
+            return _response(command.request_id, _decided(command))
         case RefuseRequest():
             answer = {"subtype": "error", "request_id": command.request_id, "error": valid(command.reason)}
             return _encoded({"type": "control_response", "response": answer})
@@ -68,6 +78,12 @@ def _response(request_id: str, response: str) -> bytes:
         f'"response":{response}}}}}\n'
     )
     return text.encode()
+
+
+def _decided(command: AnswerCall) -> str:
+    # An error, or an answer that is none, would not stop the agent: it goes on as if there were no hook.
+    decision = {"permissionDecision": command.verdict.value, "permissionDecisionReason": valid(command.reason)}
+    return json.dumps({"hookSpecificOutput": {"hookEventName": "PreToolUse", **decision}})
 
 
 def _own_input(request_id: str, input_json: str) -> str:

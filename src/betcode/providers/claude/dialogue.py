@@ -7,11 +7,11 @@ from types import MappingProxyType
 from typing import Any
 
 from betcode.domain.commands import Command, RefuseRequest
-from betcode.domain.ports import ApiPause, Failure
+from betcode.domain.ports import ApiPause, Failure, ToolCall
 from betcode.domain.records import Record, RecordKind
 from betcode.domain.rows import NewSession
 from betcode.domain.text import shortened
-from betcode.providers.claude import commands, jobs, pauses, prompts, system, text, tools, turns
+from betcode.providers.claude import calls, commands, jobs, pauses, prompts, system, text, tools, turns
 from betcode.providers.claude.advice import failure_in
 from betcode.providers.claude.moment import Moment
 from betcode.providers.claude.state import VERSION, State, dump, load
@@ -93,7 +93,7 @@ HANDLERS: Mapping[type, Handler] = MappingProxyType(
     }
 )
 _INPUT_HANDLERS: Mapping[type, Handler] = MappingProxyType(
-    {User: turns.on_delivered, ControlResponse: prompts.on_answer, frames.ControlRequest: turns.on_interrupt}
+    {User: turns.on_delivered, ControlResponse: prompts.on_answer, frames.ControlRequest: calls.on_command}
 )
 
 
@@ -104,6 +104,7 @@ class ClaudeDialogue:
         self._session = session
         self._state = state
         self._handlers = handlers
+        self._calls: dict[str, ToolCall] = {}  # whole, as far as this dialogue itself has read them
 
     def receive(self, record: Record) -> list[v1.AgentEvent]:
         """The events of one record. Whatever the record holds, this does not raise, and a result ends its turn."""
@@ -124,6 +125,9 @@ class ClaudeDialogue:
                 pass  # an agent's end is the engine's to judge, with what is open here
         return now.events
 
+    def may_ask(self, record: Record) -> bool:
+        return record.kind is RecordKind.OUT and b"control_request" in record.data
+
     def send(self, command: Command) -> bytes:
         """One line for the agent's stdin. Raises InvalidRequest where that cannot be."""
         return commands.line(command)
@@ -142,6 +146,18 @@ class ClaudeDialogue:
     def turn_open(self) -> bool:
         """A turn runs, or a message that the agent was given has not been answered yet."""
         return self._state.turn or bool(self._state.pending)
+
+    @property
+    def has_spoken(self) -> bool:
+        return self._state.has_spoken
+
+    @property
+    def screens_calls(self) -> bool:
+        return self._state.screens_calls
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        return calls.waiting(self._state, self._calls)
 
     @property
     def answering(self) -> tuple[str, ...]:
@@ -197,9 +213,11 @@ class ClaudeDialogue:
 
     def _on_line(self, record: Record, now: Moment) -> None:
         if record.too_long:
+            self._state.has_spoken = True
             self._on_too_long(record, now)
             return
         frame = decode(record.data)
+        self._state.has_spoken = self._state.has_spoken or type(frame) is not ControlResponse
         if type(frame) is Malformed:
             self._on_malformed(frame, now)
             return
@@ -207,6 +225,9 @@ class ClaudeDialogue:
             self._end_bad_lines(now)
         if type(frame) is Unknown:
             logger.debug("passed over a frame of kind %r", frame.kind)
+            return
+        if type(frame) is frames.ControlRequest and calls.is_call(frame):
+            calls.opened(frame, self._state, self._calls)  # also in a turn that cannot be followed: the agent waits
             return
         if self._state.lost:
             if type(frame) not in (Init, Result):

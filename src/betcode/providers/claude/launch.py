@@ -1,13 +1,16 @@
 """How Claude Code is started."""
 
+import json
 import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
 from betcode.domain.errors import AgentUnavailable
-from betcode.domain.ports import Launch, LaunchContext
+from betcode.domain.identifiers import time_ordered_uuid
+from betcode.domain.ports import Forbidden, Launch, LaunchContext
 from betcode.domain.rows import NewSession
+from betcode.providers.claude.calls import registration
 from betcode.providers.claude.turns import POINT_SEPARATOR
 
 PROGRAM = "claude"
@@ -25,6 +28,8 @@ _ALWAYS = (
     "--verbose",
     "--forward-subagent-text",
 )
+_SETTINGS_FILE = "settings.json"
+_ARGUMENT_LIMIT_BYTES = 100_000  # Linux takes 128 KiB for one argument
 _NOT_INHERITED = frozenset({"CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT"})  # they tell an agent that it runs inside another
 
 
@@ -57,6 +62,13 @@ def _conversation(context: LaunchContext) -> list[str]:
     return begin
 
 
+def _settings(forbidden: Forbidden) -> bytes:
+    """Rules that the agent holds by itself, also while nobody here answers it; empty where there are none."""
+    lists = {"deny": forbidden.deny, "ask": forbidden.ask}
+    rules = {name: list(dict.fromkeys(rules)) for name, rules in lists.items() if rules}
+    return json.dumps({"permissions": rules}).encode() if rules else b""
+
+
 def launch(binary: Path, session: NewSession, context: LaunchContext) -> Launch:
     """Values that came from outside follow `=`, so that none of them can be read as a flag."""
     argv = [str(binary), *_ALWAYS]
@@ -67,8 +79,17 @@ def launch(binary: Path, session: NewSession, context: LaunchContext) -> Launch:
         argv.append(f"--allowedTools={','.join(session.allowed_tools)}")
     if session.plan_mode if context.plan_mode is None else context.plan_mode:
         argv.append("--permission-mode=plan")
+    files: dict[str, bytes] = {}
+    settings = _settings(context.forbidden)
+    if len(settings) > _ARGUMENT_LIMIT_BYTES:
+        files[_SETTINGS_FILE] = settings
+        argv.append(f"--settings={context.run_dir / _SETTINGS_FILE}")
+    elif settings:
+        argv.append(f"--settings={settings.decode()}")  # an argument cannot be changed under the agent
     env = {name: value for name, value in context.environment.items() if name not in _NOT_INHERITED}
     env["DISABLE_AUTOUPDATER"] = "1"  # a new version under a running session would be another agent
     if context.continue_turn:
         env["CLAUDE_CODE_RESUME_INTERRUPTED_TURN"] = "1"
-    return Launch(argv=tuple(argv), env=env, cwd=Path(session.working_directory))
+    # A turn that is continued begins at once, so that what is to hold for it has to be there before.
+    opening = registration(time_ordered_uuid()) if context.screens_calls else b""
+    return Launch(tuple(argv), env, Path(session.working_directory), opening, files)

@@ -128,6 +128,7 @@ def on_answer(frame: ControlResponse, now: Moment) -> None:
     """An answer of ours has been written to the agent."""
     state, answer = now.state, frame.response
     state.refused.pop(answer.request_id, None)
+    state.calls.pop(answer.request_id, None)
     request = state.requests.pop(answer.request_id, None)
     if request is None:
         return
@@ -146,6 +147,7 @@ def on_answer(frame: ControlResponse, now: Moment) -> None:
 def on_withdrawn(frame: ControlCancel, now: Moment) -> None:
     state = now.state
     state.refused.pop(frame.request_id, None)
+    state.calls.pop(frame.request_id, None)
     if frame.request_id in state.requests:
         tools.withdraw(now, frame.request_id)
         if not state.requests and state.turn:

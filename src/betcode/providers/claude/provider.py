@@ -25,6 +25,7 @@ class ClaudeProvider:
         permissions=True,
         deltas=True,
         recognises_repeats=True,
+        screens_calls=True,
         fork=True,
         compaction=True,
     )

@@ -84,6 +84,9 @@ class State(Struct, omit_defaults=True):
     ended: list[str] = field(default_factory=list)  # tools
     requests: dict[str, OpenRequest] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
+    calls: dict[str, str] = field(default_factory=dict)  # that wait to be screened: request id to tool
+    screens_calls: bool = False  # the agent was told to ask about every call
+    has_spoken: bool = False
     pending: dict[str, int] = field(default_factory=dict)  # messages delivered: 0, queued: 1, started: 2
     has_lifecycle: bool = False
     own_turn: str = ""  # begun by the agent itself, as when it goes on with the one it was killed in

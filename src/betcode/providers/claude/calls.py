@@ -1,0 +1,69 @@
+"""Uses of tools that are screened before the agent's own rules: the hook that brings them, and those that wait."""
+
+import json
+
+import msgspec
+from msgspec import Raw, Struct
+
+from betcode.domain.ports import ToolCall
+from betcode.providers.claude import turns
+from betcode.providers.claude.moment import Moment
+from betcode.providers.claude.state import State
+from betcode.wire.frames import EMPTY_OBJECT, Asked, ControlRequest
+
+# As long as a timer of the agent's can be, 24 days. At its end the agent does not use the tool.
+TIMEOUT_S = 2**31 // 1000
+_CALLBACK = "betcode-screening"
+_MOST_OPEN = 1024
+
+
+class _HookInput(Struct):
+    tool_name: str = ""
+    tool_input: Raw = EMPTY_OBJECT
+    cwd: str = ""
+
+
+def registration(request_id: str) -> bytes:
+    """The line that makes the agent ask before every use of a tool, from its next one on; it may come at any time."""
+    hook = {"hookCallbackIds": [_CALLBACK], "timeout": TIMEOUT_S}
+    request = {"subtype": "initialize", "hooks": {"PreToolUse": [hook]}}
+    return json.dumps({"type": "control_request", "request_id": request_id, "request": request}).encode() + b"\n"
+
+
+def is_call(frame: ControlRequest) -> bool:
+    return frame.request.subtype == "hook_callback"
+
+
+def opened(frame: ControlRequest, state: State, known: dict[str, ToolCall]) -> None:
+    """A use of a tool waits. Its input, which may be large, is kept in memory only; the state knows that it waits."""
+    if not frame.request_id:
+        return
+    for request_id in [each for each in known if each not in state.calls]:
+        del known[request_id]
+    call = _call(frame.request_id, frame.request)
+    state.calls[call.request_id] = call.tool_name
+    known[call.request_id] = call
+    if len(state.calls) > _MOST_OPEN:
+        del state.calls[next(iter(state.calls))]
+
+
+def waiting(state: State, known: dict[str, ToolCall]) -> tuple[ToolCall, ...]:
+    """Those that wait; one whose input was read by a daemon before this one has none."""
+    return tuple(known.get(each) or ToolCall(each, tool_name, "") for each, tool_name in state.calls.items())
+
+
+def on_command(frame: ControlRequest, now: Moment) -> None:
+    """A control request of ours has been written to the agent."""
+    if frame.request.subtype == "initialize":
+        now.state.screens_calls = True
+    else:
+        turns.on_interrupt(frame, now)
+
+
+def _call(request_id: str, asked: Asked) -> ToolCall:
+    try:
+        hook = msgspec.json.decode(asked.input, type=_HookInput, strict=False)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return ToolCall(request_id, "", "")
+    own_input = bytes(hook.tool_input).decode(errors="replace") if asked.is_exact else ""
+    return ToolCall(request_id, hook.tool_name, own_input, hook.cwd)

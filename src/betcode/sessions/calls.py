@@ -1,0 +1,84 @@
+"""Uses of tools that an agent lets us see before its own rules: told to do so, and each one answered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from betcode.domain.audit import AuditEntry
+from betcode.domain.changes import AddAudit, AddInput
+from betcode.domain.commands import ScreenCalls
+from betcode.domain.identifiers import time_ordered_uuid
+from betcode.domain.rows import InputKind, InputRow
+
+if TYPE_CHECKING:
+    from betcode.sessions.run import AgentRun
+
+
+class CallDesk:
+    """Of one run. Every method that writes is called with the session's lock, or takes it."""
+
+    def __init__(self, run: AgentRun) -> None:
+        self._run = run
+        self._answered: set[str] = set()  # requests whose answers are on their way
+        self.is_told = False  # it has been told, or will be, to ask about every use of a tool
+
+    def answers(self, inputs: Mapping[str, InputRow]) -> tuple[list[InputRow], list[AuditEntry]]:
+        """What is to be said to those that wait and are not answered yet, and what is kept of it."""
+        session, waiting = self._run.session, self._run.dialogue.calls
+        if not waiting:
+            return [], []
+        self._answered &= {call.request_id for call in waiting}
+        on_their_way = {row.content for row in inputs.values() if row.kind is InputKind.CONTROL}
+        rows: list[InputRow] = []
+        entries: list[AuditEntry] = []
+        for call in waiting:
+            if call.request_id in self._answered or call.request_id.encode("utf-8", "replace") in on_their_way:
+                continue
+            answer, entry = session.screening.screen_call(call)
+            rows.append(session.control_row(answer, call.request_id))
+            entries += [entry] if entry is not None else []
+            self._answered.add(call.request_id)
+        return rows, entries
+
+    async def take_up(self) -> None:
+        """Answer what a daemon before us read and did not answer."""
+        session = self._run.session
+        if not self._run.dialogue.calls:
+            return
+        async with session.lock:
+            await session.screening.refresh()
+            rows, entries = self.answers(session.inputs)
+            if rows:
+                changes = [AddInput(row) for row in rows]
+                await session.writer.write_surely((), [*changes, *(AddAudit(entry) for entry in entries)])
+                session.inputs |= {row.input_id: row for row in rows}
+
+    def look(self) -> None:
+        """Notice rules that have changed while the agent asks nothing; never waits."""
+        session = self._run.session
+        screening = session.screening
+        if not self._is_told and self._run.attachment is not None and (screening.is_wanted or screening.has_changed):
+            session.room.tasks.start_soon(self._heed_rules)
+
+    async def _heed_rules(self) -> None:
+        session = self._run.session
+        async with session.lock:
+            await self.heed_rules()
+            session.go_on()
+
+    async def heed_rules(self) -> None:
+        """Have the agent ask about every use of a tool, if rules that are there by now need it."""
+        session = self._run.session
+        if self._is_told or self._run.ended.is_set():
+            return
+        await session.screening.refresh()
+        if session.screening.is_wanted:
+            row = session.control_row(ScreenCalls(time_ordered_uuid()))
+            await session.writer.write_surely((), [AddInput(row)])
+            session.inputs[row.input_id] = row
+            self.is_told = True
+
+    @property
+    def _is_told(self) -> bool:
+        return self.is_told or self._run.dialogue.screens_calls

@@ -1,0 +1,72 @@
+"""What people ask about rules and say about projects; the sessions find out by themselves."""
+
+import os
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import anyio.to_thread
+
+from betcode.domain.audit import Audited, AuditEntry, DecidedBy
+from betcode.domain.changes import AddAudit
+from betcode.domain.errors import InvalidRequest
+from betcode.sessions.room import Room
+from betcode.sessions.rule_book import RuleBook
+from betcode.sessions.trust import FILE_NAME, TrustedProject, TrustedProjects
+
+
+class Policy:
+    """Part of the engine's front door."""
+
+    def __init__(self, room: Room) -> None:
+        self._room = room
+        places = room.rules.places
+        self._trusted = None if places is None else TrustedProjects(places.state_dir / FILE_NAME)
+
+    async def rule_book(
+        self, directory: str, environment: Mapping[str, str] | None = None, allowed_tools: Iterable[str] = ()
+    ) -> RuleBook:
+        """The rules that hold for an agent in that directory, as the files are now."""
+        book = self._room.rules.book(directory, environment, allowed_tools)
+        await book.refresh()
+        return book
+
+    async def trusted(self) -> list[TrustedProject]:
+        """The projects that people trusted here."""
+        return [] if self._trusted is None else await anyio.to_thread.run_sync(self._trusted.listed)
+
+    async def trust(self, directory: str, *, trusted: bool, client: str = "", peer: str = "") -> bool:
+        """Let a project's own allow rules count from now on, or no longer; False: it was so before.
+
+        Raises:
+            InvalidRequest: it is no directory, or the list cannot be written.
+            StorageDegraded: the decision cannot be kept, so it is not made.
+        """
+        name = os.path.realpath(directory)
+        if self._trusted is None or not Path(directory).is_absolute() or (trusted and not Path(name).is_dir()):
+            raise InvalidRequest(f"{directory[:500]!r} is no directory: give the whole path of the project")
+        is_listed = any(project.directory == name for project in await self.trusted())
+        if is_listed is trusted:
+            return False
+        entry = AuditEntry(
+            at_ns=time.time_ns(),
+            session_id="",
+            request_id="",
+            tool_name="",
+            input_sha256="",
+            what=Audited.TRUST,
+            outcome="granted" if trusted else "cleared",
+            decided_by=DecidedBy.PERSON,
+            rule=name,
+            client=client,
+            peer=peer,
+        )
+        await self._room.store.commit([AddAudit(entry)])  # first: nothing is trusted that nobody can find out about
+        try:
+            return await anyio.to_thread.run_sync(lambda: self._change(name, trusted, client))
+        except OSError as trouble:
+            raise InvalidRequest(f"The list of trusted projects cannot be written: {trouble.strerror}") from None
+
+    def _change(self, name: str, trusted: bool, client: str) -> bool:
+        assert self._trusted is not None
+        return self._trusted.set(name, trusted=trusted, by=client)

@@ -1,0 +1,149 @@
+"""What rules and grants say to what a session's agent asks: answered at once, or put to a person with the reason."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from betcode.domain.audit import Audited, AuditEntry, DecidedBy, input_hash
+from betcode.domain.commands import AnswerCall, AnswerPermission, Behaviour, CallVerdict
+from betcode.domain.ports import Forbidden, ToolCall
+from betcode.domain.rows import GrantRow
+from betcode.domain.text import shortened
+from betcode.rules import (
+    FOR_PEOPLE,
+    Action,
+    Grants,
+    Layer,
+    Outcome,
+    Rule,
+    Rules,
+    Source,
+    ToolUse,
+    Verdict,
+    objection,
+    parse_rule,
+    screen,
+    segments,
+)
+from betcode.sessions.rule_book import RuleBook
+from betcode.v1 import agent_pb2 as v1
+
+if TYPE_CHECKING:
+    from betcode.sessions.live import LiveSession
+
+_LONGEST = 2_000  # characters of what is said of rules
+_SEGMENTS = 100
+_UNREAD = "it could not be read what the agent is about to do"
+
+
+@dataclass(frozen=True, slots=True)
+class Screened:
+    """What is to be done about one request of an agent."""
+
+    entry: AuditEntry
+    answer: AnswerPermission | None = None  # None: a person is asked
+    why: str = ""  # why a person is
+    segments: tuple[str, ...] = ()
+
+
+class Screening:
+    """The rules of a session as its files and grants are; `refresh` before asking."""
+
+    def __init__(self, session: LiveSession) -> None:
+        self._session = session
+        new = session.writer.new
+        self.book: RuleBook = session.room.rules.book(new.working_directory, new.environment, new.allowed_tools)
+        self._made_of: tuple[int, tuple[GrantRow, ...]] | None = None
+        self._rules = self.book.rules
+        self._grants = Grants((), self.book.place)
+
+    async def refresh(self) -> None:
+        """Read the files that have changed. Costs a look at each where none has."""
+        await self.book.refresh()
+        made_of = (self.book.version, tuple(self._session.grants))
+        if made_of != self._made_of:
+            given = _rules_of(made_of[1])
+            refused = [rule for rule in given if rule.action is Action.DENY]
+            lists, place = self.book.lists, self.book.place
+            self._rules = Rules((*lists.rules, *refused), place, lists.broken) if refused else self.book.rules
+            self._grants = Grants(given, place)
+            self._made_of = made_of
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether `refresh` would find other rules; it may err to yes."""
+        return self.book.has_changed
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether the agent is to ask about every use of a tool."""
+        match self._session.room.settings.screen_all:
+            case "always":
+                able = True
+            case "never":
+                able = False
+            case _:
+                able = self.book.forbids or bool(self._rules.deny.rules)
+        return able and self._session.provider.capabilities.screens_calls
+
+    @property
+    def forbidden(self) -> Forbidden:
+        return self.book.forbidden
+
+    def screen(self, request: v1.PermissionRequest) -> Screened:
+        """Decide about a use that the agent asks for."""
+        use = ToolUse.of(request.tool_name, request.input_json)
+        verdict = screen(use, self._rules, self._grants)
+        entry = self._entry(request.request_id, request.tool_name, request.input_json, verdict)
+        if verdict.outcome is Outcome.ASK or request.tool_name in FOR_PEOPLE:
+            why = str(verdict.rule) if verdict.rule is not None else verdict.reason
+            return Screened(entry, why=shortened(why, _LONGEST), segments=segments(use)[:_SEGMENTS])
+        allows = verdict.outcome is Outcome.ALLOW
+        behaviour, message = (Behaviour.ALLOW, "") if allows else (Behaviour.DENY, _denial(verdict))
+        return Screened(entry, AnswerPermission(request.request_id, behaviour, request.input_json, message))
+
+    def screen_call(self, call: ToolCall) -> tuple[AnswerCall, AuditEntry | None]:
+        """Decide about a use before the agent's own rules do; they decide where ours have nothing against it."""
+        if call.tool_name in FOR_PEOPLE:
+            return AnswerCall(call.request_id, CallVerdict.UNDECIDED), None
+        if not call.input_json:
+            return AnswerCall(call.request_id, CallVerdict.ASK, _UNREAD), None
+        verdict = objection(ToolUse.of(call.tool_name, call.input_json, call.cwd or None), self._rules)
+        if verdict is None:
+            return AnswerCall(call.request_id, CallVerdict.UNDECIDED), None
+        if verdict.outcome is Outcome.ASK:  # the agent asks next, and that is when it is decided
+            return AnswerCall(call.request_id, CallVerdict.ASK, shortened(verdict.reason, _LONGEST)), None
+        entry = self._entry(call.request_id, call.tool_name, call.input_json, verdict)
+        return AnswerCall(call.request_id, CallVerdict.DENY, _denial(verdict)), entry
+
+    def _entry(self, request_id: str, tool_name: str, input_json: str, verdict: Verdict) -> AuditEntry:
+        by_grant = verdict.outcome is Outcome.ALLOW and any(rule.action is Action.GRANT for rule in verdict.rules)
+        rules = "; ".join(dict.fromkeys(str(rule) for rule in verdict.rules))
+        return AuditEntry(
+            at_ns=time.time_ns(),
+            session_id=self._session.session_id,
+            request_id=request_id,
+            tool_name=tool_name,
+            input_sha256=input_hash(input_json),
+            what=Audited.DECISION,
+            outcome=verdict.outcome.value,
+            decided_by=DecidedBy.GRANT if by_grant else DecidedBy.RULE,
+            rule=shortened(rules, _LONGEST),
+            note=shortened(verdict.reason, _LONGEST),
+        )
+
+
+def _denial(verdict: Verdict) -> str:
+    """What the agent is told."""
+    return shortened(f"Denied by a permission rule: {verdict.rule}", _LONGEST)
+
+
+def _rules_of(grants: tuple[GrantRow, ...]) -> list[Rule]:
+    source = Source(Layer.SESSION)
+    given = (
+        parse_rule(grant.pattern or grant.tool_name, Action.GRANT if grant.allows else Action.DENY, source)
+        for grant in grants
+    )
+    return [rule for rule in given if isinstance(rule, Rule)]
