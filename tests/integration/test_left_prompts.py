@@ -165,7 +165,7 @@ async def test_questions_are_answered_before_they_are_asked_again(here: Engine) 
     here.kill_agent()
     await here.until(is_crash)
     answers = {question.question: "red"}
-    assert await here.supervisor.answer_question(question.question_id, answers, ME) == (False, True)
+    assert await here.supervisor.answers.question(question.question_id, answers, ME) == (False, True)
     events = await here.until(is_idle)
     assert not any(event.HasField("user_question") for event in events)
     assert '"red"' in settled_text(events)

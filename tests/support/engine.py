@@ -59,7 +59,9 @@ class Engine:
         return (await self.until(lambda event: event.HasField("permission_request")))[-1].permission_request
 
     async def answer(self, request_id: str, decision: v1.PermissionDecision.ValueType, message: str = "") -> bool:
-        return await self.supervisor.answer_permission(PermissionAnswer(request_id, decision, message), ME)
+        """Whether the same had been answered before."""
+        answer = PermissionAnswer(request_id, decision, message)
+        return (await self.supervisor.answers.permission(answer, ME)).before
 
     async def row(self, request_id: str) -> PromptRow:
         found = await self.store.find_prompt(request_id)

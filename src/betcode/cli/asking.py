@@ -2,8 +2,20 @@
 
 import anyio
 
+from betcode.cli.editing import NotEdited, edited_in_editor, edited_in_line
 from betcode.cli.keyboard import Keyboard
-from betcode.cli.prompts import Allow, Deny, Desk, Permission, Prompt, Reply, ShowAll, understand
+from betcode.cli.prompts import (
+    AllowEdited,
+    Deny,
+    Desk,
+    Edit,
+    Given,
+    Permission,
+    Prompt,
+    ShowAll,
+    ShowChoices,
+    understand,
+)
 from betcode.cli.screen import Screen
 
 
@@ -15,7 +27,7 @@ class Asker:
         self._desk = desk
         self._keyboard = Keyboard()
 
-    async def ask(self, prompt: Prompt) -> Allow | Deny | Reply | None:
+    async def ask(self, prompt: Prompt) -> Given | None:
         """The answer; None where the prompt is no longer open."""
         if not self._desk.has(prompt):
             return None
@@ -34,15 +46,27 @@ class Asker:
                     self._screen.note("Please answer y or n" if isinstance(prompt, Permission) else "Please answer")
                 case ShowAll():
                     self._show(prompt, whole=True)
-                case (Allow() | Deny() | Reply()) as answer:
+                case ShowChoices():
+                    self._show_choices(prompt)
+                case Edit(text):
+                    answer = await edited(prompt, text, self._screen)
+                    if answer is not None:
+                        return answer
+                case answer:
                     return answer
 
     def _show(self, prompt: Prompt, *, whole: bool) -> None:
         lines = prompt.lines(whole=whole) if isinstance(prompt, Permission) else prompt.lines()
         for line in lines:
             self._screen.note(line)
+        self._show_choices(prompt)
         # What was typed before the question could be read is no answer to it.
         self._keyboard.forget_what_was_typed()
+
+    def _show_choices(self, prompt: Prompt) -> None:
+        if isinstance(prompt, Permission):
+            for line in prompt.choices():
+                self._screen.note(line)
 
     async def _line_while_open(self, prompt: Prompt) -> str | None:
         line: str | None = None
@@ -56,3 +80,15 @@ class Asker:
             line = await self._keyboard.line()
             tasks.cancel_scope.cancel()
         return line
+
+
+async def edited(prompt: Prompt, text: str, screen: Screen) -> AllowEdited | None:
+    """The answer with another input; None where nothing came of it, and the person was told why."""
+    assert isinstance(prompt, Permission)
+    try:
+        if text:
+            return AllowEdited(edited_in_line(prompt.request, text))
+        return AllowEdited(await edited_in_editor(prompt.request, screen))
+    except NotEdited as trouble:
+        screen.note(str(trouble))
+        return None

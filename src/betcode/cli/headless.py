@@ -15,7 +15,7 @@ from betcode.cli.asking import Asker
 from betcode.cli.exit_codes import ExitCode
 from betcode.cli.link_notes import LinkNotes
 from betcode.cli.lock_talk import is_locked, locked_out
-from betcode.cli.prompts import Allow, Deny, Desk, Prompt, Question, Reply, give_answer
+from betcode.cli.prompts import Allow, Deny, Desk, Given, Permission, Prompt, Question, Stop, first_option, give_answer
 from betcode.cli.render import Describer
 from betcode.cli.screen import Screen
 from betcode.cli.turn_watch import TurnWatch
@@ -136,26 +136,27 @@ class HeadlessTurn:
                 await self._give(prompt, Deny(_NO_TERMINAL))
             case OnAsk.ALLOW:
                 self._screen.note("Allowed: the demo agent only pretends to use tools")
-                await self._give(prompt, Allow())
+                await self._give(prompt, Allow() if isinstance(prompt, Permission) else first_option(prompt))
 
     async def _ask_all(self, asked: ObjectReceiveStream[Prompt]) -> None:
         asker = Asker(self._screen, self._desk)
         async for prompt in asked:
-            typed = await asker.ask(prompt)
-            if typed is not None:
-                await self._give(prompt, typed)
+            while (typed := await asker.ask(prompt)) is not None and not await self._give(prompt, typed):
+                pass  # it cannot be answered like this, and is still open
 
-    async def _give(self, prompt: Prompt, typed: Allow | Deny | Reply) -> None:
+    async def _give(self, prompt: Prompt, typed: Given) -> bool:
+        """Whether nothing is left to say to it."""
         self._answered_here.add(prompt.request_id)
         try:
             await give_answer(self._client, prompt, typed)
         except ClientError as error:
             self._screen.note(error.message)
-            return
+            return error.code != ErrorCode.INVALID_REQUEST
         self._desk.done(prompt)
-        if isinstance(typed, Deny):
+        if isinstance(typed, Deny | Stop):
             self._desk.forget(prompt.request_id)  # the other questions of its group go with it
             self._denied.append(prompt.asked.question if isinstance(prompt, Question) else prompt.request.tool_name)
+        return True
 
     async def _heed_interrupts(self, tasks: TaskGroup, *, task_status: TaskStatus[None]) -> None:
         with anyio.open_signal_receiver(signal.SIGINT) as signals:

@@ -165,6 +165,11 @@ def _add_session(commands: "Commands[Parser]") -> None:
     budget.add_argument("session", metavar="ID", help=_ID)
     add_budget_options(budget, "limits; 0 is none, and what is not named stays")
     budget.add_argument("--none", action="store_true", help="take all limits away")
+    grants = _command(verbs, "grants", "show what was allowed for the rest of a session", "grants_command:grants")
+    grants.add_argument("session", metavar="ID", help=_ID)
+    grants.add_argument(
+        "--clear", nargs="?", const="", metavar="TOOL", help="take it back: of this tool, or of all where none is named"
+    )
     delete = _command(verbs, "delete", "end a session and forget its history", "history_commands:delete")
     delete.add_argument("session", metavar="ID", help=_ID)
     delete.add_argument("-y", "--yes", action="store_true", help="do not ask")

@@ -1,16 +1,18 @@
 """What an agent asks a person, in plain lines: shown, answered, and taken back when somebody else was quicker."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import anyio
 
+from betcode.cli.terminal_text import one_line
 from betcode.client import Client
 from betcode.v1 import agent_pb2 as v1
 
 _SHOWN_LINES = 24
 _SHOWN_LETTERS = 4000
+_OFFER_WIDTH = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,16 +29,36 @@ class Permission:
     def lines(self, *, whole: bool = False) -> list[str]:
         """The tool, what it is for, and its input, with nothing left out silently."""
         request = self.request
-        title = f"{request.tool_name} asks for permission"
+        plan = "The agent has a plan and asks whether to go ahead"
+        title = plan if self.is_plan else f"{request.tool_name} asks for permission"
         shown = [f"{title}: {request.description}" if request.description else title]
         shown += [f"    {line}" for line in _input_lines(request, whole=whole)]
         if self.was_cut:
             shown.append("    (too long to be shown whole)")
+        if request.note:
+            shown.append(f"    Note: {request.note}")
         return shown
 
     @property
+    def is_plan(self) -> bool:
+        return self.request.tool_name == "ExitPlanMode"
+
+    @property
+    def is_editable(self) -> bool:
+        return not self.is_plan and not self.was_cut and self.request.tool_name != "Budget"
+
+    def choices(self) -> list[str]:
+        """What may be granted for the rest of the session, each by its number."""
+        return [
+            f"    s {number} = for this session, {offer.label}: {one_line(offer.pattern, _OFFER_WIDTH)}"
+            for number, offer in enumerate(self.request.grant_offers, 1)
+        ]
+
+    @property
     def question(self) -> str:
-        return "Allow? [y = yes, n = no, n REASON, v = show all] "
+        session = "s NUMBER = for this session, " if self.request.grant_offers else ""
+        edit = "e = edit, " if self.is_editable else ""
+        return f"Allow? [y = yes, {session}{edit}n = no, n REASON, i = no and stop, v = show all] "
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +74,8 @@ class Question:
     def lines(self) -> list[str]:
         """The question and its options."""
         title = f"{self.asked.header}: {self.asked.question}" if self.asked.header else self.asked.question
-        return [title] + [
+        note = [f"    Note: {self.asked.note}"] if self.asked.note else []
+        return [title, *note] + [
             f"    {number}. {option.label or option.value}" + (f": {option.description}" if option.description else "")
             for number, option in enumerate(self.asked.options, 1)
         ]
@@ -72,7 +95,26 @@ class Allow:
 
 
 @dataclass(frozen=True, slots=True)
+class AllowSession:
+    """This use and all others that the pattern covers, in this session."""
+
+    pattern: str
+
+
+@dataclass(frozen=True, slots=True)
+class AllowEdited:
+    input_json: str
+
+
+@dataclass(frozen=True, slots=True)
 class Deny:
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Deny, and end the turn."""
+
     message: str = ""
 
 
@@ -86,7 +128,20 @@ class ShowAll:
     pass
 
 
-Typed = Allow | Deny | Reply | ShowAll
+@dataclass(frozen=True, slots=True)
+class ShowChoices:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Run it with another input: this one, or what the editor makes of it where there is none."""
+
+    text: str = ""
+
+
+Given = Allow | AllowSession | AllowEdited | Deny | Stop | Reply
+Typed = Allow | AllowSession | Edit | Deny | Stop | Reply | ShowAll | ShowChoices
 
 
 def understand(prompt: Prompt, line: str) -> Typed | None:
@@ -97,8 +152,14 @@ def understand(prompt: Prompt, line: str) -> Typed | None:
         match word.lower():
             case "y" | "yes" if not rest:
                 return Allow()
+            case "s" if prompt.request.grant_offers:
+                return _granted(prompt.request.grant_offers, rest.strip())
+            case "e" if prompt.is_editable:
+                return Edit(rest.strip())
             case "n" | "no":
                 return Deny(rest.strip())
+            case "i":
+                return Stop(rest.strip())
             case "v" if not rest:
                 return ShowAll()
             case _:
@@ -108,6 +169,16 @@ def understand(prompt: Prompt, line: str) -> Typed | None:
     return Reply(_chosen(prompt.asked, text)) if text else None
 
 
+def _granted(offers: Sequence[v1.GrantOffer], text: str) -> AllowSession | ShowChoices:
+    """The offer of that number, the only one there is, or a pattern in the person's own words."""
+    if text.isascii() and text.isdigit():
+        number = int(text)
+        return AllowSession(offers[number - 1].pattern) if 1 <= number <= len(offers) else ShowChoices()
+    if not text:
+        return AllowSession(offers[0].pattern) if len(offers) == 1 else ShowChoices()
+    return AllowSession(text)
+
+
 def _chosen(asked: v1.UserQuestion, text: str) -> str:
     """Numbers as the options they stand for; anything else is an answer in own words."""
     parts = [part.strip() for part in text.split(",")] if asked.multi_select else [text]
@@ -115,6 +186,11 @@ def _chosen(asked: v1.UserQuestion, text: str) -> str:
         options = [asked.options[int(part) - 1] for part in parts]
         return ", ".join(option.label or option.value for option in options)
     return text
+
+
+def first_option(question: Question) -> Reply:
+    """An answer where nobody is there to choose, and nothing depends on it."""
+    return Reply(question.asked.options[0].label if question.asked.options else "yes")
 
 
 class Desk:
@@ -187,7 +263,7 @@ class Desk:
         return prompt
 
 
-async def give_answer(client: Client, prompt: Prompt, typed: Allow | Deny | Reply) -> None:
+async def give_answer(client: Client, prompt: Prompt, typed: Given) -> None:
     """Tell the daemon.
 
     Raises:
@@ -196,8 +272,16 @@ async def give_answer(client: Client, prompt: Prompt, typed: Allow | Deny | Repl
     match typed:
         case Allow():
             await client.answer_permission(prompt.request_id, v1.ALLOW_ONCE)
+        case AllowSession(pattern):
+            response = v1.PermissionResponse(decision=v1.ALLOW_SESSION, grant_pattern=pattern)
+            await client.answer(prompt.request_id, response)
+        case AllowEdited(input_json):
+            response = v1.PermissionResponse(decision=v1.ALLOW_WITH_EDIT, updated_input_json=input_json)
+            await client.answer(prompt.request_id, response)
         case Deny(message):
             await client.answer_permission(prompt.request_id, v1.DENY, message=message)
+        case Stop(message):
+            await client.answer_permission(prompt.request_id, v1.DENY_WITH_INTERRUPT, message=message)
         case Reply(text):
             assert isinstance(prompt, Question)
             await client.answer_question(prompt.asked.question_id, {prompt.asked.question: text})

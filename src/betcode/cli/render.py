@@ -63,8 +63,14 @@ class Describer:
         match resolved.decision:
             case v1.ALLOW_ONCE if resolved.request_id not in self._questions:
                 return ["Allowed"]
-            case v1.DENY:
+            case v1.ALLOW_SESSION:
+                return [f"Allowed for this session: {one_line(resolved.grant_pattern, _WIDTH)}"]
+            case v1.ALLOW_WITH_EDIT:
+                return [f"Allowed with another input: {one_line(resolved.updated_input_json, _WIDTH)}"]
+            case v1.DENY | v1.DENY_NO_INTERRUPT:
                 return ["Denied" + (f": {resolved.message}" if resolved.message else "")]
+            case v1.DENY_WITH_INTERRUPT:
+                return ["Denied, and the turn is stopped" + (f": {resolved.message}" if resolved.message else "")]
             case _:
                 return ["Answered"]
 

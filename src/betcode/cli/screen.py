@@ -3,7 +3,9 @@
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from io import StringIO
 from typing import TextIO
 
 from betcode.cli.terminal_text import clean, safe_json
@@ -59,6 +61,20 @@ class Screen:
         self._out.write(safe_json(json.dumps(value, ensure_ascii=False, indent=indent)) + "\n")
         self._out.flush()
 
+    @contextmanager
+    def set_aside(self) -> Iterator[None]:
+        """While another program has the terminal: what is written is kept, and comes in order afterwards."""
+        out, err = self._out, self._err
+        kept: list[tuple[TextIO, str]] = []
+        self._out, self._err = _Kept(out, kept), _Kept(err, kept)
+        try:
+            yield
+        finally:
+            self._out, self._err = out, err
+            for stream, text in kept:
+                stream.write(text)
+                stream.flush()
+
     def note(self, text: str) -> None:
         """A line beside the result: progress, tool calls, warnings."""
         self._break_line()
@@ -97,6 +113,19 @@ class Screen:
             self._err.write("\n")
             self._err.flush()
             self._asked = False
+
+
+class _Kept(StringIO):
+    """Takes what is meant for a stream."""
+
+    def __init__(self, stream: TextIO, kept: list[tuple[TextIO, str]]) -> None:
+        super().__init__()
+        self._stream = stream
+        self._kept = kept
+
+    def write(self, text: str) -> int:
+        self._kept.append((self._stream, text))
+        return len(text)
 
 
 def standard_screen() -> Screen:

@@ -7,17 +7,31 @@ from contextlib import aclosing
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
+from betcode.cli.asking import edited
 from betcode.cli.attaching import read_files
 from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.keyboard import Keyboard
 from betcode.cli.link_notes import LinkNotes
 from betcode.cli.lock_talk import LockTalk, holder_in, is_locked
-from betcode.cli.prompts import Allow, Deny, Desk, Permission, Prompt, Reply, ShowAll, give_answer, understand
+from betcode.cli.prompts import (
+    Deny,
+    Desk,
+    Edit,
+    Given,
+    Permission,
+    Prompt,
+    ShowAll,
+    ShowChoices,
+    Stop,
+    give_answer,
+    understand,
+)
 from betcode.cli.screen import Screen
 from betcode.cli.transcript import Transcript
 from betcode.cli.turn_watch import TurnWatch
 from betcode.client import Client, ClientError
 from betcode.domain.commands import AttachedFile
+from betcode.domain.errors import ErrorCode
 from betcode.domain.identifiers import new_message_id
 from betcode.v1 import agent_pb2 as v1
 
@@ -262,18 +276,30 @@ class Talk:
                 self._screen.ask(prompt.question)
             case ShowAll():
                 assert isinstance(prompt, Permission)
-                self._show_prompt(prompt.lines(whole=True), prompt.question)
-            case (Allow() | Deny() | Reply()) as answer:
+                self._show_prompt([*prompt.lines(whole=True), *prompt.choices()], prompt.question)
+            case ShowChoices():
+                assert isinstance(prompt, Permission)
+                self._show_prompt(prompt.choices(), prompt.question)
+            case Edit(text):
+                answer = await edited(prompt, text, self._screen)
+                if answer is not None:
+                    await self._answer(prompt, answer)
+                else:
+                    self._screen.ask(prompt.question)
+            case answer:
                 await self._answer(prompt, answer)
 
-    async def _answer(self, prompt: Prompt, answer: Allow | Deny | Reply) -> None:
-        if isinstance(answer, Deny):  # at once: what the answer brings about may be the end of this conversation
+    async def _answer(self, prompt: Prompt, answer: Given) -> None:
+        if isinstance(answer, Deny | Stop):  # at once: what the answer brings about may be the end of this conversation
             self._denied = self._denied or self._input_ended
         try:
             await give_answer(self._client, prompt, answer)
         except ClientError as error:
             self._screen.note(error.message)
-        if isinstance(answer, Deny):
+            if error.code == ErrorCode.INVALID_REQUEST and not self._input_ended:
+                self._screen.ask(prompt.question)  # it is still open
+                return
+        if isinstance(answer, Deny | Stop):
             self._desk.forget(prompt.request_id)
         self._desk.done(prompt)
         self._ask_current()
@@ -281,7 +307,8 @@ class Talk:
     def _ask_current(self) -> None:
         prompt = self._desk.current
         if prompt is not None and not self._input_ended:
-            self._show_prompt(prompt.lines(), prompt.question)
+            choices = prompt.choices() if isinstance(prompt, Permission) and self._is_terminal else []
+            self._show_prompt([*prompt.lines(), *choices], prompt.question)
 
     def _ask_once_more(self) -> None:
         """What was told stands behind the question, and the person would type under it."""

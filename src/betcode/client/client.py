@@ -115,12 +115,21 @@ class Client:
         self, request_id: str, decision: v1.PermissionDecision.ValueType, *, message: str = "", session_id: str = ""
     ) -> bool:
         """Whether the same answer had been given before."""
-        response = v1.PermissionResponse(
-            request_id=request_id, decision=decision, message=message, idempotency_key=new_message_id()
-        )
-        request = v1.AnswerPermissionRequest(session_id=session_id, response=response)
-        answered = await self._connection.call(self._stub.AnswerPermission, request, with_ticket=True)
-        return answered.already_answered
+        response = v1.PermissionResponse(decision=decision, message=message)
+        return (await self.answer(request_id, response, session_id=session_id)).already_answered
+
+    async def answer(
+        self, request_id: str, response: v1.PermissionResponse, *, session_id: str = "", equal_prompts: bool = False
+    ) -> v1.AnswerPermissionResponse:
+        """A decision in full, for one prompt or for all that are equal; tried again under the same key, it counts once.
+
+        Raises:
+            Refused: somebody else decided otherwise, or this cannot be decided so, and the prompt stays open.
+        """
+        whole = v1.PermissionResponse(request_id=request_id, idempotency_key=new_message_id())
+        whole.MergeFrom(response)
+        request = v1.AnswerPermissionRequest(session_id=session_id, response=whole, equal_prompts=equal_prompts)
+        return await self._connection.call(self._stub.AnswerPermission, request, with_ticket=True)
 
     async def answer_question(
         self, question_id: str, answers: Mapping[str, str], *, session_id: str = ""
@@ -129,6 +138,23 @@ class Client:
         response = v1.UserQuestionResponse(question_id=question_id, answers=answers)
         request = v1.AnswerQuestionRequest(session_id=session_id, response=response)
         return await self._connection.call(self._stub.AnswerQuestion, request, with_ticket=True)
+
+    async def grants(self, session_id: str) -> Sequence[v1.SessionGrantEntry]:
+        """What people granted or refused for the rest of a session, the oldest first."""
+        request = v1.ListSessionGrantsRequest(session_id=session_id)
+        return (await self._connection.call(self._stub.ListSessionGrants, request)).grants
+
+    async def set_grant(self, session_id: str, tool_name: str, *, pattern: str = "", granted: bool = True) -> None:
+        """Grant a tool, or what a rule for it covers, for the rest of the session, or refuse it."""
+        request = v1.SetSessionGrantRequest(
+            session_id=session_id, tool_name=tool_name, pattern=pattern, granted=granted
+        )
+        await self._connection.call(self._stub.SetSessionGrant, request, with_ticket=True)
+
+    async def clear_grants(self, session_id: str, tool_name: str = "", *, pattern: str = "") -> int:
+        """Forget grants and refusals, of one tool or all; how many there were."""
+        request = v1.ClearSessionGrantsRequest(session_id=session_id, tool_name=tool_name, pattern=pattern)
+        return (await self._connection.call(self._stub.ClearSessionGrants, request, with_ticket=True)).cleared
 
     async def request_lock(self, session_id: str) -> LockAnswer:
         """Ask to be the one who types; waits while the holder may answer.

@@ -30,21 +30,23 @@ class Behaviour(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AnswerPermission:
-    """The answer to one open request; `input_json` is the agent's own text, sent back as it came."""
+    """The answer to one open request; `input_json` is the agent's own text, sent back as it came, or what a person
+    put in its place."""
 
     request_id: str
     behaviour: Behaviour
     input_json: str
     message: str = ""  # with a denial: what the agent is told
+    interrupt: bool = False  # with a denial: the turn ends
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerQuestions:
-    """The answers to all questions of one request, by question text."""
+    """The answers to all questions of one request, by question text; several chosen options are a tuple."""
 
     request_id: str
     input_json: str
-    answers: Mapping[str, str]
+    answers: Mapping[str, str | tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)

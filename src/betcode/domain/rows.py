@@ -204,6 +204,7 @@ class PromptRow:
     answered_by: str = ""
     answered_ns: int = 0
     idempotency_key: str = ""
+    answered_by_type: str = ""  # the kind of client
     description: str = ""
     tool_use_id: str = ""
     agent_id: str = ""  # of the subagent that asked; empty: the agent itself

@@ -8,6 +8,7 @@ lead, through `Place.resolve`.
 
 from betcode.rules.layers import FileProblem, Lists, SettingsText, read_layers
 from betcode.rules.lists import Grants, Rules
+from betcode.rules.offers import Offer, exact_rule, granting, offers
 from betcode.rules.place import Place
 from betcode.rules.rule import PATH_TOOLS, Action, Layer, Rule, RuleProblem, Source, parse_rule
 from betcode.rules.screening import FOR_PEOPLE, Outcome, ToolUse, Verdict, objection, screen, segments
@@ -20,6 +21,7 @@ __all__ = [
     "Grants",
     "Layer",
     "Lists",
+    "Offer",
     "Outcome",
     "Place",
     "Rule",
@@ -29,7 +31,10 @@ __all__ = [
     "Source",
     "ToolUse",
     "Verdict",
+    "exact_rule",
+    "granting",
     "objection",
+    "offers",
     "parse_rule",
     "read_layers",
     "screen",

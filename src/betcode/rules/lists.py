@@ -143,7 +143,9 @@ class Rules:
 
 
 class Grants:
-    """What people granted in a session."""
+    """What people granted in a session, and what they refused for the rest of it."""
 
     def __init__(self, rules: Iterable[Rule], place: Place) -> None:
+        rules = tuple(rules)
+        self.deny = RuleList((rule for rule in rules if rule.action is Action.DENY), place, forbids=True)
         self.allow = RuleList((rule for rule in rules if rule.action is Action.GRANT), place, forbids=False)

@@ -15,7 +15,7 @@ from betcode.rules.guarded import guarded_name, mentions
 from betcode.rules.lists import EDITING, READING, Grants, RuleList, Rules, canonical
 from betcode.rules.options import is_own_variable
 from betcode.rules.patterns import covering
-from betcode.rules.place import expanded, spellings, within
+from betcode.rules.place import Place, expanded, spellings, within
 from betcode.rules.rule import COMMAND_TOOLS, NAMED_TOOLS, Rule
 from betcode.rules.shell import taken_apart
 from betcode.rules.words import coarse_pieces
@@ -74,7 +74,7 @@ def screen(use: ToolUse, rules: Rules, grants: Grants | None = None) -> Verdict:
     if use.tool in FOR_PEOPLE:
         return Verdict(Outcome.ASK, f"{use.tool} is answered by people only")
     subject = _Subject(use, rules)
-    return _objection(subject, rules) or subject.allowed(
+    return _objection(subject, rules, grants) or subject.allowed(
         [rules.allow] if grants is None else [rules.allow, grants.allow]
     )
 
@@ -87,8 +87,9 @@ def objection(use: ToolUse, rules: Rules) -> Verdict | None:
     return None if use.tool in FOR_PEOPLE else _objection(_Subject(use, rules), rules)
 
 
-def _objection(subject: "_Subject", rules: Rules) -> Verdict | None:
-    for listed, outcome in ((rules.deny, Outcome.DENY), (rules.ask, Outcome.ASK)):
+def _objection(subject: "_Subject", rules: Rules, grants: Grants | None = None) -> Verdict | None:
+    denying = [rules.deny] if grants is None else [rules.deny, grants.deny]
+    for listed, outcome in (*((listed, Outcome.DENY) for listed in denying), (rules.ask, Outcome.ASK)):
         rule = subject.forbidden(listed)
         if rule is not None:
             return Verdict(outcome, f"{rule.text} says so", (rule,))
@@ -97,7 +98,7 @@ def _objection(subject: "_Subject", rules: Rules) -> Verdict | None:
             return Verdict(Outcome.ASK, f"it is not known what {rule.text} means", (rule,))
     if rules.broken:
         return Verdict(Outcome.ASK, f"{rules.broken[0]} cannot be read, so nothing is allowed by rule")
-    unsure = subject.unsure(rules)
+    unsure = subject.unsure((*denying, rules.ask))
     return None if unsure is None else Verdict(Outcome.ASK, unsure)
 
 
@@ -108,6 +109,12 @@ def segments(use: ToolUse) -> tuple[str, ...]:
     if not isinstance(script, Script):
         return ()
     return tuple(dict.fromkeys(part.command.prefix + part.command.written for part in script.all()))
+
+
+def path_of(use: ToolUse, place: Place) -> str | None:
+    """The file or directory that a file tool is used on, by its name as written; None where that cannot be told."""
+    paths = _Subject(use, Rules((), place)).paths
+    return paths[0] if paths else None
 
 
 class _Subject:
@@ -209,10 +216,10 @@ class _Subject:
                     base = expanded(target, self._place, base) or base
                     yield base
 
-    def unsure(self, rules: Rules) -> str | None:
+    def unsure(self, lists: Sequence[RuleList]) -> str | None:
         """Why it cannot be told whether a rule forbids this, where there are rules that might."""
-        if not any(listed.scoped(self.tool) for listed in (rules.deny, rules.ask)):
-            return self._unsure_files(rules)
+        if not any(listed.scoped(self.tool) for listed in lists):
+            return self._unsure_files(lists)
         if self.tool in READING | EDITING and not self.paths:
             return "it cannot be told which file is meant, and there are rules about files"
         if self.tool == "WebFetch" and self.host is None:
@@ -223,12 +230,10 @@ class _Subject:
             for part in self.script.all():
                 if part.command.name is None or part.kind is Kind.OPAQUE:
                     return f"it cannot be told what {_short(part)} runs, and there are rules about commands"
-        return self._unsure_files(rules)
+        return self._unsure_files(lists)
 
-    def _unsure_files(self, rules: Rules) -> str | None:
-        if isinstance(self.script, Script) and any(
-            listed.scoped("Edit") or listed.scoped("Read") for listed in (rules.deny, rules.ask)
-        ):
+    def _unsure_files(self, lists: Sequence[RuleList]) -> str | None:
+        if isinstance(self.script, Script) and any(listed.scoped("Edit") or listed.scoped("Read") for listed in lists):
             for word in self.script.writes + self.script.reads:
                 if word.value is None and not word.written.startswith("~/"):
                     return f"it cannot be told which file {word.written[:60]} is, and there are rules about files"

@@ -92,11 +92,11 @@ class AgentCalls:
                 done.message_id, done.sequence = accepted.message_id, accepted.seq
             case "permission":
                 answer = requests.permission_answer(request.permission)
-                await self._engine.answer_permission(answer, await self._gate.admit(caller), session)
+                await self._engine.answers.permission(answer, await self._gate.admit(caller), session)
             case "question_response":
                 question_id, answers = requests.question_answer(request.question_response)
                 client = await self._gate.admit(caller)
-                await self._engine.answer_question(question_id, answers, client, session)
+                await self._engine.answers.question(question_id, answers, client, session)
             case "cancel":
                 await self._engine.cancel_turn(session, cancel_queued=request.cancel.cancel_queued)
             case "start":
@@ -133,15 +133,38 @@ class AgentCalls:
     ) -> v1.AnswerPermissionResponse:
         answer = requests.permission_answer(request.response)
         session = await self._engine.resolve(request.session_id) if request.session_id else None
-        already = await self._engine.answer_permission(answer, await self._gate.admit(caller), session)
-        return v1.AnswerPermissionResponse(already_answered=already)
+        client = await self._gate.admit(caller)
+        done = await self._engine.answers.permission(answer, client, session, equal=request.equal_prompts)
+        return v1.AnswerPermissionResponse(already_answered=done.before, also_answered=done.also)
 
     async def answer_question(self, caller: Caller, request: v1.AnswerQuestionRequest) -> v1.AnswerQuestionResponse:
         question_id, answers = requests.question_answer(request.response)
         session = await self._engine.resolve(request.session_id) if request.session_id else None
         client = await self._gate.admit(caller)
-        already, complete = await self._engine.answer_question(question_id, answers, client, session)
+        already, complete = await self._engine.answers.question(question_id, answers, client, session)
         return v1.AnswerQuestionResponse(already_answered=already, group_complete=complete)
+
+    async def list_session_grants(
+        self, _: Caller, request: v1.ListSessionGrantsRequest
+    ) -> v1.ListSessionGrantsResponse:
+        grants = await self._engine.grants.listed(await self._session(request.session_id))
+        return v1.ListSessionGrantsResponse(grants=[views.grant(row) for row in grants])
+
+    async def set_session_grant(self, caller: Caller, request: v1.SetSessionGrantRequest) -> v1.SetSessionGrantResponse:
+        """For people: an agent grants itself nothing."""
+        client = await self._gate.admit(caller)
+        session = await self._session(request.session_id)
+        await self._engine.grants.add(session, request.tool_name, request.pattern, client, allows=request.granted)
+        return v1.SetSessionGrantResponse()
+
+    async def clear_session_grants(
+        self, caller: Caller, request: v1.ClearSessionGrantsRequest
+    ) -> v1.ClearSessionGrantsResponse:
+        """For people: what is cleared may be a refusal."""
+        client = await self._gate.admit(caller)
+        session = await self._session(request.session_id)
+        cleared = await self._engine.grants.clear(session, request.tool_name, request.pattern, client)
+        return v1.ClearSessionGrantsResponse(cleared=cleared)
 
     async def cancel_turn(self, _: Caller, request: v1.CancelTurnRequest) -> v1.CancelTurnResponse:
         session = await self._session(request.session_id)

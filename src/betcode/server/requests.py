@@ -1,9 +1,12 @@
 """From requests to what the engine takes: shapes are checked here, meaning is checked by the engine."""
 
+import json
 import os.path
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+
+from google.protobuf import json_format
 
 from betcode.domain.commands import AttachedFile, SendMessage
 from betcode.domain.documents import SearchQuestion
@@ -82,10 +85,28 @@ def permission_answer(response: v1.PermissionResponse) -> PermissionAnswer:
     """
     if not response.request_id:
         raise InvalidRequest("No prompt is named: give a request_id")
-    known = v1.PermissionDecision.values()
-    if response.decision == v1.PERMISSION_DECISION_UNSPECIFIED or response.decision not in known:
-        raise InvalidRequest(f"{response.decision} is no decision: answer ALLOW_ONCE or DENY")
-    return PermissionAnswer(response.request_id, response.decision, response.message, response.idempotency_key)
+    return PermissionAnswer(
+        response.request_id,
+        response.decision,
+        response.message,
+        response.idempotency_key,
+        response.grant_pattern,
+        _updated_input(response),
+    )
+
+
+def _updated_input(response: v1.PermissionResponse) -> str | None:
+    """The JSON text that a person wrote, or that of the values beside it; None where nothing was edited."""
+    if response.updated_input_json:
+        return response.updated_input_json
+    if not response.HasField("updated_input"):
+        return None
+    try:
+        return json.dumps(json_format.MessageToDict(response.updated_input), ensure_ascii=False)
+    except json_format.Error:
+        raise InvalidRequest(
+            "The edited input holds a number that JSON does not know", request_id=response.request_id
+        ) from None
 
 
 def question_answer(response: v1.UserQuestionResponse) -> tuple[str, dict[str, str]]:

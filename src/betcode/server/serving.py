@@ -147,6 +147,9 @@ def _built(
         "ListPending": rim.unary(v1.ListPendingRequest, calls.list_pending),
         "AnswerPermission": rim.unary(v1.AnswerPermissionRequest, calls.answer_permission),
         "AnswerQuestion": rim.unary(v1.AnswerQuestionRequest, calls.answer_question),
+        "ListSessionGrants": rim.unary(v1.ListSessionGrantsRequest, calls.list_session_grants),
+        "SetSessionGrant": rim.unary(v1.SetSessionGrantRequest, calls.set_session_grant),
+        "ClearSessionGrants": rim.unary(v1.ClearSessionGrantsRequest, calls.clear_session_grants),
         "ReadBlob": rim.stream(v1.ReadBlobRequest, calls.read_blob),
     }
     built = {f"betcode.v1.AgentService.{name}": handler for name, handler in agent.items()}

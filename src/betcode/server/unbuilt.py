@@ -12,9 +12,6 @@ from betcode.server.rim import Context, Handler
 
 # By method, else by service; what stands in neither is built.
 FEATURES: Mapping[str, str] = {
-    "betcode.v1.AgentService.ListSessionGrants": "Session grants",
-    "betcode.v1.AgentService.ClearSessionGrants": "Session grants",
-    "betcode.v1.AgentService.SetSessionGrant": "Session grants",
     "betcode.v1.VersionService": "Version negotiation",
     "betcode.v1.WorktreeService": "Worktree management",
     "betcode.v1.MachineService": "Management of several machines",

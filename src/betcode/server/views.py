@@ -4,7 +4,7 @@ import time
 
 from betcode.domain.documents import SearchPage
 from betcode.domain.identifiers import SessionId
-from betcode.domain.rows import PromptKind, PromptRow, SessionRow
+from betcode.domain.rows import GrantRow, PromptKind, PromptRow, SessionRow
 from betcode.server import budgets
 from betcode.sessions import Compacted, Summary
 from betcode.v1 import agent_pb2 as v1
@@ -64,6 +64,19 @@ def pending(session: SessionId, prompt: PromptRow, *, agent_is_gone: bool) -> v1
                 view.questions.questions.append(event.user_question)
             case _:
                 pass
+    return view
+
+
+def grant(row: GrantRow) -> v1.SessionGrantEntry:
+    """One entry of the list of a session's grants."""
+    view = v1.SessionGrantEntry(
+        tool_name=row.tool_name,
+        granted=row.allows,
+        pattern=row.pattern or row.tool_name,
+        granted_by=row.granted_by,
+        request_id=row.request_id,
+    )
+    view.granted_at.FromNanoseconds(row.created_ns)
     return view
 
 

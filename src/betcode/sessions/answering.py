@@ -1,18 +1,23 @@
 """Taking an answer to a prompt: the first one wins, and everyone hears of it."""
 
+import logging
 import time
 from collections.abc import Mapping
 from dataclasses import replace
 
-from betcode.domain.audit import DecidedBy
-from betcode.domain.changes import AddInput, SavePrompt
+from betcode.domain.changes import AddInput, Change, SavePrompt
 from betcode.domain.errors import PromptNotFound
-from betcode.domain.rows import PromptRow, PromptState
+from betcode.domain.rows import PromptRow
 from betcode.sessions import events, kept_answers
 from betcode.sessions.clients import ClientName
-from betcode.sessions.left_prompts import audited
+from betcode.sessions.decided import recorded, signed
+from betcode.sessions.grants import granted, with_grant
 from betcode.sessions.live import LiveSession
-from betcode.sessions.prompts import Decision, same_as_before
+from betcode.sessions.prompts import Decision, answered_before, same_as_before
+from betcode.sessions.questions import check_answers, questions_of
+from betcode.v1 import agent_pb2 as v1
+
+logger = logging.getLogger(__name__)
 
 
 async def answer_prompt(session: LiveSession, request_id: str, decision: Decision, client: ClientName) -> bool:
@@ -30,62 +35,68 @@ async def answer_prompt(session: LiveSession, request_id: str, decision: Decisio
         prompt = session.prompts.get(request_id) or session.open_left(request_id)
         if prompt is None:
             return same_as_before(await _prompt_of_the_past(session, request_id), decision)
-        answered = replace(
-            prompt,
-            state=PromptState.ANSWERED,
-            decision=decision.name,
-            answers=decision.answers,
-            answered_by=client.client_id,
-            answered_ns=time.time_ns(),
-            idempotency_key=decision.idempotency_key,
-            message=decision.message,
-        )
-        if request_id in session.left:
-            await _keep(session, answered, client, decision)
-            return False
-        row = session.answer_row(decision.command(prompt))
-        told = events.resolved(
-            request_id,
-            "answered",
-            decision=decision.value,
-            client_id=client.client_id,
-            message=decision.message,
-        )
-        await session.writer.write([told], [SavePrompt(answered), AddInput(row)])
-        del session.prompts[request_id]
-        session.inputs[row.input_id] = row
-        session.room.faults("after-answer")
-        session.go_on()
+        await _resolve(session, prompt, decision, client)
         return False
 
 
-async def _keep(session: LiveSession, answered: PromptRow, client: ClientName, decision: Decision) -> None:
-    """Its agent is gone: the answer waits for the one that goes on with the turn."""
-    kept = kept_answers.answered(answered)
-    told = events.resolved(
-        kept.request_id, "answered", decision=decision.value, client_id=client.client_id, message=decision.message
-    )
-    outcome = "allow" if kept.allows else "deny"
-    entry = audited(
-        session.session_id, kept, outcome, DecidedBy.PERSON, client=client.client_id, note="kept: the agent is gone"
-    )
-    await session.writer.write([told], [SavePrompt(kept), entry])
-    session.left[kept.request_id] = kept
-    session.room.faults("after-answer")
-    session.recovery.hurry()
-    session.go_on()
+async def answer_questions(
+    session: LiveSession, request_id: str, answers: Mapping[str, str], client: ClientName
+) -> tuple[bool, bool]:
+    """Whether it had been answered so before, and whether all questions asked together are answered now.
 
+    What is answered of a group is kept; the agent hears of it when nothing is missing.
 
-async def note_answers(session: LiveSession, request_id: str, answers: Mapping[str, str]) -> Mapping[str, str]:
-    """Keep some answers of a group of questions, and return all that are there."""
+    Raises:
+        PromptNotFound, InvalidRequest
+        PermissionStale: one of them was answered differently, or none can be answered any more.
+    """
+    session.refuse_if_degraded()
     async with session.lock:
         prompt = session.prompts.get(request_id) or session.open_left(request_id)
+        row = prompt or await _prompt_of_the_past(session, request_id)
+        check_answers(row, answers)
+        if any(row.answers.get(text, answer) != answer for text, answer in answers.items()):
+            raise answered_before(row)
+        given = {**row.answers, **answers}
         if prompt is None:
-            return answers
-        kept = replace(prompt, answers={**prompt.answers, **answers})
+            return same_as_before(row, Decision(v1.ALLOW_ONCE, answers=given)), True
+        if all(question.question in given for question in questions_of(prompt)):
+            await _resolve(session, prompt, Decision(v1.ALLOW_ONCE, answers=given), client)
+            return False, True
+        if given == prompt.answers:
+            return True, False
+        kept = replace(signed(prompt, client, time.time_ns()), answers=given)
         await session.writer.write((), [SavePrompt(kept)])
         (session.left if request_id in session.left else session.prompts)[request_id] = kept
-        return kept.answers
+        return False, False
+
+
+async def _resolve(session: LiveSession, prompt: PromptRow, decision: Decision, client: ClientName) -> None:
+    """The answer, what it grants, what the agent is told of it and the audit: one commit; the lock is held.
+
+    Where the agent is gone, the answer waits for the one that goes on with the turn.
+    """
+    is_left = prompt.request_id in session.left
+    answered, entry = recorded(session.session_id, prompt, decision, client)
+    answered = kept_answers.answered(answered) if is_left else answered
+    inputs = [] if is_left else [session.answer_row(decision.command(prompt))]
+    changes: list[Change] = [SavePrompt(answered), entry, *(AddInput(row) for row in inputs)]
+    grants = session.grants
+    if decision.grant is not None:
+        grant, more = granted(session, decision.grant, client, prompt.request_id)
+        changes += more
+        grants = with_grant(grants, grant)
+    await session.writer.write([events.answered(prompt.request_id, decision, client)], changes)
+    if is_left:
+        session.left[prompt.request_id] = answered
+        session.recovery.hurry()
+    else:
+        del session.prompts[prompt.request_id]
+    session.inputs |= {row.input_id: row for row in inputs}
+    session.grants = grants
+    logger.info("answered %s", decision.name, extra=session.log_extra | {"request_id": prompt.request_id})
+    session.room.faults("after-answer")
+    session.go_on()
 
 
 async def _prompt_of_the_past(session: LiveSession, request_id: str) -> PromptRow:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 import logging
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from betcode.domain.budget import Budget, OnReached, describe, limited, raised, reached
 from betcode.domain.changes import Change, MoveInput, SavePrompt
-from betcode.domain.errors import BudgetExceeded
+from betcode.domain.errors import BudgetExceeded, InvalidRequest
 from betcode.domain.identifiers import RunKey, time_ordered_uuid
 from betcode.domain.rows import InputKind, InputRow, InputState, PromptKind, PromptRow, PromptState
 from betcode.sessions import events
 from betcode.sessions.clients import ClientName
+from betcode.sessions.decided import recorded
 from betcode.sessions.prompts import Decision
 from betcode.v1 import agent_pb2 as v1
 
@@ -87,24 +87,11 @@ class BudgetGate:
         """Raise the limits that are reached by the same amount again, or let go of what waits; the lock is held."""
         session, prompt = self._session, self.prompt
         assert prompt is not None
-        answered = replace(
-            prompt,
-            state=PromptState.ANSWERED,
-            decision=decision.name,
-            answered_by=client.client_id,
-            answered_ns=time.time_ns(),
-            idempotency_key=decision.idempotency_key,
-        )
-        said = [
-            events.resolved(
-                prompt.request_id,
-                "answered",
-                decision=decision.value,
-                client_id=client.client_id,
-                message=decision.message,
-            )
-        ]
-        changes: list[Change] = [SavePrompt(answered)]
+        if decision.grant is not None or decision.updated_input:
+            raise InvalidRequest("A budget is raised once or not: answer ALLOW_ONCE or DENY")
+        said = [events.answered(prompt.request_id, decision, client)]
+        answered, entry = recorded(session.session_id, prompt, decision, client)
+        changes: list[Change] = [SavePrompt(answered), entry]
         if decision.allows:
             after = raised(self._budget, session.writer.state.spent)
             said.append(_notice(f"The budget was raised to {describe(after.limits, self._reached)}"))

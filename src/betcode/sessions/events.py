@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from betcode.domain.display import struct_of
 from betcode.domain.errors import ErrorCode
 from betcode.domain.rows import NewSession, PromptRow, SessionState
 from betcode.sessions.clients import ClientName, Present
 from betcode.v1 import agent_pb2 as v1
+
+if TYPE_CHECKING:
+    from betcode.sessions.prompts import Decision
 
 KEPT_ANSWER = "the answer to"  # followed by the request that it was given to
 
@@ -130,6 +134,17 @@ def answered_before(row: PromptRow, before: str) -> v1.AgentEvent:
         message=row.message,
     )
     event.permission_resolved.rule = f"{KEPT_ANSWER} {before}"
+    return event
+
+
+def answered(request_id: str, decision: Decision, client: ClientName) -> v1.AgentEvent:
+    """A person has decided."""
+    event = resolved(
+        request_id, "answered", decision=decision.value, client_id=client.client_id, message=decision.message
+    )
+    event.permission_resolved.client_type = client.client_type
+    event.permission_resolved.grant_pattern = decision.grant_pattern
+    event.permission_resolved.updated_input_json = decision.updated_input
     return event
 
 

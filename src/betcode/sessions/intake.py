@@ -68,6 +68,7 @@ class Intake:
     turn_completed: bool = False
     turn_cancelled: bool = False
     settled: list[str] = field(default_factory=list)  # messages that came to an end
+    offer: Callable[[v1.PermissionRequest], None] = lambda _: None  # says with a request what may be granted
     asked: dict[str, _Asked] = field(default_factory=dict)  # new prompts
     given: list[PromptRow] = field(default_factory=list)  # new prompts that are answered as one before them was
     decided: list[Screened] = field(default_factory=list)  # what rules and grants answer by themselves
@@ -169,6 +170,8 @@ class Intake:
             self.changes.append(AddAudit(screened.entry))
             shown[0].permission_request.deciding_rule = screened.why
             shown[0].permission_request.segments.extend(screened.segments)
+        if shown[0].HasField("permission_request"):
+            self.offer(shown[0].permission_request)
         old = asked.supersedes
         if old is not None:
             self._supersede(old, row)
@@ -188,6 +191,7 @@ class Intake:
             decision=before.decision,
             answers=before.answers,
             answered_by=before.answered_by,
+            answered_by_type=before.answered_by_type,
             answered_ns=before.answered_ns,
             message=before.message,
             updated_input=before.updated_input,

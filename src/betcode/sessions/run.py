@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,7 @@ from betcode.sessions.calls import CallDesk
 from betcode.sessions.cut_short import cut_short
 from betcode.sessions.delivery import deliver
 from betcode.sessions.escalation import Escalation
+from betcode.sessions.grants import make_offers
 from betcode.sessions.hanging import HangWatch
 from betcode.sessions.intake import Intake
 from betcode.sessions.prompts import decision_in
@@ -241,6 +243,7 @@ class AgentRun:
                 time.time_ns(),
                 session.screening.screen,
             )
+            intake.offer = partial(make_offers, place=session.place)
             answering, before = self.dialogue.answering, self.row
             row = intake.take(self.dialogue, self.row, records)
             if row.cancel_step is CancelStep.INTERRUPTED and self.dialogue.answering and not answering:

@@ -19,27 +19,26 @@ from betcode.domain.errors import (
     AgentUnavailable,
     AmbiguousSession,
     InvalidRequest,
-    PromptNotFound,
     SessionNotFound,
     StorageFailed,
 )
 from betcode.domain.identifiers import NotAnIdentifier, Seq, SessionId, parse_session_id
 from betcode.domain.ports import Provider, SessionFilter, Store
 from betcode.domain.recovery import CrashPolicy
-from betcode.domain.rows import NewSession, PromptKind, PromptRow, SessionRow, SessionState, StoredEvent
+from betcode.domain.rows import NewSession, PromptRow, SessionRow, SessionState, StoredEvent
 from betcode.sessions import events
 from betcode.sessions.adoption import Found, take_up
-from betcode.sessions.answering import answer_prompt, note_answers
+from betcode.sessions.answer_desk import AnswerDesk
 from betcode.sessions.budgets import OF_NO_RUN
 from betcode.sessions.cancelling import Cancelled, cancel_turn
 from betcode.sessions.clients import ClientName
 from betcode.sessions.closing import close
 from betcode.sessions.compacting import Compacted, compact
 from betcode.sessions.forking import Forked, fork
+from betcode.sessions.grants import GrantDesk
 from betcode.sessions.housekeeping import keep_house, keep_journals, send_idle_home
 from betcode.sessions.memory import AgentMemory
 from betcode.sessions.policy import Policy
-from betcode.sessions.prompts import Decision, PermissionAnswer, decide, questions_of
 from betcode.sessions.registry import Registry
 from betcode.sessions.requests import check_budget, check_name, check_new_session
 from betcode.sessions.room import Faults, Room, no_faults
@@ -52,7 +51,6 @@ from betcode.sessions.tally import KIND_OF
 from betcode.sessions.told import Accepted, EngineFacts, Summary
 from betcode.sessions.waiting import Waiting, for_api
 from betcode.sessions.watching import Watching
-from betcode.v1 import agent_pb2 as v1
 
 logger = logging.getLogger(__name__)
 
@@ -66,6 +64,8 @@ class Supervisor:
         self._found = Found()
         self.watching = Watching(registry)
         self.policy = Policy(registry.room)
+        self.answers = AnswerDesk(registry)
+        self.grants = GrantDesk(registry)
         self.sends_idle_home = True  # when the block is left
 
     # ------------------------------------------------------------ sessions
@@ -223,42 +223,6 @@ class Supervisor:
         async with self._registry.using(session) as live:
             live.desk.answer(client, asking, grant=grant)
 
-    async def answer_permission(
-        self, answer: PermissionAnswer, client: ClientName, session: SessionId | None = None
-    ) -> bool:
-        """True where the same answer had been given before; where a session is named, the prompt is one of its own.
-
-        Raises:
-            PromptNotFound, PermissionStale, InvalidRequest, FeatureNotAvailable
-        """
-        session, _ = await self._prompt(answer.request_id, session)
-        decision = decide(answer)
-        async with self._registry.using(session) as live:
-            return await answer_prompt(live, answer.request_id, decision, client)
-
-    async def answer_question(
-        self, question_id: str, answers: Mapping[str, str], client: ClientName, session: SessionId | None = None
-    ) -> tuple[bool, bool]:
-        """Whether it had been answered so before, and whether all questions asked together are answered now.
-
-        Raises:
-            PromptNotFound, PermissionStale, InvalidRequest
-        """
-        group_id = question_id.partition("#")[0]
-        session, prompt = await self._prompt(group_id, session)
-        questions = questions_of(prompt)
-        if prompt.kind is not PromptKind.QUESTION:
-            raise InvalidRequest("This is a permission, not a question: answer it with AnswerPermission")
-        unknown = [text for text in answers if text not in questions]
-        if unknown or not answers:
-            raise InvalidRequest("Answers are keyed by the exact text of the question", request_id=group_id)
-        async with self._registry.using(session) as live:
-            given = await note_answers(live, group_id, answers)
-            if any(text not in given for text in questions):
-                return False, False
-            decision = Decision(v1.ALLOW_ONCE, answers=given)
-            return await answer_prompt(live, group_id, decision, client), True
-
     async def cancel_turn(self, session: SessionId, *, cancel_queued: bool = False) -> Cancelled:
         """Have the open turn stopped, with more force when asked again."""
         async with self._registry.using(session) as live:
@@ -322,12 +286,6 @@ class Supervisor:
     async def start(self) -> None:
         """Take up what an earlier daemon left: agents at work, and messages that were accepted but not delivered."""
         self._found = await take_up(self._room, self._registry.open)
-
-    async def _prompt(self, request_id: str, session: SessionId | None) -> tuple[SessionId, PromptRow]:
-        found = await self._room.store.find_prompt(request_id)
-        if found is None or session not in (None, found[0]):
-            raise PromptNotFound(request_id[:100])
-        return found
 
     def _summary(self, row: SessionRow) -> Summary:
         live = self._registry.live.get(row.new.session_id)

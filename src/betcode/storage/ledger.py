@@ -12,9 +12,9 @@ from betcode.domain.identifiers import RunKey, Seq, SessionId, SessionKey
 from betcode.domain.rows import GrantRow, Kept, PromptKind, PromptRow, PromptState
 
 _COLUMNS = """request_id, session_id, run, kind, tool_name, input, event, seq, received_at, state, decision, answers,
-    answered_by, response_at, idempotency_key, tool_description, tool_use_id, agent_id, message, updated_input,
-    grant_pattern, superseded_by, forwarded_at, expires_at, last_extended_at, extension_count, reminders_sent,
-    push_notification_id, kept"""
+    answered_by, response_at, idempotency_key, answered_by_type, tool_description, tool_use_id, agent_id, message,
+    updated_input, grant_pattern, superseded_by, forwarded_at, expires_at, last_extended_at, extension_count,
+    reminders_sent, push_notification_id, kept"""
 _NAMES = [name.strip() for name in _COLUMNS.split(",")]
 _SAVE = f"""
 INSERT INTO pending_permissions ({_COLUMNS}) VALUES ({", ".join("?" * len(_NAMES))})
@@ -32,6 +32,9 @@ _ANSWERED = f"""
 {_PROMPT} WHERE p.session_id = ? AND p.run = ? AND p.state = 'answered' AND p.seq > ? ORDER BY p.received_at, p.rowid
 """
 _FIND = f"{_PROMPT} WHERE p.request_id = ?"
+_ANSWERED_WITH = (
+    "SELECT request_id FROM pending_permissions WHERE idempotency_key = ? AND idempotency_key <> '' LIMIT 1"
+)
 _ADD_GRANT = """
 INSERT INTO permission_grants (session, tool_name, pattern, action, created_ns, granted_by, request_id)
 SELECT key, ?, ?, ?, ?, ?, ? FROM sessions WHERE key = ? AND deleted = 0
@@ -57,7 +60,7 @@ def apply(db: apsw.Connection, change: SavePrompt | AddGrant | ClearGrants) -> N
 def _save_prompt(db: apsw.Connection, row: PromptRow) -> None:
     asked = (row.request_id, row.session, row.run, row.kind, row.tool_name, row.input_json, row.event, row.seq)
     answer = (row.decision, json.dumps(dict(row.answers)), row.answered_by, row.answered_ns, row.idempotency_key)
-    about = (row.description, row.tool_use_id, row.agent_id)
+    about = (row.answered_by_type, row.description, row.tool_use_id, row.agent_id)
     in_full = (row.message, row.updated_input, row.grant_pattern, row.superseded_by)
     times = (row.forwarded_ns, row.expires_ns, row.last_extended_ns, row.extension_count, row.reminders_sent)
     last = (row.push_notification_id, row.kept)
@@ -81,6 +84,12 @@ def answered_prompts(db: apsw.Connection, session: SessionKey, run: RunKey, afte
 def find_prompt(db: apsw.Connection, request_id: str) -> tuple[SessionId, PromptRow] | None:
     row = db.execute(_FIND, (request_id,)).fetchone()
     return None if row is None else _prompt_row(row)
+
+
+def answered_with(db: apsw.Connection, idempotency_key: str) -> str | None:
+    """The request whose answer came with this key."""
+    row = db.execute(_ANSWERED_WITH, (idempotency_key,)).fetchone()
+    return None if row is None else str(row[0])
 
 
 def _add_grant(db: apsw.Connection, grant: GrantRow) -> None:
@@ -128,6 +137,7 @@ def _prompt_row(row: Sequence[Any]) -> tuple[SessionId, PromptRow]:
         answered_by=stored["answered_by"],
         answered_ns=stored["response_at"],
         idempotency_key=stored["idempotency_key"],
+        answered_by_type=stored["answered_by_type"],
         description=stored["tool_description"],
         tool_use_id=stored["tool_use_id"],
         agent_id=stored["agent_id"],

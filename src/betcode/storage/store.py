@@ -130,6 +130,9 @@ class SqliteStore:
     async def find_prompt(self, request_id: str) -> tuple[SessionId, PromptRow] | None:
         return await self._read(lambda db: ledger.find_prompt(db, request_id))
 
+    async def answered_with(self, idempotency_key: str) -> str | None:
+        return await self._read(lambda db: ledger.answered_with(db, idempotency_key))
+
     async def grants(self, session: SessionKey) -> Sequence[GrantRow]:
         return await self._read(lambda db: ledger.grants(db, session))
 

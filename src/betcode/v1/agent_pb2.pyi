@@ -147,6 +147,8 @@ class _NoticeKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_NoticeKind
     """a limit was set, reached or raised; since 0.2.0"""
     NOTICE_KIND_FORK: _NoticeKind.ValueType  # 31
     """what came before was copied from another session; since 0.2.0"""
+    NOTICE_KIND_GRANT: _NoticeKind.ValueType  # 32
+    """what the session may do without asking was changed by a person; since 0.2.0"""
 
 class NoticeKind(_NoticeKind, metaclass=_NoticeKindEnumTypeWrapper): ...
 
@@ -165,6 +167,8 @@ NOTICE_KIND_BUDGET: NoticeKind.ValueType  # 30
 """a limit was set, reached or raised; since 0.2.0"""
 NOTICE_KIND_FORK: NoticeKind.ValueType  # 31
 """what came before was copied from another session; since 0.2.0"""
+NOTICE_KIND_GRANT: NoticeKind.ValueType  # 32
+"""what the session may do without asking was changed by a person; since 0.2.0"""
 Global___NoticeKind: _TypeAlias = NoticeKind  # noqa: Y015
 
 class _BudgetAction:
@@ -405,7 +409,9 @@ class PermissionResponse(_message.Message):
     told to the agent with a denial
     """
     grant_pattern: _builtins.str
-    """with ALLOW_SESSION: what to allow, such as "Bash(git commit *)"; empty: this very use"""
+    """With ALLOW_SESSION: what to allow, such as "Bash(git commit *)". Empty: just this command, file or host, or the tool
+    where rules know no less.
+    """
     updated_input_json: _builtins.str
     """with ALLOW_WITH_EDIT, in place of updated_input: JSON text, sent as it is"""
     @_builtins.property
@@ -460,7 +466,9 @@ class UserQuestionResponse(_message.Message):
     question_id: _builtins.str
     @_builtins.property
     def answers(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """question text -> selected answer(s)"""
+        """Question text -> selected answer(s): a label or own words; of a question with multi_select also several labels with
+        commas between them, or as a JSON list.
+        """
 
     def __init__(
         self,
@@ -888,9 +896,7 @@ Global___PermissionRequest: _TypeAlias = PermissionRequest  # noqa: Y015
 
 @_typing.final
 class GrantOffer(_message.Message):
-    """A grant that the agent itself proposes.
-    A rule that a person may grant for the rest of the session.
-    """
+    """A rule that a person may grant for the rest of the session."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -916,6 +922,8 @@ Global___GrantOffer: _TypeAlias = GrantOffer  # noqa: Y015
 
 @_typing.final
 class PermissionSuggestion(_message.Message):
+    """A grant that the agent itself proposes."""
+
     DESCRIPTOR: _descriptor.Descriptor
 
     LABEL_FIELD_NUMBER: _builtins.int
@@ -1393,6 +1401,9 @@ class PermissionResolved(_message.Message):
     MESSAGE_FIELD_NUMBER: _builtins.int
     RULE_FIELD_NUMBER: _builtins.int
     SUPERSEDED_BY_FIELD_NUMBER: _builtins.int
+    GRANT_PATTERN_FIELD_NUMBER: _builtins.int
+    CLIENT_TYPE_FIELD_NUMBER: _builtins.int
+    UPDATED_INPUT_JSON_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     decision: Global___PermissionDecision.ValueType
     """unspecified where no person decided"""
@@ -1404,6 +1415,11 @@ class PermissionResolved(_message.Message):
     """that decided, with where it stands"""
     superseded_by: _builtins.str
     """the request that took its place"""
+    grant_pattern: _builtins.str
+    """what was granted for the rest of the session with the answer"""
+    client_type: _builtins.str
+    updated_input_json: _builtins.str
+    """what the tool was run with in place of what was shown"""
     def __init__(
         self,
         *,
@@ -1414,10 +1430,13 @@ class PermissionResolved(_message.Message):
         message: _builtins.str = ...,
         rule: _builtins.str = ...,
         superseded_by: _builtins.str = ...,
+        grant_pattern: _builtins.str = ...,
+        client_type: _builtins.str = ...,
+        updated_input_json: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["client_id", b"client_id", "decision", b"decision", "message", b"message", "request_id", b"request_id", "resolution", b"resolution", "rule", b"rule", "superseded_by", b"superseded_by"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["client_id", b"client_id", "client_type", b"client_type", "decision", b"decision", "grant_pattern", b"grant_pattern", "message", b"message", "request_id", b"request_id", "resolution", b"resolution", "rule", b"rule", "superseded_by", b"superseded_by", "updated_input_json", b"updated_input_json"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -2803,20 +2822,35 @@ class SessionGrantEntry(_message.Message):
     TOOL_NAME_FIELD_NUMBER: _builtins.int
     GRANTED_FIELD_NUMBER: _builtins.int
     PATTERN_FIELD_NUMBER: _builtins.int
+    GRANTED_BY_FIELD_NUMBER: _builtins.int
+    GRANTED_AT_FIELD_NUMBER: _builtins.int
+    REQUEST_ID_FIELD_NUMBER: _builtins.int
     tool_name: _builtins.str
     granted: _builtins.bool
+    """false: refused for the rest of the session"""
     pattern: _builtins.str
-    """added by this project"""
+    """Added by this project.
+    the rule; of a whole tool its name
+    """
+    granted_by: _builtins.str
+    """the client"""
+    request_id: _builtins.str
+    """of the prompt that it was granted with"""
+    @_builtins.property
+    def granted_at(self) -> _timestamp_pb2.Timestamp: ...
     def __init__(
         self,
         *,
         tool_name: _builtins.str = ...,
         granted: _builtins.bool = ...,
         pattern: _builtins.str = ...,
+        granted_by: _builtins.str = ...,
+        granted_at: _timestamp_pb2.Timestamp | None = ...,
+        request_id: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["granted_at", b"granted_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["granted", b"granted", "pattern", b"pattern", "tool_name", b"tool_name"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["granted", b"granted", "granted_at", b"granted_at", "granted_by", b"granted_by", "pattern", b"pattern", "request_id", b"request_id", "tool_name", b"tool_name"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -2867,18 +2901,22 @@ class ClearSessionGrantsRequest(_message.Message):
 
     SESSION_ID_FIELD_NUMBER: _builtins.int
     TOOL_NAME_FIELD_NUMBER: _builtins.int
+    PATTERN_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
     tool_name: _builtins.str
     """empty: all"""
+    pattern: _builtins.str
+    """added by this project: only this one"""
     def __init__(
         self,
         *,
         session_id: _builtins.str = ...,
         tool_name: _builtins.str = ...,
+        pattern: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["session_id", b"session_id", "tool_name", b"tool_name"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["pattern", b"pattern", "session_id", b"session_id", "tool_name", b"tool_name"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -2888,12 +2926,17 @@ Global___ClearSessionGrantsRequest: _TypeAlias = ClearSessionGrantsRequest  # no
 class ClearSessionGrantsResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
+    CLEARED_FIELD_NUMBER: _builtins.int
+    cleared: _builtins.int
+    """added by this project: how many there were"""
     def __init__(
         self,
+        *,
+        cleared: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cleared", b"cleared"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -2910,8 +2953,9 @@ class SetSessionGrantRequest(_message.Message):
     session_id: _builtins.str
     tool_name: _builtins.str
     granted: _builtins.bool
+    """false: refused for the rest of the session"""
     pattern: _builtins.str
-    """added by this project"""
+    """added by this project: a rule for some uses of the tool, such as "Bash(git *)"; empty: for all"""
     def __init__(
         self,
         *,

@@ -6,7 +6,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from betcode.cli.prompts import Allow, Deny, Desk, Permission, Question, Reply, ShowAll, understand
+from betcode.cli.prompts import (
+    Allow,
+    AllowSession,
+    Deny,
+    Desk,
+    Edit,
+    Permission,
+    Question,
+    Reply,
+    ShowAll,
+    ShowChoices,
+    Stop,
+    understand,
+)
 from betcode.v1 import agent_pb2 as v1
 
 
@@ -14,6 +27,8 @@ def permission(command: str = "ls", request_id: str = "r1") -> v1.AgentEvent:
     request = v1.PermissionRequest(
         request_id=request_id, tool_name="Bash", input_json=json.dumps({"command": command, "timeout": 10})
     )
+    request.grant_offers.add(pattern=f"Bash({command})", label="this command")
+    request.grant_offers.add(pattern="Bash(ls *)", label="ls with anything")
     return v1.AgentEvent(permission_request=request)
 
 
@@ -41,6 +56,14 @@ COLOURS = Question(question("Which colours?", multi=True).user_question)
         ("no", Deny()),
         ("n use git instead", Deny("use git instead")),
         ("v", ShowAll()),
+        ("i", Stop()),
+        ("i that is enough", Stop("that is enough")),
+        ("e", Edit()),
+        ("e git status", Edit("git status")),
+        ("s", ShowChoices()),
+        ("s 2", AllowSession("Bash(ls *)")),
+        ("s 9", ShowChoices()),
+        ("s Bash(ls -l)", AllowSession("Bash(ls -l)")),
         ("", None),
         ("yep", None),
         ("y please", None),
@@ -71,6 +94,34 @@ def test_no_other_line_is_taken_for_a_yes(line: str) -> None:
 )
 def test_a_number_stands_for_its_option(prompt: Question, line: str, typed: object) -> None:
     assert understand(prompt, line) == typed
+
+
+def test_what_may_be_granted_is_shown_with_its_number() -> None:
+    assert BASH.choices() == [
+        "    s 1 = for this session, this command: Bash(ls)",
+        "    s 2 = for this session, ls with anything: Bash(ls *)",
+    ]
+
+
+def test_a_plan_is_neither_edited_nor_granted() -> None:
+    plan = Permission(v1.PermissionRequest(tool_name="ExitPlanMode", input_json='{"plan": "1. think\\n2. do"}'))
+    assert plan.lines() == ["The agent has a plan and asks whether to go ahead", "    plan: 1. think", "      2. do"]
+    assert plan.question == "Allow? [y = yes, n = no, n REASON, i = no and stop, v = show all] "
+    assert (understand(plan, "e"), understand(plan, "s 1")) == (None, None)
+    assert understand(plan, "n measure first") == Deny("measure first")
+
+
+def test_an_input_that_was_cut_is_not_edited() -> None:
+    assert understand(Permission(permission().permission_request, was_cut=True), "e ls") is None
+
+
+def test_what_a_person_must_know_is_shown() -> None:
+    request = v1.PermissionRequest(tool_name="Bash", note="It may have run already")
+    assert Permission(request).lines()[-1] == "    Note: It may have run already"
+    assert Question(v1.UserQuestion(question="Which?", note="Asked before")).lines() == [
+        "Which?",
+        "    Note: Asked before",
+    ]
 
 
 def test_the_input_is_shown_as_the_agent_wrote_it() -> None:

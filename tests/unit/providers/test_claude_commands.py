@@ -89,6 +89,7 @@ def test_a_file_that_the_agent_cannot_take_is_refused() -> None:
     assert refusal.value.details["filename"] == "a.bin"
 
 
+@pytest.mark.behaviour("wire.stdin.allow")
 def test_an_allow_gives_the_agents_own_text_back_unchanged() -> None:
     own = '{"n": 10,  "f": 1.0, "odd": "\\u0041\\ud800", "big": 123456789012345678901234567890}'
     line = send(AnswerPermission("r1", Behaviour.ALLOW, own))
@@ -116,14 +117,31 @@ def test_an_input_that_is_no_json_is_never_sent() -> None:
         send(AnswerPermission("r1", Behaviour.ALLOW, '{"cut off'))
 
 
+@pytest.mark.behaviour("wire.stdin.deny")
 def test_a_deny_always_has_a_message() -> None:
     assert sent(AnswerPermission("r1", Behaviour.DENY, "{}", "not here"))["response"]["response"] == {
         "behavior": "deny",
         "message": "not here",
     }
-    assert sent(AnswerPermission("r1", Behaviour.DENY, "{}"))["response"]["response"]["message"]
+    response = sent(AnswerPermission("r1", Behaviour.DENY, "{}"))["response"]
+    assert response == {
+        "subtype": "success",
+        "request_id": "r1",
+        "response": {"behavior": "deny", "message": "User denied permission."},
+    }
 
 
+def test_a_deny_can_end_the_turn() -> None:
+    response = sent(AnswerPermission("r1", Behaviour.DENY, "{}", "stop", interrupt=True))["response"]["response"]
+    assert response == {"behavior": "deny", "message": "stop", "interrupt": True}
+
+
+def test_several_chosen_options_are_a_list() -> None:
+    updated = sent(AnswerQuestions("r1", "{}", {"Which?": ("a", "b, c")}))["response"]["response"]["updatedInput"]
+    assert updated == {"answers": {"Which?": ["a", "b, c"]}}
+
+
+@pytest.mark.behaviour("wire.stdin.question-answer")
 def test_answers_go_back_with_the_questions_as_they_came() -> None:
     own = '{"questions":[{"question":"Which?","options":[{"label":"a"}]}] }'
     updated = sent(AnswerQuestions("r1", own, {"Which?": "a"}))["response"]["response"]["updatedInput"]

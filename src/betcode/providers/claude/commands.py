@@ -26,7 +26,7 @@ from betcode.providers.claude import calls
 _IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _DOCUMENT = "application/pdf"
 _LINE_ENDS = {0x0A: " ", 0x0D: " ", 0x85: r"\u0085", 0x2028: r"\u2028", 0x2029: r"\u2029"}  # for any reader of lines
-_DENIED = "The user denied this request."
+_DENIED = "User denied permission."
 
 
 def line(command: Command) -> bytes:
@@ -42,7 +42,8 @@ def line(command: Command) -> bytes:
             return _response(command.request_id, f'{{"behavior":"allow"{updated}}}')
         case AnswerPermission():
             said = json.dumps(valid(command.message) or _DENIED)
-            return _response(command.request_id, f'{{"behavior":"deny","message":{said}}}')
+            stop = ',"interrupt":true' if command.interrupt else ""
+            return _response(command.request_id, f'{{"behavior":"deny","message":{said}{stop}}}')
         case AnswerQuestions():
             return _response(command.request_id, f'{{"behavior":"allow","updatedInput":{_with_answers(command)}}}')
         case Interrupt():
@@ -104,8 +105,12 @@ def _with_answers(command: AnswerQuestions) -> str:
     if not own_input.startswith("{"):
         raise InvalidRequest("The questions are no JSON object and cannot be sent back", request_id=command.request_id)
     rest = own_input[1:-1].strip()
-    answers = json.dumps({valid(question): valid(answer) for question, answer in command.answers.items()})
+    answers = json.dumps({valid(question): _chosen(answer) for question, answer in command.answers.items()})
     return f'{{{rest}{"," if rest else ""}"answers":{answers}}}'
+
+
+def _chosen(answer: str | tuple[str, ...]) -> str | list[str]:
+    return valid(answer) if isinstance(answer, str) else [valid(label) for label in answer]
 
 
 def _content(command: SendMessage) -> str | list[dict[str, Any]]:

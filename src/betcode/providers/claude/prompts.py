@@ -50,6 +50,10 @@ class _Suggestion(Struct):
     behavior: str = ""
     destination: str = ""
 
+    @property
+    def patterns(self) -> list[str]:
+        return [f"{rule.tool}({rule.content})" if rule.content else rule.tool for rule in self.rules]
+
 
 def on_request(frame: ControlRequest, now: Moment) -> None:
     state, asked = now.state, frame.request
@@ -86,6 +90,8 @@ def _request(request_id: str, asked: Asked, parent: str, now: Moment) -> None:
     for suggestion in (asked.permission_suggestions or [])[:_MOST_SUGGESTIONS]:
         text = bytes(suggestion).decode(errors="replace")
         request.suggestions.add(label=_label(suggestion), json=text)
+        for pattern in _grants(suggestion):
+            request.grant_offers.add(pattern=pattern)
 
 
 def _ask(request_id: str, asked: Asked, parent: str, now: Moment) -> bool:
@@ -154,11 +160,22 @@ def on_withdrawn(frame: ControlCancel, now: Moment) -> None:
             now.turn_to(v1.THINKING)
 
 
-def _label(suggestion: Raw) -> str:
+def _grants(suggestion: Raw) -> list[str]:
+    """The rules that the agent proposes to allow."""
+    offer = _read(suggestion)
+    return offer.patterns if offer is not None and (offer.type, offer.behavior) == ("addRules", "allow") else []
+
+
+def _read(suggestion: Raw) -> _Suggestion | None:
     try:
-        offer = msgspec.json.decode(suggestion, type=_Suggestion, strict=False)
+        return msgspec.json.decode(suggestion, type=_Suggestion, strict=False)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def _label(suggestion: Raw) -> str:
+    offer = _read(suggestion)
+    if offer is None:
         return ""
-    rules = [f"{rule.tool}({rule.content})" if rule.content else rule.tool for rule in offer.rules]
-    what = ", ".join(rules or offer.directories) or offer.mode
+    what = ", ".join(offer.patterns or offer.directories) or offer.mode
     return shortened(f"{offer.behavior or offer.type} {what}".strip(), _LONGEST)

@@ -95,7 +95,14 @@ def _note(event: v1.AgentEvent) -> tuple[str, str] | None:
         case "permission_resolved":
             resolved = event.permission_resolved
             decision = v1.PermissionDecision.Name(resolved.decision) if resolved.decision else ""
-            return "Permission", " ".join(filter(None, (resolved.resolution, decision, resolved.message)))
+            told = (
+                resolved.resolution,
+                decision,
+                resolved.grant_pattern,
+                resolved.updated_input_json,
+                resolved.message,
+            )
+            return "Permission", " ".join(filter(None, told))
         case "user_question":
             return "Question", event.user_question.question
         case "compaction":

@@ -39,6 +39,7 @@ CREATE TABLE pending_permissions (
     answers TEXT NOT NULL DEFAULT '{}',
     answered_by TEXT NOT NULL DEFAULT '',
     idempotency_key TEXT NOT NULL DEFAULT '',
+    answered_by_type TEXT NOT NULL DEFAULT '',
     message TEXT NOT NULL DEFAULT '',
     updated_input TEXT NOT NULL DEFAULT '',
     grant_pattern TEXT NOT NULL DEFAULT '',
@@ -55,6 +56,7 @@ CREATE INDEX idx_pending_session ON pending_permissions (session_id);
 CREATE INDEX idx_pending_expires ON pending_permissions (expires_at) WHERE response_received = 0;
 CREATE INDEX idx_pending_reminders ON pending_permissions (reminder_1h_sent, reminder_24h_sent)
     WHERE response_received = 0;
+CREATE INDEX answered_with ON pending_permissions (idempotency_key) WHERE idempotency_key <> '';
 CREATE INDEX pending_open ON pending_permissions (session_id) WHERE state = 'open';
 CREATE INDEX pending_kept ON pending_permissions (session_id) WHERE kept <> '';
 

@@ -1,0 +1,84 @@
+"""Another input for a tool before it is allowed to run: typed in a line, or written in the person's own editor."""
+
+import json
+import os
+import shlex
+import subprocess
+import tempfile
+from pathlib import Path
+
+import anyio.to_thread
+
+from betcode.cli.screen import Screen
+from betcode.v1 import agent_pb2 as v1
+
+
+class NotEdited(Exception):
+    """Nothing came of it; the message says why."""
+
+
+def edited_in_line(request: v1.PermissionRequest, text: str) -> str:
+    """The input as JSON: `text` itself, or with `text` as its command.
+
+    Raises:
+        NotEdited: it is no JSON object, and the tool has no command that it could stand for.
+    """
+    if text.startswith("{"):
+        return _checked(text)
+    own = _fields(request)
+    if not isinstance(own.get("command"), str):
+        raise NotEdited(f"{request.tool_name} has no command: type e and the whole input as JSON, or e alone")
+    return json.dumps({**own, "command": text}, ensure_ascii=False)
+
+
+async def edited_in_editor(request: v1.PermissionRequest, screen: Screen) -> str:
+    """The input as JSON, once the editor was left; what happens meanwhile is shown afterwards.
+
+    Raises:
+        NotEdited: there is no editor, it failed, nothing was changed, or what was written is no JSON object.
+    """
+    argv = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "")
+    if not argv:
+        raise NotEdited("No editor is set (EDITOR): type e and the new command, or the whole input as JSON")
+    shown = json.dumps(_fields(request), ensure_ascii=False, indent=2) + "\n"
+    with tempfile.TemporaryDirectory(prefix="betcode-") as directory:
+        path = Path(directory) / "input.json"
+        path.write_text(shown, encoding="utf-8", errors="surrogatepass")
+        with screen.set_aside():
+            await anyio.to_thread.run_sync(_run, [*argv, str(path)])
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeError) as trouble:
+            raise NotEdited("What the editor left cannot be read") from trouble
+    if text == shown:
+        raise NotEdited("Nothing was changed")
+    return _checked(text)
+
+
+def _run(argv: list[str]) -> None:
+    try:
+        code = subprocess.run(argv, check=False).returncode
+    except OSError as trouble:
+        raise NotEdited(f"The editor {argv[0]} cannot be started: {trouble.strerror}") from trouble
+    if code:
+        raise NotEdited(f"The editor {argv[0]} ended with {code}")
+
+
+def _fields(request: v1.PermissionRequest) -> dict[str, object]:
+    try:
+        value = json.loads(request.input_json)
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise NotEdited("The input is too long or too odd to be edited here")
+    return value
+
+
+def _checked(text: str) -> str:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as trouble:
+        raise NotEdited(f"That is no JSON: {trouble}") from None
+    if not isinstance(value, dict):
+        raise NotEdited("That is no JSON object")
+    return text

@@ -1,0 +1,60 @@
+"""`betcode session grants`: what people allowed or refused for the rest of a session, and how to take it back."""
+
+from datetime import UTC, datetime
+
+import anyio
+
+from betcode.cli.exit_codes import ExitCode
+from betcode.cli.finding import find_session
+from betcode.cli.options import Options
+from betcode.cli.screen import standard_screen
+from betcode.cli.session_commands import age, connected
+from betcode.cli.table import table
+from betcode.domain.times import rfc3339
+from betcode.v1 import agent_pb2 as v1
+
+
+def grants(options: Options) -> int:
+    return anyio.run(_grants, options)
+
+
+async def _grants(options: Options) -> int:
+    screen = standard_screen()
+    clear: str | None = options.chosen.clear
+    async with connected(options, screen) as client:
+        session_id = await find_session(client, options.text("session"))
+        cleared = 0 if clear is None else await client.clear_grants(session_id, clear)
+        left = await client.grants(session_id)
+    if options.as_json:
+        shown: dict[str, object] = {"session_id": session_id, "grants": [_json(one) for one in left]}
+        screen.json(shown if clear is None else shown | {"cleared": cleared}, indent=2)
+        return ExitCode.OK
+    if clear is not None:
+        screen.line(f"Cleared: {cleared}")
+    if not left:
+        screen.line("Nothing is granted in this session")
+        return ExitCode.OK
+    now = datetime.now(UTC)
+    rows = [
+        (
+            "allowed" if one.granted else "refused",
+            age(now - one.granted_at.ToDatetime(UTC)),
+            one.granted_by,
+            one.pattern,
+        )
+        for one in left
+    ]
+    for line in table(("STATE", "SINCE", "BY", "WHAT"), rows, screen.width, spare=("BY", "SINCE")):
+        screen.line(line)
+    return ExitCode.OK
+
+
+def _json(one: v1.SessionGrantEntry) -> dict[str, object]:
+    return {
+        "tool_name": one.tool_name,
+        "pattern": one.pattern,
+        "granted": one.granted,
+        "granted_by": one.granted_by,
+        "granted_at": rfc3339(one.granted_at.ToNanoseconds()),
+        "request_id": one.request_id or None,
+    }

@@ -1,0 +1,110 @@
+"""Where people's answers come in: found by the prompt's id in whichever session asked, one by one or all equal ones."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from betcode.domain.errors import BetcodeError, InvalidRequest, PromptNotFound
+from betcode.domain.identifiers import SessionId
+from betcode.domain.rows import PromptRow
+from betcode.sessions.answering import answer_prompt, answer_questions
+from betcode.sessions.clients import ClientName
+from betcode.sessions.prompts import PermissionAnswer, decide, json_value
+
+if TYPE_CHECKING:
+    from betcode.sessions.registry import Registry
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """Whether the same answer had been given before, and the equal prompts that got it too."""
+
+    before: bool
+    also: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class AnswerDesk:
+    _registry: Registry
+    _keys: dict[str, str] = field(default_factory=dict)  # of answers that are under way: which prompt each is for
+
+    async def permission(
+        self, answer: PermissionAnswer, client: ClientName, session: SessionId | None = None, *, equal: bool = False
+    ) -> Answered:
+        """Answer one prompt, or with `equal` every open one of the same tool and input; each is answered once.
+
+        Raises:
+            PromptNotFound, PermissionStale, InvalidRequest
+        """
+        session, prompt = await self._find(answer.request_id, session)
+        key = answer.idempotency_key
+        if key and self._keys.setdefault(key, answer.request_id) != answer.request_id:
+            raise _used_before(answer, self._keys[key])
+        try:
+            if key and await self._registry.room.store.answered_with(key) not in (None, answer.request_id):
+                raise _used_before(answer, "another request")
+            before = await self._answer(session, prompt, answer, client)
+        finally:
+            self._keys.pop(key, None)
+        return Answered(before, await self._also(prompt, answer, client) if equal else ())
+
+    async def question(
+        self, question_id: str, answers: Mapping[str, str], client: ClientName, session: SessionId | None = None
+    ) -> tuple[bool, bool]:
+        """Whether it had been answered so before, and whether all questions asked together are answered now.
+
+        Raises:
+            PromptNotFound, PermissionStale, InvalidRequest
+        """
+        group_id = question_id.partition("#")[0]
+        session, _ = await self._find(group_id, session)
+        async with self._registry.using(session) as live:
+            return await answer_questions(live, group_id, answers, client)
+
+    async def _answer(
+        self, session: SessionId, prompt: PromptRow, answer: PermissionAnswer, client: ClientName
+    ) -> bool:
+        async with self._registry.using(session) as live:
+            return await answer_prompt(live, prompt.request_id, decide(answer, prompt, live.place), client)
+
+    async def _also(self, prompt: PromptRow, answer: PermissionAnswer, client: ClientName) -> tuple[str, ...]:
+        wanted = _canonical(prompt)
+        done: list[str] = []
+        for session, other in await self._registry.room.store.open_prompts(None):
+            if wanted is None or other.tool_name != prompt.tool_name or _canonical(other) != wanted:
+                continue
+            own = replace(answer, request_id=other.request_id, idempotency_key="")
+            try:
+                if not await self._answer(session, other, own, client):
+                    done.append(other.request_id)
+            except BetcodeError as trouble:  # it was answered meanwhile, or is elsewhere and the grant does not fit
+                logger.info(
+                    "an equal prompt is left as it is: %s", trouble.message, extra={"request_id": other.request_id}
+                )
+        return tuple(done)
+
+    async def _find(self, request_id: str, session: SessionId | None) -> tuple[SessionId, PromptRow]:
+        found = await self._registry.room.store.find_prompt(request_id)
+        if found is None or session not in (None, found[0]):
+            logger.warning("an answer names a prompt that is not there", extra={"request_id": request_id[:100]})
+            raise PromptNotFound(request_id[:100])
+        return found
+
+
+def _used_before(answer: PermissionAnswer, other: str) -> InvalidRequest:
+    return InvalidRequest(
+        f"The idempotency key was used for {other[:100]}: make a new one for each answer", request_id=answer.request_id
+    )
+
+
+def _canonical(prompt: PromptRow) -> bytes | None:
+    """What equal inputs share, however they are written; None where the input is not known exactly."""
+    value = json_value(prompt.input_json)
+    return None if value is None else msgspec.json.encode(value, order="deterministic")

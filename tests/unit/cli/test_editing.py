@@ -1,0 +1,95 @@
+"""Another input for a tool, typed in a line or written in an editor."""
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from betcode.cli.editing import NotEdited, edited_in_editor, edited_in_line
+from betcode.cli.screen import Screen
+from betcode.v1 import agent_pb2 as v1
+
+BASH = v1.PermissionRequest(tool_name="Bash", input_json='{"command": "ls", "timeout": 12345678901234567890}')
+EDIT = v1.PermissionRequest(tool_name="Edit", input_json='{"file_path": "/a"}')
+pytestmark = pytest.mark.anyio
+
+
+def test_a_line_is_the_new_command_and_the_rest_stays() -> None:
+    assert json.loads(edited_in_line(BASH, "ls -l")) == {"command": "ls -l", "timeout": 12345678901234567890}
+
+
+def test_a_line_of_json_is_the_whole_input() -> None:
+    assert edited_in_line(EDIT, '{"file_path": "/b"}') == '{"file_path": "/b"}'
+
+
+@pytest.mark.parametrize(("request_", "line"), [(EDIT, "/b"), (BASH, '{"command"'), (BASH, "{]")])
+def test_what_is_no_input_is_refused(request_: v1.PermissionRequest, line: str) -> None:
+    with pytest.raises(NotEdited):
+        edited_in_line(request_, line)
+
+
+def editor(tmp_path: Path, code: str) -> str:
+    program = tmp_path / "an editor.py"
+    program.write_text(f"import sys, pathlib\nfile = pathlib.Path(sys.argv[-1])\n{code}\n")
+    return f"{sys.executable} '{program}' --wait"
+
+
+@pytest.fixture
+def screen() -> Screen:
+    return Screen(io.StringIO(), io.StringIO(), colour=False)
+
+
+async def test_the_editor_gets_the_input_and_its_text_is_what_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, screen: Screen
+) -> None:
+    monkeypatch.delenv("VISUAL", raising=False)
+    monkeypatch.setenv("EDITOR", editor(tmp_path, "file.write_text(file.read_text().replace('ls', 'pwd'))"))
+    written = await edited_in_editor(BASH, screen)
+    assert json.loads(written) == {"command": "pwd", "timeout": 12345678901234567890}
+
+
+@pytest.mark.parametrize(
+    ("code", "why"),
+    [
+        ("pass", "Nothing was changed"),
+        ("sys.exit(3)", "ended with 3"),
+        ("file.write_text('[]')", "no JSON object"),
+        ("file.write_text('{')", "no JSON"),
+        ("file.unlink()", "cannot be read"),
+        ("file.write_bytes(bytes([255]))", "cannot be read"),
+    ],
+)
+async def test_nothing_comes_of_an_editor_that_wrote_nothing_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, screen: Screen, code: str, why: str
+) -> None:
+    monkeypatch.setenv("VISUAL", editor(tmp_path, code))
+    with pytest.raises(NotEdited, match=why):
+        await edited_in_editor(BASH, screen)
+
+
+async def test_without_an_editor_it_says_how_to_edit(monkeypatch: pytest.MonkeyPatch, screen: Screen) -> None:
+    monkeypatch.delenv("VISUAL", raising=False)
+    monkeypatch.delenv("EDITOR", raising=False)
+    with pytest.raises(NotEdited, match="type e and the new command"):
+        await edited_in_editor(BASH, screen)
+    monkeypatch.setenv("EDITOR", "/nowhere/vi")
+    with pytest.raises(NotEdited, match="cannot be started"):
+        await edited_in_editor(BASH, screen)
+
+
+async def test_an_input_that_cannot_be_read_is_not_edited(screen: Screen) -> None:
+    with pytest.raises(NotEdited):
+        edited_in_line(v1.PermissionRequest(tool_name="Bash", input_json='{"command": "cut o'), "ls")
+
+
+def test_what_is_said_meanwhile_comes_afterwards_and_in_order() -> None:
+    both = io.StringIO()
+    screen = Screen(both, both, colour=False)
+    with screen.set_aside():
+        screen.note("one")
+        screen.line("two")
+        assert both.getvalue() == ""
+    screen.note("three")
+    assert both.getvalue() == "one\ntwo\nthree\n"
