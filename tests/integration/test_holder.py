@@ -41,6 +41,17 @@ async def test_inputs_reach_the_agent_once_and_in_order(tmp_path: Path) -> None:
         assert handed == [(1, b"one\n"), (2, b"two\n"), (7, b"seven\n")]
 
 
+async def test_an_agent_has_its_opening_before_anyone_attaches(tmp_path: Path) -> None:
+    with held(tmp_path / "run", agent_command("echo.py"), opening=b"first\n") as run:
+        async with attach(run.run_dir) as attachment:
+            assert attachment.hello.last_input == 1
+            await attachment.hand_over(1, b"not this\n")
+            await attachment.hand_over(2, b"second\n")
+            await run.line(attachment, b"got second")
+    assert run.lines() == [b"ready", b"got first", b"got second"]
+    assert [record.number for record in run.records if record.kind is RecordKind.IN] == [1, 2]
+
+
 async def test_the_agent_goes_on_when_every_attachment_is_left(tmp_path: Path) -> None:
     with held(tmp_path / "run", agent_command("echo.py")) as run:
         for number in range(1, 6):

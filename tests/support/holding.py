@@ -78,12 +78,19 @@ def agent_command(name: str, *arguments: str) -> list[str]:
 
 @contextmanager
 def held(
-    run_dir: Path, argv: Sequence[str], *, env: dict[str, str] | None = None, cwd: Path | None = None
+    run_dir: Path,
+    argv: Sequence[str],
+    *,
+    env: dict[str, str] | None = None,
+    cwd: Path | None = None,
+    opening: bytes = b"",
 ) -> Iterator[Held]:
     """A run for the length of a block; whatever the test did, nothing of it is left."""
     marker = f"test-{os.getpid()}-{run_dir.parent.name}-{run_dir.name}"[-200:]
     environment = {"PATH": os.environ["PATH"], **(env or {})}
-    spec = HolderSpec(run_dir=run_dir, argv=argv, env=environment, cwd=cwd or run_dir.parent, marker=marker)
+    spec = HolderSpec(
+        run_dir=run_dir, argv=argv, env=environment, cwd=cwd or run_dir.parent, marker=marker, opening=opening
+    )
     run = Held(run_dir, marker, start_holder(spec))
     try:
         yield run

@@ -79,15 +79,15 @@ def screen(use: ToolUse, rules: Rules, grants: Grants | None = None) -> Verdict:
     )
 
 
-def objection(use: ToolUse, rules: Rules) -> Verdict | None:
+def objection(use: ToolUse, rules: Rules, grants: Grants | None = None) -> Verdict | None:
     """What rules have against a use that nobody asks them to allow: a deny, an ask, or that neither can be told.
 
     None leaves the use to whoever else decides. What only people answer is never objected to.
     """
-    return None if use.tool in FOR_PEOPLE else _objection(_Subject(use, rules), rules)
+    return None if use.tool in FOR_PEOPLE else _objection(_Subject(use, rules), rules, grants)
 
 
-def _objection(subject: "_Subject", rules: Rules, grants: Grants | None = None) -> Verdict | None:
+def _objection(subject: "_Subject", rules: Rules, grants: Grants | None) -> Verdict | None:
     denying = [rules.deny] if grants is None else [rules.deny, grants.deny]
     for listed, outcome in (*((listed, Outcome.DENY) for listed in denying), (rules.ask, Outcome.ASK)):
         rule = subject.forbidden(listed)

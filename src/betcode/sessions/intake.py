@@ -13,7 +13,6 @@ from betcode.domain.identifiers import Seq, SessionId, SessionKey
 from betcode.domain.ports import Dialogue
 from betcode.domain.records import Record, RecordKind
 from betcode.domain.rows import (
-    NO_SEQ,
     OPENS_TURN,
     InputKind,
     InputRow,
@@ -27,6 +26,7 @@ from betcode.domain.rows import (
 from betcode.holder.platform import start_time_now
 from betcode.sessions import crash_words, events, kept_answers, left_prompts
 from betcode.sessions.left_prompts import audited
+from betcode.sessions.prompt_rows import permission_row, question_row
 from betcode.sessions.screening import Screened
 from betcode.v1 import agent_pb2 as v1
 
@@ -109,16 +109,18 @@ class Intake:
         for event in made:
             match event.WhichOneof("event"):
                 case "permission_request":
-                    silent = self._open(_permission_row(event, self.session, run), [event])
+                    silent = self._open(permission_row(event, self.session, run), [event])
                     continue
                 case "status_change" if silent and event.status_change.status == v1.WAITING_FOR_USER:
                     continue
                 case "user_question":
                     if event is questions[0]:
-                        self._open(_question_row(questions, self.session, run), questions)
+                        self._open(question_row(questions, self.session, run), questions)
                     continue
                 case "message_state":
                     self._move_message(event.message_state)
+                case "permission_resolved" if self._was_decided(event.permission_resolved.request_id):
+                    continue  # nobody was shown it
                 case "permission_resolved":
                     self._close_prompt(event.permission_resolved.request_id)
                 case "turn_complete":
@@ -157,6 +159,13 @@ class Intake:
         for row in kept_answers.passed_over(self.left.values()):
             self.left[row.request_id] = row
             self.changes.append(SavePrompt(row))
+
+    def _was_decided(self, request_id: str) -> bool:
+        """Whether rules or grants have answered, and the agent has not heard it yet."""
+        decided = {screened.answer.request_id for screened in self.decided if screened.answer is not None}
+        about = request_id.encode("utf-8", "replace")
+        rows = (row for row in self.inputs.values() if row.kind is InputKind.CONTROL)
+        return request_id in decided or any(row.content == about for row in rows)
 
     def _screened(self, event: v1.AgentEvent) -> Screened | None:
         if self.screen is None or not event.HasField("permission_request"):
@@ -320,37 +329,3 @@ def _denies(recalled: kept_answers.Given | kept_answers.Asked, answer: AnswerPer
     if isinstance(recalled, kept_answers.Asked):
         return False
     return not recalled.before.allows and answer.behaviour is Behaviour.ALLOW
-
-
-def _permission_row(event: v1.AgentEvent, session: SessionKey, run: RunRow) -> PromptRow:
-    request = event.permission_request
-    return PromptRow(
-        request_id=request.request_id,
-        session=session,
-        run=run.key,
-        kind=PromptKind.PERMISSION,
-        tool_name=request.tool_name,
-        input_json=request.input_json,
-        event=b"",
-        seq=NO_SEQ,
-        asked_ns=event.timestamp.ToNanoseconds(),
-        description=request.description,
-        tool_use_id=request.tool_use_id,
-        agent_id=event.parent_tool_use_id,
-    )
-
-
-def _question_row(questions: list[v1.AgentEvent], session: SessionKey, run: RunRow) -> PromptRow:
-    first = questions[0]
-    return PromptRow(
-        request_id=first.user_question.group_id,
-        session=session,
-        run=run.key,
-        kind=PromptKind.QUESTION,
-        tool_name="AskUserQuestion",
-        input_json=first.user_question.input_json,
-        event=b"",
-        seq=NO_SEQ,
-        asked_ns=first.timestamp.ToNanoseconds(),
-        agent_id=first.parent_tool_use_id,
-    )

@@ -3,7 +3,6 @@
 import logging
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import anyio
 
@@ -14,8 +13,8 @@ from betcode.domain.ports import Provider
 from betcode.domain.rows import OPENS_TURN, GrantRow, InputKind, InputRow, PromptRow, PromptState, RunRow, SessionRow
 from betcode.domain.run import LIVE, CancelStep
 from betcode.domain.session import SessionStatus, SessionStimulus, advance
-from betcode.rules import Grants, Place
-from betcode.sessions import compacting, grants
+from betcode.rules import Place
+from betcode.sessions import compacting
 from betcode.sessions.budgets import OF_NO_RUN, BudgetGate
 from betcode.sessions.ending import End
 from betcode.sessions.followers import Followers
@@ -48,7 +47,6 @@ class LiveSession:
         self.prompts: dict[str, PromptRow] = {}  # open ones that the agent waits for
         self.left: dict[str, PromptRow] = {}  # of agents that are gone, for the one that goes on with their turn
         self.grants: tuple[GrantRow, ...] = ()  # what people granted, oldest first
-        self._granted: tuple[tuple[GrantRow, ...], Grants] | None = None
         self.run: AgentRun | None = None
         self.compaction: compacting.Compaction | None = None
         self.compacts_itself = True  # until that has failed, or did not help
@@ -121,14 +119,7 @@ class LiveSession:
     @property
     def place(self) -> Place:
         """Where its rules and grants are asked."""
-        new = self.writer.new
-        return Place(new.working_directory, (new.environment or {}).get("HOME") or str(Path.home()))
-
-    def granted(self) -> Grants:
-        """What people granted and refused for the rest of the session, made ready to be asked."""
-        if self._granted is None or self._granted[0] is not self.grants:
-            self._granted = (self.grants, grants.compiled(self.grants, self.place))
-        return self._granted[1]
+        return self.screening.book.place
 
     @property
     def has_messages(self) -> bool:

@@ -15,18 +15,14 @@ from betcode.rules import (
     FOR_PEOPLE,
     Action,
     Grants,
-    Layer,
     Outcome,
-    Rule,
-    Rules,
-    Source,
     ToolUse,
     Verdict,
     objection,
-    parse_rule,
     screen,
     segments,
 )
+from betcode.sessions.grants import compiled
 from betcode.sessions.rule_book import RuleBook
 from betcode.v1 import agent_pb2 as v1
 
@@ -64,11 +60,8 @@ class Screening:
         await self.book.refresh()
         made_of = (self.book.version, tuple(self._session.grants))
         if made_of != self._made_of:
-            given = _rules_of(made_of[1])
-            refused = [rule for rule in given if rule.action is Action.DENY]
-            lists, place = self.book.lists, self.book.place
-            self._rules = Rules((*lists.rules, *refused), place, lists.broken) if refused else self.book.rules
-            self._grants = Grants(given, place)
+            self._rules = self.book.rules
+            self._grants = compiled(made_of[1], self.book.place)
             self._made_of = made_of
 
     @property
@@ -85,7 +78,7 @@ class Screening:
             case "never":
                 able = False
             case _:
-                able = self.book.forbids or bool(self._rules.deny.rules)
+                able = self.book.forbids or bool(self._grants.deny.rules)
         return able and self._session.provider.capabilities.screens_calls
 
     @property
@@ -110,7 +103,7 @@ class Screening:
             return AnswerCall(call.request_id, CallVerdict.UNDECIDED), None
         if not call.input_json:
             return AnswerCall(call.request_id, CallVerdict.ASK, _UNREAD), None
-        verdict = objection(ToolUse.of(call.tool_name, call.input_json, call.cwd or None), self._rules)
+        verdict = objection(ToolUse.of(call.tool_name, call.input_json, call.cwd or None), self._rules, self._grants)
         if verdict is None:
             return AnswerCall(call.request_id, CallVerdict.UNDECIDED), None
         if verdict.outcome is Outcome.ASK:  # the agent asks next, and that is when it is decided
@@ -138,12 +131,3 @@ class Screening:
 def _denial(verdict: Verdict) -> str:
     """What the agent is told."""
     return shortened(f"Denied by a permission rule: {verdict.rule}", _LONGEST)
-
-
-def _rules_of(grants: tuple[GrantRow, ...]) -> list[Rule]:
-    source = Source(Layer.SESSION)
-    given = (
-        parse_rule(grant.pattern or grant.tool_name, Action.GRANT if grant.allows else Action.DENY, source)
-        for grant in grants
-    )
-    return [rule for rule in given if isinstance(rule, Rule)]

@@ -33,6 +33,13 @@ def test_a_key_may_be_written_with_dots(tmp_path: Path) -> None:
     assert load_settings(written(tmp_path, {"agents.turn_limit": 3})).settings.engine.turn_limit == 3
 
 
+def test_permission_rules_stand_in_the_same_file_and_are_no_settings(tmp_path: Path) -> None:
+    permissions = {"allow": ["Bash(git *)"], "deny": [], "ask": [], "screen_all": "always", "denny": []}
+    loaded = load_settings(written(tmp_path, {"permissions": permissions}))
+    assert loaded.settings.engine.screen_all == "always"
+    assert ["permissions.denny" in warning for warning in loaded.warnings] == [True]
+
+
 def test_an_unknown_key_is_a_warning_with_a_suggestion(tmp_path: Path) -> None:
     loaded = load_settings(written(tmp_path, {"agents": {"turn_limits": 3}}))
     assert loaded.settings == Settings()

@@ -9,13 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from betcode.domain.commands import (
+    AnswerCall,
     AnswerPermission,
     AnswerQuestions,
     AttachedFile,
     Behaviour,
+    CallVerdict,
     Command,
     Interrupt,
     RefuseRequest,
+    ScreenCalls,
     SendMessage,
 )
 from betcode.domain.errors import InvalidRequest
@@ -55,6 +58,7 @@ def test_a_message_is_one_user_line_with_its_id() -> None:
 def test_any_text_makes_a_line_that_the_agent_can_read(content: str, reason: str, answer: str) -> None:
     sent(SendMessage(MESSAGE_ID, content))
     sent(RefuseRequest("r", reason))
+    sent(AnswerCall("r", CallVerdict.DENY, reason))
     sent(AnswerPermission("r", Behaviour.DENY, "", content))
     sent(AnswerQuestions("r", json.dumps({"questions": [content]}), {content: answer}))
 
@@ -159,6 +163,26 @@ def test_an_interrupt_can_drop_what_is_queued() -> None:
 def test_a_refusal_is_an_error_for_that_request() -> None:
     response = sent(RefuseRequest("r1", "not supported"))["response"]
     assert response == {"subtype": "error", "request_id": "r1", "error": "not supported"}
+
+
+@pytest.mark.parametrize("verdict", [CallVerdict.DENY, CallVerdict.ASK])
+def test_a_screened_call_is_decided_with_a_reason(verdict: CallVerdict) -> None:
+    response = sent(AnswerCall("r1", verdict, "because"))["response"]
+    decided = {"permissionDecision": verdict.value, "permissionDecisionReason": "because"}
+    assert response["response"] == {"hookSpecificOutput": {"hookEventName": "PreToolUse", **decided}}
+    assert (response["subtype"], response["request_id"]) == ("success", "r1")
+
+
+def test_a_screened_call_that_nothing_is_against_is_left_to_the_agent() -> None:
+    assert sent(AnswerCall("r1", CallVerdict.UNDECIDED))["response"]["response"] == {}
+
+
+def test_an_agent_can_be_told_at_any_time_to_show_every_call() -> None:
+    dialogue = PROVIDER.dialogue(SESSION, "")
+    line = dialogue.send(ScreenCalls("s"))
+    assert not dialogue.screens_calls
+    dialogue.receive(record(line, RecordKind.IN))
+    assert dialogue.screens_calls
 
 
 def test_sending_changes_nothing_until_the_record_comes_by() -> None:

@@ -1,5 +1,6 @@
 """How the agent is started, and what it is told by flags and environment."""
 
+import json
 import stat
 from dataclasses import replace
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from betcode.domain.errors import AgentUnavailable
-from betcode.domain.ports import Launch, LaunchContext, Provider
+from betcode.domain.ports import Forbidden, Launch, LaunchContext, Provider
 from betcode.providers.claude import ClaudeProvider
 from support.recordings import SESSION
 
@@ -134,3 +135,29 @@ def test_it_can_do_what_the_engine_asks_the_table_for() -> None:
     assert provider.name == "claude"
     assert provider.capabilities.resume
     assert provider.capabilities.recognises_repeats
+
+
+def test_rules_that_forbid_are_handed_over_at_the_start(binary: Path) -> None:
+    forbidden = Forbidden(deny=("Bash(rm *)", "Read(.env)", "Bash(rm *)"), ask=("Bash(git push *)",))
+    launch = launched(binary, replace(context(), forbidden=forbidden))
+    [settings] = [flag for flag in launch.argv if flag.startswith("--settings=")]
+    lists = {"deny": ["Bash(rm *)", "Read(.env)"], "ask": ["Bash(git push *)"]}
+    assert json.loads(settings.partition("=")[2]) == {"permissions": lists}
+    assert launch.files == {}
+    assert not [flag for flag in launched(binary, context()).argv if flag.startswith("--settings")]
+
+
+def test_many_rules_are_handed_over_in_a_file_beside_the_journal(binary: Path) -> None:
+    forbidden = Forbidden(deny=tuple(f"Bash(never{number} *)" for number in range(10_000)))
+    launch = launched(binary, replace(context(), forbidden=forbidden, run_dir=Path("/runs/one")))
+    assert "--settings=/runs/one/settings.json" in launch.argv
+    assert len(json.loads(launch.files["settings.json"])["permissions"]["deny"]) == 10_000
+
+
+def test_an_agent_that_is_to_show_every_call_reads_so_before_anything_else(binary: Path) -> None:
+    assert launched(binary, context()).opening == b""
+    opening = json.loads(launched(binary, replace(context(), screens_calls=True)).opening)
+    assert (opening["type"], opening["request"]["subtype"]) == ("control_request", "initialize")
+    [hook] = opening["request"]["hooks"]["PreToolUse"]
+    assert "matcher" not in hook  # every tool
+    assert hook["timeout"] == 2_147_483  # the longest that a timer of the agent's can be

@@ -13,8 +13,10 @@ from betcode.rules import (
     Rules,
     Source,
     ToolUse,
+    objection,
     parse_rule,
     screen,
+    segments,
 )
 from support.ruling import PLACE, grants, ruled, rules, screened
 
@@ -258,3 +260,34 @@ def test_the_agents_own_json_is_what_is_screened() -> None:
 
 def test_only_grants_count_as_grants() -> None:
     assert screened("ls", rules(), Grants(ruled(Action.ALLOW, ["Bash"]), PLACE)).outcome is ASK
+
+
+def objected(command: str, by: Rules) -> Outcome | None:
+    verdict = objection(ToolUse("Bash", {"command": command}), by)
+    return None if verdict is None else verdict.outcome
+
+
+def test_an_objection_is_a_deny_an_ask_or_a_doubt_and_never_silence() -> None:
+    by = rules(deny=["Bash(rm *)"], ask=["Bash(git push *)"], allow=["Bash(ls *)"])
+    assert objected("ls && rm x", by) is DENY
+    assert objected("git push", by) is ASK
+    assert objected("$(tool)", by) is ASK  # it may run what is denied
+    assert objected("ls", by) is objected("make", by) is None
+    assert objected("$(tool)", rules(allow=["Bash(ls *)"])) is None
+    assert objected("make", Rules([], PLACE, ["settings.json:3"])) is ASK
+
+
+@pytest.mark.parametrize("tool", sorted(FOR_PEOPLE))
+def test_nothing_is_objected_to_a_question(tool: str) -> None:
+    assert objection(ToolUse(tool, {}), rules(deny=["*"])) is None
+
+
+def test_the_segments_of_a_command_are_all_that_it_runs() -> None:
+    assert segments(ToolUse("Bash", {"command": "git status && env make | tee x; git status"})) == (
+        "git status",
+        "env make",
+        "make",
+        "tee x",
+    )
+    assert segments(ToolUse("Bash", {"command": "echo 'unclosed"})) == ()
+    assert segments(ToolUse("Read", {"file_path": "x"})) == ()
