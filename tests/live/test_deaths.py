@@ -60,6 +60,7 @@ async def transcript_has(root: Path, text: str) -> None:
             await anyio.sleep(0.02)
 
 
+@pytest.mark.behaviour("permission.restart.still-open", "permission.pending.none-lost")
 async def test_the_next_daemons_answer_reaches_the_agent_and_the_tool_runs_once(tmp_path: Path) -> None:
     scripts = {"append": [bash("echo ran >> ran.txt"), say("Done.")]}
     async with claude_world(tmp_path, scripts) as world:
@@ -79,6 +80,7 @@ async def test_the_next_daemons_answer_reaches_the_agent_and_the_tool_runs_once(
         assert_whole(talk.events)
 
 
+@pytest.mark.behaviour("permission.replay.in-flight-answer")
 async def test_an_answer_given_just_before_the_kill_is_spent_once(tmp_path: Path) -> None:
     scripts = {"append": [bash("echo ran >> ran.txt"), say("Done.")]}
     async with claude_world(tmp_path, scripts) as world:
@@ -138,11 +140,14 @@ async def test_an_open_prompt_is_asked_again_after_a_killed_holder(tmp_path: Pat
         message = await talk.say("[[fake:append]]")
         old = await talk.asked()
         await kill_holder(world)
-        events = await talk.until("error")
-        resolved = next(event.permission_resolved for event in events if event.HasField("permission_resolved"))
-        assert (resolved.request_id, resolved.resolution) == (old.request_id, "withdrawn")
+        await talk.until("error")
+        (open_one,) = await talk.client.pending(talk.session_id)
+        assert (open_one.request_id, open_one.agent_is_gone) == (old.request_id, True)
         again = await talk.asked()
-        assert again.request_id != old.request_id
+        assert again.supersedes == old.request_id
+        (resolved,) = [event.permission_resolved for event in talk.events if event.HasField("permission_resolved")]
+        assert (resolved.request_id, resolved.resolution) == (old.request_id, "superseded")
+        assert resolved.superseded_by == again.request_id
         assert (again.tool_name, again.input_json) == (old.tool_name, old.input_json)
         await talk.answer(again, allow=True)
         events = await talk.until(is_idle)

@@ -2,33 +2,20 @@
 
 import os
 import signal
-from collections.abc import AsyncIterator
-from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 
-import anyio
 import pytest
 
 from betcode.client import Client, NewConversation, open_client
-from betcode.config.settings import EngineSettings
-from betcode.domain.commands import SendMessage
-from betcode.domain.identifiers import MessageId, Seq, SessionId, new_session_id, time_ordered_uuid
 from betcode.domain.recovery import CrashPolicy
-from betcode.domain.rows import NewSession
 from betcode.domain.run import RunState
-from betcode.providers.claude import ClaudeProvider
-from betcode.sessions import ClientName, Supervisor, open_supervisor
 from betcode.v1 import agent_pb2 as v1
-from support.daemon import Daemon, agent_program, running_daemon
-from support.runs import runs_in
-from support.stored import store_at
+from support.daemon import Daemon, running_daemon
+from support.engine import BOUND_S, engine
 from support.talk import Talk, assert_whole, is_idle, kinds, settled_text, states_of
 from support.world import obedient_talk
 
 pytestmark = pytest.mark.anyio
-
-BOUND_S = 30.0
 
 
 def crashes(events: list[v1.AgentEvent]) -> list[v1.ErrorEvent]:
@@ -209,57 +196,6 @@ async def test_what_never_heals_is_said_once_with_what_to_do(
 
 
 # ---------------------------------------------------------------- with a faster clock
-
-
-@dataclass
-class Engine:
-    """An engine in this process, and one session of it."""
-
-    supervisor: Supervisor
-    session: SessionId
-    work: Path
-    events: list[v1.AgentEvent] = field(default_factory=list)
-
-    async def say(self, text: str) -> str:
-        message = SendMessage(MessageId(time_ordered_uuid()), text)
-        await self.supervisor.submit(self.session, message, ClientName("me"))
-        return message.message_id
-
-    async def until(self, wanted: object) -> list[v1.AgentEvent]:
-        assert callable(wanted)
-        after = Seq(self.events[-1].sequence if self.events else 0)
-        new: list[v1.AgentEvent] = []
-        with anyio.fail_after(BOUND_S):
-            async with aclosing(self.supervisor.watching.follow(self.session, after, ClientName("me"))) as batches:
-                async for batch in batches:
-                    for event in map(v1.AgentEvent.FromString, batch.events if batch.first else ()):
-                        new.append(event)
-                        self.events.append(event)
-                        if wanted(event):
-                            return new
-        raise AssertionError("the stream ended")
-
-    @property
-    def agents(self) -> int:
-        return len((self.work / "agent.pids").read_text().split())
-
-
-@asynccontextmanager
-async def engine(root: Path, policy: CrashPolicy, session: SessionId | None = None) -> AsyncIterator[Engine]:
-    """With a new session, or with one of an engine before it; that one is closed in the end."""
-    work = root / "work"
-    work.mkdir(exist_ok=True)
-    provider = ClaudeProvider(agent_program(root / "program"))
-    environment = {"PATH": "/usr/bin:/bin", "HOME": str(root)}
-    new = NewSession(new_session_id(), "claude", str(work), environment=environment, created_ns=1)
-    async with (
-        store_at(root / "log.db") as store,
-        open_supervisor(store, {"claude": provider}, EngineSettings(), root / "runs", crashes=policy) as supervisor,
-    ):
-        yield Engine(supervisor, session or await supervisor.create(new), work)
-        if session is not None:
-            await supervisor.close(session)
-    assert not any(run.alive for run in runs_in(root / "runs"))
 
 
 async def test_the_next_daemon_waits_for_as_long_as_the_one_before_it_would_have(tmp_path: Path) -> None:

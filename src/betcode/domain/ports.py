@@ -10,7 +10,7 @@ from betcode.domain.audit import AuditRow
 from betcode.domain.changes import Change
 from betcode.domain.commands import Command, RefuseRequest
 from betcode.domain.documents import SearchPage, SearchQuestion
-from betcode.domain.identifiers import RunId, Seq, SessionId, SessionKey
+from betcode.domain.identifiers import RunId, RunKey, Seq, SessionId, SessionKey
 from betcode.domain.records import Record
 from betcode.domain.rows import (
     Batch,
@@ -71,6 +71,14 @@ class Store(Protocol):
 
     async def find_input(self, session: SessionKey, input_id: str) -> InputRow | None: ...
     async def open_prompts(self, session: SessionKey | None) -> Sequence[tuple[SessionId, PromptRow]]: ...
+    async def kept_prompts(self, session: SessionKey) -> Sequence[PromptRow]:
+        """Those that a lost agent left to a turn that goes on, beside the open ones."""
+        ...
+
+    async def answered_prompts(self, session: SessionKey, run: RunKey, after: Seq) -> Sequence[PromptRow]:
+        """Those that one run asked after that event, and that were answered."""
+        ...
+
     async def find_prompt(self, request_id: str) -> tuple[SessionId, PromptRow] | None: ...
     async def answered_with(self, idempotency_key: str) -> str | None:
         """The id of the prompt whose answer came with this key."""

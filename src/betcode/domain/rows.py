@@ -168,9 +168,18 @@ class PromptState(StrEnum):
     OPEN = "open"
     ANSWERED = "answered"
     WITHDRAWN = "withdrawn"  # the agent took it back
-    LOST = "lost"  # the agent died before an answer reached it
+    LOST = "lost"  # the agent died before an answer reached it: as earlier versions had it
     EXPIRED = "expired"  # nobody answered in time
     SUPERSEDED = "superseded"  # the agent asked otherwise
+
+
+class Kept(StrEnum):
+    """What the next agent of a broken turn makes of a prompt that a lost one left, and of its answer."""
+
+    NO = ""
+    UNSPENT = "unspent"  # no agent has heard the answer: it is given when the same is asked
+    OFFERED = "offered"  # something was asked since: what is allowed is told to a person, and not given by itself
+    SPENT = "spent"  # the lost agent had the answer: what was allowed may have run
 
 
 class PromptKind(StrEnum):
@@ -209,6 +218,12 @@ class PromptRow:
     extension_count: int = 0
     reminders_sent: int = 0
     push_notification_id: str = ""
+    kept: Kept = Kept.NO  # of a turn that goes on after its agent was lost
+
+    @property
+    def allows(self) -> bool:
+        """Whether it was answered with some kind of allowance."""
+        return self.decision.startswith("ALLOW")
 
 
 @dataclass(frozen=True, slots=True)

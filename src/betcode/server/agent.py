@@ -121,7 +121,12 @@ class AgentCalls:
     async def list_pending(self, _: Caller, request: v1.ListPendingRequest) -> v1.ListPendingResponse:
         session = await self._engine.resolve(request.session_id) if request.session_id else None
         prompts = await self._engine.pending(session)
-        return v1.ListPendingResponse(prompts=[views.pending(of, prompt) for of, prompt in prompts])
+        return v1.ListPendingResponse(
+            prompts=[
+                views.pending(of, prompt, agent_is_gone=self._engine.agent_is_gone(of, prompt))
+                for of, prompt in prompts
+            ]
+        )
 
     async def answer_permission(
         self, caller: Caller, request: v1.AnswerPermissionRequest

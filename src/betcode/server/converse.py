@@ -69,7 +69,8 @@ class Conversations:
             raise SequenceOutOfRange(session, start.from_sequence, row.state.last_seq)
         await stream.send(views.session_info(row))
         for _, prompt in await self._engine.pending(session):
-            for event in views.shown_again(prompt):
+            is_gone = self._engine.agent_is_gone(session, prompt)
+            for event in views.shown_again(prompt, agent_is_gone=is_gone):
                 await stream.send(event)
         return session, Seq(start.from_sequence)
 

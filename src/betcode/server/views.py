@@ -11,6 +11,7 @@ from betcode.v1 import agent_pb2 as v1
 
 _UINT32_MAX = 2**32 - 1
 _CLIENTS_SHOWN = 50
+AGENT_IS_GONE = "The agent that asked is gone: the answer is kept for the one that goes on"
 
 
 def session_info(row: SessionRow) -> bytes:
@@ -29,24 +30,31 @@ def session_info(row: SessionRow) -> bytes:
     return event.SerializeToString()
 
 
-def shown_again(prompt: PromptRow) -> list[bytes]:
+def shown_again(prompt: PromptRow, *, agent_is_gone: bool) -> list[bytes]:
     """The events of an open prompt, for a stream that attaches: without number, marked as a repetition."""
     events = _events(prompt)
     for event in events:
         event.sequence = 0
         match event.WhichOneof("event"):
             case "permission_request":
-                event.permission_request.is_replay = True
+                _mark(event.permission_request, agent_is_gone=agent_is_gone)
             case "user_question":
-                event.user_question.is_replay = True
+                _mark(event.user_question, agent_is_gone=agent_is_gone)
             case _:
                 pass
     return [event.SerializeToString() for event in events]
 
 
-def pending(session: SessionId, prompt: PromptRow) -> v1.PendingPrompt:
+def _mark(prompt: v1.PermissionRequest | v1.UserQuestion, *, agent_is_gone: bool) -> None:
+    prompt.is_replay = True
+    if agent_is_gone:
+        prompt.note = f"{prompt.note}. {AGENT_IS_GONE}" if prompt.note else AGENT_IS_GONE
+
+
+def pending(session: SessionId, prompt: PromptRow, *, agent_is_gone: bool) -> v1.PendingPrompt:
     """One entry of the list of open prompts."""
     view = v1.PendingPrompt(session_id=session, request_id=prompt.request_id, sequence=prompt.seq)
+    view.agent_is_gone = agent_is_gone
     view.asked_at.FromNanoseconds(prompt.asked_ns)
     for event in _events(prompt):
         match event.WhichOneof("event"):

@@ -13,7 +13,7 @@ from betcode.domain.identifiers import RunId, SessionId
 from betcode.domain.ports import SessionFilter
 from betcode.domain.session import SessionStatus
 from betcode.holder.launch import end_leftovers, is_alive
-from betcode.sessions import events
+from betcode.sessions import events, left_prompts
 from betcode.sessions.census import strays
 from betcode.sessions.closing import wind_up
 from betcode.sessions.live import LiveSession
@@ -120,8 +120,19 @@ async def _commit_together(
 
 def _rest_without_agent(session: LiveSession) -> Prepared:
     """At start, where a turn was open and no agent is left: it is over, and history says so."""
-    said, changes = session.lost_prompts("The agent that asked is gone")
-    said += [events.notice(v1.NOTICE_KIND_RUN, _NO_AGENT), events.turn_complete("crashed"), events.status(v1.IDLE)]
-    session.prompts.clear()
+    open_prompts = [*session.prompts.values(), *session.left.values()]
     began = session.writer.state.conversation_began
-    return session.writer.prepare(said, changes, status=SessionStatus.IDLE, turn_interrupted=began)
+    done = left_prompts.Consequences()
+    if began and session.provider.capabilities.continues_broken_turn:
+        session.left |= session.prompts
+    else:
+        done = left_prompts.withdrawn(session.session_id, open_prompts, left_prompts.NOT_CONTINUED)
+        session.left.clear()
+    said = [
+        *done.said,
+        events.notice(v1.NOTICE_KIND_RUN, _NO_AGENT),
+        events.turn_complete("crashed"),
+        events.status(v1.IDLE),
+    ]
+    session.prompts.clear()
+    return session.writer.prepare(said, done.changes, status=SessionStatus.IDLE, turn_interrupted=began)

@@ -5,12 +5,12 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 
-from betcode.domain.changes import AddInput, SavePrompt
+from betcode.domain.changes import AddInput, Change, SavePrompt
 from betcode.domain.errors import PromptNotFound
 from betcode.domain.rows import PromptRow
-from betcode.sessions import events
+from betcode.sessions import events, kept_answers
 from betcode.sessions.clients import ClientName
-from betcode.sessions.decided import answer_changes, signed
+from betcode.sessions.decided import recorded, signed
 from betcode.sessions.grants import granted, with_grant
 from betcode.sessions.live import LiveSession
 from betcode.sessions.prompts import Decision, answered_before, same_as_before
@@ -32,7 +32,7 @@ async def answer_prompt(session: LiveSession, request_id: str, decision: Decisio
         if session.budget.prompt is not None and session.budget.prompt.request_id == request_id:
             await session.budget.answer(decision, client)
             return False
-        prompt = session.prompts.get(request_id)
+        prompt = session.prompts.get(request_id) or session.open_left(request_id)
         if prompt is None:
             return same_as_before(await _prompt_of_the_past(session, request_id), decision)
         await _resolve(session, prompt, decision, client)
@@ -52,7 +52,7 @@ async def answer_questions(
     """
     session.refuse_if_degraded()
     async with session.lock:
-        prompt = session.prompts.get(request_id)
+        prompt = session.prompts.get(request_id) or session.open_left(request_id)
         row = prompt or await _prompt_of_the_past(session, request_id)
         check_answers(row, answers)
         if any(row.answers.get(text, answer) != answer for text, answer in answers.items()):
@@ -67,22 +67,32 @@ async def answer_questions(
             return True, False
         kept = replace(signed(prompt, client, time.time_ns()), answers=given)
         await session.writer.write((), [SavePrompt(kept)])
-        session.prompts[request_id] = kept
+        (session.left if request_id in session.left else session.prompts)[request_id] = kept
         return False, False
 
 
 async def _resolve(session: LiveSession, prompt: PromptRow, decision: Decision, client: ClientName) -> None:
-    """The answer, what it grants, what the agent is told of it and the audit: one commit; the lock is held."""
-    row = session.answer_row(decision.command(prompt))
-    changes = [*answer_changes(session.session_id, prompt, decision, client), AddInput(row)]
+    """The answer, what it grants, what the agent is told of it and the audit: one commit; the lock is held.
+
+    Where the agent is gone, the answer waits for the one that goes on with the turn.
+    """
+    is_left = prompt.request_id in session.left
+    answered, entry = recorded(session.session_id, prompt, decision, client)
+    answered = kept_answers.answered(answered) if is_left else answered
+    inputs = [] if is_left else [session.answer_row(decision.command(prompt))]
+    changes: list[Change] = [SavePrompt(answered), entry, *(AddInput(row) for row in inputs)]
     grants = session.grants
     if decision.grant is not None:
         grant, more = granted(session, decision.grant, client, prompt.request_id)
         changes += more
         grants = with_grant(grants, grant)
     await session.writer.write([events.answered(prompt.request_id, decision, client)], changes)
-    del session.prompts[prompt.request_id]
-    session.inputs[row.input_id] = row
+    if is_left:
+        session.left[prompt.request_id] = answered
+        session.recovery.hurry()
+    else:
+        del session.prompts[prompt.request_id]
+    session.inputs |= {row.input_id: row for row in inputs}
     session.grants = grants
     logger.info("answered %s", decision.name, extra=session.log_extra | {"request_id": prompt.request_id})
     session.room.faults("after-answer")

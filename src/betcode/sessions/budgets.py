@@ -15,7 +15,7 @@ from betcode.domain.identifiers import RunKey, time_ordered_uuid
 from betcode.domain.rows import InputKind, InputRow, InputState, PromptKind, PromptRow, PromptState
 from betcode.sessions import events
 from betcode.sessions.clients import ClientName
-from betcode.sessions.decided import answer_changes
+from betcode.sessions.decided import recorded
 from betcode.sessions.prompts import Decision
 from betcode.v1 import agent_pb2 as v1
 
@@ -90,7 +90,8 @@ class BudgetGate:
         if decision.grant is not None or decision.updated_input:
             raise InvalidRequest("A budget is raised once or not: answer ALLOW_ONCE or DENY")
         said = [events.answered(prompt.request_id, decision, client)]
-        changes: list[Change] = answer_changes(session.session_id, prompt, decision, client)
+        answered, entry = recorded(session.session_id, prompt, decision, client)
+        changes: list[Change] = [SavePrompt(answered), entry]
         if decision.allows:
             after = raised(self._budget, session.writer.state.spent)
             said.append(_notice(f"The budget was raised to {describe(after.limits, self._reached)}"))

@@ -6,7 +6,7 @@ from betcode.domain.changes import AddInput, Change, MoveInput, SaveRun
 from betcode.domain.rows import NO_CRASHES, InputKind, InputRow, InputState
 from betcode.domain.run import CancelStep, RunStimulus
 from betcode.domain.session import SessionStimulus, advance
-from betcode.sessions import compacting, events
+from betcode.sessions import compacting, events, left_prompts
 from betcode.sessions.live import LiveSession
 from betcode.sessions.run import AgentRun
 from betcode.v1 import agent_pb2 as v1
@@ -101,7 +101,10 @@ async def _cancel_without_agent(session: LiveSession, waiting: list[InputRow], *
     dropped = waiting if cancel_queued else turn
     if not dropped:
         return Cancelled(False)
+    ended = left_prompts.withdrawn(session.session_id, session.left.values(), left_prompts.CANCELLED)
     said, changes = _withdrawn(dropped)
+    said[:0] = ended.said
+    changes += ended.changes
     withdrawn = tuple(row.input_id for row in dropped)
     status = session.writer.state.status
     # Nor does the next agent go on with the turn that one died in.
@@ -113,6 +116,7 @@ async def _cancel_without_agent(session: LiveSession, waiting: list[InputRow], *
         status = advance(status, SessionStimulus.TURN_CLOSED)
         said.append(events.status(v1.IDLE))
     await session.writer.write(said, changes, status=status, **fields)
+    session.left.clear()
     _forget(session, dropped)
     if session.run is not None and not session.run.row.key:
         session.run.asked_to_end = True  # it is only being prepared, and may be told to go on with the cancelled turn

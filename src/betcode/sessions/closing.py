@@ -8,7 +8,7 @@ from betcode.domain.changes import MoveInput
 from betcode.domain.rows import InputKind, InputState
 from betcode.domain.run import RunStimulus
 from betcode.domain.session import SessionStatus, SessionStimulus, advance
-from betcode.sessions import compacting, events
+from betcode.sessions import compacting, events, left_prompts
 from betcode.sessions.live import LiveSession
 from betcode.sessions.stopping import kill
 from betcode.v1 import agent_pb2 as v1
@@ -34,7 +34,9 @@ async def _note_closed(session: LiveSession) -> bool:
         if session.writer.state.status is SessionStatus.CLOSED:
             return False
         closed = advance(session.writer.state.status, SessionStimulus.CLOSED)
-        said, changes = session.lost_prompts("the session was closed")
+        open_prompts = [*session.prompts.values(), *session.left.values()]
+        ended = left_prompts.withdrawn(session.session_id, open_prompts, left_prompts.CLOSED)
+        said, changes = ended.said, ended.changes
         asked, kept = session.budget.withdrawn("the session was closed")
         said += asked
         changes += kept
@@ -50,6 +52,7 @@ async def _note_closed(session: LiveSession) -> bool:
         await session.writer.write(said, changes, status=closed)
         session.recovery.over()
         session.prompts.clear()
+        session.left.clear()
         session.budget.prompt = None
         for row in waiting:
             del session.inputs[row.input_id]

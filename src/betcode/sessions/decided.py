@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 
 from betcode.domain.audit import Audited, AuditEntry, DecidedBy, input_hash
-from betcode.domain.changes import AddAudit, Change, SavePrompt
+from betcode.domain.changes import AddAudit
 from betcode.domain.identifiers import SessionId
 from betcode.domain.rows import PromptRow, PromptState
 from betcode.sessions.clients import ClientName
@@ -18,8 +18,10 @@ def signed(prompt: PromptRow, client: ClientName, now_ns: int) -> PromptRow:
     return replace(prompt, answered_by=client.client_id, answered_by_type=client.client_type, answered_ns=now_ns)
 
 
-def answer_changes(session: SessionId, prompt: PromptRow, decision: Decision, client: ClientName) -> list[Change]:
-    """What a decision changes on disk, apart from what it brings about."""
+def recorded(
+    session: SessionId, prompt: PromptRow, decision: Decision, client: ClientName
+) -> tuple[PromptRow, AddAudit]:
+    """The answered prompt, and the audit's row of the decision."""
     now_ns = time.time_ns()
     answered = replace(
         signed(prompt, client, now_ns),
@@ -31,7 +33,7 @@ def answer_changes(session: SessionId, prompt: PromptRow, decision: Decision, cl
         updated_input=decision.updated_input,
         grant_pattern=decision.grant_pattern,
     )
-    return [SavePrompt(answered), AddAudit(_entry(session, prompt, decision, client, now_ns))]
+    return answered, AddAudit(_entry(session, prompt, decision, client, now_ns))
 
 
 def _entry(session: SessionId, prompt: PromptRow, decision: Decision, client: ClientName, now_ns: int) -> AuditEntry:

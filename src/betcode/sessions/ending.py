@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,10 +12,10 @@ from betcode.domain.changes import Change, MoveInput
 from betcode.domain.ports import Failure
 from betcode.domain.records import Record
 from betcode.domain.recovery import CrashHistory
-from betcode.domain.rows import NO_CRASHES, OPENS_TURN, InputKind, InputRow, InputState, PromptState
+from betcode.domain.rows import NO_CRASHES, OPENS_TURN, InputKind, InputRow, InputState, PromptRow
 from betcode.domain.run import CancelStep, RunStimulus
 from betcode.domain.session import SessionStatus
-from betcode.sessions import compacting, crash_words, events
+from betcode.sessions import compacting, crash_words, events, left_prompts
 from betcode.v1 import agent_pb2 as v1
 
 if TYPE_CHECKING:
@@ -111,10 +112,8 @@ def _cancelled(run: AgentRun) -> list[InputRow]:
 
 def consequences(session: LiveSession, end: End) -> tuple[list[v1.AgentEvent], list[Change], dict[str, object]]:
     """What is said, stored and changed in the session because its agent is gone."""
-    if end.cancelled:
-        said, changes = session.lost_prompts("The turn was cancelled", PromptState.WITHDRAWN)
-    else:
-        said, changes = session.lost_prompts("The agent that asked is gone; it asks again when the session goes on")
+    said: list[v1.AgentEvent] = []
+    changes: list[Change] = []
     for input_id, state in end.fates.items():
         row = session.inputs[input_id]
         changes.append(MoveInput(row.session, row.input_id, state))
@@ -147,6 +146,29 @@ def consequences(session: LiveSession, end: End) -> tuple[list[v1.AgentEvent], l
     elif end.advice:
         said.append(events.notice(v1.NOTICE_KIND_RUN, f"The agent ended ({end.note}). What to do: {end.advice}"))
     return said, changes, fields
+
+
+def why_not_continued(session: LiveSession, end: End, fields: Mapping[str, object]) -> str:
+    """Why no agent goes on with the turn of the one that ended; empty: one does, at once or when a person says more."""
+    if end.after_cancel:
+        return left_prompts.CANCELLED
+    if session.is_closed:
+        return left_prompts.CLOSED
+    interrupted = bool(fields.get("turn_interrupted", session.writer.state.turn_interrupted))
+    if end.retry_in_s is not None or (interrupted and session.provider.capabilities.continues_broken_turn):
+        return ""
+    return left_prompts.GIVEN_UP if end.crashed else left_prompts.NOT_CONTINUED
+
+
+async def prompts_after(
+    run: AgentRun, end: End, fields: Mapping[str, object], *, is_told: bool
+) -> tuple[left_prompts.Consequences, dict[str, PromptRow]]:
+    """What becomes of prompts that wait, or that an agent before had left; and what is left to the next agent."""
+    session = run.session
+    if why := why_not_continued(session, end, fields):
+        open_prompts = [*session.prompts.values(), *session.left.values()]
+        return left_prompts.withdrawn(session.session_id, open_prompts, why), {}
+    return await left_prompts.left_by(session, run.row.key, is_told=is_told)
 
 
 def _asked_for(run: AgentRun) -> bool:

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 from betcode.domain.display import struct_of
 from betcode.domain.errors import ErrorCode
-from betcode.domain.rows import NewSession, SessionState
+from betcode.domain.rows import NewSession, PromptRow, SessionState
 from betcode.sessions.clients import ClientName, Present
 from betcode.v1 import agent_pb2 as v1
 
 if TYPE_CHECKING:
     from betcode.sessions.prompts import Decision
+
+KEPT_ANSWER = "the answer to"  # followed by the request that it was given to
 
 
 def _now() -> v1.AgentEvent:
@@ -112,6 +114,26 @@ def resolved(
     event.permission_resolved.decision = decision
     event.permission_resolved.client_id = client_id
     event.permission_resolved.message = message
+    return event
+
+
+def superseded(request_id: str, by: str, message: str) -> v1.AgentEvent:
+    """Another prompt took the place of this one."""
+    event = resolved(request_id, "superseded", message=message)
+    event.permission_resolved.superseded_by = by
+    return event
+
+
+def answered_before(row: PromptRow, before: str) -> v1.AgentEvent:
+    """A prompt that nobody is shown, since the same was answered before its agent was lost."""
+    event = resolved(
+        row.request_id,
+        "answered",
+        decision=v1.PermissionDecision.Value(row.decision),
+        client_id=row.answered_by,
+        message=row.message,
+    )
+    event.permission_resolved.rule = f"{KEPT_ANSWER} {before}"
     return event
 
 

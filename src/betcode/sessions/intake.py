@@ -3,15 +3,30 @@
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import assert_never
 
+from betcode.domain.audit import DecidedBy
 from betcode.domain.bounds import bound
 from betcode.domain.changes import AddAudit, AddBlob, Change, MoveInput, SavePrompt, SaveRun
-from betcode.domain.identifiers import Seq, SessionKey
+from betcode.domain.commands import AnswerPermission, Behaviour
+from betcode.domain.identifiers import Seq, SessionId, SessionKey
 from betcode.domain.ports import Dialogue
 from betcode.domain.records import Record, RecordKind
-from betcode.domain.rows import OPENS_TURN, InputKind, InputRow, InputState, PromptKind, PromptRow, PromptState, RunRow
+from betcode.domain.rows import (
+    OPENS_TURN,
+    InputKind,
+    InputRow,
+    InputState,
+    Kept,
+    PromptKind,
+    PromptRow,
+    PromptState,
+    RunRow,
+)
 from betcode.holder.platform import start_time_now
-from betcode.sessions import crash_words, events
+from betcode.sessions import crash_words, events, kept_answers, left_prompts
+from betcode.sessions.left_prompts import audited
+from betcode.sessions.prompt_rows import permission_row, question_row
 from betcode.sessions.screening import Screened
 from betcode.v1 import agent_pb2 as v1
 
@@ -26,6 +41,15 @@ _INPUT_STATE = {
 _OPEN = frozenset({InputState.ACCEPTED, InputState.DELIVERED})
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What came of a new prompt, so that it can be taken back."""
+
+    said: range
+    changes: Sequence[Change]
+    old: PromptRow | None  # that it took the place or the answer of
+
+
 @dataclass(slots=True)
 class Intake:
     """What a batch of records makes of a run; the rows it starts from are not touched."""
@@ -34,6 +58,9 @@ class Intake:
     next_seq: Seq
     inputs: dict[str, InputRow]  # open ones, by id
     prompts: dict[str, PromptRow]  # open ones, by request id
+    left: dict[str, PromptRow]  # those of lost agents, for the one that goes on with their turn
+    session_id: SessionId
+    now_ns: int
     screen: Callable[[v1.PermissionRequest], Screened] | None = None  # None: everything is put to people
     said: list[v1.AgentEvent] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)
@@ -42,7 +69,8 @@ class Intake:
     turn_cancelled: bool = False
     settled: list[str] = field(default_factory=list)  # messages that came to an end
     offer: Callable[[v1.PermissionRequest], None] = lambda _: None  # says with a request what may be granted
-    asked: dict[str, range] = field(default_factory=dict)  # new prompts, and which of `said` show them
+    asked: dict[str, _Asked] = field(default_factory=dict)  # new prompts
+    given: list[PromptRow] = field(default_factory=list)  # new prompts that are answered as one before them was
     decided: list[Screened] = field(default_factory=list)  # what rules and grants answer by themselves
 
     def take(self, dialogue: Dialogue, run: RunRow, records: Sequence[Record]) -> RunRow:
@@ -65,8 +93,8 @@ class Intake:
                 self.exit = record
         if run.cancel_step.owes_an_end and self.is_turn_lost and not self._is_busy(dialogue, run):
             # It let go of what it had not begun: there is no result to come, so the turn is ended here.
+            self._end_turn()
             self.said += [events.turn_complete("cancelled", self.settled), events.status(v1.IDLE)]
-            self.turn_completed = True
         after = replace(run, offset=records[-1].end, dialogue_state=dialogue.state())
         if self.turn_completed and run.cancel_step:
             after = self._end_cancel(after)
@@ -76,46 +104,61 @@ class Intake:
         return after
 
     def _take_events(self, made: list[v1.AgentEvent], run: RunRow) -> None:
-        questions: list[v1.AgentEvent] = []
+        questions = [event for event in made if event.HasField("user_question")]
         silent = False  # the record asked something that nobody has to be asked
         for event in made:
             match event.WhichOneof("event"):
                 case "permission_request":
-                    silent = self._is_decided(event.permission_request)
-                    if not silent:
-                        self.said.append(self._open_permission(event, run))
+                    silent = self._open(permission_row(event, self.session, run), [event])
                     continue
                 case "status_change" if silent and event.status_change.status == v1.WAITING_FOR_USER:
                     continue
                 case "user_question":
-                    questions.append(event)
+                    if event is questions[0]:
+                        self._open(question_row(questions, self.session, run), questions)
+                    continue
                 case "message_state":
                     self._move_message(event.message_state)
                 case "permission_resolved" if self._was_decided(event.permission_resolved.request_id):
                     continue  # nobody was shown it
                 case "permission_resolved":
-                    self._close_prompt(event.permission_resolved.request_id, PromptState.WITHDRAWN)
+                    self._close_prompt(event.permission_resolved.request_id)
                 case "turn_complete":
-                    self.turn_completed = True
+                    self._end_turn()
                     self.turn_cancelled |= event.turn_complete.stop_reason == "cancelled"
                 case _:
                     pass
             self.said.append(event)
-        if questions:
-            self._open_questions(questions, run)
 
-    def _is_decided(self, request: v1.PermissionRequest) -> bool:
-        """Whether rules and grants answer; otherwise a person is told why they do not."""
-        if self.screen is None:
-            return False
-        screened = self.screen(request)
-        if screened.answer is not None:
+    def _open(self, row: PromptRow, shown: list[v1.AgentEvent]) -> bool:
+        """A new prompt: answered by rules and grants (True), by what was said to an agent before, or put to people.
+
+        A deny of either kind is stronger than an allowance.
+        """
+        screened = self._screened(shown[0])
+        recalled = kept_answers.recall(row, self.left.values(), self.now_ns)
+        if screened is not None and screened.answer is not None and not _denies(recalled, screened.answer):
             self.decided.append(screened)
+            self._pass_over()
             return True
-        self.changes.append(AddAudit(screened.entry))
-        request.deciding_rule = screened.why
-        request.segments.extend(screened.segments)
+        said, changes = len(self.said), len(self.changes)
+        match recalled:
+            case kept_answers.Given() as given:
+                old: PromptRow | None = given.before
+                self._give(row, given.before, shown)
+            case kept_answers.Asked() as asked:
+                old = asked.supersedes
+                self._ask(row, asked, shown, screened)
+            case never:
+                assert_never(never)
+        self.asked[row.request_id] = _Asked(range(said, len(self.said)), self.changes[changes:], old)
+        self._pass_over()
         return False
+
+    def _pass_over(self) -> None:
+        for row in kept_answers.passed_over(self.left.values()):
+            self.left[row.request_id] = row
+            self.changes.append(SavePrompt(row))
 
     def _was_decided(self, request_id: str) -> bool:
         """Whether rules or grants have answered, and the agent has not heard it yet."""
@@ -124,65 +167,102 @@ class Intake:
         rows = (row for row in self.inputs.values() if row.kind is InputKind.CONTROL)
         return request_id in decided or any(row.content == about for row in rows)
 
-    def _open_permission(self, event: v1.AgentEvent, run: RunRow) -> v1.AgentEvent:
-        whole_input = event.permission_request.input_json
-        self.offer(event.permission_request)
-        event, blobs = bound(event)
-        self.changes.extend(AddBlob(self.session, blob) for blob in blobs)
-        request = event.permission_request
-        self._save_prompt(
-            PromptRow(
-                request_id=request.request_id,
-                session=self.session,
-                run=run.key,
-                kind=PromptKind.PERMISSION,
-                tool_name=request.tool_name,
-                input_json=whole_input,
-                event=event.SerializeToString(),
-                seq=Seq(self.next_seq + len(self.said)),
-                asked_ns=event.timestamp.ToNanoseconds(),
-                description=request.description,
-                tool_use_id=request.tool_use_id,
-                agent_id=event.parent_tool_use_id,
-            ),
-            shown=1,
-        )
-        return event
+    def _screened(self, event: v1.AgentEvent) -> Screened | None:
+        if self.screen is None or not event.HasField("permission_request"):
+            return None
+        return self.screen(event.permission_request)
 
-    def _open_questions(self, questions: list[v1.AgentEvent], run: RunRow) -> None:
-        first = questions[0]
-        self._save_prompt(
-            PromptRow(
-                request_id=first.user_question.group_id,
-                session=self.session,
-                run=run.key,
-                kind=PromptKind.QUESTION,
-                tool_name="AskUserQuestion",
-                input_json=first.user_question.input_json,
-                event=v1.AgentEventBatch(events=[bound(question)[0] for question in questions]).SerializeToString(),
-                seq=Seq(self.next_seq + len(self.said) - len(questions)),
-                asked_ns=first.timestamp.ToNanoseconds(),
-            ),
-            shown=len(questions),
+    def _ask(
+        self, row: PromptRow, asked: kept_answers.Asked, shown: list[v1.AgentEvent], screened: Screened | None
+    ) -> None:
+        if screened is not None:
+            self.changes.append(AddAudit(screened.entry))
+            shown[0].permission_request.deciding_rule = screened.why
+            shown[0].permission_request.segments.extend(screened.segments)
+        if shown[0].HasField("permission_request"):
+            self.offer(shown[0].permission_request)
+        old = asked.supersedes
+        if old is not None:
+            self._supersede(old, row)
+        for event in shown:
+            request = event.permission_request if event.HasField("permission_request") else event.user_question
+            request.note = asked.note
+            request.supersedes = old.request_id if old is not None else ""
+        row = replace(self._with_events(row, shown), answers=asked.answers)
+        self.said += shown
+        self.prompts[row.request_id] = row
+        self.changes.append(SavePrompt(row))
+
+    def _give(self, row: PromptRow, before: PromptRow, shown: list[v1.AgentEvent]) -> None:
+        row = replace(
+            self._with_events(row, shown),
+            state=PromptState.ANSWERED,
+            decision=before.decision,
+            answers=before.answers,
+            answered_by=before.answered_by,
+            answered_by_type=before.answered_by_type,
+            answered_ns=before.answered_ns,
+            message=before.message,
+            updated_input=before.updated_input,
         )
+        self.said.append(events.answered_before(row, before.request_id))
+        self.given.append(row)
+        del self.left[before.request_id]
+        self.changes.append(SavePrompt(row))
+        self.changes.append(SavePrompt(replace(before, kept=Kept.NO, superseded_by=row.request_id)))
+        outcome = "allow" if row.allows else "deny"
+        note = f"the answer to {before.request_id}"
+        self.changes.append(
+            audited(self.session_id, row, outcome, DecidedBy.KEPT_ANSWER, client=row.answered_by, note=note)
+        )
+
+    def _supersede(self, old: PromptRow, by: PromptRow) -> None:
+        after = kept_answers.superseded(old, by.request_id)
+        if after.state is PromptState.SUPERSEDED:
+            del self.left[old.request_id]
+        else:
+            self.left[old.request_id] = after
+        same = old.input_json == by.input_json
+        why = left_prompts.SUPERSEDED if same else left_prompts.SUPERSEDED_OTHERWISE
+        self.said.append(events.superseded(old.request_id, by.request_id, why))
+        self.changes.append(SavePrompt(after))
+        note = f"by {by.request_id}: {why}"
+        self.changes.append(audited(self.session_id, old, "superseded", DecidedBy.AGENT, note=note))
+
+    def _with_events(self, row: PromptRow, shown: list[v1.AgentEvent]) -> PromptRow:
+        """The row with what people are shown of it; what is cut from that is kept whole."""
+        bounded = [bound(event) for event in shown]
+        self.changes.extend(AddBlob(self.session, blob) for _, blobs in bounded for blob in blobs)
+        shown[:] = stored = [event for event, _ in bounded]
+        is_group = row.kind is PromptKind.QUESTION
+        data = v1.AgentEventBatch(events=stored).SerializeToString() if is_group else stored[0].SerializeToString()
+        return replace(row, event=data, seq=Seq(self.next_seq + len(self.said)))
 
     def refuse(self, request_id: str) -> None:
         """Take a new prompt back: its id means another one already, so no answer could be told apart."""
         self.prompts.pop(request_id, None)
-        self.changes = [change for change in self.changes if not _is_prompt(change, request_id)]
-        for place in self.asked.pop(request_id):
+        self.given = [row for row in self.given if row.request_id != request_id]
+        asked = self.asked.pop(request_id)
+        self.changes = [change for change in self.changes if not any(change is other for other in asked.changes)]
+        if asked.old is not None:
+            self.left[asked.old.request_id] = asked.old
+        for place in asked.said:
             self.said[place] = events.malformed("The agent asked under an id that was used before, and was refused")
 
-    def _save_prompt(self, row: PromptRow, shown: int) -> None:
-        first = row.seq - self.next_seq
-        self.asked[row.request_id] = range(first, first + shown)
-        self.prompts[row.request_id] = row
-        self.changes.append(SavePrompt(row))
-
-    def _close_prompt(self, request_id: str, state: PromptState) -> None:
+    def _close_prompt(self, request_id: str) -> None:
+        """The agent does not wait for an answer any more."""
         row = self.prompts.pop(request_id, None)
         if row is not None:
-            self.changes.append(SavePrompt(replace(row, state=state)))
+            self.changes.append(SavePrompt(replace(row, state=PromptState.WITHDRAWN)))
+            self.changes.append(audited(self.session_id, row, "withdrawn", DecidedBy.AGENT))
+
+    def _end_turn(self) -> None:
+        """What lost agents left was for this turn."""
+        self.turn_completed = True
+        ended = left_prompts.withdrawn(self.session_id, self.left.values(), left_prompts.NOT_ASKED_AGAIN)
+        self.said += ended.said
+        self.changes += ended.changes
+        self.left.clear()
 
     def _move_message(self, change: v1.MessageStateChange) -> None:
         state = _INPUT_STATE.get(change.state)
@@ -219,8 +299,8 @@ class Intake:
     def end_lost_turn(self) -> None:
         """Nothing is open after a crash, and no turn was ended: the agent had done it all before it died."""
         if self.is_turn_lost:
+            self._end_turn()
             self.said += crash_words.of_lost_turn(self.settled)
-            self.turn_completed = True
 
     def _end_cancel(self, run: RunRow) -> RunRow:
         """The turn is over: an interrupt or an answer that the agent has not got was not meant for the next one."""
@@ -244,5 +324,8 @@ class Intake:
         self.changes.append(MoveInput(self.session, input_id, state))
 
 
-def _is_prompt(change: Change, request_id: str) -> bool:
-    return isinstance(change, SavePrompt) and change.row.request_id == request_id
+def _denies(recalled: kept_answers.Given | kept_answers.Asked, answer: AnswerPermission) -> bool:
+    """Whether a person has denied what a rule or a grant allows."""
+    if isinstance(recalled, kept_answers.Asked):
+        return False
+    return not recalled.before.allows and answer.behaviour is Behaviour.ALLOW

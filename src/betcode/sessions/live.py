@@ -6,28 +6,19 @@ from dataclasses import replace
 
 import anyio
 
-from betcode.domain.changes import Change, SavePrompt
-from betcode.domain.commands import Command, Interrupt, SendMessage
+from betcode.domain.commands import AnswerPermission, AnswerQuestions, Command, Interrupt, SendMessage
 from betcode.domain.errors import SessionClosed, StorageDegraded
 from betcode.domain.identifiers import Seq, SessionId, time_ordered_uuid
 from betcode.domain.ports import Provider
-from betcode.domain.rows import (
-    OPENS_TURN,
-    GrantRow,
-    InputKind,
-    InputRow,
-    PromptRow,
-    PromptState,
-    RunRow,
-    SessionRow,
-)
-from betcode.domain.run import CancelStep
+from betcode.domain.rows import OPENS_TURN, GrantRow, InputKind, InputRow, PromptRow, PromptState, RunRow, SessionRow
+from betcode.domain.run import LIVE, CancelStep
 from betcode.domain.session import SessionStatus, SessionStimulus, advance
 from betcode.rules import Place
-from betcode.sessions import compacting, events
+from betcode.sessions import compacting
 from betcode.sessions.budgets import OF_NO_RUN, BudgetGate
 from betcode.sessions.ending import End
 from betcode.sessions.followers import Followers
+from betcode.sessions.left_prompts import open_ones, sorted_by_agent
 from betcode.sessions.lock_desk import LockDesk
 from betcode.sessions.recovery import Recovery
 from betcode.sessions.room import Room
@@ -35,7 +26,6 @@ from betcode.sessions.run import AgentRun
 from betcode.sessions.screening import Screening
 from betcode.sessions.waiting import Waiting, for_api
 from betcode.sessions.writer import SessionWriter
-from betcode.v1 import agent_pb2 as v1
 
 logger = logging.getLogger(__name__)
 
@@ -54,7 +44,8 @@ class LiveSession:
         self.budget = BudgetGate(self)
         self.lock = anyio.Lock()
         self.inputs: dict[str, InputRow] = {}  # open ones, oldest first
-        self.prompts: dict[str, PromptRow] = {}  # open ones
+        self.prompts: dict[str, PromptRow] = {}  # open ones that the agent waits for
+        self.left: dict[str, PromptRow] = {}  # of agents that are gone, for the one that goes on with their turn
         self.grants: tuple[GrantRow, ...] = ()  # what people granted, oldest first
         self.run: AgentRun | None = None
         self.compaction: compacting.Compaction | None = None
@@ -98,6 +89,8 @@ class LiveSession:
             return Waiting("retry", self.recovery.due_ns)
         if self.room.slots.is_waiting(self):
             return Waiting("slot")
+        if self.at_rest and open_ones(self.left):
+            return Waiting("person")
         return for_api(self.writer.state, time.time_ns())
 
     @property
@@ -109,11 +102,12 @@ class LiveSession:
         store, key = self.room.store, self.writer.key
         await self.writer.jump_after_epoch()
         self.inputs = {row.input_id: row for row in await store.open_inputs(key)}
-        for _, row in await store.open_prompts(key):
-            if row.run == OF_NO_RUN:
-                self.budget.prompt = row
-            else:
-                self.prompts[row.request_id] = row
+        prompts = [row for _, row in await store.open_prompts(key)]
+        self.budget.prompt = next((row for row in prompts if row.run == OF_NO_RUN), None)
+        newest = await store.newest_run(key)
+        run = newest.key if newest is not None and newest.state in LIVE else None
+        self.prompts, self.left = sorted_by_agent((row for row in prompts if row.run != OF_NO_RUN), run)
+        self.left |= {row.request_id: row for row in await store.kept_prompts(key)}
         self.grants = tuple(await store.grants(key))
         await compacting.recall(self)
         self.may_start = not self.at_rest
@@ -219,11 +213,10 @@ class LiveSession:
             self.may_start = False
         self.go_on()
 
-    def lost_prompts(self, why: str, state: PromptState = PromptState.LOST) -> tuple[list[v1.AgentEvent], list[Change]]:
-        """What is said and stored of prompts whose agent is gone."""
-        said = [events.resolved(request_id, "withdrawn", message=why) for request_id in self.prompts]
-        changes: list[Change] = [SavePrompt(replace(row, state=state)) for row in self.prompts.values()]
-        return said, changes
+    def open_left(self, request_id: str) -> PromptRow | None:
+        """The open prompt of that id whose agent is gone."""
+        row = self.left.get(request_id)
+        return row if row is not None and row.state is PromptState.OPEN else None
 
     @property
     def is_closed(self) -> bool:
@@ -276,9 +269,9 @@ class LiveSession:
         row = self._control(InputKind.MESSAGE, message)
         return replace(row, input_id=message.message_id, content=content, seq=seq)
 
-    def answer_row(self, command: Command) -> InputRow:
-        """What a person decided, as something to hand over."""
-        return self._control(InputKind.ANSWER, command)
+    def answer_row(self, command: AnswerPermission | AnswerQuestions) -> InputRow:
+        """What a person decided, as something to hand over; `content` names the prompt."""
+        return replace(self._control(InputKind.ANSWER, command), content=command.request_id.encode())
 
     def control_row(self, command: Command, about: str = "") -> InputRow:
         """A command of the engine's own, as something to hand over; `about` is the request that it answers."""

@@ -69,6 +69,12 @@ class Decision:
         return AnswerPermission(prompt.request_id, Behaviour.DENY, prompt.input_json, self.message, stops)
 
 
+def decision_in(row: PromptRow) -> Decision:
+    """What an answered prompt was answered with, to be said to an agent that asks the same."""
+    value = v1.PermissionDecision.Value(row.decision)
+    return Decision(value, row.message, row.idempotency_key, row.answers, row.updated_input)
+
+
 def decide(answer: PermissionAnswer, prompt: PromptRow, place: Place) -> Decision:
     """Raises InvalidRequest where the answer cannot be applied as it is; then the prompt stays open."""
     value = answer.decision

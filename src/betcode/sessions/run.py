@@ -37,6 +37,7 @@ from betcode.sessions.escalation import Escalation
 from betcode.sessions.grants import make_offers
 from betcode.sessions.hanging import HangWatch
 from betcode.sessions.intake import Intake
+from betcode.sessions.prompts import decision_in
 from betcode.sessions.starting import start
 from betcode.sessions.waiting import pause_after_agent, pause_fields
 
@@ -232,8 +233,16 @@ class AgentRun:
             writer = session.writer
             if any(self.dialogue.may_ask(record) for record in records):
                 await session.screening.refresh()
-            screen = session.screening.screen
-            intake = Intake(writer.key, writer.next_seq, dict(session.inputs), dict(session.prompts), screen)
+            intake = Intake(
+                writer.key,
+                writer.next_seq,
+                dict(session.inputs),
+                dict(session.prompts),
+                dict(session.left),
+                session.session_id,
+                time.time_ns(),
+                session.screening.screen,
+            )
             intake.offer = partial(make_offers, place=session.place)
             answering, before = self.dialogue.answering, self.row
             row = intake.take(self.dialogue, self.row, records)
@@ -241,6 +250,8 @@ class AgentRun:
                 self._hand_over(intake, session.interrupt_row(cancel_queued=row.cancel_queued))
             await self._refuse_ids_used_before(intake)
             self._refuse_what_nobody_answers(intake)
+            for answered in intake.given:
+                self._hand_over(intake, session.answer_row(decision_in(answered).command(answered)))
             self._answer_by_rule(intake)
             session.room.faults("after-reading")
             state = writer.state
@@ -263,7 +274,7 @@ class AgentRun:
             )
             self.row = row
             self.was_begun = True
-            session.inputs, session.prompts = intake.inputs, intake.prompts
+            session.inputs, session.prompts, session.left = intake.inputs, intake.prompts, intake.left
             compacting.heed(session, intake.said)
             self.has_served = self.has_served or intake.turn_completed
             self.active_at = anyio.current_time()
@@ -354,6 +365,8 @@ class AgentRun:
             now_ns = time.time_ns()
             end = ending.judge(self, self._exit, trouble, now_ns)
             said, changes, fields = ending.consequences(session, end)
+            told, left = await ending.prompts_after(self, end, fields, is_told=self._exit is not None)
+            said, changes = [*told.said, *said], [*told.changes, *changes]
             if end.cancelled:
                 said = [*await cut_short(session.room.store, session.writer.key, session.writer.state.last_seq), *said]
             state = self.row.state
@@ -368,7 +381,7 @@ class AgentRun:
             await session.writer.write_surely(said, changes, **fields)
             self.row = row
             session.inputs = {name: kept for name, kept in session.inputs.items() if name not in end.fates}
-            session.prompts.clear()
+            session.prompts, session.left = {}, left
             compacting.settle(session, "it was cancelled" if end.after_cancel else end.note)
             if end.crashed:
                 logger.error("the agent crashed: %s", end.note, extra=session.log_extra)

@@ -29,6 +29,7 @@ from betcode.domain.rows import NewSession, PromptRow, SessionRow, SessionState,
 from betcode.sessions import events
 from betcode.sessions.adoption import Found, take_up
 from betcode.sessions.answer_desk import AnswerDesk
+from betcode.sessions.budgets import OF_NO_RUN
 from betcode.sessions.cancelling import Cancelled, cancel_turn
 from betcode.sessions.clients import ClientName
 from betcode.sessions.closing import close
@@ -241,6 +242,12 @@ class Supervisor:
         """The prompts that wait for a person."""
         key = None if session is None else (await self._registry.row(session)).key
         return list(await self._room.store.open_prompts(key))
+
+    def agent_is_gone(self, session: SessionId, prompt: PromptRow) -> bool:
+        """Whether an answer to this open prompt is kept for the next agent, since nobody waits for it now."""
+        live = self._registry.live.get(session)
+        run = None if live is None or live.run is None else live.run.row.key
+        return prompt.run not in (OF_NO_RUN, run)
 
     # ------------------------------------------------------------ the daemon
 

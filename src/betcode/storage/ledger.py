@@ -9,12 +9,12 @@ import apsw
 from betcode.domain.changes import AddGrant, ClearGrants, SavePrompt
 from betcode.domain.errors import StorageFailed
 from betcode.domain.identifiers import RunKey, Seq, SessionId, SessionKey
-from betcode.domain.rows import GrantRow, PromptKind, PromptRow, PromptState
+from betcode.domain.rows import GrantRow, Kept, PromptKind, PromptRow, PromptState
 
 _COLUMNS = """request_id, session_id, run, kind, tool_name, input, event, seq, received_at, state, decision, answers,
     answered_by, response_at, idempotency_key, answered_by_type, tool_description, tool_use_id, agent_id, message,
     updated_input, grant_pattern, superseded_by, forwarded_at, expires_at, last_extended_at, extension_count,
-    reminders_sent, push_notification_id"""
+    reminders_sent, push_notification_id, kept"""
 _NAMES = [name.strip() for name in _COLUMNS.split(",")]
 _SAVE = f"""
 INSERT INTO pending_permissions ({_COLUMNS}) VALUES ({", ".join("?" * len(_NAMES))})
@@ -27,6 +27,10 @@ FROM pending_permissions p JOIN sessions s ON s.key = p.session_id AND s.deleted
 """
 _OPEN = f"{_PROMPT} WHERE p.state = 'open' ORDER BY p.received_at, p.rowid"
 _OPEN_OF = f"{_PROMPT} WHERE p.state = 'open' AND p.session_id = ? ORDER BY p.received_at, p.rowid"
+_KEPT = f"{_PROMPT} WHERE p.kept <> '' AND p.session_id = ? ORDER BY p.received_at, p.rowid"
+_ANSWERED = f"""
+{_PROMPT} WHERE p.session_id = ? AND p.run = ? AND p.state = 'answered' AND p.seq > ? ORDER BY p.received_at, p.rowid
+"""
 _FIND = f"{_PROMPT} WHERE p.request_id = ?"
 _ANSWERED_WITH = (
     "SELECT request_id FROM pending_permissions WHERE idempotency_key = ? AND idempotency_key <> '' LIMIT 1"
@@ -59,13 +63,22 @@ def _save_prompt(db: apsw.Connection, row: PromptRow) -> None:
     about = (row.answered_by_type, row.description, row.tool_use_id, row.agent_id)
     in_full = (row.message, row.updated_input, row.grant_pattern, row.superseded_by)
     times = (row.forwarded_ns, row.expires_ns, row.last_extended_ns, row.extension_count, row.reminders_sent)
-    db.execute(_SAVE, (*asked, row.asked_ns, row.state, *answer, *about, *in_full, *times, row.push_notification_id))
+    last = (row.push_notification_id, row.kept)
+    db.execute(_SAVE, (*asked, row.asked_ns, row.state, *answer, *about, *in_full, *times, *last))
     _one_row(db, f"prompt {row.request_id} of session {row.session}")
 
 
 def open_prompts(db: apsw.Connection, session: SessionKey | None) -> list[tuple[SessionId, PromptRow]]:
     rows = db.execute(_OPEN) if session is None else db.execute(_OPEN_OF, (session,))
     return [_prompt_row(row) for row in rows]
+
+
+def kept_prompts(db: apsw.Connection, session: SessionKey) -> list[PromptRow]:
+    return [_prompt_row(row)[1] for row in db.execute(_KEPT, (session,))]
+
+
+def answered_prompts(db: apsw.Connection, session: SessionKey, run: RunKey, after: Seq) -> list[PromptRow]:
+    return [_prompt_row(row)[1] for row in db.execute(_ANSWERED, (session, run, after))]
 
 
 def find_prompt(db: apsw.Connection, request_id: str) -> tuple[SessionId, PromptRow] | None:
@@ -138,6 +151,7 @@ def _prompt_row(row: Sequence[Any]) -> tuple[SessionId, PromptRow]:
         extension_count=stored["extension_count"],
         reminders_sent=stored["reminders_sent"],
         push_notification_id=stored["push_notification_id"],
+        kept=Kept(stored["kept"]),
     )
     return SessionId(row[-1]), prompt
 

@@ -15,7 +15,7 @@ import apsw
 from betcode.domain.audit import AuditRow
 from betcode.domain.changes import AppendEvents, Change
 from betcode.domain.documents import SearchPage, SearchQuestion
-from betcode.domain.identifiers import RunId, Seq, SessionId, SessionKey
+from betcode.domain.identifiers import RunId, RunKey, Seq, SessionId, SessionKey
 from betcode.domain.ports import SessionFilter
 from betcode.domain.rows import (
     Batch,
@@ -118,6 +118,14 @@ class SqliteStore:
 
     async def open_prompts(self, session: SessionKey | None) -> Sequence[tuple[SessionId, PromptRow]]:
         return await self._read(lambda db: ledger.open_prompts(db, session))
+
+    async def kept_prompts(self, session: SessionKey) -> Sequence[PromptRow]:
+        """Those that a lost agent left to a turn that goes on, beside the open ones."""
+        return await self._read(lambda db: ledger.kept_prompts(db, session))
+
+    async def answered_prompts(self, session: SessionKey, run: RunKey, after: Seq) -> Sequence[PromptRow]:
+        """Those that one run asked after that event, and that were answered."""
+        return await self._read(lambda db: ledger.answered_prompts(db, session, run, after))
 
     async def find_prompt(self, request_id: str) -> tuple[SessionId, PromptRow] | None:
         return await self._read(lambda db: ledger.find_prompt(db, request_id))

@@ -181,7 +181,7 @@ class Mindful(obedient.Agent):  # type: ignore[misc,unused-ignore]
 
     def _request(self, name: str, given: obedient.Frame, tool: str) -> obedient.Frame:
         reply: obedient.Frame = super()._request(name, given, tool)
-        if name == "Bash" and reply.get("behavior") == "allow":
+        if name != "AskUserQuestion" and reply.get("behavior") == "allow":
             note("ran", tool)
         return reply
 

@@ -4,7 +4,7 @@
     count N [BYTES]   N text deltas flat out, each at least BYTES long
     wait NAME         goes on when the file NAME appears in the working directory (or it is interrupted)
     beat NAME         the same, with a tool's heartbeat every tenth of a second
-    tool              asks to run a command; allowed, it appends a line to ran.txt
+    tool [NAME]       asks to run a command, or to use the tool NAME; allowed, it appends a line to ran.txt
     peek              lists files, which it asks nobody about unless it was told to have every use screened;
                       done, it appends a line to peeked.txt
     ask               asks one question
@@ -27,6 +27,11 @@ The message /compact compacts, and 40 tokens are left. A file called `compact` i
     fail REASON       fails, and says why
     die               exits with 3 in the middle of it
 
+A file called `input` in the working directory holds what a tool is to be given beside the rest, and while there is one
+called `skip` no tool is asked for. A file called `hold` names a step, and the agent that comes to it makes a file
+`at-STEP` and stays there as long as the file names it: `heard` (an answer), `ran` (the tool has done its work), `told`
+(so has its result been).
+
 With OBEDIENT_DAWDLES in its environment it begins its first turn only after an interrupt, of which it makes nothing.
 With BETCODE_OBEDIENT_KILLED_ONCE=NAME it is killed at its start unless the file NAME exists, which it makes first.
 It writes its pid to agent.pids, one line per process, so that a test can count processes.
@@ -39,6 +44,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -144,7 +150,7 @@ class Agent:
             "count": self._count,
             "wait": self._wait,
             "beat": self._beat,
-            "tool": lambda _: iter([self._tool()]),
+            "tool": lambda name: iter([self._tool(name or "Bash")]),
             "peek": lambda _: iter([self._peek()]),
             "ask": lambda _: iter([self._question()]),
             "spawn": self._spawn,
@@ -285,21 +291,34 @@ class Agent:
         self._stream({"type": "message_delta", "delta": {"stop_reason": stop_reason}, "usage": usage})
         self._stream({"type": "message_stop"})
 
-    def _tool(self) -> str:
+    def _tool(self, name: str) -> str:
+        if Path("skip").exists():
+            return "skipped"
         tool = f"toolu_{uuid.uuid4().hex}"
-        given = {"command": "touch ran.txt", "description": "Leave a mark", "times": 10}
-        use = {"type": "tool_use", "id": tool, "name": "Bash", "input": given}
+        given: Frame = {"command": "touch ran.txt", "description": "Leave a mark", "times": 10}
+        if Path("input").exists():
+            given["more"] = Path("input").read_text()
+        use = {"type": "tool_use", "id": tool, "name": name, "input": given}
         self._end_message("tool_use", use)
-        allowed = any(a.startswith("--allowedTools=") and "Bash" in a for a in self._arguments)
-        reply: Frame = {"behavior": "allow"} if allowed else self._request("Bash", given, tool)
+        allowed = any(a.startswith("--allowedTools=") and name in a for a in self._arguments)
+        reply: Frame = {"behavior": "allow"} if allowed else self._request(name, given, tool)
+        self._come_to("heard")
         yes = reply.get("behavior") == "allow"
         if yes:
             with Path("ran.txt").open("a") as ran:
                 ran.write(json.dumps(reply.get("updatedInput")) + "\n")
+        self._come_to("ran")
         text = "it ran" if yes else str(reply.get("message"))
         self._tool_result(tool, text, is_error=not yes)
+        self._come_to("told")
         self._begin_message()
         return "ran" if yes else "denied"
+
+    def _come_to(self, step: str) -> None:
+        hold = Path("hold")
+        while hold.exists() and hold.read_text() == step:
+            Path(f"at-{step}").touch()
+            time.sleep(0.01)
 
     def _peek(self) -> str:
         tool = f"toolu_{uuid.uuid4().hex}"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from betcode.v1 import agent_pb2 as v1
 from support.rounds.evidence import Numbered, RoundEvidence, SessionEvidence
 from support.rounds.judge_messages import judge_messages
-from support.rounds.judge_prompts import judge_prompts
+from support.rounds.judge_prompts import answered_unseen, asked_in, judge_prompts
 
 DESCRIPTORS_MORE = 16  # connections that close a moment later, the pages of a database that was opened
 RESIDENT_BYTES = 160 * 1024 * 1024  # a daemon after a minute with a few sessions; it starts with about 55 MB
@@ -16,6 +16,9 @@ _OF_THE_ENGINE = frozenset(
     {"user_input", "message_state", "permission_resolved", "notice", "status_change", "error", "turn_complete"}
     | {"session_info", "gap", "input_lock", "presence", "compaction"}
 )
+
+# What the engine adds to the prompts of an agent.
+_ADDED_TO_PROMPTS = frozenset({"note", "supersedes", "expires_at", "grant_offers", "segments", "deciding_rule"})
 
 
 def judge(evidence: RoundEvidence) -> list[str]:
@@ -112,7 +115,8 @@ def _views_hold(one: SessionEvidence) -> Iterator[str]:
 
 def _agents_part(events: Sequence[v1.AgentEvent], one: SessionEvidence) -> Iterator[str]:
     """All of the journals' translation in its order, and nothing else that only an agent says."""
-    reading = iter(one.reading)
+    unseen = answered_unseen(events)
+    reading = (event for event in one.reading if asked_in(event) not in unseen)
     wanted = next(reading, None)
     for event in events:
         kind = event.WhichOneof("event") or "nothing"
@@ -137,6 +141,10 @@ def _is_reading_of(event: v1.AgentEvent, read: v1.AgentEvent) -> bool:
     bare = v1.AgentEvent()
     bare.CopyFrom(event)
     bare.sequence = 0
+    for kind in ("permission_request", "user_question"):
+        if bare.HasField(kind):
+            for name in _ADDED_TO_PROMPTS.intersection(getattr(bare, kind).DESCRIPTOR.fields_by_name):
+                getattr(bare, kind).ClearField(name)
     if event.HasField("gap") and read.HasField("gap"):
         bare.timestamp.CopyFrom(read.timestamp)  # what cannot be read has no time of its own
     return bare == read

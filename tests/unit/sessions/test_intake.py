@@ -1,12 +1,16 @@
 """What one batch of records makes of a run."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import pytest
 
 from betcode.domain.audit import Audited, AuditEntry, DecidedBy
+from betcode.domain.changes import AddAudit, SavePrompt
 from betcode.domain.commands import AnswerPermission, Behaviour
 from betcode.domain.identifiers import RunId, RunKey, Seq, SessionId, SessionKey
 from betcode.domain.records import Record, RecordKind
-from betcode.domain.rows import NewSession, RunRow
+from betcode.domain.rows import Kept, NewSession, PromptKind, PromptRow, PromptState, RunRow
 from betcode.domain.run import CancelStep, RunState
 from betcode.providers.claude import ClaudeProvider
 from betcode.sessions.intake import Intake
@@ -37,10 +41,17 @@ def allowed(request: v1.PermissionRequest) -> Screened:
     return Screened(entry, AnswerPermission(request.request_id, Behaviour.ALLOW, request.input_json))
 
 
-def taken(screen: Callable[[v1.PermissionRequest], Screened] | None, *lines: str) -> Intake:
+def denied(request: v1.PermissionRequest) -> Screened:
+    return replace(allowed(request), answer=AnswerPermission(request.request_id, Behaviour.DENY, "{}", "by rule"))
+
+
+def taken(
+    screen: Callable[[v1.PermissionRequest], Screened] | None, *lines: str, left: PromptRow | None = None
+) -> Intake:
     dialogue = ClaudeProvider().dialogue(NewSession(SessionId(CONVERSATION), "claude", "/"), CONVERSATION)
     run = RunRow(RunKey(1), SessionKey(1), RunId("r"), RunState.RUNNING, started_ns=1)
-    intake = Intake(SessionKey(1), Seq(1), {}, {}, screen)
+    lost = {left.request_id: left} if left else {}
+    intake = Intake(SessionKey(1), Seq(1), {}, {}, lost, SessionId(CONVERSATION), now_ns=2, screen=screen)
     intake.take(dialogue, run, [said(line, number) for number, line in enumerate(lines, 1)])
     return intake
 
@@ -64,12 +75,53 @@ def test_what_was_never_shown_is_not_shown_to_be_withdrawn() -> None:
     assert "permission_resolved" not in kinds(taken(allowed, REQUEST, WITHDRAWN))
 
 
+def left_with(decision: str) -> PromptRow:
+    """What an agent that is lost asked just so, and was not told."""
+    row = PromptRow(
+        "r-0", SessionKey(1), RunKey(0), PromptKind.PERMISSION, "Edit", '{"command":"make"}', b"", Seq(1), asked_ns=1
+    )
+    return replace(row, state=PromptState.ANSWERED, decision=decision, answered_ns=1, kept=Kept.UNSPENT)
+
+
+@pytest.mark.parametrize(
+    ("screen", "decision", "by_rule"),
+    [
+        (allowed, "DENY", False),
+        (allowed, "ALLOW_ONCE", True),
+        (denied, "DENY", True),
+        (denied, "ALLOW_ONCE", True),
+        (None, "ALLOW_ONCE", False),
+    ],
+)
+def test_a_denial_by_rule_or_by_a_person_is_stronger_than_what_allows(
+    screen: Callable[[v1.PermissionRequest], Screened] | None, decision: str, by_rule: bool
+) -> None:
+    intake = taken(screen, REQUEST.replace("Bash", "Edit"), left=left_with(decision))
+    assert intake.prompts == {}
+    assert bool(intake.decided) == by_rule
+    assert [row.decision for row in intake.given] == ([] if by_rule else [decision])
+
+
+def test_what_a_rule_decides_first_leaves_no_allowance_for_the_second() -> None:
+    intake = taken(allowed, REQUEST, left=left_with("ALLOW_ONCE"))
+    assert [row.kept for row in intake.left.values()] == [Kept.OFFERED]
+
+
+def test_a_prompt_that_is_taken_back_leaves_what_was_left_as_it_was() -> None:
+    left = left_with("DENY")
+    intake = taken(None, REQUEST.replace("Bash", "Edit"), left=left)
+    assert (len(intake.given), intake.left) == (1, {})
+    intake.refuse("r-1")
+    assert (intake.given, intake.left) == ([], {"r-0": left})
+    assert not any(isinstance(change, SavePrompt | AddAudit) for change in intake.changes)
+
+
 def test_a_cancelled_turn_is_seen_behind_the_one_that_came_after_it() -> None:
     dialogue = ClaudeProvider().dialogue(NewSession(SessionId(CONVERSATION), "claude", "/"), CONVERSATION)
     run = RunRow(
         RunKey(1), SessionKey(1), RunId("r"), RunState.RUNNING, started_ns=1, cancel_step=CancelStep.INTERRUPTED
     )
-    intake = Intake(SessionKey(1), Seq(1), {}, {})
+    intake = Intake(SessionKey(1), Seq(1), {}, {}, {}, SessionId(CONVERSATION), now_ns=1)
     after = intake.take(dialogue, run, [said(RESULT["cancelled"], 1), said(RESULT["end_turn"], 2)])
     ends = [event.turn_complete.stop_reason for event in intake.said if event.HasField("turn_complete")]
     assert ends == ["cancelled", "end_turn"]

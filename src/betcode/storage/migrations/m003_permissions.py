@@ -43,7 +43,8 @@ CREATE TABLE pending_permissions (
     message TEXT NOT NULL DEFAULT '',
     updated_input TEXT NOT NULL DEFAULT '',
     grant_pattern TEXT NOT NULL DEFAULT '',
-    superseded_by TEXT NOT NULL DEFAULT ''
+    superseded_by TEXT NOT NULL DEFAULT '',
+    kept TEXT NOT NULL DEFAULT ''
 ) STRICT;
 INSERT INTO pending_permissions (request_id, session_id, tool_name, input, received_at, state, decision, response_at,
     run, kind, event, seq, answers, answered_by, idempotency_key)
@@ -57,6 +58,7 @@ CREATE INDEX idx_pending_reminders ON pending_permissions (reminder_1h_sent, rem
     WHERE response_received = 0;
 CREATE INDEX answered_with ON pending_permissions (idempotency_key) WHERE idempotency_key <> '';
 CREATE INDEX pending_open ON pending_permissions (session_id) WHERE state = 'open';
+CREATE INDEX pending_kept ON pending_permissions (session_id) WHERE kept <> '';
 
 ALTER TABLE permission_grants ADD COLUMN granted_by TEXT NOT NULL DEFAULT '';
 ALTER TABLE permission_grants ADD COLUMN request_id TEXT NOT NULL DEFAULT '';

@@ -1,0 +1,121 @@
+"""What becomes of a lost agent's prompts, and of their answers, when the agent that goes on with its turn asks.
+
+Pure. A prompt that is left is open, or answered and then as its `kept` says. Who calls `recall` stores what follows.
+
+| left behind                 | the same is asked                      | the same tool, otherwise            |
+|-----------------------------|----------------------------------------|-------------------------------------|
+| open                        | asked anew, superseding                | asked anew, superseding             |
+| denied, unheard             | the denial is given                    | asked anew, superseding; still kept |
+| allowed, unheard, and first | given, if not too old and no command   | asked anew, superseding             |
+| allowed, unheard, not first | asked anew, superseding, with a note   | asked anew, superseding             |
+| heard by the lost agent     | asked anew with a note: it may have run | asked                               |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from betcode.domain.rows import Kept, PromptRow, PromptState
+from betcode.rules.rule import COMMAND_TOOLS
+
+ALLOWANCE_LASTS_NS = 15 * 60 * 1_000_000_000
+
+ASKED_BEFORE = "The agent that asked this before was lost. This takes the place of that request"
+ASKED_OTHERWISE = "The agent asked otherwise before it was lost. This takes the place of that request"
+ANSWER_UNUSED = "{what} then, and the answer was not used"
+ALLOWED_BEFORE = "You allowed this before the agent was lost"
+MAY_HAVE_RUN = "This was allowed before, and then the agent was lost: it may have run already"
+DENIED_BEFORE = "This was denied before, and then the agent was lost"
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The answer to `before` is the answer to this one too; no person is asked."""
+
+    before: PromptRow
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A person is asked."""
+
+    note: str = ""  # what they must know
+    supersedes: PromptRow | None = None
+    answers: Mapping[str, str] = field(default_factory=dict)  # those that were given to a part of the same questions
+
+
+def recall(asked: PromptRow, left: Iterable[PromptRow], now_ns: int) -> Given | Asked:
+    """Whether an answer that was kept is given to the new prompt, or what a person is told with it."""
+    akin = [row for row in left if _is_akin(row, asked)]
+    same = [row for row in akin if _is_same(row, asked)]
+    for row in same:
+        if _is_unheard(row) and not row.allows:
+            return Given(row)
+    for row in same:
+        if row.kept is Kept.UNSPENT and _may_be_given(row, now_ns):
+            return Given(row)
+    old = next((row for row in [*same, *akin] if row.kept is not Kept.SPENT and not row.superseded_by), None)
+    notes = [note for note in (_of_spent(same), _of_old(old, is_same=old in same)) if note]
+    answers = old.answers if old is not None and old in same and old.state is PromptState.OPEN else {}
+    return Asked(". ".join(notes), old, answers)
+
+
+def passed_over(left: Iterable[PromptRow]) -> list[PromptRow]:
+    """After something was asked: those that change, since an allowance is only for the first that is asked."""
+    return [replace(row, kept=Kept.OFFERED) for row in left if _awaits_the_first(row)]
+
+
+def superseded(row: PromptRow, by: str) -> PromptRow:
+    """A prompt that another takes the place of. A denial still holds for what it was about."""
+    if row.state is PromptState.ANSWERED and not row.allows:
+        return replace(row, superseded_by=by)
+    return replace(row, state=PromptState.SUPERSEDED, superseded_by=by, kept=Kept.NO)
+
+
+def answered(row: PromptRow) -> PromptRow:
+    """A prompt that was just answered, though its agent is gone: the answer waits for the next one."""
+    return row if row.kept is Kept.OFFERED else replace(row, kept=Kept.UNSPENT)
+
+
+def _awaits_the_first(row: PromptRow) -> bool:
+    if row.state is PromptState.OPEN:
+        return row.kept is Kept.NO
+    return row.kept is Kept.UNSPENT and row.allows
+
+
+def _is_akin(row: PromptRow, asked: PromptRow) -> bool:
+    """Of the same tool; a subagent that is begun again has another id."""
+    return (row.kind, row.tool_name, bool(row.agent_id)) == (asked.kind, asked.tool_name, bool(asked.agent_id))
+
+
+def _is_same(row: PromptRow, asked: PromptRow) -> bool:
+    """The very same JSON, by the same subagent. Text that could not be kept as it came is never the same."""
+    return bool(asked.input_json) and (row.input_json, row.agent_id) == (asked.input_json, asked.agent_id)
+
+
+def _is_unheard(row: PromptRow) -> bool:
+    return row.state is PromptState.ANSWERED and row.kept in (Kept.UNSPENT, Kept.OFFERED)
+
+
+def _may_be_given(row: PromptRow, now_ns: int) -> bool:
+    """A command runs in a directory that the question does not name, so a person looks again."""
+    is_recent = 0 <= now_ns - row.answered_ns <= ALLOWANCE_LASTS_NS
+    return row.state is PromptState.ANSWERED and row.tool_name not in COMMAND_TOOLS and is_recent
+
+
+def _of_spent(same: Sequence[PromptRow]) -> str:
+    heard = [row for row in same if row.kept is Kept.SPENT]
+    if any(row.allows for row in heard):
+        return MAY_HAVE_RUN
+    return DENIED_BEFORE if heard else ""
+
+
+def _of_old(old: PromptRow | None, *, is_same: bool) -> str:
+    if old is None:
+        return ""
+    if is_same:
+        return ALLOWED_BEFORE if _is_unheard(old) else ASKED_BEFORE
+    if not _is_unheard(old):
+        return ASKED_OTHERWISE
+    return f"{ASKED_OTHERWISE}. {ANSWER_UNUSED.format(what='You allowed it' if old.allows else 'You denied it')}"

@@ -1,0 +1,112 @@
+"""Prompts that are open when the daemon is killed or stopped."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from betcode.client import Client, open_client
+from betcode.domain.records import RecordKind
+from betcode.v1 import agent_pb2 as v1
+from betcode.v1.admin_pb2 import AGENTS_AT_STOP_ALL_END
+from support.daemon import Daemon, running_daemon
+from support.rounds.facts import ledger
+from support.rounds.rounds import mindful_program
+from support.runs import runs_in
+from support.stream import conversation
+from support.talk import assert_whole, is_idle, kind_of, settled_text
+from support.world import obedient_talk
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def mindful(tmp_path: Path) -> AsyncIterator[tuple[Daemon, Client]]:
+    """A daemon whose agent knows what it was told before it was killed."""
+    async with (
+        running_daemon(tmp_path / "home", claude_bin=mindful_program(tmp_path)) as daemon,
+        open_client(daemon.places) as client,
+    ):
+        yield daemon, client
+
+
+async def attached(daemon: Daemon, session_id: str, position: int) -> list[v1.AgentEvent]:
+    """What a stream that attaches there is shown first: all that has no number."""
+    async with daemon.agent_service() as service:
+        start = v1.StartConversation(session_id=session_id, from_sequence=position - 1)
+        async with conversation(service, start) as stream:
+            return (await stream.until(lambda event: bool(event.sequence)))[:-1]
+
+
+def answers_written(daemon: Daemon) -> int:
+    """How many answers the journals of all agents hold."""
+    lines = [line for run in runs_in(daemon.places.runs) for line in run.lines(RecordKind.IN)]
+    return sum(b"control_response" in line for line in lines)
+
+
+@pytest.mark.behaviour(
+    "permission.restart.still-open",
+    "permission.replay.on-reattach",
+    "permission.replay.flag",
+    "permission.replay.answered-not-shown",
+)
+@pytest.mark.parametrize("kind", ["tool", "ask"])
+async def test_a_prompt_is_open_after_a_restart_and_its_answer_reaches_the_agent_once(
+    mindful: tuple[Daemon, Client], kind: str
+) -> None:
+    daemon, client = mindful
+    talk = await obedient_talk(daemon, client)
+    await talk.say(f"{kind}\nsay over")
+    name = "permission_request" if kind == "tool" else "user_question"
+    first = (await talk.until(name))[-1]
+    assert not getattr(first, name).is_replay
+    await talk.until(lambda event: event.status_change.status == v1.WAITING_FOR_USER)
+    await daemon.restart()
+    again = [event for event in await attached(daemon, talk.session_id, talk.position) if kind_of(event) == name]
+    assert [getattr(event, name).is_replay for event in again] == [True]
+    (pending,) = await client.pending(talk.session_id)
+    assert not pending.agent_is_gone
+    give: Callable[[], Awaitable[object]]
+    if kind == "tool":
+        assert again[0].permission_request.request_id == first.permission_request.request_id == pending.request_id
+        give = lambda: client.answer_permission(pending.request_id, v1.ALLOW_ONCE)  # noqa: E731
+    else:
+        assert again[0].user_question.question_id == first.user_question.question_id
+        give = lambda: client.answer_question(pending.request_id, {"Which colour?": "red"})  # noqa: E731
+    await give()
+    await give()
+    events = await talk.until(is_idle)
+    assert settled_text(events).endswith("over")
+    assert answers_written(daemon) == 1
+    await daemon.restart()
+    assert not [event for event in await attached(daemon, talk.session_id, talk.position) if kind_of(event) == name]
+    assert [noted.what for noted in ledger(daemon.work)].count("heard") == 1
+    assert_whole(talk.events)
+
+
+@pytest.mark.behaviour("permission.restart.agent-gone")
+async def test_a_prompt_of_an_agent_that_was_stopped_with_its_daemon_waits_for_the_next_message(
+    mindful: tuple[Daemon, Client],
+) -> None:
+    daemon, client = mindful
+    talk = await obedient_talk(daemon, client)
+    await talk.say("tool")
+    request = await talk.asked()
+    await client.stop_daemon(daemon.pid, AGENTS_AT_STOP_ALL_END)
+    await daemon.ended()
+    await daemon.start()
+    await talk.until(is_idle)
+    (pending,) = await client.pending(talk.session_id)
+    assert (pending.request_id, pending.agent_is_gone) == (request.request_id, True)
+    (shown,) = [
+        event for event in await attached(daemon, talk.session_id, talk.position) if event.permission_request.tool_name
+    ]
+    assert "the answer is kept" in shown.permission_request.note
+    assert shown.permission_request.is_replay
+    await talk.answer(request, allow=False)
+    assert (await talk.summary()).pending_prompts == 0
+    await talk.say("say hurry")
+    events = await talk.until(lambda event: "hurry" in event.text_delta.text)
+    assert not any(event.HasField("permission_request") for event in events)
+    assert not (daemon.work / "ran.txt").exists()
+    assert answers_written(daemon) == 1
