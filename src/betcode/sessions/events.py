@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from betcode.domain.display import struct_of
 from betcode.domain.errors import ErrorCode
-from betcode.domain.rows import NewSession, SessionState
+from betcode.domain.rows import NewSession, PromptRow, SessionState
 from betcode.sessions.clients import ClientName, Present
 from betcode.v1 import agent_pb2 as v1
 
@@ -123,6 +123,19 @@ def answered(request_id: str, decision: Decision, client: ClientName) -> v1.Agen
     event.permission_resolved.client_type = client.client_type
     event.permission_resolved.grant_pattern = decision.grant_pattern
     event.permission_resolved.updated_input_json = decision.updated_input
+    return event
+
+
+def permission_reminder(row: PromptRow, number: int) -> v1.AgentEvent:
+    """It is still open; `number` counts from 1."""
+    event = _now()
+    reminder = event.permission_reminder
+    reminder.request_id = row.request_id
+    reminder.tool_name = row.tool_name
+    reminder.description = row.description
+    reminder.number = number
+    reminder.asked_at.FromNanoseconds(row.asked_ns)
+    reminder.expires_at.FromNanoseconds(row.expires_ns)
     return event
 
 

@@ -37,6 +37,7 @@ from betcode.sessions.escalation import Escalation
 from betcode.sessions.grants import make_offers
 from betcode.sessions.hanging import HangWatch
 from betcode.sessions.intake import Intake
+from betcode.sessions.prompt_times import give_times, note_opened
 from betcode.sessions.starting import start
 from betcode.sessions.waiting import pause_after_agent, pause_fields
 
@@ -242,6 +243,7 @@ class AgentRun:
             await self._refuse_ids_used_before(intake)
             self._refuse_what_nobody_answers(intake)
             self._answer_by_rule(intake)
+            opened = give_times(session, intake.said, intake.changes, intake.prompts)
             session.room.faults("after-reading")
             state = writer.state
             status = session.status_after(self, row, intake.inputs)
@@ -264,6 +266,7 @@ class AgentRun:
             self.row = row
             self.was_begun = True
             session.inputs, session.prompts = intake.inputs, intake.prompts
+            note_opened(session, opened)
             compacting.heed(session, intake.said)
             self.has_served = self.has_served or intake.turn_completed
             self.active_at = anyio.current_time()
