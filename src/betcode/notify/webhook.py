@@ -13,7 +13,7 @@ from anyio.abc import ByteStream
 from betcode.domain.notification import Notification
 from betcode.notify.programs import NotSent
 
-ATTEMPTS = 6
+ATTEMPTS = 8
 FIRST_WAIT_S = 0.5  # then twice as long each time
 TIME_LIMIT_S = 10.0  # of one attempt, from the connection to the answer's first line
 _AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
@@ -61,12 +61,9 @@ def _read_key(path: Path) -> bytes:
 
 async def _post_once(to: SplitResult, body: bytes, key: bytes, delivery: str) -> int:
     """The status of one attempt; no connection is kept."""
-    tls = to.scheme == "https"
-    port = to.port or (443 if tls else 80)
     try:
         with anyio.fail_after(TIME_LIMIT_S):
-            connecting = anyio.connect_tcp(to.hostname or "", port, tls=tls, tls_standard_compatible=False)
-            async with await connecting as stream:
+            async with await _connected(to) as stream:
                 await stream.send(_head(to, body, key, delivery) + body)
                 status = await _status(stream)
     except (OSError, TimeoutError, anyio.BrokenResourceError, anyio.EndOfStream) as error:
@@ -74,6 +71,13 @@ async def _post_once(to: SplitResult, body: bytes, key: bytes, delivery: str) ->
     if status in _AGAIN:
         raise _TryAgain(f"status {status}")
     return status
+
+
+async def _connected(to: SplitResult) -> ByteStream:
+    host = to.hostname or ""
+    if to.scheme == "https":
+        return await anyio.connect_tcp(host, to.port or 443, tls=True, tls_standard_compatible=False)
+    return await anyio.connect_tcp(host, to.port or 80)
 
 
 def _head(to: SplitResult, body: bytes, key: bytes, delivery: str) -> bytes:
