@@ -1,5 +1,6 @@
 """Prompts that wait for people who do not come: ends, what puts them off, and reminders, on a clock that is moved."""
 
+import json
 from contextlib import aclosing
 from pathlib import Path
 
@@ -83,6 +84,8 @@ async def test_a_question_whose_time_passes_while_no_daemon_is_there_ends_at_the
         assert shown.expires_at == asked.expires_at
         timed.daemon.kill()
         timed.later(6 * HOUR_S)
+        timed.daemon.launch(BETCODE_FAULT="after-expiry")
+        await timed.daemon.ended()  # it died with the end on disk, and the agent not told
         await timed.daemon.start()
         said = await talk.until(is_idle)
         (resolved,) = [event.permission_resolved for event in said if kind_of(event) == "permission_resolved"]
@@ -161,7 +164,6 @@ async def test_reminders_come_when_the_settings_say_also_those_that_are_read_aga
     "permission.ttl.extends-on-activity",
     "permission.ttl.extends-on-reconnect",
     "permission.ttl.extends-on-message",
-    "permission.ttl.extends-on-answer",
     "permission.ttl.extends-on-heartbeat",
     "permission.ttl.extension-recorded",
     "permission.ttl.extension-scope",
@@ -190,6 +192,29 @@ async def test_whoever_is_there_gives_the_prompts_of_the_session_all_their_time_
         assert await timed.left_s(elsewhere) == WEEK_S
         columns = "extension_count, last_extended_at > received_at FROM pending_permissions WHERE request_id = ?"
         assert timed.stored(f"SELECT {columns}", asked.request_id) == [(3, 1)]
+
+
+@pytest.mark.behaviour("permission.ttl.extends-on-answer")
+async def test_the_answer_to_one_prompt_extends_the_others_of_the_session(tmp_path: Path) -> None:
+    async with timed_daemon(tmp_path, {"permissions": {"extend_on": "human"}}) as timed:
+        talk = await timed.talk()
+        request = {"subtype": "can_use_tool", "tool_name": "Bash", "input": {}, "tool_use_id": "toolu_2"}
+        line = {"type": "control_request", "request_id": "second", "request": request}
+        (timed.daemon.work / "second").write_text(json.dumps(line) + "\n")
+        await talk.say("play second\ntool")
+
+        async def pending() -> dict[str, v1.PendingPrompt]:
+            return {one.request_id: one for one in await timed.client.pending()}
+
+        both = await eventually(pending, lambda prompts: len(prompts) == 2)
+        timed.later(DAY_S)
+        await timed.client.answer_permission("second", v1.DENY)
+        (other,) = [prompt for name, prompt in both.items() if name != "second"]
+
+        async def left() -> int:
+            return await timed.left_s(other)
+
+        await eventually(left, lambda seconds: seconds >= WEEK_S + DAY_S)
 
 
 async def _stay(timed: Timed, session_id: str, attached: anyio.Event) -> None:

@@ -39,6 +39,7 @@ def test_what_was_asked_while_no_daemon_was_there_has_all_its_time() -> None:
     assert WEEK.opened(row, late_ns, is_seen=True).expires_ns == late_ns + 7 * DAY_NS
 
 
+@pytest.mark.behaviour("permission.ttl.extension-not-expired")
 @given(st.lists(moments, max_size=30))
 def test_an_end_is_only_put_off_and_never_revived(offsets: list[int]) -> None:
     row = opened()
