@@ -175,3 +175,20 @@ async def test_a_use_that_a_grant_covers_is_not_asked_again(agent: Agent, tmp_pa
         assert not any(kind_of(event) == "permission_request" for event in events)
         assert [event.tool_call_result.output for event in events if kind_of(event) == "tool_call_result"] == ["it ran"]
         (await asked(stream, 'use Bash {"command": "git push"}'))
+
+
+async def test_grants_are_changed_by_people_only(agent: Agent, tmp_path: Path) -> None:
+    invented = (*ME, ("x-betcode-ticket", "invented"))
+    async with conversation(agent, working_directory=str(tmp_path)) as stream:
+        await stream.until("session_info")
+        session = stream.session_id
+        await set_grant(agent, session, "Bash")
+        with pytest.raises(aio.AioRpcError) as error:
+            await agent.SetSessionGrant(
+                v1.SetSessionGrantRequest(session_id=session, tool_name="Edit", granted=True), metadata=invented
+            )
+        assert error.value.code() is grpc.StatusCode.PERMISSION_DENIED
+        with pytest.raises(aio.AioRpcError) as error:
+            await agent.ClearSessionGrants(v1.ClearSessionGrantsRequest(session_id=session), metadata=invented)
+        assert error.value.code() is grpc.StatusCode.PERMISSION_DENIED
+        assert await listed(agent, session) == [("Bash", "Bash", True)]
