@@ -10,13 +10,14 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from betcode._version import __version__
+from betcode.cli.audit_options import add_audit
 from betcode.cli.budget_options import add_budget_options
 from betcode.cli.exit_codes import ExitCode
 
 _EPILOG = """\
 Without a command, betcode opens the conversation of the current directory.
 
-Exit codes: 0 done, 1 the agent failed, 2 no connection to the daemon, 3 permission denied,
+Exit codes: 0 done, 1 the agent failed or the audit is broken, 2 no connection to the daemon, 3 permission denied,
 4 rate limited or over budget, 5 invalid arguments, 6 session not found, 7 internal error, 130 interrupted.
 """
 _MODE = argparse.RawDescriptionHelpFormatter
@@ -51,6 +52,7 @@ def build_parser() -> Parser:
     _add_attach(commands)
     _add_session(commands)
     _add_search(commands)
+    add_audit(commands, _noun, _command)
     _add_daemon(commands)
     completion = _command(commands, "completion", "print a completion script for a shell", "completion:print_script")
     completion.add_argument("shell", choices=["bash", "zsh", "fish"])
@@ -151,6 +153,7 @@ def _add_session(commands: "Commands[Parser]") -> None:
     export.add_argument("session", metavar="ID", help=_ID)
     export.add_argument("--format", choices=["json", "markdown", "html"], help="json, unless FILE ends in .md or .html")
     export.add_argument("-o", "--output", metavar="FILE", help="where to write it (stdout)")
+    export.add_argument("--raw", action="store_true", help="keep what looks like a secret in tools' inputs")
     fork = _command(verbs, "fork", "go on from a turn of a session in a new one", "history_commands:fork")
     fork.add_argument("session", metavar="ID", help=_ID)
     fork.add_argument(

@@ -8,6 +8,7 @@ import anyio
 from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 
 from betcode.client import following
+from betcode.client.audit import AuditReader
 from betcode.client.backoff import LADDER_MS
 from betcode.client.connection import ClientIdentity, Connection, OnLink, Sleep, ignore_link, open_connection
 from betcode.client.conversation import Conversation, user_message
@@ -62,6 +63,7 @@ class Client:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._stub = connection.stub
+        self.audit = AuditReader(connection)
 
     @property
     def identity(self) -> ClientIdentity:
@@ -247,9 +249,12 @@ class Client:
         request = v1.SearchSessionsRequest(query=query, session_id=session_id, limit=limit, offset=offset)
         return await self._connection.call(self._stub.SearchSessions, request)
 
-    async def export(self, session_id: str, file_format: str) -> AsyncGenerator[bytes, None]:
-        """The whole history as one file ("json", "markdown", "html"), in pieces. Hold it in `aclosing`."""
-        request = v1.ExportSessionRequest(session_id=session_id, format=file_format)
+    async def export(self, session_id: str, file_format: str, *, raw: bool = False) -> AsyncGenerator[bytes, None]:
+        """The whole history as one file ("json", "markdown", "html"), in pieces. Hold it in `aclosing`.
+
+        What looks like a secret in tools' inputs is left out, unless it is wanted `raw`.
+        """
+        request = v1.ExportSessionRequest(session_id=session_id, format=file_format, raw=raw)
         call = self._stub.ExportSession(request, metadata=self._connection.metadata)
         try:
             while True:

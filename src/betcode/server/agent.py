@@ -211,7 +211,7 @@ class AgentCalls:
         summary = views.summary(await self._engine.summary(session))
         async with (
             contextlib.aclosing(self._engine.watching.history(session)) as batches,
-            contextlib.aclosing(exported(exporter, summary, batches)) as pieces,
+            contextlib.aclosing(exported(exporter, summary, batches, raw=request.raw)) as pieces,
         ):
             async for piece in pieces:
                 await context.write(v1.ExportChunk(data=piece).SerializeToString())

@@ -15,6 +15,7 @@ from betcode.config.places import Places
 from betcode.config.settings import EngineSettings
 from betcode.server.admin import AdminCalls, AskStop
 from betcode.server.agent import AgentCalls
+from betcode.server.audit import AuditCalls
 from betcode.server.converse import Conversations
 from betcode.server.gate import Gate, Tickets, serve_tickets
 from betcode.server.health import About, Health
@@ -27,6 +28,7 @@ from betcode.sessions import Supervisor
 from betcode.v1 import (
     admin_pb2,
     agent_pb2,
+    audit_pb2,
     config_pb2,
     gitlab_pb2,
     machine_pb2,
@@ -45,6 +47,7 @@ _FILES: tuple[FileDescriptor, ...] = tuple(
     for module in (
         admin_pb2,
         agent_pb2,
+        audit_pb2,
         betcode_health_pb2,
         config_pb2,
         gitlab_pb2,
@@ -155,7 +158,10 @@ def _built(
     built = {f"betcode.v1.AgentService.{name}": handler for name, handler in agent.items()}
     details = rim.unary(betcode_health_pb2.HealthDetailsRequest, health.details)
     stop = rim.unary(admin_pb2.StopDaemonRequest, AdminCalls(gate, ask_stop).stop_daemon)
+    audit = AuditCalls(engine)
     return built | {
+        "betcode.v1.AuditService.ListAudit": rim.stream(audit_pb2.ListAuditRequest, audit.list_audit),
+        "betcode.v1.AuditService.VerifyAudit": rim.stream(audit_pb2.VerifyAuditRequest, audit.verify_audit),
         "betcode.v1.BetCodeHealth.GetHealthDetails": details,
         "betcode.v1.AdminService.StopDaemon": stop,
     }
