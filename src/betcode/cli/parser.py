@@ -53,6 +53,7 @@ def build_parser() -> Parser:
     _add_session(commands)
     _add_search(commands)
     _add_permission(commands)
+    _add_policy(commands)
     _add_daemon(commands)
     completion = _command(commands, "completion", "print a completion script for a shell", "completion:print_script")
     completion.add_argument("shell", choices=["bash", "zsh", "fish"])
@@ -226,6 +227,20 @@ def _add_permission(commands: "Commands[Parser]") -> None:
     answer.add_argument(
         "--equal", action="store_true", help="answer all open prompts with the same tool and input, in all sessions"
     )
+
+
+def _add_policy(commands: "Commands[Parser]") -> None:
+    verbs = _noun(commands, "policy", "ask what the rules say, and trust projects")
+    check = _command(verbs, "check", "say what would happen to a use of a tool, and why", "policy_commands:check")
+    check.add_argument("use", nargs="?", metavar="TOOL(WHAT)", help='such as "Bash(git push)" or "Edit(src/a.py)"')
+    check.add_argument("--tool", metavar="NAME", help="the same by the tool's name and --input")
+    check.add_argument("--input", metavar="JSON", help="with --tool: its input, as the agent writes it")
+    check.add_argument("-C", "--dir", dest="cwd", metavar="DIR", help="for a new session in DIR (the current one)")
+    check.add_argument("-s", "--session", metavar="ID", help="for this session, with what was granted in it")
+    for verb, says in (("trust", "let a project's own allow rules count"), ("untrust", "no longer trust a project")):
+        command = _command(verbs, verb, says, f"policy_commands:{verb}")
+        command.add_argument("cwd", metavar="DIR", help="the project's directory")
+    _command(verbs, "trusted", "list the projects that are trusted", "policy_commands:list_trusted")
 
 
 def _add_daemon(commands: "Commands[Parser]") -> None:

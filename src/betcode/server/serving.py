@@ -18,6 +18,7 @@ from betcode.server.agent import AgentCalls
 from betcode.server.converse import Conversations
 from betcode.server.gate import Gate, Tickets, serve_tickets
 from betcode.server.health import About, Health
+from betcode.server.policy import PolicyCalls
 from betcode.server.reflection import lazy_reflection
 from betcode.server.requests import DefaultProvider
 from betcode.server.rim import Handler, Rim
@@ -30,6 +31,7 @@ from betcode.v1 import (
     config_pb2,
     gitlab_pb2,
     machine_pb2,
+    policy_pb2,
     subagent_pb2,
     tunnel_pb2,
     version_pb2,
@@ -49,6 +51,7 @@ _FILES: tuple[FileDescriptor, ...] = tuple(
         config_pb2,
         gitlab_pb2,
         machine_pb2,
+        policy_pb2,
         subagent_pb2,
         tunnel_pb2,
         version_pb2,
@@ -155,6 +158,13 @@ def _built(
     built = {f"betcode.v1.AgentService.{name}": handler for name, handler in agent.items()}
     details = rim.unary(betcode_health_pb2.HealthDetailsRequest, health.details)
     stop = rim.unary(admin_pb2.StopDaemonRequest, AdminCalls(gate, ask_stop).stop_daemon)
+    policy = PolicyCalls(engine, gate)
+    p1 = policy_pb2
+    built |= {
+        "betcode.v1.PolicyService.CheckPolicy": rim.unary(p1.CheckPolicyRequest, policy.check_policy),
+        "betcode.v1.PolicyService.TrustProject": rim.unary(p1.TrustProjectRequest, policy.trust_project),
+        "betcode.v1.PolicyService.ListTrusted": rim.unary(p1.ListTrustedRequest, policy.list_trusted),
+    }
     return built | {
         "betcode.v1.BetCodeHealth.GetHealthDetails": details,
         "betcode.v1.AdminService.StopDaemon": stop,
