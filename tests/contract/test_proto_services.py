@@ -14,6 +14,7 @@ from betcode.v1 import (
     gitlab_pb2,
     health_pb2,
     machine_pb2,
+    policy_pb2,
     subagent_pb2,
     tunnel_pb2,
     version_pb2,
@@ -30,6 +31,7 @@ FILES = {
     "gitlab": gitlab_pb2,
     "health": health_pb2,
     "machine": machine_pb2,
+    "policy": policy_pb2,
     "subagent": subagent_pb2,
     "tunnel": tunnel_pb2,
     "version": version_pb2,
@@ -61,7 +63,7 @@ def test_there_is_no_other_package_than_v1() -> None:
 
 @pytest.mark.behaviour("contract.files")
 def test_the_published_files_are_there() -> None:
-    published = {f"{name}.proto" for name in FILES} - {"admin.proto", "audit.proto", "health.proto"}
+    published = {f"{name}.proto" for name in FILES} - {"admin.proto", "audit.proto", "health.proto", "policy.proto"}
     assert published <= {path.name for path in (ROOT / "proto/betcode/v1").iterdir()}
 
 

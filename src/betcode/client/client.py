@@ -13,6 +13,7 @@ from betcode.client.backoff import LADDER_MS
 from betcode.client.connection import ClientIdentity, Connection, OnLink, Sleep, ignore_link, open_connection
 from betcode.client.conversation import Conversation, user_message
 from betcode.client.errors import as_client_errors
+from betcode.client.policy import PolicyClient
 from betcode.config.places import Places
 from betcode.domain.commands import AttachedFile
 from betcode.domain.identifiers import MessageId, new_message_id
@@ -68,6 +69,11 @@ class Client:
     @property
     def identity(self) -> ClientIdentity:
         return self._connection.identity
+
+    @property
+    def policy(self) -> PolicyClient:
+        """What the rules would say, and which projects are trusted."""
+        return PolicyClient(self._connection)
 
     async def start_session(self, new: NewConversation) -> str:
         """A new session's id. No agent runs before the first message."""

@@ -19,6 +19,7 @@ from betcode.server.audit import AuditCalls
 from betcode.server.converse import Conversations
 from betcode.server.gate import Gate, Tickets, serve_tickets
 from betcode.server.health import About, Health
+from betcode.server.policy import PolicyCalls
 from betcode.server.reflection import lazy_reflection
 from betcode.server.requests import DefaultProvider
 from betcode.server.rim import Handler, Rim
@@ -32,6 +33,7 @@ from betcode.v1 import (
     config_pb2,
     gitlab_pb2,
     machine_pb2,
+    policy_pb2,
     subagent_pb2,
     tunnel_pb2,
     version_pb2,
@@ -52,6 +54,7 @@ _FILES: tuple[FileDescriptor, ...] = tuple(
         config_pb2,
         gitlab_pb2,
         machine_pb2,
+        policy_pb2,
         subagent_pb2,
         tunnel_pb2,
         version_pb2,
@@ -159,6 +162,13 @@ def _built(
     details = rim.unary(betcode_health_pb2.HealthDetailsRequest, health.details)
     stop = rim.unary(admin_pb2.StopDaemonRequest, AdminCalls(gate, ask_stop).stop_daemon)
     audit = AuditCalls(engine)
+    policy = PolicyCalls(engine, gate)
+    p1 = policy_pb2
+    built |= {
+        "betcode.v1.PolicyService.CheckPolicy": rim.unary(p1.CheckPolicyRequest, policy.check_policy),
+        "betcode.v1.PolicyService.TrustProject": rim.unary(p1.TrustProjectRequest, policy.trust_project),
+        "betcode.v1.PolicyService.ListTrusted": rim.unary(p1.ListTrustedRequest, policy.list_trusted),
+    }
     return built | {
         "betcode.v1.AuditService.ListAudit": rim.stream(audit_pb2.ListAuditRequest, audit.list_audit),
         "betcode.v1.AuditService.VerifyAudit": rim.stream(audit_pb2.VerifyAuditRequest, audit.verify_audit),
