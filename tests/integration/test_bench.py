@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from support.patience import PATIENCE_S
+
 ROOT = Path(__file__).parent.parent.parent
 
 
@@ -14,7 +16,7 @@ def test_benches_run_and_give_every_column() -> None:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=2 * PATIENCE_S,
     )
     assert done.returncode == 0, done.stderr
     figures = [json.loads(line) for line in done.stdout.splitlines()]
@@ -27,7 +29,7 @@ def test_benches_run_and_give_every_column() -> None:
 
 def test_an_unknown_bench_is_named() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "bench", "speed"], cwd=ROOT, capture_output=True, text=True, timeout=60
+        [sys.executable, "-m", "bench", "speed"], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_S
     )
     assert done.returncode == 2
     assert "there is no speed" in done.stderr

@@ -13,6 +13,7 @@ from betcode.client.errors import Refused
 from betcode.domain.errors import ErrorCode
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import Daemon, obedient_daemon
+from support.patience import PATIENCE_S
 from support.talk import Talk, assert_whole, is_idle, states_of, streamed_text
 
 pytestmark = pytest.mark.anyio
@@ -240,7 +241,7 @@ async def test_a_message_that_a_budget_refused_is_not_said_again_by_its_stream(t
         talk = await talk_with(daemon, client, v1.Budget(max_turns=1, on_reached=REFUSE))
         await talk.turn("say one")
         stream = client.converse(talk.session_id, talk.position)
-        with anyio.fail_after(30):
+        with anyio.fail_after(PATIENCE_S):
             async with aclosing(stream.events()) as events:
                 refused = None
                 async for event in events:

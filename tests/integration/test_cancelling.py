@@ -16,13 +16,13 @@ from betcode.domain.records import RecordKind
 from betcode.holder.launch import holder_pid
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import Daemon, agent_program, obedient_daemon
+from support.patience import PATIENCE_S
 from support.runs import RunOnDisk, gone, runs_in
 from support.talk import Talk, assert_whole, is_idle, settled_text, states_of
 from support.world import obedient_talk
 
 pytestmark = pytest.mark.anyio
 
-BOUND_S = 30.0
 AT_ONCE: Mapping[str, object] = {"cancel": {"interrupt": "100ms", "sigint": "100ms", "term": "100ms"}}
 AFTER_SIGINT_LONG: Mapping[str, object] = {"cancel": {"interrupt": "100ms", "sigint": "10m", "term": "1s"}}
 ONLY_WHEN_INSISTED: Mapping[str, object] = {"cancel": {"interrupt": "10m", "sigint": "10m", "term": "10m", "insist": 0}}
@@ -162,7 +162,7 @@ async def test_a_cancel_on_a_stream_interrupts_and_sends_no_signal(patient: Here
     seen: list[v1.AgentEvent] = []
     async with aclosing(stream.events()) as events:
         await talk.say("wait never")
-        with anyio.fail_after(BOUND_S):
+        with anyio.fail_after(PATIENCE_S):
             async for event in events:
                 seen.append(event)
                 if waits(event):
@@ -276,7 +276,7 @@ async def test_a_stopped_process_cannot_hold_up_a_cancel(hasty: Here, who: str) 
     os.kill(pid, signal.SIGSTOP)
     assert await client.cancel(talk.session_id)
     assert ends(await talk.until(is_idle)) == ["cancelled"]
-    await gone(agent, within_s=BOUND_S)
+    await gone(agent)
     await hasty.assert_usable(2)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from support.command import Shell, shell
+from support.patience import PATIENCE_S
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +112,7 @@ def test_a_turn_is_cancelled_from_elsewhere_and_what_was_said_is_marked(here: Sh
         while run.stdout.read(1) != "w":  # of "waiting"
             pass
         assert here.run("session", "cancel", session).stdout == "The turn is being stopped\n"
-        assert run.wait(60) != 0
+        assert run.wait(PATIENCE_S) != 0
     assert here.run("session", "cancel", session, "--queued").stdout == "No turn is open\n"
     told = here.json("session", "cancel", session, "--json")
     assert told == {"session_id": session, "was_active": False, "withdrawn_message_ids": []}
@@ -160,7 +161,9 @@ def test_nothing_is_said_to_a_closed_session(here: Shell) -> None:
 def test_a_full_disk_behind_stdout_is_said_in_one_line(here: Shell) -> None:
     with Path("/dev/full").open("w") as full:
         argv = here.argv("session", "list")
-        done = subprocess.run(argv, env=here.environment, stdout=full, stderr=subprocess.PIPE, text=True, timeout=30)
+        done = subprocess.run(
+            argv, env=here.environment, stdout=full, stderr=subprocess.PIPE, text=True, timeout=PATIENCE_S
+        )
     assert (done.returncode, done.stderr) == (7, "betcode: No space left on device (where the output goes)\n")
 
 
@@ -193,5 +196,5 @@ def test_a_session_that_waits_for_the_api_says_so(here: Shell) -> None:
         assert "API overloaded, tries again until" in here.run("session", "list", "--limit", "1").stdout
         assert "API overloaded" in here.run("session", "show", newest["id"]).stdout
         (here.work / "over").touch()
-        assert run.wait(30) == 0
+        assert run.wait(PATIENCE_S) == 0
     assert here.json("session", "list", "--json", "--limit", "1")["sessions"][0]["waiting_for"] == ""

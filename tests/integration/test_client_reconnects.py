@@ -10,6 +10,7 @@ import pytest
 
 from betcode.client import ClientIdentity, Link, LinkState, Refused, Unreachable, open_client
 from betcode.v1 import agent_pb2 as v1
+from support.patience import PATIENCE_S
 from support.scripted_service import Break, ScriptedService, Waits, scripted, text_event
 
 pytestmark = pytest.mark.anyio
@@ -19,7 +20,7 @@ STOPPING = Break(grpc.StatusCode.UNAVAILABLE, "DAEMON_STOPPING")
 
 async def followed(root: Path, service: ScriptedService, waits: Waits, links: list[Link] | None = None) -> list[int]:
     async with scripted(root, service) as places, open_client(places, sleep=waits) as client:
-        with anyio.fail_after(20):
+        with anyio.fail_after(PATIENCE_S):
             on_link = (lambda _link: None) if links is None else links.append
             async with aclosing(client.follow("s", on_link=on_link)) as events:
                 return [event.sequence async for event in events]
@@ -155,7 +156,7 @@ async def test_a_conversation_says_again_what_was_not_acknowledged(tmp_path: Pat
     first = second = ""
     async with scripted(tmp_path, service) as places, open_client(places, sleep=Waits()) as client:
         conversation = client.converse("s")
-        with anyio.fail_after(20):
+        with anyio.fail_after(PATIENCE_S):
             async with aclosing(conversation.events()) as events:
                 async for event in events:
                     heard.append(event)

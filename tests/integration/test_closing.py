@@ -19,8 +19,9 @@ from betcode.holder.launch import HolderDidNotStart, HolderSpec, holder_pid, sta
 from betcode.sessions.attachment import attach
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import AGENTS, Daemon, becomes_true, obedient_daemon, running_daemon
+from support.patience import PATIENCE_S
 from support.runs import gone, runs_in
-from support.talk import BOUND_S, Talk, assert_whole, is_idle, kinds, states_of
+from support.talk import Talk, assert_whole, is_idle, kinds, states_of
 
 pytestmark = pytest.mark.anyio
 
@@ -42,7 +43,7 @@ def waits(event: v1.AgentEvent) -> bool:
 
 async def to_the_end(talk: Talk) -> None:
     """Everything up to the end of the stream, which a closed session has."""
-    with anyio.fail_after(BOUND_S):
+    with anyio.fail_after(PATIENCE_S):
         async for event in talk.client.follow(talk.session_id, talk.position):
             if event.sequence:
                 talk.events.append(event)
@@ -127,7 +128,7 @@ async def test_a_daemon_killed_while_it_closes_is_followed_by_one_that_goes_on_w
         database.execute("UPDATE sessions SET status = 'closed'")  # and it had no time to tell the holder
         database.commit()
     await daemon.start()
-    await gone(agent, within_s=BOUND_S)
+    await gone(agent)
     await nobody_but(daemon)
 
 
@@ -141,7 +142,7 @@ async def test_a_holder_that_comes_too_late_runs_no_agent(daemon: Daemon) -> Non
         assert holder is not None
         daemon.kill()
         os.kill(holder, signal.SIGKILL)
-        await gone(holder, within_s=BOUND_S)
+        await gone(holder)
         (run.directory / "lock").unlink()  # as if it had not come so far yet
         (daemon.work / "more").touch()  # for the agent that goes on
         await daemon.start()
@@ -159,7 +160,7 @@ async def test_a_message_for_an_agent_that_a_dead_daemon_sent_home_goes_to_the_n
         daemon.kill()
         os.kill(run.agent_pid, signal.SIGSTOP)  # so that it is still there when the next daemon comes
         async with attach(run.directory) as attachment:
-            await attachment.end(BOUND_S, nothing_open=True)
+            await attachment.end(PATIENCE_S, nothing_open=True)
         await daemon.start()
         sent = await talk.say("say second")
         os.kill(run.agent_pid, signal.SIGCONT)
@@ -179,7 +180,7 @@ async def test_deleting_a_session_whose_holder_is_stopped_ends_both_and_harms_no
         holder = holder_pid(run.directory)
         assert holder is not None
         os.kill(holder, signal.SIGSTOP)
-        with anyio.fail_after(BOUND_S):
+        with anyio.fail_after(PATIENCE_S):
             assert await client.delete(talk.session_id)
         await nobody_but(daemon)
         other = await a_talk(daemon, client)

@@ -21,10 +21,10 @@ from betcode.sessions.roster import Roster
 from betcode.sessions.slots import Slots
 from betcode.sessions.writer import SessionWriter
 from betcode.v1 import agent_pb2 as v1
+from support.patience import PATIENCE_S
 from support.stored import making, store_at
 
 pytestmark = pytest.mark.anyio
-BOUND_S = 20.0
 
 
 class Crowd:
@@ -73,7 +73,7 @@ async def test_in_a_crowd_only_who_types_is_told_without_a_pause(
                 before.set()
 
     async def until(wanted: Callable[[], bool]) -> None:
-        with anyio.fail_after(BOUND_S):
+        with anyio.fail_after(PATIENCE_S):
             while not wanted():
                 await changed.wait()
 

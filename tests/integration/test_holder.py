@@ -20,6 +20,7 @@ from betcode.holder.launch import HolderDidNotStart, HolderSpec, holder_pid, hol
 from betcode.holder.platform import ShortName, resident_bytes
 from betcode.sessions.attachment import AgentGone, HolderGone, HolderRefused, attach
 from support.holding import Held, agent_command, gone, held, holder_left, lock_fallen
+from support.patience import PATIENCE_S
 
 pytestmark = pytest.mark.anyio
 
@@ -92,7 +93,7 @@ async def test_an_agent_that_dies_in_the_middle_of_a_line_loses_nothing_it_said(
 async def test_a_flood_is_whole_and_the_holder_stays_small(tmp_path: Path) -> None:
     with held(tmp_path / "run", agent_command("flood.py", "300000", "60")) as run:
         async with attach(run.run_dir) as attachment:
-            await run.exit(attachment, within_s=60)
+            await run.exit(attachment)
             resident = resident_bytes(run.pid)
         assert run.lines() == [b"%d %s" % (number, b"x" * 60) for number in range(300_000)]
         assert len(list(run.run_dir.glob("journal-*"))) > 1
@@ -102,7 +103,7 @@ async def test_a_flood_is_whole_and_the_holder_stays_small(tmp_path: Path) -> No
 async def test_lines_of_many_megabytes_are_whole_and_the_holder_stays_small(tmp_path: Path) -> None:
     with held(tmp_path / "run", agent_command("flood.py", "2", "20000000")) as run:
         async with attach(run.run_dir) as attachment:
-            await run.exit(attachment, within_s=60)
+            await run.exit(attachment)
             resident = resident_bytes(run.pid)
         assert run.lines() == [b"%d %s" % (number, b"x" * 20_000_000) for number in range(2)]
         assert resident <= 15 * 1024 * 1024
@@ -116,7 +117,7 @@ async def test_an_agent_that_does_not_read_delays_acknowledgements_and_nothing_e
             async with anyio.create_task_group() as tasks:
                 for number, data in enumerate(inputs, 1):
                     tasks.start_soon(attachment.hand_over, number, data)
-                with anyio.fail_after(10):
+                with anyio.fail_after(PATIENCE_S):
                     while (await watcher.status()).last_input < 2:
                         await anyio.lowlevel.checkpoint()
                 with anyio.move_on_after(0.3) as waited:
@@ -134,7 +135,7 @@ async def test_a_full_disk_stops_the_agent_and_loses_nothing(tmp_path: Path) -> 
         async with attach(run.run_dir) as attachment:
             before = resource.prlimit(run.pid, resource.RLIMIT_FSIZE)
             resource.prlimit(run.pid, resource.RLIMIT_FSIZE, (1_000_000, before[1]))
-            with anyio.fail_after(20):
+            with anyio.fail_after(PATIENCE_S):
                 while (status := await attachment.status()).blocked is None:
                     await anyio.lowlevel.checkpoint()
             assert status.blocked == "File too large"
@@ -247,7 +248,7 @@ async def test_a_holder_leaves_when_its_agent_has_ended_and_not_before(tmp_path:
                 await attachment.signal("SIGINT")
             await attachment.end(1)
             await attachment.quit()
-            await holder_left(attachment, within_s=2)
+            await holder_left(attachment)
         await lock_fallen(run)
 
 

@@ -48,7 +48,7 @@ async def test_the_socket_of_a_killed_holder_is_removed(daemon: Daemon, client: 
     agent, holder = run.agent_pid, holder_pid(run.directory)
     assert holder is not None
     os.kill(holder, signal.SIGKILL)
-    await gone(agent, within_s=5)
+    await gone(agent)
     await talk.until(is_idle)
     await becomes_true(lambda: not (run.directory / "socket").exists())
 

@@ -62,7 +62,7 @@ async def test_silence_is_a_hang_but_not_with_a_heartbeat_nor_while_a_person_or_
             assert (error.code, error.is_fatal) == ("SUBPROCESS_CRASHED", False)
             assert "no sign of life for 3 s" in error.message
         for agent in agents:
-            await gone(agent, within_s=5)
+            await gone(agent)
         assert (await limited.summary()).waiting_for == "limit"
         (daemon.work / "more").touch()
         for talk in (silent, deaf, held, beating, limited):
@@ -87,5 +87,5 @@ async def test_a_message_for_an_agent_whose_holder_is_stopped_goes_to_another(tm
         assert holder is not None
         os.kill(holder, signal.SIGSTOP)  # between two turns: what it is handed it does not take
         assert settled_text(await talk.turn("say two")) == "two"
-        await gone(daemon.agent_pids[0], within_s=5)
+        await gone(daemon.agent_pids[0])
         assert_whole(talk.events)

@@ -21,14 +21,13 @@ from betcode.providers.claude import ClaudeProvider
 from betcode.sessions import ClientName, Supervisor, open_supervisor
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import Daemon, agent_program, running_daemon
+from support.patience import PATIENCE_S
 from support.runs import runs_in
 from support.stored import store_at
 from support.talk import Talk, assert_whole, is_idle, kinds, settled_text, states_of
 from support.world import obedient_talk
 
 pytestmark = pytest.mark.anyio
-
-BOUND_S = 30.0
 
 
 def crashes(events: list[v1.AgentEvent]) -> list[v1.ErrorEvent]:
@@ -112,7 +111,7 @@ async def backing_off(daemon: Daemon, talk: Talk) -> None:
 
 
 async def test_a_message_cuts_the_wait_short_and_both_are_done(tmp_path: Path) -> None:
-    async with engine(tmp_path, CrashPolicy(first_wait_s=10 * BOUND_S, longest_wait_s=10 * BOUND_S)) as here:
+    async with engine(tmp_path, CrashPolicy(first_wait_s=10 * PATIENCE_S, longest_wait_s=10 * PATIENCE_S)) as here:
         first = await here.say("stumble stone")
         await here.until(is_crash)
         second = await here.say("say here I am")
@@ -229,7 +228,7 @@ class Engine:
         assert callable(wanted)
         after = Seq(self.events[-1].sequence if self.events else 0)
         new: list[v1.AgentEvent] = []
-        with anyio.fail_after(BOUND_S):
+        with anyio.fail_after(PATIENCE_S):
             async with aclosing(self.supervisor.watching.follow(self.session, after, ClientName("me"))) as batches:
                 async for batch in batches:
                     for event in map(v1.AgentEvent.FromString, batch.events if batch.first else ()):
@@ -263,7 +262,7 @@ async def engine(root: Path, policy: CrashPolicy, session: SessionId | None = No
 
 
 async def test_the_next_daemon_waits_for_as_long_as_the_one_before_it_would_have(tmp_path: Path) -> None:
-    policy = CrashPolicy(first_wait_s=10 * BOUND_S, longest_wait_s=10 * BOUND_S)
+    policy = CrashPolicy(first_wait_s=10 * PATIENCE_S, longest_wait_s=10 * PATIENCE_S)
     async with engine(tmp_path, policy) as here:
         await here.say("stumble stone")
         await here.until(is_crash)

@@ -20,13 +20,13 @@ from betcode.config.places import Places, choose_places
 from betcode.holder.launch import holder_pids
 from betcode.holder.platform import Process, descendants, processes, send_signal
 from betcode.v1.agent_pb2_grpc import AgentServiceStub
+from support.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from betcode.v1.agent_pb2_grpc import AgentServiceAsyncStub  # known to the stub files only
 
 Agent: TypeAlias = "AgentServiceAsyncStub"
 AGENTS = Path(__file__).parent / "agents"
-BOUND_S = 20.0
 
 
 def agent_program(directory: Path, script: str = "obedient.py") -> Path:
@@ -121,7 +121,7 @@ class Daemon:
     async def start(self, **more_environment: str) -> None:
         """Start the process and wait until it serves."""
         process = self.launch(**more_environment)
-        with anyio.fail_after(BOUND_S):
+        with anyio.fail_after(PATIENCE_S):
             while not await self.serves():
                 if process.poll() is not None:
                     raise AssertionError(f"the daemon ended with {process.returncode}:\n{self.stderr}")
@@ -147,7 +147,7 @@ class Daemon:
         """SIGKILL: nothing is tidied up, agents run on in their holders."""
         assert self._process is not None
         self._process.kill()
-        self._process.wait(BOUND_S)
+        self._process.wait(PATIENCE_S)
 
     async def stop(self) -> int:
         """SIGTERM; the exit code."""
@@ -159,7 +159,7 @@ class Daemon:
         """Wait until the process is gone; its exit code."""
         process = self._process
         assert process is not None
-        with anyio.fail_after(BOUND_S):
+        with anyio.fail_after(PATIENCE_S):
             return await anyio.to_thread.run_sync(process.wait, abandon_on_cancel=True)
 
     def reload(self, settings: Mapping[str, object]) -> None:
@@ -210,7 +210,7 @@ class Daemon:
 
 async def becomes_true(check: Callable[[], bool]) -> None:
     """Wait, within a bound, for something that nothing announces, such as the end of a process."""
-    with anyio.fail_after(BOUND_S):
+    with anyio.fail_after(PATIENCE_S):
         while not check():  # noqa: ASYNC110
             await anyio.sleep(0.01)
 

@@ -13,8 +13,9 @@ from betcode.client import Client, ClientError, Refused, open_client
 from betcode.v1 import agent_pb2 as v1
 from support.compaction import Place, a_place, boundary_of, is_compacting, read
 from support.daemon import Daemon, agent_program, becomes_true, obedient_daemon
+from support.patience import PATIENCE_S
 from support.runs import gone
-from support.talk import BOUND_S, assert_whole, is_idle, kinds, settled_text, states_of
+from support.talk import assert_whole, is_idle, kinds, settled_text, states_of
 
 pytestmark = pytest.mark.anyio
 ValueT = TypeVar("ValueT")
@@ -29,7 +30,7 @@ class Asked:
 
     async def ask(self, client: Client, session_id: str) -> None:
         try:
-            with anyio.fail_after(2 * BOUND_S):
+            with anyio.fail_after(2 * PATIENCE_S):
                 self.done = await client.compact(session_id)
         except ClientError as error:
             self.error = error
@@ -264,7 +265,7 @@ async def test_a_daemon_killed_at_any_step_leaves_it_done_once(tmp_path: Path, s
         place = await a_place(daemon, client, tmp_path / "here", "say one")
         await daemon.stop()
         await daemon.start(BETCODE_FAULT=f"{step}:1")
-        with anyio.fail_after(BOUND_S):
+        with anyio.fail_after(PATIENCE_S):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(Asked().ask, client, place.talk.session_id)
                 await daemon.ended()
@@ -287,7 +288,7 @@ async def test_an_agent_that_ended_while_no_daemon_ran_has_failed_it(tmp_path: P
             daemon.kill()
             tasks.cancel_scope.cancel()
         place.let_go()
-        await gone(int((place.work / "agent.pids").read_text()), within_s=BOUND_S)
+        await gone(int((place.work / "agent.pids").read_text()))
         await daemon.start()
         events = await talk.until(is_idle)
         assert [e.error.code for e in events if e.HasField("error")] == ["COMPACTION_FAILED"]
@@ -304,7 +305,7 @@ async def test_one_that_is_asked_for_while_a_cancelled_agent_makes_way_is_no_res
         await talk.until(lambda event: event.text_delta.text == "waiting")
         await client.cancel(talk.session_id)
         await talk.until(is_idle)
-        with anyio.fail_after(BOUND_S):
+        with anyio.fail_after(PATIENCE_S):
             await client.compact(talk.session_id)
         events = await talk.until("compaction")
         begun = next(place for place, event in enumerate(events) if is_compacting(event))

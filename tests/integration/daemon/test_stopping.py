@@ -17,6 +17,7 @@ from betcode.holder.launch import held_runs, holder_pids
 from betcode.v1 import admin_pb2 as admin
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import Agent, Daemon, becomes_true, obedient_daemon
+from support.patience import PATIENCE_S
 from support.stream import conversation, info_of
 from support.talk import Talk, assert_whole, is_idle, kinds, settled_text, states_of
 from support.world import obedient_talk
@@ -41,7 +42,7 @@ async def at_work(daemon: Daemon, client: Client, then: str = "wait go") -> Talk
 
 async def ask_for_ever(agent: Agent) -> None:
     while True:
-        await agent.ListSessions(v1.ListSessionsRequest(), timeout=5)
+        await agent.ListSessions(v1.ListSessionsRequest(), timeout=PATIENCE_S)
 
 
 @pytest.mark.behaviour("lifecycle.shutdown.agents-ended", "lifecycle.shutdown.signals")

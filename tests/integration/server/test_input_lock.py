@@ -13,7 +13,8 @@ from betcode.client import Client, ClientError, LockAnswer, NewConversation
 from betcode.domain.identifiers import new_message_id, new_session_id
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import Agent, Daemon, obedient_daemon
-from support.stream import BOUND_S, conversation, history, is_idle, kind_of, message
+from support.patience import PATIENCE_S
+from support.stream import conversation, history, is_idle, kind_of, message
 from support.typists import Typist, caller, typist
 
 pytestmark = pytest.mark.anyio
@@ -93,7 +94,7 @@ async def test_of_two_that_type_at_once_one_is_taken_and_the_other_is_told(
 
     async def type_and_see(name: str) -> None:
         await calls[name].write(own[name])
-        with anyio.fail_after(BOUND_S):
+        with anyio.fail_after(PATIENCE_S):
             while isinstance(event := await calls[name].read(), v1.AgentEvent):
                 if kind_of(event) == "error" or event.user_input.content == f"say {name}":
                     outcome[name] = event
@@ -147,7 +148,7 @@ async def test_the_longest_waiter_has_the_lock_when_its_holder_leaves(daemon: Da
                 await ann.until(lambda one: one.lock is not None and [*one.lock.waiting_client_ids] == ["ben", "cy"])
             await cy.holds("ben")
             await ben.asked_by("cy")
-            with anyio.fail_after(BOUND_S):
+            with anyio.fail_after(PATIENCE_S):
                 await first.over.wait()
             assert first.answer == LockAnswer(granted=True, previous_holder="ann")
             assert second.answer is None
@@ -331,7 +332,7 @@ async def test_a_client_without_a_name_is_told_the_one_it_was_given(
     session = await new_session(daemon, tmp_path)
     call = agent.Converse()
     await call.write(v1.AgentRequest(start=v1.StartConversation(session_id=session)))
-    with anyio.fail_after(BOUND_S):
+    with anyio.fail_after(PATIENCE_S):
         given = dict(await call.initial_metadata())["x-client-id"]
     await call.write(message("say hello"))
     async with typist(daemon, session, "ben") as ben:
@@ -347,7 +348,7 @@ async def test_a_message_refused_on_a_stream_is_not_sent_again_by_the_client(dae
         async with aclosing(talk.events()) as events:
             await anext(events)
             refused = await talk.say("say no")
-            with anyio.fail_after(BOUND_S):
+            with anyio.fail_after(PATIENCE_S):
                 async for event in events:
                     if kind_of(event) == "error":
                         break

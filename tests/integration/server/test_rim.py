@@ -19,8 +19,9 @@ from betcode.server.unbuilt import FEATURES, feature_of
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1 import health_pb2 as betcode_health
 from support.daemon import Agent, Daemon, obedient_daemon
+from support.patience import PATIENCE_S
 from support.raw import RawCalls
-from support.stream import BOUND_S, conversation, finished_session, info_of, is_idle, status_of, text_of
+from support.stream import conversation, finished_session, info_of, is_idle, status_of, text_of
 
 pytestmark = pytest.mark.anyio
 
@@ -239,10 +240,10 @@ async def test_a_stopping_daemon_sends_its_clients_away_politely(tmp_path_factor
             await stream.until(lambda event: event.text_delta.text == "waiting")
             position = stream.events[-1].sequence
             resumed = agent.ResumeSession(v1.ResumeSessionRequest(session_id=stream.session_id, from_sequence=position))
-            with anyio.fail_after(BOUND_S):
+            with anyio.fail_after(PATIENCE_S):
                 await resumed.initial_metadata()
             assert await daemon.stop() == 0
-            with anyio.fail_after(BOUND_S), suppress(aio.AioRpcError):
+            with anyio.fail_after(PATIENCE_S), suppress(aio.AioRpcError):
                 while isinstance(await resumed.read(), v1.AgentEvent):
                     pass
             assert await status_of(resumed) is grpc.StatusCode.UNAVAILABLE

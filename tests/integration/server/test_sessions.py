@@ -12,7 +12,8 @@ from grpc import aio
 
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import Agent, Daemon, obedient_daemon
-from support.stream import BOUND_S, conversation, finished_session, history, info_of, is_idle, kinds, message, text_of
+from support.patience import PATIENCE_S
+from support.stream import conversation, finished_session, history, info_of, is_idle, kinds, message, text_of
 
 pytestmark = pytest.mark.anyio
 
@@ -27,7 +28,7 @@ async def made(agent: Agent, directory: Path, **fields: object) -> str:
 
 
 async def refusal(call: Awaitable[object]) -> aio.AioRpcError:
-    with pytest.raises(aio.AioRpcError) as error, anyio.fail_after(BOUND_S):
+    with pytest.raises(aio.AioRpcError) as error, anyio.fail_after(PATIENCE_S):
         await call
     return error.value
 

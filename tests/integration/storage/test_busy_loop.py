@@ -11,6 +11,7 @@ import pytest
 from betcode.domain.changes import AppendEvents
 from betcode.domain.identifiers import Seq
 from betcode.storage import open_store
+from support.patience import PATIENCE_S
 from support.stored import Fatal, events, new_session, store_at
 
 pytestmark = pytest.mark.anyio
@@ -51,7 +52,7 @@ async def test_a_disk_that_does_not_answer_does_not_stop_the_loop(tmp_path: Path
     def slow_disk(step: str) -> None:
         if step == "before-commit" and not answer.is_set():
             stuck.set()
-            assert answer.wait(10)
+            assert answer.wait(PATIENCE_S)
 
     async with open_store(tmp_path / "betcode.db", on_fatal=Fatal(), faults=slow_disk) as store:
         session = await new_session(store)
@@ -68,7 +69,7 @@ async def test_a_disk_that_does_not_answer_does_not_stop_the_loop(tmp_path: Path
             async with anyio.create_task_group() as tasks:
                 answer.clear()
                 tasks.start_soon(store.commit, [AppendEvents(session, events(1))])
-                assert await anyio.to_thread.run_sync(stuck.wait, 10)
+                assert await anyio.to_thread.run_sync(stuck.wait, PATIENCE_S)
                 while len(pauses) < 100:  # noqa: ASYNC110 - the bound is on each of them
                     await anyio.sleep(0.001)
                 assert await store.read_events(session, Seq(0), 1_000) is None  # reading goes on, too
