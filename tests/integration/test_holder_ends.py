@@ -14,16 +14,17 @@ from betcode.holder.platform import marked
 from betcode.sessions.attachment import Attachment, HolderGone, attach
 from support.holding import Held, agent_command, gone, held, lock_fallen, more
 from support.patience import PATIENCE_S
+from support.runs import lives
 
 pytestmark = pytest.mark.anyio
 
 
 async def tools(run: Held, attachment: Attachment, count: int) -> list[int]:
-    """The pids of the tools an agent has started."""
+    """The pids of the tools of leaves_tools.py, when it and they are ready for what comes."""
     with anyio.fail_after(PATIENCE_S):
-        while len(run.lines()) < count:
+        while len(run.lines()) <= count:
             run.records += await more(run.reader, attachment)
-    return [int(line.split()[1]) for line in run.lines()]
+    return [int(line.split()[1]) for line in run.lines() if line != b"set up"]
 
 
 async def test_an_idle_agent_is_let_go_by_eof(tmp_path: Path) -> None:
@@ -61,7 +62,7 @@ async def test_an_agent_that_ignores_everything_is_killed_after_the_grace(tmp_pa
     with held(tmp_path / "run", agent_command("stubborn.py", "term")) as run:
         async with attach(run.run_dir) as attachment:
             await run.line(attachment, b"ready")
-            await attachment.end(30)
+            await attachment.end(3600)
             await attachment.end(0.2)  # a shorter grace counts
             assert json.loads(await run.exit(attachment))["signal"] == "SIGKILL"
 
@@ -72,8 +73,7 @@ async def test_ending_an_agent_ends_the_tools_that_left_its_session(tmp_path: Pa
             pids = await tools(run, attachment, 9)
             await attachment.end(0.1)
             await run.exit(attachment)
-        for pid in pids:
-            await gone(pid)
+        assert not any(lives(pid) for pid in pids), "the end is told when everybody is gone"
         assert marked(run.marker) == []
 
 
@@ -85,8 +85,7 @@ async def test_tools_left_behind_by_an_agent_that_ended_are_ended_too(tmp_path: 
             end = json.loads(await run.exit(attachment))
         assert (end["code"], end["asked"]) == (0, False)
         assert b"left 9 processes behind" in run.lines(RecordKind.NOTE)[0]
-        for pid in pids:
-            await gone(pid)
+        assert not any(lives(pid) for pid in pids), "the end is told when everybody is gone"
 
 
 async def test_tools_of_a_killed_agent_are_ended(tmp_path: Path) -> None:
@@ -123,20 +122,18 @@ async def test_when_a_holder_is_killed_its_agent_gets_a_signal_and_no_eof(tmp_pa
     assert fate.read_text() == "SIGTERM\n"
 
 
-async def test_when_a_holder_is_killed_everything_it_held_is_gone_within_five_seconds(tmp_path: Path) -> None:
+async def test_when_a_holder_is_killed_everything_it_held_is_ended(tmp_path: Path) -> None:
     with held(tmp_path / "run", agent_command("leaves_tools.py", "stay")) as run:
         async with attach(run.run_dir) as attachment:
-            pids = [*await tools(run, attachment, 9), attachment.hello.agent_pid]
-            with anyio.fail_after(5):
-                os.kill(run.pid, signal.SIGKILL)
-                with pytest.raises(HolderGone):
-                    await attachment.grown(2**50)
-                await lock_fallen(run)
-                hello = attachment.hello
-                ended = await anyio.to_thread.run_sync(end_leftovers, run.marker, hello.agent_pid, hello.agent_start)
-                assert ended == 10
-                for pid in pids:
-                    await gone(pid)
+            hello = attachment.hello
+            pids = [*await tools(run, attachment, 9), hello.agent_pid]
+            os.kill(run.pid, signal.SIGKILL)
+            with anyio.fail_after(PATIENCE_S), pytest.raises(HolderGone):
+                await attachment.grown(2**50)
+            await lock_fallen(run)
+            ended = await anyio.to_thread.run_sync(end_leftovers, run.marker, hello.agent_pid, hello.agent_start)
+            assert ended == 10
+            assert not any(lives(pid) for pid in pids)
         run.read_rest()
         assert RecordKind.EXIT not in [record.kind for record in run.records]
 
