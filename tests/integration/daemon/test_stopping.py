@@ -1,9 +1,8 @@
-"""How a daemon stops: in which order, how quickly, and what becomes of its agents."""
+"""How a daemon stops: in which order, within its bound, and what becomes of its agents."""
 
 import json
 import os
 import signal
-import time
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -24,7 +23,7 @@ from support.world import obedient_talk
 
 pytestmark = pytest.mark.anyio
 
-STOP_BOUND_S = 10.0
+IN_TIME = 0  # the daemon watches its own 10 seconds, and ends with another code when they are over
 ALL_END = admin.AGENTS_AT_STOP_ALL_END
 
 
@@ -52,10 +51,8 @@ async def test_agents_end_with_the_daemon_when_that_is_asked_for(tmp_path: Path)
         idle = await obedient_talk(daemon, client)
         await idle.turn("say hello")
         assert len(daemon.processes()) == 1 + 2 * 2
-        began = time.monotonic()
         parted = await client.stop_daemon(daemon.pid, ALL_END)
-        assert await daemon.ended() == 0
-        assert time.monotonic() - began < STOP_BOUND_S
+        assert await daemon.ended() == IN_TIME
         assert (parted.agents_ended, parted.agents_left) == (2, 0)
         assert daemon.processes() == []
         await daemon.start()
@@ -98,10 +95,8 @@ async def test_an_agent_whose_holder_does_not_answer_is_killed_within_the_bound(
         await at_work(daemon, client)
         (holder,) = holder_pids(daemon.places.runs)
         os.kill(holder, signal.SIGSTOP)
-        began = time.monotonic()
         parted = await client.stop_daemon(daemon.pid, ALL_END)
-        assert await daemon.ended() == 0
-        assert time.monotonic() - began < STOP_BOUND_S
+        assert await daemon.ended() == IN_TIME
         assert (parted.agents_ended, parted.agents_left) == (1, 0)
         await becomes_true(lambda: daemon.processes() == [])
 
@@ -114,7 +109,7 @@ async def test_agents_that_stay_are_adopted_even_idle_ones(tmp_path: Path) -> No
         await idle.turn("say hello")
         pids = daemon.agent_pids
         parted = await client.stop_daemon(daemon.pid, admin.AGENTS_AT_STOP_ALL_STAY)
-        assert await daemon.ended() == 0
+        assert await daemon.ended() == IN_TIME
         assert (parted.agents_ended, parted.agents_left) == (0, 2)
         assert all(alive(pid) for pid in pids)
         await daemon.start()
@@ -166,15 +161,12 @@ async def test_clients_are_told_and_stalled_ones_hold_nobody_up(tmp_path: Path, 
         listener = await stack.enter_async_context(daemon.agent_service())
         told = await stack.enter_async_context(conversation(listener, working_directory=str(daemon.work)))
         await told.next()
-        began = time.monotonic()
         os.kill(daemon.pid, number)
         with pytest.raises(aio.AioRpcError) as ended:
             await told.rest()
         assert ended.value.code() is grpc.StatusCode.UNAVAILABLE
         assert info_of(ended.value).reason == "DAEMON_STOPPING"
-        with anyio.fail_after(STOP_BOUND_S):
-            assert await daemon.ended() == 0
-        assert time.monotonic() - began < STOP_BOUND_S
+        assert await daemon.ended() == IN_TIME
         assert all(alive(pid) for pid in daemon.agent_pids)
         assert json.loads(daemon.log.splitlines()[-1])["message"] == "stopped"
 
@@ -201,4 +193,4 @@ async def test_nobody_is_let_in_while_agents_are_ended_and_those_inside_are_told
                 await watching.rest()
             assert info_of(ended.value).reason == "DAEMON_STOPPING"
             assert not held_runs(daemon.places.runs)
-        assert await daemon.ended() == 0
+        assert await daemon.ended() == IN_TIME
