@@ -25,6 +25,7 @@ pytestmark = pytest.mark.anyio
 
 AT_ONCE: Mapping[str, object] = {"cancel": {"interrupt": "100ms", "sigint": "100ms", "term": "100ms"}}
 AFTER_SIGINT_LONG: Mapping[str, object] = {"cancel": {"interrupt": "100ms", "sigint": "10m", "term": "1s"}}
+AFTER_SIGTERM_LONG: Mapping[str, object] = {"cancel": {"interrupt": "100ms", "sigint": "100ms", "term": "10m"}}
 ONLY_WHEN_INSISTED: Mapping[str, object] = {"cancel": {"interrupt": "10m", "sigint": "10m", "term": "10m", "insist": 0}}
 DEAF = "deaf\nignore SIGINT SIGTERM\nwait never"
 
@@ -103,27 +104,31 @@ async def insist(client: Client, session_id: str) -> None:
 
 @pytest.mark.behaviour("cancel.escalation", "cancel.turn-complete", "cancel.session-usable")
 @pytest.mark.parametrize(
-    ("prompt", "end"),
+    ("settings", "prompt", "end"),
     [
-        ("deaf\nmind SIGINT\nwait never", "SIGINT"),
-        ("deaf\nignore SIGINT\nwait never", "SIGTERM"),
-        (DEAF, "SIGKILL"),
+        (AFTER_SIGINT_LONG, "deaf\nmind SIGINT\nwait never", "SIGINT"),
+        (AFTER_SIGTERM_LONG, "deaf\nignore SIGINT\nwait never", "SIGTERM"),
+        (AT_ONCE, DEAF, "SIGKILL"),
     ],
+    ids=["SIGINT", "SIGTERM", "SIGKILL"],
 )
-async def test_an_agent_that_does_not_stop_is_ended_by_the_next_signal(hasty: Here, prompt: str, end: str) -> None:
-    client, talk = hasty.client, hasty.talk
-    accepted = await talk.say(prompt)
-    await talk.until(waits)
-    assert await client.cancel(talk.session_id)
-    events = await talk.until(is_idle)
-    assert ends(events) == ["cancelled"]
-    assert f"killed by signal {end}" in notices(events)
-    assert states_of(talk.events, accepted.message_id) == ["DELIVERED", "CONSUMED"]
-    partial = [event.text_delta for event in events if event.text_delta.is_partial]
-    assert [(text.is_complete, text.text) for text in partial] == [
-        (True, "".join(event.text_delta.text for event in talk.events if not event.text_delta.is_complete))
-    ]
-    await hasty.assert_usable(2)
+async def test_an_agent_that_does_not_stop_is_ended_by_the_next_signal(
+    tmp_path: Path, settings: Mapping[str, object], prompt: str, end: str
+) -> None:
+    async with obedient_daemon(tmp_path, settings=settings) as daemon, a_session(daemon) as here:
+        client, talk = here.client, here.talk
+        accepted = await talk.say(prompt)
+        await talk.until(waits)
+        assert await client.cancel(talk.session_id)
+        events = await talk.until(is_idle)
+        assert ends(events) == ["cancelled"]
+        assert f"killed by signal {end}" in notices(events)
+        assert states_of(talk.events, accepted.message_id) == ["DELIVERED", "CONSUMED"]
+        partial = [event.text_delta for event in events if event.text_delta.is_partial]
+        assert [(text.is_complete, text.text) for text in partial] == [
+            (True, "".join(event.text_delta.text for event in talk.events if not event.text_delta.is_complete))
+        ]
+        await here.assert_usable(2)
 
 
 @pytest.mark.parametrize("polite", ["polite", "polite stays"])
