@@ -138,7 +138,7 @@ class Daemon:
         async with self.channel() as channel:
             check: aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary("/grpc.health.v1.Health/Check")
             try:
-                answer = health_pb2.HealthCheckResponse.FromString(await check(b"", timeout=1))
+                answer = health_pb2.HealthCheckResponse.FromString(await check(b"", timeout=5))
             except grpc.RpcError:
                 return False
             return bool(answer.status == health_pb2.HealthCheckResponse.SERVING)
