@@ -1,7 +1,5 @@
 """A compaction and something else at the same time: each pair has one outcome."""
 
-import os
-import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import TypeVar
@@ -318,12 +316,10 @@ async def test_one_asked_for_while_the_agent_makes_way_is_not_told_as_rest(tmp_p
     settings = {"cancel": {"interrupt": "100ms", "sigint": "10s", "term": "1s"}}
     async with obedient_daemon(tmp_path, settings=settings) as daemon, open_client(daemon.places) as client:
         talk = (await a_place(daemon, client, tmp_path / "here", "say one")).talk
-        await talk.say("polite stays\ndeaf\nwait never")
+        await talk.say("polite stops\ndeaf\nwait never")  # so that it is still there after its turn
         await talk.until(lambda event: event.text_delta.text == "waiting")
         await client.cancel(talk.session_id)
         await talk.until(is_idle)
-        agent = int((tmp_path / "here" / "agent.pids").read_text())
-        os.kill(agent, signal.SIGSTOP)  # so that it is still there
         asked = Asked()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(asked.ask, client, talk.session_id)

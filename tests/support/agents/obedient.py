@@ -11,7 +11,7 @@
     deaf              hears no interrupt from here on
     ignore SIGNAL…    nor these signals
     mind SIGNAL…      is ended by these as any program is
-    polite [stays]    ends its turn on SIGINT and then, as the real one does, itself
+    polite [stays|stops]  ends its turn on SIGINT and then, as the real one does, itself; or stays, or is as if stopped
     die               exits with 3 in the middle of the turn
     stumble NAME      does so once: not where the file NAME exists, which it makes first
     env NAME          says the value of an environment variable
@@ -58,7 +58,8 @@ class Agent:
         self._messages: queue.Queue[Frame | None] = queue.Queue()
         self._answers: queue.Queue[Frame] = queue.Queue()
         self._interrupted = threading.Event()
-        self._is_deaf = self._leaves = False
+        self._is_deaf = False
+        self._then = "stays"
         self._cost = 0.0
         self._plan = "--permission-mode=plan" in arguments
         self._said = ""  # the id of the message that is being said
@@ -75,8 +76,10 @@ class Agent:
         threading.Thread(target=self._listen, daemon=True).start()
         while (message := self._messages.get()) is not None:
             self._turn(message)
-            if self._leaves:
+            if self._then == "leaves":
                 return
+            if self._then == "stops":
+                signal.raise_signal(signal.SIGSTOP)
 
     def _listen(self) -> None:
         for line in sys.stdin:
@@ -204,11 +207,11 @@ class Agent:
         yield "so be it "
 
     def _be_polite(self, how: str) -> Iterator[str]:
-        signal.signal(signal.SIGINT, lambda _number, _frame: self._stop(leaves=how != "stays"))
+        signal.signal(signal.SIGINT, lambda _number, _frame: self._stop(how or "leaves"))
         yield "polite "
 
-    def _stop(self, *, leaves: bool) -> None:
-        self._leaves = leaves
+    def _stop(self, then: str) -> None:
+        self._then = then
         self._interrupted.set()
 
     def _die(self, _: str) -> Iterator[str]:
