@@ -5,17 +5,18 @@ import hashlib
 from betcode.domain.changes import AddInput
 from betcode.domain.commands import SendMessage
 from betcode.domain.errors import InvalidRequest
-from betcode.domain.identifiers import MessageId, Seq
+from betcode.domain.identifiers import MessageId
 from betcode.domain.rows import InputRow
 from betcode.sessions import events
 from betcode.sessions.attachments import stored
 from betcode.sessions.clients import ClientName
 from betcode.sessions.live import LiveSession
 from betcode.sessions.requests import check_message
+from betcode.sessions.told import Accepted
 from betcode.v1 import agent_pb2 as v1
 
 
-async def submit(session: LiveSession, message: SendMessage, client: ClientName) -> Seq:
+async def submit(session: LiveSession, message: SendMessage, client: ClientName) -> Accepted:
     """Accept a message: on disk, acknowledged by its user_input event, on its way to the agent."""
     digest = _digest(message)
     message = check_message(message, session.room.settings)
@@ -46,7 +47,7 @@ async def submit(session: LiveSession, message: SendMessage, client: ClientName)
         session.may_start = True
         session.recovery.hurry()
         session.go_on()
-        return seq
+        return Accepted(message.message_id, seq)
 
 
 def _digest(message: SendMessage) -> bytes:
@@ -57,9 +58,9 @@ def _digest(message: SendMessage) -> bytes:
     return digest.digest()
 
 
-def _same_again(known: InputRow, digest: bytes) -> Seq:
+def _same_again(known: InputRow, digest: bytes) -> Accepted:
     if known.content != digest:
         raise InvalidRequest(
             "This message id was used for another message: make a new one", message_id=MessageId(known.input_id)
         )
-    return known.seq
+    return Accepted(MessageId(known.input_id), known.seq)

@@ -196,8 +196,7 @@ class Supervisor:
         """
         async with self._registry.using(session) as live:
             with live.desk.here(client):
-                seq = await submit(live, message, client)
-            return Accepted(message.message_id, seq)
+                return await submit(live, message, client)
 
     async def request_lock(self, session: SessionId, client: ClientName) -> tuple[bool, str]:
         """Whether the client may type now, and who gave the input lock up; waits while its holder may answer.
