@@ -44,7 +44,9 @@ async def test_a_compaction_asked_for_again_in_capitals_is_the_same_one(
     key = str(uuid.uuid4())
     request = v1.CompactSessionRequest(session_id=talk.session_id, idempotency_key=key.upper())
     first = await agent.CompactSession(request, timeout=30)
+    await talk.until(is_idle)
     await talk.turn("say two")
     request.idempotency_key = key
     assert await agent.CompactSession(request, timeout=30) == first
+    assert settled_text(await talk.turn("say three")) == "three"
     assert kinds(talk.events).count("compaction") == 1
