@@ -227,6 +227,7 @@ class LiveSession:
         """Raises PoolExhausted, AgentMemoryExhausted, AgentUnavailable where one more turn cannot be."""
         if self.run is None:
             self.provider.check(self.writer.new.environment or {})
+            self.room.slots.admit(self)  # before any other agent is sent home for a turn that is refused
             await self.room.memory.make_room()
         self.room.slots.admit(self)
 

@@ -29,7 +29,7 @@ async def submit(session: LiveSession, message: SendMessage, client: ClientName)
         if known is not None:
             return _same_again(known, digest)
         session.budget.refuse_if_exceeded()
-        session.desk.admit(client)
+        session.desk.refuse_if_locked(client)
         await session.admit()
         seq = session.writer.next_seq
         row = session.message_row(message, digest, seq)
@@ -42,7 +42,8 @@ async def submit(session: LiveSession, message: SendMessage, client: ClientName)
             reason = f"Waiting for a free place: {slots.at_work} turns are at work"
             said.append(events.message_state(row.input_id, v1.MESSAGE_STATE_ACCEPTED, reason))
         status = session.writer.state.status if session.budget.lets_wait(row) else session.opened()
-        await session.writer.write(said, [AddInput(row), *blobs], status=status)
+        with session.desk.typing(client):
+            await session.writer.write(said, [AddInput(row), *blobs], status=status)
         session.inputs[row.input_id] = row
         session.may_start = True
         session.recovery.hurry()
