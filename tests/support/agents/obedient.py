@@ -23,6 +23,7 @@ The message /compact compacts, and 40 tokens are left. A file called `compact` i
 
     wait NAME         goes on when the file NAME appears (or it is interrupted)
     fail REASON       fails, and says why
+    deaf              hears no interrupt from here on
     die               exits with 3 in the middle of it
 
 With OBEDIENT_DAWDLES in its environment it begins its first turn only after an interrupt, of which it makes nothing.
@@ -230,7 +231,7 @@ class Agent:
                 if verb == "fail":
                     trouble = rest
                 else:
-                    list({"wait": self._wait, "die": self._die}[verb](rest))
+                    list({"wait": self._wait, "deaf": self._go_deaf, "die": self._die}[verb](rest))
         except Interrupted:
             trouble = "API Error: Request was aborted."
         outcome: Frame = (
