@@ -1,5 +1,7 @@
 """A budget's question is open, and people go on: with more messages, cancels, other budgets, another daemon."""
 
+import os
+import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -12,7 +14,7 @@ from betcode.client import Client, NewConversation, open_client
 from betcode.client.errors import Refused
 from betcode.domain.errors import ErrorCode
 from betcode.v1 import agent_pb2 as v1
-from support.daemon import Daemon, obedient_daemon
+from support.daemon import Daemon, agent_program, obedient_daemon
 from support.talk import Talk, assert_whole, is_idle, states_of, streamed_text
 
 pytestmark = pytest.mark.anyio
@@ -111,6 +113,34 @@ async def test_a_budget_that_refuses_takes_the_question_back_also_after_a_restar
         assert states_of(asked.talk.events, asked.held_back)[-1] == "CANCELLED"
         assert await asked.client.pending(asked.talk.session_id) == []
         await asked.rests()
+
+
+async def test_a_turn_that_is_given_up_takes_the_question_behind_it_along(tmp_path: Path) -> None:
+    async with asked_for_more(tmp_path) as asked:
+        talk, client, daemon = asked.talk, asked.client, asked.daemon
+        await talk.answer(asked.request, allow=True)
+        await talk.until(is_idle)
+        await client.set_budget(talk.session_id, v1.Budget())
+        await talk.say("wait never")
+        await talk.until(lambda event: event.text_delta.text == "waiting")
+        await client.set_budget(talk.session_id, v1.Budget(max_turns=1))
+        behind = await talk.say("say four")
+        request = await talk.asked()
+        agent_program(tmp_path).write_text("#!/bin/sh\necho no such flag >&2\nexit 2\n")
+        os.kill(daemon.agent_pids[-1], signal.SIGKILL)
+        events = await talk.until(lambda event: event.error.is_fatal)
+        resolved = [event.permission_resolved for event in events if event.HasField("permission_resolved")]
+        assert [(one.request_id, one.resolution) for one in resolved] == [(request.request_id, "withdrawn")]
+        assert states_of(events, behind.message_id)[-1] == "CANCELLED"
+        await talk.until(is_idle)
+        assert await client.pending(talk.session_id) == []
+        await asked.rests()
+        await daemon.restart()
+        assert await client.pending(talk.session_id) == []
+        agent_program(tmp_path)
+        await client.set_budget(talk.session_id, v1.Budget())
+        assert streamed_text(await talk.turn("say five")) == "five"
+        assert_whole(talk.events)
 
 
 async def test_a_limit_that_no_answer_could_raise_is_refused(tmp_path: Path) -> None:

@@ -144,7 +144,7 @@ def consequences(session: LiveSession, end: End) -> tuple[list[v1.AgentEvent], l
 
 
 def _what_went_with_it(session: LiveSession, end: End) -> tuple[list[v1.AgentEvent], list[Change]]:
-    """Its prompts, and the inputs that are given up."""
+    """Its prompts, the inputs that are given up, and the budget's question where none of them is left."""
     if end.cancelled:
         said, changes = session.lost_prompts("The turn was cancelled", PromptState.WITHDRAWN)
     else:
@@ -155,7 +155,8 @@ def _what_went_with_it(session: LiveSession, end: End) -> tuple[list[v1.AgentEve
         if row.kind is InputKind.MESSAGE:
             reason = "cancelled" if end.after_cancel else end.note
             said.append(events.message_state(row.input_id, _SHOWN[state], reason))
-    return said, changes
+    told, kept = session.budget.in_vain(end.fates, "The messages that waited for the answer are given up")
+    return [*said, *told], [*changes, *kept]
 
 
 def _asked_for(run: AgentRun) -> bool:

@@ -349,6 +349,7 @@ class AgentRun:
             self.row = row
             session.inputs = {name: kept for name, kept in session.inputs.items() if name not in end.fates}
             session.prompts.clear()
+            session.budget.settle()
             compacting.settle(session, "it was cancelled" if end.after_cancel else end.note)
             if end.crashed:
                 logger.error("the agent crashed: %s", end.note, extra=session.log_extra)
