@@ -217,8 +217,7 @@ class BudgetGate:
         status = session.status_after(session.run, session.run.row if session.run is not None else None, left)
         await session.writer.write_surely(said, changes, budget=replace(budget, told=True), status=status)
         self._forget(dropped)
-        if session.run is None:
-            session.room.slots.give_back(session)
+        session.settle()  # a message that has to wait needs neither slot nor place in line
         logger.info("the budget is reached: %s", self._figures(), extra=session.log_extra)
 
     def _question(self, said_before: int) -> tuple[PromptRow, v1.AgentEvent]:

@@ -161,10 +161,9 @@ class LiveSession:
         slots, run = self.room.slots, self.run
         owed = any(self._needs_slot(row) for row in self.inputs.values())
         working = run is not None and (run.dialogue.turn_open or self.unconsumed(run))
-        if slots.has(self):
-            if not owed and (self.prompts or not working):
-                slots.give_back(self)
-        elif working and not self.prompts and not owed:
+        if not owed and (self.prompts or not working):
+            slots.give_back(self)  # or its place in line
+        elif not owed and not slots.has(self):
             slots.take(self)  # background work began a turn by itself
         self.go_on()
 
