@@ -57,8 +57,7 @@ async def compact(session: LiveSession, request_id: str = "", *, why: str = "") 
         PoolExhausted, AgentMemoryExhausted, AgentUnavailable, StorageDegraded: and nothing was begun.
         CompactionFailed: the session is as it was before.
     """
-    session.refuse_if_degraded()
-    async with session.lock:
+    async with session.changing():
         session.refuse_if_closed()
         if not session.provider.capabilities.compaction:
             raise CompactionUnsupported(session.session_id, session.provider.name)

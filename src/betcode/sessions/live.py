@@ -2,6 +2,8 @@
 
 import logging
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import anyio
@@ -221,6 +223,28 @@ class LiveSession:
                 session_id=self.session_id,
                 retry_after_ms="2000",
             )
+
+    @asynccontextmanager
+    async def changing(self) -> AsyncIterator[None]:
+        """The lock, for what somebody asks for; what has happened already takes it as it is, and may keep it for long.
+
+        Raises:
+            StorageDegraded: nothing can be written, or could not any more while others were before us.
+        """
+        while True:
+            self.refuse_if_degraded()
+            with anyio.CancelScope() as waiting:
+                self.writer.in_line.add(waiting)
+                try:
+                    await self.lock.acquire()
+                finally:
+                    self.writer.in_line.discard(waiting)
+            if not waiting.cancelled_caught:
+                break
+        try:
+            yield
+        finally:
+            self.lock.release()
 
     async def admit(self) -> None:
         """Raises PoolExhausted, AgentMemoryExhausted, AgentUnavailable where one more turn cannot be."""

@@ -20,8 +20,7 @@ async def submit(session: LiveSession, message: SendMessage, client: ClientName)
     """Accept a message: on disk, acknowledged by its user_input event, on its way to the agent."""
     digest = _digest(message)
     message = check_message(message, session.room.settings)
-    session.refuse_if_degraded()
-    async with session.lock:
+    async with session.changing():
         session.refuse_if_closed()
         known = session.inputs.get(message.message_id) or await session.room.store.find_input(
             session.writer.key, message.message_id
