@@ -5,10 +5,13 @@ import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import anyio
+import anyio.lowlevel
 import pytest
 
 from betcode.client import Client, open_client
 from betcode.holder.launch import holder_pid
+from betcode.sessions.attachment import attach
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1.admin_pb2 import AGENTS_AT_STOP_ALL_END
 from support.daemon import Daemon, becomes_true, running_daemon
@@ -50,6 +53,27 @@ async def test_the_socket_of_a_killed_holder_is_removed(daemon: Daemon, client: 
     os.kill(holder, signal.SIGKILL)
     await gone(agent)
     await talk.until(is_idle)
+    await becomes_true(lambda: not (run.directory / "socket").exists())
+
+
+async def test_the_socket_of_a_holder_that_is_killed_after_its_agent_is_removed(daemon: Daemon, client: Client) -> None:
+    talk = await obedient_talk(daemon, client)
+    await talk.turn("say hello")
+    run = runs_in(daemon.places.runs)[-1]
+    holder = holder_pid(run.directory)
+    assert holder is not None
+    os.kill(daemon.pid, signal.SIGSTOP)  # it hears of the agent's end when nobody is left to be let go
+    try:
+        os.kill(run.agent_pid, signal.SIGKILL)
+        async with attach(run.directory) as attachment:
+            with anyio.fail_after(30):
+                while (await attachment.status()).exit is None:
+                    await anyio.lowlevel.checkpoint()
+        os.kill(holder, signal.SIGKILL)
+        await gone(holder, within_s=30)
+    finally:
+        os.kill(daemon.pid, signal.SIGCONT)
+    await talk.summary_when(lambda one: one.run_state == "exited")
     await becomes_true(lambda: not (run.directory / "socket").exists())
 
 

@@ -96,7 +96,7 @@ class Client:
         response = await self._connection.call(
             self._stub.Submit, v1.SubmitRequest(session_id=session_id, request=message)
         )
-        return Accepted(own_id, response.sequence)
+        return Accepted(MessageId(response.message_id) or own_id, response.sequence)
 
     def follow(
         self, session_id: str, after: int = 0, *, on_link: OnLink = ignore_link, include_compacted: bool = False

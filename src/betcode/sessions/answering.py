@@ -20,8 +20,7 @@ async def answer_prompt(session: LiveSession, request_id: str, decision: Decisio
         PromptNotFound: there never was such a prompt.
         PermissionStale: it was answered differently, or cannot be answered any more.
     """
-    session.refuse_if_degraded()
-    async with session.lock:
+    async with session.changing():
         if session.budget.prompt is not None and session.budget.prompt.request_id == request_id:
             await session.budget.answer(decision, client)
             return False
@@ -55,7 +54,7 @@ async def answer_prompt(session: LiveSession, request_id: str, decision: Decisio
 
 async def note_answers(session: LiveSession, request_id: str, answers: Mapping[str, str]) -> Mapping[str, str]:
     """Keep some answers of a group of questions, and return all that are there."""
-    async with session.lock:
+    async with session.changing():
         prompt = session.prompts.get(request_id)
         if prompt is None:
             return answers

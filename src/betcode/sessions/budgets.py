@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -152,6 +152,15 @@ class BudgetGate:
         told = events.resolved(self.prompt.request_id, "withdrawn", message=why)
         return [told], [SavePrompt(replace(self.prompt, state=PromptState.WITHDRAWN))]
 
+    def in_vain(self, given_up: Container[str], why: str) -> tuple[list[v1.AgentEvent], list[Change]]:
+        """What is said and stored where all that waits for the answer is given up; `settle` follows."""
+        return ([], []) if any(row.input_id not in given_up for row in self.waiting) else self.withdrawn(why)
+
+    def settle(self) -> None:
+        """After inputs were given up: nothing waits for an answer any more."""
+        if not self.waiting:
+            self.prompt = None
+
     # ------------------------------------------------------------ inside
 
     @property
@@ -208,8 +217,7 @@ class BudgetGate:
         status = session.status_after(session.run, session.run.row if session.run is not None else None, left)
         await session.writer.write_surely(said, changes, budget=replace(budget, told=True), status=status)
         self._forget(dropped)
-        if session.run is None:
-            session.room.slots.give_back(session)
+        session.settle()  # a message that has to wait needs neither slot nor place in line
         logger.info("the budget is reached: %s", self._figures(), extra=session.log_extra)
 
     def _question(self, said_before: int) -> tuple[PromptRow, v1.AgentEvent]:

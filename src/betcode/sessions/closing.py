@@ -30,7 +30,7 @@ async def close(session: LiveSession) -> bool:
 
 
 async def _note_closed(session: LiveSession) -> bool:
-    async with session.lock:
+    async with session.changing():
         if session.writer.state.status is SessionStatus.CLOSED:
             return False
         closed = advance(session.writer.state.status, SessionStimulus.CLOSED)

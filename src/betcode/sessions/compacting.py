@@ -57,11 +57,11 @@ async def compact(session: LiveSession, request_id: str = "", *, why: str = "") 
         PoolExhausted, AgentMemoryExhausted, AgentUnavailable, StorageDegraded: and nothing was begun.
         CompactionFailed: the session is as it was before.
     """
-    session.refuse_if_degraded()
-    async with session.lock:
+    async with session.changing():
         session.refuse_if_closed()
         if not session.provider.capabilities.compaction:
             raise CompactionUnsupported(session.session_id, session.provider.name)
+        request_id = _spelled(request_id)
         under_way = session.compaction or await _known(session, request_id)
         if under_way is None:
             if not session.at_rest or any(row.kind in OPENS_TURN for row in session.inputs.values()):
@@ -84,14 +84,17 @@ def is_compact(state: SessionState) -> bool:
     return not state.conversation_began or state.message_count == state.landmarks.compacted_at
 
 
+def _spelled(request_id: str) -> str:
+    try:
+        return parse_uuid(request_id) if request_id else ""
+    except NotAnIdentifier:
+        raise InvalidRequest(f"The idempotency key {request_id[:80]!r} is not a UUID: make one") from None
+
+
 async def _known(session: LiveSession, request_id: str) -> Compaction | None:
     """One that was asked for under this id before, and is over."""
     if not request_id:
         return None
-    try:
-        parse_uuid(request_id)
-    except NotAnIdentifier:
-        raise InvalidRequest(f"The idempotency key {request_id[:80]!r} is not a UUID: make one") from None
     row = await session.room.store.find_input(session.writer.key, request_id)
     if row is None:
         return None

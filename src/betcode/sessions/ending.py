@@ -111,27 +111,21 @@ def _cancelled(run: AgentRun) -> list[InputRow]:
 
 def consequences(session: LiveSession, end: End) -> tuple[list[v1.AgentEvent], list[Change], dict[str, object]]:
     """What is said, stored and changed in the session because its agent is gone."""
-    if end.cancelled:
-        said, changes = session.lost_prompts("The turn was cancelled", PromptState.WITHDRAWN)
-    else:
-        said, changes = session.lost_prompts("The agent that asked is gone; it asks again when the session goes on")
-    for input_id, state in end.fates.items():
-        row = session.inputs[input_id]
-        changes.append(MoveInput(row.session, row.input_id, state))
-        if row.kind is InputKind.MESSAGE:
-            reason = "cancelled" if end.after_cancel else end.note
-            said.append(events.message_state(row.input_id, _SHOWN[state], reason))
+    said, changes = _what_went_with_it(session, end)
     active = session.writer.state.status is SessionStatus.ACTIVE
     fields: dict[str, object] = {}
+    is_owed = _goes_on(session, end)
+    rests = active and (end.stopped or not is_owed)
+    if end.stopped and is_owed and (end.after_cancel or _ends_compaction(session, end)):
+        said.append(crash_words.of_waiting())
     if end.after_cancel:
-        rests = active and not _goes_on(session, end)
         said += crash_words.of_cancel(end, rests=rests)
         fields |= {"turn_interrupted": False, "crashes": NO_CRASHES}
         if rests:
             fields["status"] = SessionStatus.IDLE
-    elif not end.crashed and any(session.inputs[name].kind is InputKind.COMPACTION for name in end.fates):
-        rests = active and not _goes_on(session, end)
-        said += compacting.last_words(session, end.note, rests=rests)
+    elif not end.crashed and _ends_compaction(session, end):
+        why = "the daemon was stopped together with its agents" if end.stopped else end.note
+        said += compacting.last_words(session, why, rests=rests)
         if rests:
             fields["status"] = SessionStatus.IDLE
     elif end.crashed:
@@ -147,6 +141,22 @@ def consequences(session: LiveSession, end: End) -> tuple[list[v1.AgentEvent], l
     elif end.advice:
         said.append(events.notice(v1.NOTICE_KIND_RUN, f"The agent ended ({end.note}). What to do: {end.advice}"))
     return said, changes, fields
+
+
+def _what_went_with_it(session: LiveSession, end: End) -> tuple[list[v1.AgentEvent], list[Change]]:
+    """Its prompts, the inputs that are given up, and the budget's question where none of them is left."""
+    if end.cancelled:
+        said, changes = session.lost_prompts("The turn was cancelled", PromptState.WITHDRAWN)
+    else:
+        said, changes = session.lost_prompts("The agent that asked is gone; it asks again when the session goes on")
+    for input_id, state in end.fates.items():
+        row = session.inputs[input_id]
+        changes.append(MoveInput(row.session, row.input_id, state))
+        if row.kind is InputKind.MESSAGE:
+            reason = "cancelled" if end.after_cancel else end.note
+            said.append(events.message_state(row.input_id, _SHOWN[state], reason))
+    told, kept = session.budget.in_vain(end.fates, "The messages that waited for the answer are given up")
+    return [*said, *told], [*changes, *kept]
 
 
 def _asked_for(run: AgentRun) -> bool:
@@ -214,6 +224,10 @@ def _fate(run: AgentRun, end: End, row: InputRow) -> InputState | None:
     if row.run == run.row.key and not session.provider.capabilities.recognises_repeats:
         return InputState.UNKNOWN
     return None
+
+
+def _ends_compaction(session: LiveSession, end: End) -> bool:
+    return any(session.inputs[name].kind is InputKind.COMPACTION for name in end.fates)
 
 
 def _goes_on(session: LiveSession, end: End) -> bool:

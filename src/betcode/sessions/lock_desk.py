@@ -61,17 +61,30 @@ class LockDesk:
                 self._apply(*self._lock.left(client.client_id, anyio.current_time(), self._times))
                 self._names.pop(client.client_id, None)
 
-    def admit(self, client: ClientName) -> None:
-        """Let a message of this client pass; it holds the lock then, as long as it is here.
+    def refuse_if_locked(self, client: ClientName) -> None:
+        """Raises NoInputLock where another client holds it."""
+        if not self._lock.admits(client.client_id):
+            holder = self.holder
+            raise NoInputLock(self._writer.new.session_id, holder.client_id, holder.client_type)
+
+    @contextmanager
+    def typing(self, client: ClientName) -> Iterator[None]:
+        """While a message of this client is taken; it holds the lock then, as long as it is here.
+
+        A message that is not taken after all leaves the lock as it was.
 
         Raises:
             NoInputLock: another client holds it.
         """
-        if not self._lock.admits(client.client_id):
-            holder = self.holder
-            raise NoInputLock(self._writer.new.session_id, holder.client_id, holder.client_type)
+        self.refuse_if_locked(client)
+        before = self._lock
         if client.client_id in self._here:  # who is not here could not leave, and would keep it for ever
             self._apply(self._lock.sent(client.client_id, anyio.current_time()), ())
+        try:
+            yield
+        except Exception:
+            self._apply(*self._lock.unsent(client.client_id, before, anyio.current_time(), self._times))
+            raise
 
     async def request(self, client: ClientName) -> tuple[bool, str]:
         """Whether the client has the lock now, and who gave it up; waits while the holder may answer.

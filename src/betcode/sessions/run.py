@@ -28,7 +28,7 @@ from betcode.domain.session import SessionStatus
 from betcode.holder.launch import bar, end_leftovers
 from betcode.holder.reader import JournalReader
 from betcode.sessions import compacting, compaction_triggers, ending, events
-from betcode.sessions.attachment import END_GRACE_S, Attachment, HolderGone, attach, give_up, is_shortage
+from betcode.sessions.attachment import END_GRACE_S, Attachment, HolderGone, attach, give_up, is_shortage, see_off
 from betcode.sessions.cut_short import cut_short
 from betcode.sessions.delivery import deliver
 from betcode.sessions.escalation import Escalation
@@ -132,6 +132,7 @@ class AgentRun:
             memory.remove(self)
             self.attached.set()
         await self._finish(trouble)
+        await see_off(self.directory)
 
     async def _stay(self) -> None:
         """Read on until the agent's end is read, through whatever happens to the connection."""
@@ -348,6 +349,7 @@ class AgentRun:
             self.row = row
             session.inputs = {name: kept for name, kept in session.inputs.items() if name not in end.fates}
             session.prompts.clear()
+            session.budget.settle()
             compacting.settle(session, "it was cancelled" if end.after_cancel else end.note)
             if end.crashed:
                 logger.error("the agent crashed: %s", end.note, extra=session.log_extra)

@@ -65,7 +65,8 @@ async def _created(run: AgentRun) -> RunRow:
     while True:
         try:
             row = await store.create_run(run.session.writer.key, run.row.run_id, time.time_ns())
-        except StorageDegraded:
+        except StorageDegraded as trouble:
+            run.session.writer.degrade(trouble.message)
             await anyio.sleep(_RETRY_AFTER_S)
         else:
             return replace(row, dialogue_version=version, dialogue_state=run.dialogue.state())

@@ -131,14 +131,12 @@ class Supervisor:
             InvalidRequest, SessionNotFound, StorageDegraded
         """
         check_name(name)
-        async with self._registry.using(session) as live:
-            live.refuse_if_degraded()
-            async with live.lock:
-                try:
-                    await live.writer.write((), name=name)
-                except StorageFailed:
-                    await self._registry.row(session)  # it was deleted meanwhile
-                    raise
+        async with self._registry.using(session) as live, live.changing():
+            try:
+                await live.writer.write((), name=name)
+            except StorageFailed:
+                await self._registry.row(session)  # it was deleted meanwhile
+                raise
 
     async def fork(self, session: SessionId, at: Seq, name: str) -> Forked:
         """A new session that goes on from a turn of this one.
@@ -156,8 +154,7 @@ class Supervisor:
         """
         check_budget(budget)
         async with self._registry.using(session) as live:
-            live.refuse_if_degraded()
-            async with live.lock:
+            async with live.changing():
                 live.refuse_if_closed()
                 await live.budget.change(budget)
             return live.writer.state
@@ -167,7 +164,11 @@ class Supervisor:
         return await self._room.store.search(question)
 
     async def close(self, session: SessionId) -> bool:
-        """End it for good; False where it was closed before. Its history stays."""
+        """End it for good; False where it was closed before. Its history stays.
+
+        Raises:
+            SessionNotFound, StorageDegraded
+        """
         async with self._registry.using(session) as live:
             return await close(live)
 
@@ -196,8 +197,7 @@ class Supervisor:
         """
         async with self._registry.using(session) as live:
             with live.desk.here(client):
-                seq = await submit(live, message, client)
-            return Accepted(message.message_id, seq)
+                return await submit(live, message, client)
 
     async def request_lock(self, session: SessionId, client: ClientName) -> tuple[bool, str]:
         """Whether the client may type now, and who gave the input lock up; waits while its holder may answer.

@@ -343,7 +343,9 @@ class UserMessage(_message.Message):
     IDEMPOTENCY_KEY_FIELD_NUMBER: _builtins.int
     content: _builtins.str
     idempotency_key: _builtins.str
-    """Added by this project: a UUID the client makes. The user_input event that names it acknowledges the message."""
+    """Added by this project: a UUID the client makes. The user_input event that names it, in lower case, acknowledges
+    the message.
+    """
     @_builtins.property
     def attachments(self) -> _containers.RepeatedCompositeFieldContainer[Global___Attachment]: ...
     def __init__(

@@ -10,10 +10,12 @@ import pytest
 from betcode.client import Client, ClientError, Refused, open_client
 from betcode.v1 import agent_pb2 as v1
 from support.compaction import Place, a_place, boundary_of, is_compacting, read
-from support.daemon import Daemon, agent_program, becomes_true, obedient_daemon
+from support.daemon import Daemon, agent_program, becomes_true, obedient_daemon, running_daemon
 from support.patience import PATIENCE_S
+from support.rounds.rounds import mindful_program
 from support.runs import gone
 from support.talk import assert_whole, is_idle, kinds, settled_text, states_of
+from support.world import obedient_talk
 
 pytestmark = pytest.mark.anyio
 ValueT = TypeVar("ValueT")
@@ -134,6 +136,49 @@ async def test_cancelled_it_fails_and_the_session_is_as_before(place: Place) -> 
     assert [e.turn_complete.stop_reason for e in events if e.HasField("turn_complete")] == ["cancelled"]
     assert not {"compaction", "error"} & set(kinds(talk.events))
     assert settled_text(await talk.turn("say two")) == "two"
+
+
+@pytest.mark.behaviour("compaction.failure", "cancel.turn-complete")
+async def test_cancelled_before_its_agent_begins_it_ends_and_the_agent_stays(tmp_path: Path) -> None:
+    settings = {"agents": {"idle_retire": "50ms"}, "cancel": {"interrupt": "10m"}}
+    async with (
+        running_daemon(tmp_path / "home", settings=settings, claude_bin=mindful_program(tmp_path)) as daemon,
+        open_client(daemon.places) as client,
+    ):
+        talk = await obedient_talk(daemon, client, BETCODE_MINDFUL_BEGINS="begin")
+        (daemon.work / "begin").touch()
+        await talk.turn("say one")
+        await talk.summary_when(lambda one: one.run_state == "exited")
+        (daemon.work / "begin").unlink()
+        asked = Asked()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(asked.ask, client, talk.session_id)
+            await talk.until(lambda event: event.message_state.state == v1.MESSAGE_STATE_DELIVERED)
+            assert await client.cancel(talk.session_id, cancel_queued=True)
+        assert (asked.code, asked.error and asked.error.details["reason"]) == ("COMPACTION_FAILED", "it was cancelled")
+        events = await talk.until(is_idle)
+        assert [e.turn_complete.stop_reason for e in events if e.HasField("turn_complete")] == ["cancelled"]
+        (daemon.work / "begin").touch()
+        assert settled_text(await talk.turn("say two")) == "two"
+        assert len(daemon.agent_pids) == 2, "the agent that let go of it was not ended"
+        assert_whole(talk.events)
+
+
+@pytest.mark.behaviour("compaction.failure")
+async def test_an_agent_that_does_not_begin_with_it_has_failed_it(place: Place) -> None:
+    talk, asked = place.talk, Asked()
+    place.direct("decline")
+    await asked.ask(talk.client, talk.session_id)
+    assert asked.code == "COMPACTION_FAILED"
+    assert asked.error is not None
+    assert "before it began" in asked.error.details["reason"]
+    events = await talk.until(is_idle)
+    assert [e.turn_complete.stop_reason for e in events if e.HasField("turn_complete")] == ["error"]
+    assert (await talk.summary()).status == "idle"
+    assert settled_text(await talk.turn("say two")) == "two"
+    place.direct()
+    assert (await talk.client.compact(talk.session_id)).messages_after == 1
+    assert len((place.work / "agent.pids").read_text().split()) == 1
 
 
 @pytest.mark.parametrize(

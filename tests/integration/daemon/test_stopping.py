@@ -11,12 +11,14 @@ import grpc
 import pytest
 from grpc import aio
 
-from betcode.client import Client, Refused, open_client
+from betcode.client import Client, ClientError, Refused, open_client
 from betcode.holder.launch import held_runs, holder_pids
 from betcode.v1 import admin_pb2 as admin
 from betcode.v1 import agent_pb2 as v1
+from support.compaction import is_compacting
 from support.daemon import Agent, Daemon, becomes_true, obedient_daemon
 from support.patience import PATIENCE_S
+from support.stored import ask
 from support.stream import conversation, info_of
 from support.talk import Talk, assert_whole, is_idle, kinds, settled_text, states_of
 from support.world import obedient_talk
@@ -37,6 +39,15 @@ async def at_work(daemon: Daemon, client: Client, then: str = "wait go") -> Talk
     await talk.say(then)
     await talk.until(lambda event: event.text_delta.text == "waiting")
     return talk
+
+
+async def fails_to_compact(client: Client, session_id: str) -> None:
+    with pytest.raises(ClientError):
+        await client.compact(session_id)
+
+
+def stored_status(daemon: Daemon) -> list[object]:
+    return [row[0] for row in ask(daemon.places.database, "SELECT status FROM sessions")]
 
 
 async def ask_for_ever(agent: Agent) -> None:
@@ -86,6 +97,44 @@ async def test_a_turn_that_was_stopped_goes_on_with_the_next_message(tmp_path: P
         assert settled_text(talk.events).endswith("second")
         assert "first" in settled_text(talk.events)
         assert len(daemon.agent_pids) == 2
+        assert_whole(talk.events)
+
+
+@pytest.mark.behaviour("lifecycle.shutdown.agents-ended")
+@pytest.mark.parametrize("cancelled", [False, True])
+async def test_a_message_behind_a_compaction_that_was_stopped_waits_for_the_next(
+    tmp_path: Path, cancelled: bool
+) -> None:
+    settings = {"cancel": {"interrupt": "10m"}}
+    async with obedient_daemon(tmp_path, settings=settings) as daemon, open_client(daemon.places) as client:
+        talk = await obedient_talk(daemon, client)
+        await talk.turn("say one")
+        (daemon.work / "compact").write_text("deaf\nwait never")
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(fails_to_compact, client, talk.session_id)
+            await talk.until(is_compacting)
+            await talk.until(is_compacting)  # said by the agent itself
+            behind = await talk.say("say two")
+            if cancelled:
+                assert await client.cancel(talk.session_id)
+            await client.stop_daemon(daemon.pid, ALL_END)
+            await daemon.ended()
+            assert stored_status(daemon) == ["idle"]
+            await daemon.start()
+        assert (await talk.summary()).status == "idle"
+        assert len(daemon.agent_pids) == 1, "none was begun again by itself"
+        told = await talk.until(is_idle)
+        assert kinds(told)[-2:] == ["turn_complete", "status_change"]
+        assert "goes on with the next message" in str(told)
+        assert states_of(talk.events, behind.message_id) == []
+        next_one = await talk.say("say three")
+        await talk.until(
+            lambda event: (
+                event.message_state.message_id == next_one.message_id
+                and event.message_state.state == v1.MESSAGE_STATE_CONSUMED
+            )
+        )
+        assert states_of(talk.events, behind.message_id) == ["DELIVERED", "CONSUMED"]
         assert_whole(talk.events)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import anyio
 import grpc
 import pytest
+from grpc import aio
 
 from betcode.client import Client, ClientError, LockAnswer, NewConversation
 from betcode.domain.identifiers import new_message_id, new_session_id
@@ -15,7 +16,8 @@ from betcode.sessions.followers import PRESENCE_EVERY_S
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import Agent, Daemon, obedient_daemon
 from support.patience import PATIENCE_S
-from support.stream import conversation, history, is_idle, kind_of, message
+from support.stored import locked_by_another_program
+from support.stream import conversation, history, info_of, is_idle, kind_of, message
 from support.typists import Typist, caller, typist
 
 pytestmark = pytest.mark.anyio
@@ -119,6 +121,37 @@ async def test_of_two_that_type_at_once_one_is_taken_and_the_other_is_told(
         await calls[loser].write(message("say again"))
         await watcher.until(lambda one: one.heard == [f"say {winner}", "say again"])
     calls[loser].cancel()
+
+
+@pytest.mark.behaviour("input-lock.single-holder")
+async def test_a_message_that_finds_no_place_leaves_the_lock_to_others(tmp_path: Path) -> None:
+    settings = {"agents": {"turn_limit": 1, "queue_limit": 0}}
+    async with obedient_daemon(tmp_path / "home", settings=settings) as daemon, daemon.agent_service() as agent:
+        busy, session = await new_session(daemon, tmp_path), await new_session(daemon, tmp_path)
+        async with typist(daemon, busy, "worker") as worker, typist(daemon, session, "ann"):
+            await worker.say("wait go")
+            refused = v1.SubmitRequest(session_id=session, request=message("say one"))
+            with pytest.raises(aio.AioRpcError) as full:
+                await agent.Submit(refused, metadata=(("x-client-id", "ann"),))
+            assert info_of(full.value).reason == "POOL_EXHAUSTED"
+            (tmp_path / "go").touch()
+            await worker.until(lambda one: bool(one.events) and is_idle(one.events[-1]))
+            async with typist(daemon, session, "ben") as ben:
+                assert ben.holder == ""
+                await ben.say("say two")
+                await ben.holds("ben")
+
+
+async def test_a_message_that_cannot_be_written_leaves_the_lock_as_it_was(tmp_path: Path) -> None:
+    async with obedient_daemon(tmp_path / "home") as daemon:
+        session = await new_session(daemon, tmp_path)
+        async with typist(daemon, session, "ann") as ann, typist(daemon, session, "ben") as ben:
+            with locked_by_another_program(daemon.places.database), pytest.raises(ClientError) as degraded:
+                await ann.say("say one")
+            assert degraded.value.code == "STORAGE_DEGRADED"
+            await ben.say("say two")
+            await ben.holds("ben")
+            await ann.holds("ben")
 
 
 async def test_answers_and_cancels_need_no_lock(daemon: Daemon, tmp_path: Path) -> None:

@@ -23,6 +23,8 @@ The message /compact compacts, and 40 tokens are left. A file called `compact` i
 
     wait NAME         goes on when the file NAME appears (or it is interrupted)
     fail REASON       fails, and says why
+    decline           does not begin with it (alone)
+    deaf              hears no interrupt from here on
     die               exits with 3 in the middle of it
 
 With OBEDIENT_DAWDLES in its environment it begins its first turn only after an interrupt, of which it makes nothing.
@@ -223,17 +225,20 @@ class Agent:
         yield number
 
     def _compact_as_told(self, message: Frame) -> None:
+        directions = Path("compact").read_text() if Path("compact").exists() else ""
+        if directions == "decline":
+            self._lifecycle(message, "cancelled")
+            return
         self._lifecycle(message, "started")
         self._write({"type": "system", "subtype": "status", "status": "compacting"})
         trouble = ""
         try:
-            directions = Path("compact").read_text() if Path("compact").exists() else ""
             for line in directions.splitlines():
                 verb, _, rest = line.partition(" ")
                 if verb == "fail":
                     trouble = rest
                 else:
-                    list({"wait": self._wait, "die": self._die}[verb](rest))
+                    list({"wait": self._wait, "deaf": self._go_deaf, "die": self._die}[verb](rest))
         except Interrupted:
             trouble = "API Error: Request was aborted."
         outcome: Frame = (
