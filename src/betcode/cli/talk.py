@@ -1,14 +1,14 @@
 """A conversation in plain lines: watch, type, answer, cancel."""
 
-import signal
 from collections import deque
 from contextlib import aclosing
 
 import anyio
-from anyio.abc import TaskGroup, TaskStatus
+from anyio.abc import TaskGroup
 
 from betcode.cli.attaching import read_files
 from betcode.cli.exit_codes import CommandFailed, ExitCode
+from betcode.cli.interrupting import Interrupting, Stop
 from betcode.cli.keyboard import Keyboard
 from betcode.cli.link_notes import LinkNotes
 from betcode.cli.lock_talk import LockTalk, holder_in, is_locked
@@ -61,7 +61,7 @@ class Talk:
         self._files: list[AttachedFile] = []  # that go with the next message
         self._input_ended = False
         self._denied = False
-        self._interrupted = False
+        self._interrupting = Interrupting(screen, self._cancel)
 
     async def run(self) -> ExitCode:
         """Until the person leaves or the session ends."""
@@ -69,7 +69,9 @@ class Talk:
             self._caught_up.set()
             self._invite()
         async with anyio.create_task_group() as tasks:
-            await tasks.start(self._heed_interrupts, tasks)
+            await tasks.start(
+                self._interrupting.heed, tasks, lambda: self._leave(tasks.cancel_scope), lambda: self._turn_open
+            )
             tasks.start_soon(self._read_lines, tasks)
             await self._watch(tasks.cancel_scope)
             tasks.cancel_scope.cancel()
@@ -122,7 +124,8 @@ class Talk:
         self._lock_changed(event)
         if kind == "status_change":
             self._turn_open = event.status_change.status != v1.IDLE
-            self._interrupted = self._interrupted and self._turn_open
+            if not self._turn_open:
+                self._interrupting.over()
         typed_here = kind == "user_input" and event.user_input.message_id in self._own and self._is_terminal
         prompt = self._desk.see(event)
         if prompt is not None:
@@ -219,7 +222,9 @@ class Talk:
         return False
 
     def _leave(self, scope: anyio.CancelScope) -> None:
-        if self._is_terminal and not self.wants_another:
+        if self._interrupting.has_left and self._interrupting.stop is not Stop.UNASKED:
+            self._screen.note(self._interrupting.parting(self._session_id))
+        elif self._is_terminal and not self.wants_another:
             self._screen.note(f"Left. Come back with: betcode attach {self._session_id}")
         scope.cancel()
 
@@ -302,24 +307,3 @@ class Talk:
         if self._is_terminal:
             self._keyboard.forget_what_was_typed()  # before the question could be read
         self._screen.ask(question)
-
-    # ------------------------------------------------------------ Ctrl-C
-
-    async def _heed_interrupts(self, tasks: TaskGroup, *, task_status: TaskStatus[None]) -> None:
-        with anyio.open_signal_receiver(signal.SIGINT) as signals:
-            task_status.started()
-            async for _ in signals:
-                self._screen.interrupted()
-                if not self._turn_open or self._interrupted:
-                    self._leave(tasks.cancel_scope)
-                    return
-                self._interrupted = True
-                self._screen.note("Interrupting the turn; Ctrl-C again leaves it running")
-                tasks.start_soon(self._interrupt)
-
-    async def _interrupt(self) -> None:
-        """Beside the waiting for signals: a second Ctrl-C must be heard even when the daemon does not answer."""
-        try:
-            await self._cancel()
-        except ClientError as error:
-            self._screen.note(error.message)
