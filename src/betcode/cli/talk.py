@@ -14,7 +14,7 @@ from betcode.cli.link_notes import LinkNotes
 from betcode.cli.lock_talk import LockTalk, holder_in, is_locked
 from betcode.cli.prompts import Allow, Deny, Desk, Permission, Prompt, Reply, ShowAll, give_answer, understand
 from betcode.cli.screen import Screen
-from betcode.cli.transcript import Transcript
+from betcode.cli.transcript import EventLines, Transcript
 from betcode.cli.turn_watch import TurnWatch
 from betcode.client import Client, ClientError
 from betcode.domain.commands import AttachedFile
@@ -39,7 +39,14 @@ class Talk:
     """One person at one session; leaving ends nothing."""
 
     def __init__(
-        self, client: Client, summary: v1.SessionSummary, screen: Screen, *, is_terminal: bool, show_all: bool
+        self,
+        client: Client,
+        summary: v1.SessionSummary,
+        screen: Screen,
+        *,
+        is_terminal: bool,
+        show_all: bool,
+        as_json: bool = False,
     ) -> None:
         self.wants_another = False
         self._client = client
@@ -47,7 +54,7 @@ class Talk:
         self._screen = screen
         self._is_terminal = is_terminal
         self._show_all = show_all
-        self._transcript = Transcript(screen)
+        self._transcript = EventLines(screen) if as_json else Transcript(screen)
         self._desk = Desk()
         self._lock = LockTalk(client, summary.id, screen)
         self._keyboard = Keyboard()
@@ -97,6 +104,8 @@ class Talk:
         """History is read whole and its end is shown, so that what is shown begins with a message."""
         if event.session_info.compacted_before:
             self._past[-1].append(event)
+        elif event.sequence == 0:
+            self._transcript.show(event)  # true of now, and no part of what is read for its end
         if event.sequence == 0:
             self._lock_changed(event)
             return
@@ -130,7 +139,9 @@ class Talk:
         prompt = self._desk.see(event)
         if prompt is not None:
             self._transcript.take_note(event)
-        elif not typed_here:
+        elif typed_here:
+            self._transcript.typed(event)
+        else:
             self._transcript.show(event)
         for message_id, watch in list(self._own.items()):
             if watch.see(event):
