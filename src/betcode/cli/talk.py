@@ -8,10 +8,11 @@ from anyio.abc import TaskGroup
 
 from betcode.cli.attaching import read_files
 from betcode.cli.exit_codes import CommandFailed, ExitCode
+from betcode.cli.finding import find_summary
 from betcode.cli.interrupting import Interrupting, Stop
 from betcode.cli.keyboard import Keyboard
 from betcode.cli.link_notes import LinkNotes
-from betcode.cli.lock_talk import LockTalk, holder_in, is_locked
+from betcode.cli.lock_talk import LockTalk, holder_in, is_locked, who_lines
 from betcode.cli.prompts import Allow, Deny, Desk, Permission, Prompt, Reply, ShowAll, give_answer, understand
 from betcode.cli.screen import Screen
 from betcode.cli.transcript import EventLines, Transcript
@@ -30,6 +31,7 @@ Lines are messages to the agent, or answers while it asks.
 /compact      have the agent shorten its context
 /lock         ask to be the one who types
 /give, /keep  answer who asks for that
+/who          who is here, and who types
 /new          begin another session here
 /quit         leave; the agent goes on"""
 _NO_TERMINAL = "nobody could be asked, since there is nothing left to read on stdin"
@@ -222,6 +224,11 @@ class Talk:
                 await self._cancel()
             case "/lock":
                 tasks.start_soon(self._ask_for_lock)
+            case "/who":
+                for one in who_lines(
+                    await find_summary(self._client, self._session_id), self._client.identity.client_id
+                ):
+                    self._screen.note(one)
             case "/say":
                 await self._say(rest)
             case "/attach":
