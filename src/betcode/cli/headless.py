@@ -115,7 +115,7 @@ class HeadlessTurn:
                     await self._meet(prompt, to_ask)
                 if watch.see(event):
                     return
-        self._screen.note("The session was closed before the turn ended")
+        self._screen.note("The session has ended, and the turn with it")
         watch.stop_reason = watch.stop_reason or "cancelled"
 
     async def _show(self, event: v1.AgentEvent) -> None:

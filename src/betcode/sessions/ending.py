@@ -115,11 +115,13 @@ def consequences(session: LiveSession, end: End) -> tuple[list[v1.AgentEvent], l
         said, changes = session.lost_prompts("The turn was cancelled", PromptState.WITHDRAWN)
     else:
         said, changes = session.lost_prompts("The agent that asked is gone; it asks again when the session goes on")
+    closed = session.writer.state.status is SessionStatus.CLOSED
+    why = session.closed_words if closed else end.note  # how an agent ends that is told to is no news
     for input_id, state in end.fates.items():
         row = session.inputs[input_id]
         changes.append(MoveInput(row.session, row.input_id, state))
         if row.kind is InputKind.MESSAGE:
-            reason = "cancelled" if end.after_cancel else end.note
+            reason = "cancelled" if end.after_cancel else why
             said.append(events.message_state(row.input_id, _SHOWN[state], reason))
     active = session.writer.state.status is SessionStatus.ACTIVE
     fields: dict[str, object] = {}
@@ -131,7 +133,7 @@ def consequences(session: LiveSession, end: End) -> tuple[list[v1.AgentEvent], l
             fields["status"] = SessionStatus.IDLE
     elif not end.crashed and any(session.inputs[name].kind is InputKind.COMPACTION for name in end.fates):
         rests = active and not _goes_on(session, end)
-        said += compacting.last_words(session, end.note, rests=rests)
+        said += compacting.last_words(session, why, rests=rests)
         if rests:
             fields["status"] = SessionStatus.IDLE
     elif end.crashed:
