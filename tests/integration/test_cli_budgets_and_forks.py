@@ -98,11 +98,12 @@ def test_files_go_with_a_prompt(here: Shell) -> None:
         ("picture.png", "image/png"),
         ("misnamed.png", "text/plain"),
     ]
-    (here.work / "odd.bin").write_bytes(b"\xff\x00")
     there = here.json("session", "list", "--json")["total"]
-    odd = here.run("run", "--attach", "odd.bin", "look")
-    assert (odd.returncode, odd.stdout) == (5, "")
-    assert "'odd.bin' cannot be attached: the agent takes images" in odd.stderr
+    for name, data in (("odd.bin", b"\xff\x00"), ("nameless", b"words\x00and words"), ("called.txt", b"words\x00")):
+        (here.work / name).write_bytes(data)
+        odd = here.run("run", "--attach", name, "look")
+        assert (odd.returncode, odd.stdout) == (5, "")
+        assert f"'{name}' cannot be attached: the agent takes images" in odd.stderr
     assert here.json("session", "list", "--json")["total"] == there  # nothing is left of it
     refused = here.run("run", "--attach", "missing.png", "look")
     assert (refused.returncode, "missing.png is not there" in refused.stderr) == (5, True)
