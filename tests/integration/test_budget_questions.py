@@ -97,7 +97,7 @@ async def test_another_budget_that_is_reached_too_is_asked_for_anew(tmp_path: Pa
         talk = asked.talk
         await asked.client.set_budget(talk.session_id, v1.Budget(max_cost_usd=0.1))
         again = await talk.asked()
-        assert "$0.25 spent, $0.1 allowed" in again.description
+        assert "$0.25 of $0.1 spent" in again.description
         await asked.rests()
         (pending,) = await asked.client.pending(talk.session_id)
         assert pending.request_id == again.request_id

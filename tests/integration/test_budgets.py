@@ -101,7 +101,7 @@ async def test_allowing_gives_the_same_amount_again_and_denying_cancels_what_wai
         assert stale.value.code == ErrorCode.PERMISSION_STALE
         again = await talk.asked()  # one turn was allowed, and two messages waited
         assert states_of(talk.events, first.message_id)[-1] == "CONSUMED"
-        assert "2 turns spent, 2 turns allowed" in again.description
+        assert "2 turns of 2 turns spent" in again.description
         await talk.answer(again, allow=False)
         await talk.until(is_idle)
         assert states_of(talk.events, second.message_id)[-1] == "CANCELLED"

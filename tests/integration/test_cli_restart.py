@@ -79,6 +79,19 @@ def test_a_restart_where_nothing_runs_is_a_start(tmp_path: Path) -> None:
         assert here.json("daemon", "status", "--json")["pid"] == done["pid"]
 
 
+def test_a_stop_says_whether_agents_go_on(tmp_path: Path) -> None:
+    with shell(tmp_path) as here:
+        here.run("daemon", "start")
+        assert here.run("daemon", "stop").stdout.endswith("has stopped; no agent was at work\n")
+        assert here.run("run", "say hello").returncode == 0  # its agent is idle now, and is ended with the daemon
+        assert here.run("daemon", "stop").stdout.endswith("has stopped; no agent was at work\n")
+        with running(here, "wait go") as run:
+            waits(run)
+            stopped = here.run("daemon", "stop").stdout
+            assert stopped.endswith("has stopped; 1 agent goes on, and the next daemon finds it\n")
+            run.kill()
+
+
 @pytest.mark.behaviour("lifecycle.shutdown.agents-ended")
 @pytest.mark.parametrize("verb", ["stop", "restart"])
 def test_with_agents_everything_ends_and_is_counted(tmp_path: Path, verb: str) -> None:

@@ -198,3 +198,33 @@ def test_a_session_that_waits_for_the_api_says_so(here: Shell) -> None:
         (here.work / "over").touch()
         assert run.wait(PATIENCE_S) == 0
     assert here.json("session", "list", "--json", "--limit", "1")["sessions"][0]["waiting_for"] == ""
+
+
+def test_a_conversation_is_one_json_object_per_event_for_a_program(here: Shell) -> None:
+    session = here.json("run", "--json", "say before")["session_id"]
+    done = here.run("attach", "--json", session, stdin="say one two\n")
+    assert done.returncode == 0
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    numbers = [event["sequence"] for event in events if event["sequence"]]
+    assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+    said = [event["user_input"]["content"] for event in events if event["type"] == "user_input"]
+    assert said == ["say before", "say one two"]
+    text = "".join(event["text_delta"]["text"] for event in events if event["type"] == "text_delta")
+    assert "one two" in text
+    assert "turn_complete" in {event["type"] for event in events[-5:]}
+
+
+def test_on_a_terminal_too_a_question_is_an_event_and_is_asked_beside_it(here: Shell) -> None:
+    session = here.json("run", "--json", "say ready")["session_id"]
+    with here.terminal("attach", "--json", session) as person:
+        person.echo_off()
+        person.expect('"type": "input_lock"')
+        person.type("tool\n")
+        person.expect('"type": "user_input"')
+        person.expect('{"type": "permission_request"')
+        person.expect("Allow? [y")
+        person.type("y\n")
+        person.expect('{"type": "turn_complete"')
+        person.type("/quit\n")
+        assert person.ended() == 0
+        assert all(line.startswith("{") for line in person.seen.splitlines() if '"type"' in line)

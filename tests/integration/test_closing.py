@@ -77,6 +77,29 @@ async def test_what_is_closed_and_deleted_at_once_by_several_is_gone_once(daemon
     assert '"level": "error"' not in daemon.log
 
 
+@pytest.mark.parametrize("how", ["closed", "deleted"])
+async def test_who_watches_a_turn_is_told_that_its_session_was_closed_or_deleted(daemon: Daemon, how: str) -> None:
+    seen: list[v1.AgentEvent] = []
+    at_work = anyio.Event()
+
+    async def watch(client: Client, session_id: str) -> None:
+        async for event in client.follow(session_id):
+            seen.append(event)
+            if waits(event):
+                at_work.set()
+
+    with anyio.fail_after(BOUND_S):
+        async with open_client(daemon.places) as client, anyio.create_task_group() as tasks:
+            talk = await a_talk(daemon, client)
+            tasks.start_soon(watch, client, talk.session_id)
+            await talk.say("wait never")
+            await at_work.wait()
+            await (client.close if how == "closed" else client.delete)(talk.session_id)
+    assert f"The session was {how}" in {event.notice.message for event in seen}
+    (told,) = [one.message_state for one in seen if one.message_state.state == v1.MESSAGE_STATE_CANCELLED]
+    assert told.reason == f"the session was {how}"
+
+
 async def test_messages_of_a_closed_session_do_not_stay_open(daemon: Daemon) -> None:
     async with open_client(daemon.places) as client:
         talk = await a_talk(daemon, client)

@@ -9,6 +9,7 @@ import anyio
 from betcode.client import Client
 from betcode.v1 import agent_pb2 as v1
 
+_BUDGET = "Budget"  # the name under which the daemon asks for more
 _SHOWN_LINES = 24
 _SHOWN_LETTERS = 4000
 
@@ -27,6 +28,8 @@ class Permission:
     def lines(self, *, whole: bool = False) -> list[str]:
         """The tool, what it is for, and its input, with nothing left out silently."""
         request = self.request
+        if self._is_of_budget:
+            return [request.description]
         title = f"{request.tool_name} asks for permission"
         shown = [f"{title}: {request.description}" if request.description else title]
         shown += [f"    {line}" for line in _input_lines(request, whole=whole)]
@@ -35,7 +38,14 @@ class Permission:
         return shown
 
     @property
+    def _is_of_budget(self) -> bool:
+        """Whether the daemon asks, and no agent: its sentence says everything that its input does."""
+        return self.request.tool_name == _BUDGET and not self.request.tool_use_id and bool(self.request.description)
+
+    @property
     def question(self) -> str:
+        if self._is_of_budget:
+            return "Raise it? [y = yes, n = no, n REASON] "
         return "Allow? [y = yes, n = no, n REASON, v = show all] "
 
 

@@ -172,4 +172,4 @@ async def _reply(connection: socket.socket, tickets: Tickets, gate: Gate) -> byt
 
 
 def _with_peer(client: ClientName, peer: str) -> ClientName:
-    return ClientName(f"{client.client_id} ({peer})", client.client_type)
+    return replace(client, client_id=f"{client.client_id} ({peer})")

@@ -199,7 +199,9 @@ class BudgetGate:
         budget, prompt, dropped = self._budget, self.prompt, dict[str, None]()
         if not budget.told:
             then = "is refused" if budget.on_reached is OnReached.REFUSE else "waits until a person raises it"
-            said.append(_notice(f"The budget is reached ({self._figures()}): the next message {then}", *self._reached))
+            asks = bool(self.waiting) and budget.on_reached is OnReached.ASK and prompt is None
+            figures = "" if asks else f" ({self._figures()})"  # the question behind it has them
+            said.append(_notice(f"The budget is reached{figures}: the next message {then}", *self._reached))
         if self.waiting and budget.on_reached is OnReached.REFUSE:
             told, kept = self.withdrawn(_NOT_RAISED)
             said += told
@@ -229,7 +231,7 @@ class BudgetGate:
             "limit": describe(state.budget.limits, names),
             "limit_if_allowed": describe(after.limits, names),
         }
-        what = f"The budget is reached ({self._figures()}). Allow raises it to {facts['limit_if_allowed']}"
+        what = f"{facts['spent']} of {facts['limit']} spent: raise the budget to {facts['limit_if_allowed']}?"
         event = events.permission_request(time_ordered_uuid(), TOOL_NAME, what, json.dumps(facts))
         row = PromptRow(
             request_id=event.permission_request.request_id,

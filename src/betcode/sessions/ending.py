@@ -124,7 +124,7 @@ def consequences(session: LiveSession, end: End) -> tuple[list[v1.AgentEvent], l
         if rests:
             fields["status"] = SessionStatus.IDLE
     elif not end.crashed and _ends_compaction(session, end):
-        why = "the daemon was stopped together with its agents" if end.stopped else end.note
+        why = "the daemon was stopped together with its agents" if end.stopped else _why(session, end)
         said += compacting.last_words(session, why, rests=rests)
         if rests:
             fields["status"] = SessionStatus.IDLE
@@ -153,10 +153,15 @@ def _what_went_with_it(session: LiveSession, end: End) -> tuple[list[v1.AgentEve
         row = session.inputs[input_id]
         changes.append(MoveInput(row.session, row.input_id, state))
         if row.kind is InputKind.MESSAGE:
-            reason = "cancelled" if end.after_cancel else end.note
+            reason = "cancelled" if end.after_cancel else _why(session, end)
             said.append(events.message_state(row.input_id, _SHOWN[state], reason))
     told, kept = session.budget.in_vain(end.fates, "The messages that waited for the answer are given up")
     return [*said, *told], [*changes, *kept]
+
+
+def _why(session: LiveSession, end: End) -> str:
+    """How an agent ends that was told to is no news: who closed its session is."""
+    return session.closed_words if session.writer.state.status is SessionStatus.CLOSED else end.note
 
 
 def _asked_for(run: AgentRun) -> bool:

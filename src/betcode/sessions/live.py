@@ -52,6 +52,7 @@ class LiveSession:
         self.users = 0  # streams and calls that hold this object
         self.recovery = Recovery(self)
         self.may_start = False  # once it was given up, a person decides when it goes on
+        self.closed_words = "the session was closed"  # or deleted: why what was open in it is not any more
         self.deliverable = anyio.Event()
 
     # ------------------------------------------------------------ what others see

@@ -64,8 +64,7 @@ class LockDesk:
     def refuse_if_locked(self, client: ClientName) -> None:
         """Raises NoInputLock where another client holds it."""
         if not self._lock.admits(client.client_id):
-            holder = self.holder
-            raise NoInputLock(self._writer.new.session_id, holder.client_id, holder.client_type)
+            raise self._locked_out()
 
     @contextmanager
     def typing(self, client: ClientName) -> Iterator[None]:
@@ -123,7 +122,7 @@ class LockDesk:
         if grant and asking and asking == lock.holder and asking != client.client_id:
             return
         if lock.holder and lock.holder != client.client_id:
-            raise NoInputLock(self._writer.new.session_id, lock.holder, self.holder.client_type)
+            raise self._locked_out()
         if not lock.waits(asking):
             raise InvalidRequest("Nobody of that name waits for the input lock", asking_client_id=asking)
         self._apply(*lock.answered(asking, grant, anyio.current_time(), self._times))
@@ -142,6 +141,10 @@ class LockDesk:
     def _times(self) -> Times:
         settings = self._room.settings
         return Times(settings.lock_answer_s, settings.lock_idle_s)
+
+    def _locked_out(self) -> NoInputLock:
+        holder = self.holder
+        return NoInputLock(self._writer.new.session_id, holder.client_id, holder.client_type, holder.shown_as)
 
     def _name(self, client_id: str) -> ClientName:
         return self._names.get(client_id, NOBODY)

@@ -179,7 +179,7 @@ class Supervisor:
             AgentUnavailable: its agent could not be ended, and still needs its rows.
         """
         async with self._registry.using(session) as live:
-            await close(live)
+            await close(live, to_delete=True)
             if live.run is not None:
                 raise AgentUnavailable("The session is closed, but its agent cannot be ended: delete it later")
             await self._room.store.delete_session(live.writer.key)

@@ -1352,11 +1352,17 @@ class InputLockChange(_message.Message):
     HOLDER_CLIENT_TYPE_FIELD_NUMBER: _builtins.int
     ASKING_CLIENT_TYPE_FIELD_NUMBER: _builtins.int
     WAITING_CLIENT_IDS_FIELD_NUMBER: _builtins.int
+    HOLDER_CLIENT_NAME_FIELD_NUMBER: _builtins.int
+    ASKING_CLIENT_NAME_FIELD_NUMBER: _builtins.int
     holder_client_id: _builtins.str
     """empty: nobody"""
     asking_client_id: _builtins.str
     holder_client_type: _builtins.str
     asking_client_type: _builtins.str
+    holder_client_name: _builtins.str
+    """as it is called for people (x-client-name); since 0.2.0"""
+    asking_client_name: _builtins.str
+    """since 0.2.0"""
     @_builtins.property
     def answer_by(self) -> _timestamp_pb2.Timestamp:
         """silence until then gives the lock to the asking client"""
@@ -1374,10 +1380,12 @@ class InputLockChange(_message.Message):
         holder_client_type: _builtins.str = ...,
         asking_client_type: _builtins.str = ...,
         waiting_client_ids: _abc.Iterable[_builtins.str] | None = ...,
+        holder_client_name: _builtins.str = ...,
+        asking_client_name: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["answer_by", b"answer_by"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer_by", b"answer_by", "asking_client_id", b"asking_client_id", "asking_client_type", b"asking_client_type", "holder_client_id", b"holder_client_id", "holder_client_type", b"holder_client_type", "waiting_client_ids", b"waiting_client_ids"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer_by", b"answer_by", "asking_client_id", b"asking_client_id", "asking_client_name", b"asking_client_name", "asking_client_type", b"asking_client_type", "holder_client_id", b"holder_client_id", "holder_client_name", b"holder_client_name", "holder_client_type", b"holder_client_type", "waiting_client_ids", b"waiting_client_ids"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1413,11 +1421,14 @@ class PresentClient(_message.Message):
     CLIENT_TYPE_FIELD_NUMBER: _builtins.int
     BEHIND_FIELD_NUMBER: _builtins.int
     LAGGING_FIELD_NUMBER: _builtins.int
+    CLIENT_NAME_FIELD_NUMBER: _builtins.int
     client_id: _builtins.str
     client_type: _builtins.str
     behind: _builtins.int
     """events between its position and the newest"""
     lagging: _builtins.bool
+    client_name: _builtins.str
+    """as it is called for people (x-client-name); since 0.2.0"""
     def __init__(
         self,
         *,
@@ -1425,10 +1436,11 @@ class PresentClient(_message.Message):
         client_type: _builtins.str = ...,
         behind: _builtins.int = ...,
         lagging: _builtins.bool = ...,
+        client_name: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["behind", b"behind", "client_id", b"client_id", "client_type", b"client_type", "lagging", b"lagging"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["behind", b"behind", "client_id", b"client_id", "client_name", b"client_name", "client_type", b"client_type", "lagging", b"lagging"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

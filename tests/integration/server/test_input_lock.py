@@ -10,7 +10,7 @@ import grpc
 import pytest
 from grpc import aio
 
-from betcode.client import Client, ClientError, LockAnswer, NewConversation
+from betcode.client import Client, ClientError, ClientIdentity, LockAnswer, NewConversation, open_client
 from betcode.domain.identifiers import new_message_id, new_session_id
 from betcode.sessions.followers import PRESENCE_EVERY_S
 from betcode.v1 import agent_pb2 as v1
@@ -405,6 +405,28 @@ async def test_a_daemon_that_stops_ends_the_asking_politely(tmp_path: Path) -> N
 
 def people(one: Typist) -> set[str]:
     return set(one.present)
+
+
+async def test_a_client_is_shown_by_the_name_it_gives_itself_on_one_short_line(daemon: Daemon, tmp_path: Path) -> None:
+    session = await new_session(daemon, tmp_path)
+    ann = ClientIdentity("ann", "phone", "Ann's   phone\x1b[2J " + "é" * 100)
+    shown = "Ann's phone?[2J " + "?" * 47 + "…"
+    async with (
+        open_client(daemon.places, ann) as phone,
+        typist(daemon, session, "ben") as ben,
+        aclosing(phone.follow(session)) as events,
+    ):
+        await anext(events)
+        await phone.send(session, "say hello")
+        await ben.until(lambda one: one.holder == "ann" and "ann" in one.present)
+        assert ben.lock is not None
+        assert ben.lock.holder_client_name == shown
+        assert {one.client_id: one.client_name for one in ben.presence[-1].clients} == {"ann": shown, "ben": ""}
+        with pytest.raises(ClientError) as error:
+            await ben.say("say other")
+        assert error.value.details["holder_client_name"] == shown
+        summary = next(one for one in (await phone.list_sessions(limit=1000)).sessions if one.id == session)
+        assert {one.client_name for one in summary.clients} == {"", shown}
 
 
 async def test_who_comes_and_goes_is_told_without_a_storm(daemon: Daemon, agent: Agent, tmp_path: Path) -> None:

@@ -110,3 +110,10 @@ def test_the_questions_of_a_group_leave_one_by_one_or_together() -> None:
     assert desk.all == (second,)
     desk.see(resolved("g"))
     assert desk.current is None
+
+
+def test_a_question_about_the_budget_is_one_sentence_and_an_agents_tool_of_that_name_is_shown_whole() -> None:
+    request = v1.PermissionRequest(tool_name="Budget", description="2 of 2 turns spent?", input_json='{"spent": "2"}')
+    assert Permission(request).lines() == ["2 of 2 turns spent?"]
+    request.tool_use_id = "toolu_1"
+    assert Permission(request).lines() == ["Budget asks for permission: 2 of 2 turns spent?", "    spent: 2"]
