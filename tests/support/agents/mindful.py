@@ -6,6 +6,7 @@ It writes down, in `ledger` in its working directory and before anyone hears of 
     did ID        the message's turn is over
     dropped ID    a queued message was cancelled before it began
     heard ID      an answer to a request came in
+    withdrew ID   it takes a request back: an answer that came in is not heeded
     ran ID        the tool that the request was for did its work
 
 A message that it took up in an earlier life is not run again: it is said to be completed. With
@@ -189,6 +190,8 @@ class Mindful(obedient.Agent):  # type: ignore[misc,unused-ignore]
         return "lingering"
 
     def _write(self, frame: obedient.Frame) -> None:
+        if frame["type"] == "control_cancel_request":
+            self._ledger.note("withdrew", frame["request_id"])
         with self._writing:  # the thread that listens speaks too
             super()._write(frame)
 
