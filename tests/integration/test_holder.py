@@ -1,5 +1,6 @@
 """A holder and its agent: inputs once, output whole, and a clear word when something cannot be."""
 
+import fcntl
 import hashlib
 import json
 import os
@@ -12,12 +13,21 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 import pytest
 
 from betcode.domain.records import RecordKind
 from betcode.holder import protocol
-from betcode.holder.launch import HolderDidNotStart, HolderSpec, holder_pid, holder_pids, is_alive, start_holder
-from betcode.holder.platform import ShortName, resident_bytes
+from betcode.holder.launch import (
+    HolderDidNotStart,
+    HolderKilled,
+    HolderSpec,
+    holder_pid,
+    holder_pids,
+    is_alive,
+    start_holder,
+)
+from betcode.holder.platform import ShortName, processes, resident_bytes
 from betcode.sessions.attachment import AgentGone, HolderGone, HolderRefused, attach
 from support.holding import Held, agent_command, gone, held, holder_left, lock_fallen
 from support.patience import PATIENCE_S
@@ -224,6 +234,39 @@ async def test_a_run_directory_cannot_be_used_twice(tmp_path: Path) -> None:
         await gone(run.pid)
         with pytest.raises(HolderDidNotStart, match="this run is over"):
             start_holder(spec)
+
+
+async def kill_when_it_waits(run_dir: Path) -> None:
+    """Kill the holder that has come to its run directory, and waits for the lock there."""
+    while True:
+        for one in processes().values():
+            with suppress(OSError):
+                if Path(f"/proc/{one.pid}/cwd").readlink() == run_dir:
+                    os.kill(one.pid, signal.SIGKILL)
+                    return
+        await anyio.sleep(0.005)
+
+
+async def test_a_holder_that_is_killed_before_it_is_ready_is_told_from_one_that_cannot_start(tmp_path: Path) -> None:
+    said: list[HolderDidNotStart] = []
+
+    def start(run_dir: Path) -> None:
+        try:
+            start_holder(HolderSpec(run_dir, agent_command("echo.py"), {}, tmp_path, run_dir.name))
+        except HolderDidNotStart as trouble:
+            said.append(trouble)
+
+    with anyio.fail_after(20):
+        while not any(isinstance(trouble, HolderKilled) for trouble in said):  # it waits no longer than a second
+            run_dir = tmp_path / f"run{len(said)}"
+            run_dir.mkdir()
+            with (run_dir / "lock").open("w") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(kill_when_it_waits, run_dir)
+                    await anyio.to_thread.run_sync(start, run_dir)
+                    tasks.cancel_scope.cancel()
+    assert isinstance(said[-1], HolderKilled)
 
 
 async def test_attaching_where_no_holder_lives_says_so(tmp_path: Path) -> None:

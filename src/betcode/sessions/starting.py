@@ -15,7 +15,7 @@ from betcode.domain.errors import StorageDegraded
 from betcode.domain.ports import LaunchContext
 from betcode.domain.rows import RunRow
 from betcode.domain.run import RunStimulus
-from betcode.holder.launch import HolderSpec, start_holder
+from betcode.holder.launch import HolderKilled, HolderSpec, start_holder
 
 if TYPE_CHECKING:
     from betcode.sessions.run import AgentRun
@@ -54,8 +54,12 @@ async def start(run: AgentRun) -> bool:
     if run.asked_to_end:
         return False
     spec = HolderSpec(run_dir=run.directory, argv=launch.argv, env=launch.env, cwd=launch.cwd, marker=run.row.run_id)
-    pid = await anyio.to_thread.run_sync(start_holder, spec)
-    logger.info("started an agent under holder %d", pid, extra=session.log_extra)
+    try:
+        pid = await anyio.to_thread.run_sync(start_holder, spec)
+    except HolderKilled as killed:  # what it left is read and ended like that of any other
+        logger.warning("the agent was started, but %s", killed, extra=session.log_extra)
+    else:
+        logger.info("started an agent under holder %d", pid, extra=session.log_extra)
     return True
 
 

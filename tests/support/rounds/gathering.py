@@ -14,7 +14,7 @@ from betcode.sessions.census import breaches
 from betcode.v1.admin_pb2 import AGENTS_AT_STOP_ALL_END
 from support.daemon import Daemon
 from support.rounds.driver import Round
-from support.rounds.evidence import RoundEvidence, SessionEvidence
+from support.rounds.evidence import Numbered, RoundEvidence, Sent, SessionEvidence
 from support.rounds.facts import Facts, ledger, reading
 from support.rounds.judge import DESCRIPTORS_MORE
 from support.rounds.plan import Way
@@ -35,8 +35,9 @@ async def gather(round_: Round, descriptors_before: int) -> RoundEvidence:
         viewer.leaving.cancel()
     for process in round_.client_processes:
         process.end()
+    round_.know_all_forks()
     disagreements = await _until_none(lambda: breaches(facts.live_runs(), daemon.places.runs))
-    sessions = [await _gather_session(round_, number) for number in range(len(round_.sessions))]
+    sessions = [await _gather_session(round_, session_id) for session_id in round_.sessions]
     descriptors = await _descriptors(daemon, descriptors_before)
     resident = resident_bytes(daemon.pid)
     round_.keeper.keeps = False
@@ -57,8 +58,8 @@ async def gather(round_: Round, descriptors_before: int) -> RoundEvidence:
     )
 
 
-async def _gather_session(round_: Round, number: int) -> SessionEvidence:
-    session_id, facts, work = round_.sessions[number], round_.facts, round_.work_of(number)
+async def _gather_session(round_: Round, session_id: str) -> SessionEvidence:
+    facts, work = round_.facts, round_.work[session_id]
     viewers = [viewer for viewer in round_.viewers if viewer.session_id == session_id]
     views = tuple(view for viewer in viewers for view in viewer.evidence())
     refusals = tuple(refusal for viewer in viewers for refusal in viewer.refusals)
@@ -71,10 +72,29 @@ async def _gather_session(round_: Round, number: int) -> SessionEvidence:
         may_have_gaps=session_id in round_.torn,
         views=views,
         refusals=refusals,
-        sent=tuple(round_.sent[session_id]),
+        original=_shared_log(round_, session_id, known.forked_at),
+        sent=tuple(_sent(round_, session_id)),
         given=tuple(round_.given[session_id]),
-        ledger=ledger(work),
+        compactions=tuple(round_.compactions[session_id]),
+        ledger=ledger(work, session_id),
     )
+
+
+def _sent(round_: Round, session_id: str) -> list[Sent]:
+    """What was sent to it, and to the session it was forked from as far as that is its history too."""
+    sent, original, known = round_.sent[session_id], round_.originals.get(session_id), round_.facts.session(session_id)
+    if original is None or known is None:
+        return sent
+    before = [one for one in _sent(round_, original) if one.seq is None or one.seq <= known.forked_at]
+    return [*before, *sent]
+
+
+def _shared_log(round_: Round, session_id: str, forked_at: int) -> tuple[Numbered, ...]:
+    original = round_.originals.get(session_id)
+    known = round_.facts.session(original) if original is not None else None
+    if known is None or known.is_deleted:
+        return ()
+    return tuple((seq, data) for seq, data in round_.facts.log(known.key) if seq <= forked_at)
 
 
 async def read_session(daemon: Daemon, session_id: str, work: Path) -> SessionEvidence:
@@ -94,6 +114,7 @@ async def read_session(daemon: Daemon, session_id: str, work: Path) -> SessionEv
         followed=followed,
         resumed=resumed,
         boundary=known.boundary,
+        forked_at=known.forked_at,
         reading=tuple(reading(ClaudeProvider(), session_id, work, facts.runs(known.key))),
         inputs=facts.inputs(known.key),
         prompts=facts.prompts(known.key),
