@@ -18,7 +18,7 @@ ROOT = Path(__file__).parent.parent.parent
 
 def test_benches_run_and_give_every_column() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "bench", "intake", "replay", "searching", "--quick", "--json"],
+        [sys.executable, "-m", "bench", "intake", "replay", "holding", "searching", "--quick", "--json"],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -26,7 +26,7 @@ def test_benches_run_and_give_every_column() -> None:
     )
     assert done.returncode == 0, done.stderr
     figures = [json.loads(line) for line in done.stdout.splitlines()]
-    assert len(figures) == 5
+    assert len(figures) == 6
     for figure in figures:
         assert figure["measured"] > 0
         assert figure["baseline"] > 0
