@@ -88,7 +88,7 @@ async def test_who_watches_a_turn_is_told_that_its_session_was_closed_or_deleted
             if waits(event):
                 at_work.set()
 
-    with anyio.fail_after(BOUND_S):
+    with anyio.fail_after(PATIENCE_S):
         async with open_client(daemon.places) as client, anyio.create_task_group() as tasks:
             talk = await a_talk(daemon, client)
             tasks.start_soon(watch, client, talk.session_id)

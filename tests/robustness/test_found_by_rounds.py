@@ -73,7 +73,7 @@ async def test_the_socket_of_a_holder_that_is_killed_after_its_agent_is_removed(
                 while (await attachment.status()).exit is None:
                     await anyio.lowlevel.checkpoint()
         os.kill(holder, signal.SIGKILL)
-        await gone(holder, within_s=30)
+        await gone(holder)
     finally:
         os.kill(daemon.pid, signal.SIGCONT)
     await talk.summary_when(lambda one: one.run_state == "exited")
