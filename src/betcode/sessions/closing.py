@@ -32,7 +32,7 @@ async def close(session: LiveSession, *, to_delete: bool = False) -> bool:
 
 
 async def _note_closed(session: LiveSession) -> bool:
-    async with session.changing():
+    async with session.changing(even_degraded=True):
         if session.writer.state.status is SessionStatus.CLOSED:
             return False
         closed = advance(session.writer.state.status, SessionStimulus.CLOSED)

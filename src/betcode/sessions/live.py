@@ -226,14 +226,17 @@ class LiveSession:
             )
 
     @asynccontextmanager
-    async def changing(self) -> AsyncIterator[None]:
+    async def changing(self, *, even_degraded: bool = False) -> AsyncIterator[None]:
         """The lock, for what somebody asks for; what has happened already takes it as it is, and may keep it for long.
+
+        `even_degraded` is for what may make room: it is tried, and only not kept waiting behind what cannot be written.
 
         Raises:
             StorageDegraded: nothing can be written, or could not any more while others were before us.
         """
         while True:
-            self.refuse_if_degraded()
+            if not even_degraded:
+                self.refuse_if_degraded()
             with anyio.CancelScope() as waiting:
                 self.writer.in_line.add(waiting)
                 try:
@@ -242,6 +245,7 @@ class LiveSession:
                     self.writer.in_line.discard(waiting)
             if not waiting.cancelled_caught:
                 break
+            self.refuse_if_degraded()
         try:
             yield
         finally:

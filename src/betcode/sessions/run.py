@@ -233,6 +233,8 @@ class AgentRun:
                 self._hand_over(intake, session.interrupt_row(cancel_queued=row.cancel_queued))
             await self._refuse_ids_used_before(intake)
             self._refuse_what_nobody_answers(intake)
+            if self.dialogue.conversation_began and not writer.state.conversation_began:
+                intake.said += await compacting.before_fork(session)
             session.room.faults("after-reading")
             state = writer.state
             status = session.status_after(self, row, intake.inputs)
