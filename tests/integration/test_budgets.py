@@ -125,7 +125,8 @@ async def test_what_is_queued_when_a_limit_is_reached_waits_or_is_cancelled(tmp_
             assert "you said" not in streamed_text(talk.events)
             summary = await talk.summary_when(lambda one: one.status == "idle")
             assert summary.budget_use.turns == 1
-            assert len(notices(talk)) == 1
+            (notice,) = notices(talk)
+            assert ("1 turn" in notice) == (on_reached == REFUSE)  # a question that comes with it has the figures
 
 
 async def test_a_daemon_killed_between_reaching_and_asking_asks_when_it_is_back(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import anyio
 import grpc
 import pytest
 
-from betcode.client import ClientIdentity, Link, LinkState, Refused, Unreachable, open_client
+from betcode.client import ClientIdentity, Link, LinkState, NewConversation, Refused, Unreachable, open_client
 from betcode.v1 import agent_pb2 as v1
 from support.patience import PATIENCE_S
 from support.scripted_service import Break, ScriptedService, Waits, scripted, text_event
@@ -115,6 +115,16 @@ async def test_a_repeated_message_keeps_its_id(tmp_path: Path) -> None:
     assert {request.request.message.idempotency_key for request in service.submitted} == {accepted.message_id}
     assert len(service.submitted) == 4
     assert accepted.sequence == 7
+
+
+async def test_a_repeated_creation_asks_for_the_same_session(tmp_path: Path) -> None:
+    service = ScriptedService(replies=[GONE, Break(grpc.StatusCode.INTERNAL)])
+    async with scripted(tmp_path, service) as places, open_client(places, sleep=Waits()) as client:
+        await client.start_session(NewConversation("/tmp"))
+        first = {request.request.start.new_session_id for request in service.submitted}
+        await client.start_session(NewConversation("/tmp"))
+    assert (len(service.submitted), len(first)) == (4, 1)
+    assert service.submitted[-1].request.start.new_session_id not in first | {""}
 
 
 async def test_every_call_says_who_calls(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from betcode.client.conversation import Conversation, user_message
 from betcode.client.errors import as_client_errors
 from betcode.config.places import Places
 from betcode.domain.commands import AttachedFile
-from betcode.domain.identifiers import MessageId, new_message_id
+from betcode.domain.identifiers import MessageId, new_message_id, new_session_id
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1.admin_pb2 import AgentsAtStop, StopDaemonRequest, StopDaemonResponse
 from betcode.v1.admin_pb2_grpc import AdminServiceStub
@@ -68,7 +68,7 @@ class Client:
         return self._connection.identity
 
     async def start_session(self, new: NewConversation) -> str:
-        """A new session's id. No agent runs before the first message."""
+        """A new session's id. No agent runs before the first message. However often it is tried, one is made."""
         start = v1.StartConversation(
             working_directory=new.working_directory,
             provider=new.provider,
@@ -78,6 +78,7 @@ class Client:
             metadata=new.metadata,
             environment=new.environment,
             budget=new.budget,
+            new_session_id=new_session_id(),
         )
         request = v1.SubmitRequest(request=v1.AgentRequest(start=start))
         return (await self._connection.call(self._stub.Submit, request)).session_id

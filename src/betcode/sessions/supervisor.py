@@ -25,26 +25,25 @@ from betcode.domain.errors import (
 from betcode.domain.identifiers import NotAnIdentifier, Seq, SessionId, parse_session_id
 from betcode.domain.ports import Provider, SessionFilter, Store
 from betcode.domain.recovery import CrashPolicy
-from betcode.domain.rows import NewSession, PromptKind, PromptRow, SessionRow, SessionState, StoredEvent
-from betcode.sessions import events
+from betcode.domain.rows import NewSession, PromptKind, PromptRow, SessionRow, SessionState
 from betcode.sessions.adoption import Found, take_up
 from betcode.sessions.answering import answer_prompt, note_answers
 from betcode.sessions.cancelling import Cancelled, cancel_turn
 from betcode.sessions.clients import ClientName
 from betcode.sessions.closing import close
 from betcode.sessions.compacting import Compacted, compact
+from betcode.sessions.creating import create
 from betcode.sessions.forking import Forked, fork
 from betcode.sessions.housekeeping import keep_house, keep_journals, send_idle_home
 from betcode.sessions.memory import AgentMemory
 from betcode.sessions.prompts import Decision, PermissionAnswer, decide, questions_of
 from betcode.sessions.registry import Registry
-from betcode.sessions.requests import check_budget, check_name, check_new_session
+from betcode.sessions.requests import check_budget, check_name
 from betcode.sessions.room import Faults, Room, no_faults
 from betcode.sessions.roster import Roster
 from betcode.sessions.slots import Slots
 from betcode.sessions.stopping import AgentsAtStop, Parting, end_all
 from betcode.sessions.submitting import submit
-from betcode.sessions.tally import KIND_OF
 from betcode.sessions.told import Accepted, EngineFacts, Summary
 from betcode.sessions.waiting import Waiting, for_api
 from betcode.sessions.watching import Watching
@@ -66,22 +65,12 @@ class Supervisor:
     # ------------------------------------------------------------ sessions
 
     async def create(self, new: NewSession) -> SessionId:
-        """A session with its first event; nothing is started.
+        """A session with its first event; nothing is started. The same again makes no second one.
 
         Raises:
-            InvalidRequest: it could not work; nothing was made.
+            InvalidRequest: it could not work, or another session has the id; nothing was made.
         """
-        if new.provider not in self._room.providers:
-            known = ", ".join(sorted(self._room.providers))
-            raise InvalidRequest(f"No such provider {new.provider[:80]!r}: choose one of {known}")
-        check_new_session(new)
-        store = self._room.store
-        state = SessionState(last_seq=Seq(1), epoch=store.epoch, updated_ns=new.created_ns, budget=new.budget)
-        first = events.session_info(new, state, is_resumed=False)
-        first.sequence = 1
-        stored = StoredEvent(Seq(1), KIND_OF["session_info"], first.SerializeToString())
-        await store.create_session(new, state, [stored])
-        return new.session_id
+        return await create(self._room, new)
 
     async def resolve(self, text: str) -> SessionId:
         """The session of that id, in either spelling.

@@ -285,6 +285,7 @@ class StartConversation(_message.Message):
     ENVIRONMENT_FIELD_NUMBER: _builtins.int
     PROVIDER_FIELD_NUMBER: _builtins.int
     BUDGET_FIELD_NUMBER: _builtins.int
+    NEW_SESSION_ID_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
     """empty: a new session"""
     working_directory: _builtins.str
@@ -297,6 +298,10 @@ class StartConversation(_message.Message):
     """
     provider: _builtins.str
     """of a new session; empty: the daemon's default"""
+    new_session_id: _builtins.str
+    """Of a new session: a UUID of version 7 that the client makes. Asked for again with the same id, it is the same
+    session, and not a second one. Since 0.2.0
+    """
     @_builtins.property
     def allowed_tools(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     @_builtins.property
@@ -323,10 +328,11 @@ class StartConversation(_message.Message):
         environment: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         provider: _builtins.str = ...,
         budget: Global___Budget | None = ...,
+        new_session_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_from_sequence", b"_from_sequence", "budget", b"budget", "from_sequence", b"from_sequence"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_from_sequence", b"_from_sequence", "allowed_tools", b"allowed_tools", "budget", b"budget", "environment", b"environment", "from_sequence", b"from_sequence", "metadata", b"metadata", "model", b"model", "plan_mode", b"plan_mode", "provider", b"provider", "session_id", b"session_id", "working_directory", b"working_directory", "worktree_id", b"worktree_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_from_sequence", b"_from_sequence", "allowed_tools", b"allowed_tools", "budget", b"budget", "environment", b"environment", "from_sequence", b"from_sequence", "metadata", b"metadata", "model", b"model", "new_session_id", b"new_session_id", "plan_mode", b"plan_mode", "provider", b"provider", "session_id", b"session_id", "working_directory", b"working_directory", "worktree_id", b"worktree_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__from_sequence: _TypeAlias = _typing.Literal["from_sequence"]  # noqa: Y015
     _WhichOneofArgType__from_sequence: _TypeAlias = _typing.Literal["_from_sequence", b"_from_sequence"]  # noqa: Y015
