@@ -224,7 +224,7 @@ TEXTS = (
     "say before\ncompact\nsay after",
 )
 SHORT_TEXTS = ("say one two three", "count 40", "falter\nsay steady", "say before\ncompact\nsay after")
-COMPACTIONS = ("", "", "wait go", "wait go", "fail it is not to be", "die")
+COMPACTIONS = ("", "", "", "wait go", "wait the end", "fail it is not to be", "die")
 _DAY_S = 24 * 3600
 
 
