@@ -14,8 +14,8 @@ import pytest
 
 from betcode.client import Client, open_client
 from betcode.holder.platform import resident_bytes
-from support.daemon import Daemon, obedient_daemon
-from support.rounds.gathering import open_descriptors
+from support.daemon import Daemon, becomes_true, obedient_daemon
+from support.rounds.gathering import open_descriptors, open_run_files
 from support.talk import Talk, is_idle
 from support.world import obedient_talk
 
@@ -68,6 +68,7 @@ async def live(daemon: Daemon, client: Client) -> tuple[list[Look], int]:
 
     for _ in range(IDLE):
         await (await obedient_talk(daemon, client)).turn("say hello")
+    await becomes_true(lambda: not open_run_files(daemon))  # an idle session costs a row
     async with anyio.create_task_group() as tasks:
         began = time.monotonic()
         for _ in range(BUSY):

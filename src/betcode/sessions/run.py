@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -139,14 +139,15 @@ class AgentRun:
         reader = JournalReader(
             self.directory, self.row.offset, line_limit_bytes=self.session.room.settings.frame_limit_bytes
         )
-        while True:
-            try:
-                if await self._stay_with_holder(reader):
-                    return
-            except Exception as error:
-                if not is_shortage(error):
-                    raise
-            await anyio.sleep(REATTACH_AFTER_S)
+        with closing(reader):
+            while True:
+                try:
+                    if await self._stay_with_holder(reader):
+                        return
+                except Exception as error:
+                    if not is_shortage(error):
+                        raise
+                await anyio.sleep(REATTACH_AFTER_S)
 
     async def _stay_with_holder(self, reader: JournalReader) -> bool:
         """True once the agent's end was read, from its holder or from what a dead one left."""

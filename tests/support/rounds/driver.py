@@ -2,6 +2,7 @@
 
 import os
 import signal
+import uuid
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
@@ -12,7 +13,7 @@ import anyio.abc
 import apsw
 
 from betcode.client import Client, ClientIdentity, NewConversation
-from betcode.client.errors import ClientError
+from betcode.client.errors import ClientError, Unreachable
 from betcode.domain.identifiers import MessageId
 from betcode.holder.launch import holder_pid
 from betcode.holder.platform import descendants
@@ -30,6 +31,7 @@ from support.rounds.plan import How, Plan, Step, Target, Way
 from support.rounds.viewers import Viewer, ViewerProcess, through
 
 _CALL_WITHIN_S = 90.0
+_FORK_AGAIN_S = (0.2, 0.5, 1.0, 2.0)
 
 
 def identity_of(client: int) -> ClientIdentity:
@@ -81,6 +83,14 @@ class Round:
             environment = {"PATH": "/usr/bin:/bin", "HOME": str(self.root), "LANG": "C.UTF-8"}
             new = NewConversation(str(work), provider="claude", environment=environment)
             self.know(await self.clients[0].start_session(new), work)
+            if self.plan.has_past:
+                await self._have_a_turn(self.sessions[-1])
+
+    async def _have_a_turn(self, session_id: str) -> None:
+        await self.say(session_id, 0, str(uuid.uuid4()), "say this was before")
+        with anyio.fail_after(_CALL_WITHIN_S):
+            while (known := self.facts.session(session_id)) is None or known.status != "idle":  # noqa: ASYNC110
+                await anyio.sleep(0.02)
 
     # ------------------------------------------------------------ steps
 
@@ -221,10 +231,17 @@ class Round:
 
     async def _fork(self, step: steps.Fork) -> None:
         original = self.id_of(step.session)
-        known = self.facts.session(original)
+        try:
+            known = self.facts.session(original)
+        except apsw.IOError:
+            return  # a full disk: there is no room even to look
         at = (known.last_seq if known is not None else 0) * step.at // 1000
-        made = await self.clients[0].fork(original, at_sequence=at)
-        self.know(made.session_id, self.work[original], original)
+        for pause_s in _FORK_AGAIN_S:
+            with suppress(Unreachable):  # it may be there all the same, and another one is another fork
+                made = await self.clients[0].fork(original, at_sequence=at)
+                self.know(made.session_id, self.work[original], original)
+                return
+            await anyio.sleep(pause_s)
 
     def know_all_forks(self) -> None:
         """Those too of which no client was told, because the line was cut meanwhile."""

@@ -102,5 +102,6 @@ class RoundEvidence:
     errors_logged: tuple[str, ...] = ()
     left_running: tuple[str, ...] = ()  # after everything was ended
     left_lying: tuple[str, ...] = ()  # files that should be gone
+    left_open: tuple[str, ...] = ()  # files of agents that have ended, in the daemon
     descriptors: tuple[int, int] = (0, 0)  # of the daemon: before anything happened, after everything settled
     resident_bytes: int = 0

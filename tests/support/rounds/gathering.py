@@ -2,7 +2,8 @@
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -38,6 +39,7 @@ async def gather(round_: Round, descriptors_before: int) -> RoundEvidence:
     round_.know_all_forks()
     disagreements = await _until_none(lambda: breaches(facts.live_runs(), daemon.places.runs))
     sessions = [await _gather_session(round_, session_id) for session_id in round_.sessions]
+    left_open = await _until_none(lambda: _open_without_agent(daemon, facts.live_runs()))
     descriptors = await _descriptors(daemon, descriptors_before)
     resident = resident_bytes(daemon.pid)
     round_.keeper.keeps = False
@@ -53,6 +55,7 @@ async def gather(round_: Round, descriptors_before: int) -> RoundEvidence:
         errors_logged=tuple(_errors(daemon, was_short=round_.keeper.was_short)),
         left_running=tuple(running),
         left_lying=tuple(_left_lying(round_)),
+        left_open=tuple(left_open),
         descriptors=(descriptors_before, descriptors),
         resident_bytes=resident,
     )
@@ -141,6 +144,20 @@ async def _descriptors(daemon: Daemon, before: int) -> int:
 
 def open_descriptors(daemon: Daemon) -> int:
     return len(os.listdir(f"/proc/{daemon.pid}/fd"))  # noqa: PTH208 the number is wanted, not paths
+
+
+def open_run_files(daemon: Daemon) -> list[Path]:
+    """The files of runs that the daemon has open."""
+    found: list[Path] = []
+    for entry in Path(f"/proc/{daemon.pid}/fd").iterdir():
+        with suppress(OSError):  # closed since we looked
+            target = entry.readlink()
+            found += [target] if target.is_relative_to(daemon.places.runs) else []
+    return found
+
+
+def _open_without_agent(daemon: Daemon, live_runs: Sequence[str]) -> list[str]:
+    return [str(path) for path in open_run_files(daemon) if path.parent.name not in live_runs]
 
 
 def _errors(daemon: Daemon, *, was_short: bool) -> Iterator[str]:

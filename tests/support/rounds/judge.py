@@ -27,6 +27,7 @@ def judge(evidence: RoundEvidence) -> list[str]:
     found += [f"the daemon met an error of its own: {error}" for error in evidence.errors_logged]
     found += [f"still running after the end: {name}" for name in evidence.left_running]
     found += [f"left lying about: {name}" for name in evidence.left_lying]
+    found += [f"the daemon still has open: {name}" for name in evidence.left_open]
     before, after = evidence.descriptors
     if after > before + DESCRIPTORS_MORE:
         found.append(f"the daemon has {after} descriptors open, and had {before}")

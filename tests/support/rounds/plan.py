@@ -189,13 +189,14 @@ class Plan:
     has_small_disk: bool
     turn_limit: int
     idle_retire_s: float
+    has_past: bool  # each session has had a turn before
     steps: tuple[Step, ...]
 
     def __str__(self) -> str:
         head = (
             f"round {self.seed}: {self.sessions} sessions, {self.clients} clients, {self.turn_limit} turns at once, "
             f"idle agents leave after {self.idle_retire_s} s"
-            f"{', a small disk' if self.has_small_disk else ''}"
+            f"{', a small disk' if self.has_small_disk else ''}{', a turn each before' if self.has_past else ''}"
         )
         return "\n".join([head, *(f"  {number:2} {step}" for number, step in enumerate(self.steps))])
 
@@ -222,7 +223,8 @@ TEXTS = (
     "count 20\nwait go\ntool",
     "say before\ncompact\nsay after",
 )
-COMPACTIONS = ("", "", "wait go", "wait go", "fail it is not to be", "die")
+SHORT_TEXTS = ("say one two three", "count 40", "falter\nsay steady", "say before\ncompact\nsay after")
+COMPACTIONS = ("", "", "", "wait go", "wait the end", "fail it is not to be", "die")
 _DAY_S = 24 * 3600
 
 
@@ -234,6 +236,9 @@ class _Maker:
         self.has_small_disk = self._chance.random() < 0.15
         self.turn_limit = self._chance.choice((1, 2, 5, 5))
         self.idle_retire_s = self._chance.choice((0.2, 600.0, 600.0))
+        # In many rounds an agent waits for most of the time, and is neither compacted nor forked: in these it rests.
+        self._rests = self._chance.random() < 0.4
+        self.has_past = self._rests or self._chance.random() < 0.5
         self._said: list[Say] = []
         self._forks = 0
 
@@ -248,8 +253,8 @@ class _Maker:
             (3, lambda: AskLock(self._session(), self._client())),
             (2, lambda: AnswerLock(self._session(), self._client(), self._client(), chance.random() < 0.5)),
             (1, lambda: Rename(self._session(), f"name {chance.randrange(100)}")),
-            (4, lambda: Compact(self._session(), chance.choice(COMPACTIONS))),
-            (3, self._fork),
+            (16 if self._rests else 4, lambda: Compact(self._session(), chance.choice(COMPACTIONS))),
+            (8 if self._rests else 3, self._fork),
             (1, lambda: Close(self._session(), delete=chance.random() < 0.4)),
             (5, lambda: Go(self._session())),
             (6, self._watch),
@@ -286,7 +291,7 @@ class _Maker:
     def _say(self) -> Step:
         chance = self._chance
         name = str(uuid.UUID(int=chance.getrandbits(128), version=4))
-        say = Say(self._session(), self._client(), name, chance.choice(TEXTS))
+        say = Say(self._session(), self._client(), name, chance.choice(SHORT_TEXTS if self._rests else TEXTS))
         self._said.append(say)
         return say
 
@@ -316,5 +321,6 @@ def make_plan(seed: int) -> Plan:
         has_small_disk=maker.has_small_disk,
         turn_limit=maker.turn_limit,
         idle_retire_s=maker.idle_retire_s,
+        has_past=maker.has_past,
         steps=tuple(steps),
     )

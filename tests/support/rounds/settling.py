@@ -29,6 +29,7 @@ async def settle(round_: Round) -> list[str]:
         process.signal(signal.SIGCONT)
     for work in round_.work.values():
         (work / "go").touch()
+        (work / "the end").touch()
     quiet = 0
     waiting: dict[str, int] = {}
     with anyio.move_on_after(SETTLE_WITHIN_S):

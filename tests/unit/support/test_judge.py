@@ -276,6 +276,7 @@ def test_a_broken_promise_is_found(name: str) -> None:
         (RoundEvidence((), errors_logged=("boom",)), "an error of its own"),
         (RoundEvidence((), left_running=("17 sleep",)), "still running"),
         (RoundEvidence((), left_lying=("socket",)), "left lying about"),
+        (RoundEvidence((), left_open=("journal",)), "still has open: journal"),
         (RoundEvidence((), descriptors=(30, 60)), "60 descriptors open, and had 30"),
         (RoundEvidence((), resident_bytes=1 << 30), "takes 1024 MiB"),
         (RoundEvidence((replace(sound(), status="active"),)), "s: is active"),
