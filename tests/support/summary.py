@@ -43,7 +43,7 @@ def in_short(failed: list[Report]) -> list[str]:
 
 
 def reason(traceback: str) -> list[str]:
-    """The error itself and, after it, the last place of our own; of a group the last that it holds."""
+    """The error itself and, after it, where: in the test and, if deeper, in our own code; of a group the last in it."""
     lines = traceback.splitlines()
     errors = [line[1:].strip() for line in lines if line.startswith("E ")]
     if not errors or errors[0].startswith(("+", "|")):  # told in Python's own way
@@ -52,4 +52,5 @@ def reason(traceback: str) -> list[str]:
         errors = plain[files[-1] :] if files else plain
     places = [place[1] for line in lines if (place := _PLACE.match(line)) and not any(o in place[1] for o in _OTHERS)]
     told = [line for line in errors if line][: _LINES_EACH - 1]
-    return [*told, *(f"at {place}" for place in places[-1:])] or ["it does not say"]
+    where = dict.fromkeys([*places[:1], *places[-1:]])
+    return [*told, *([f"at {', '.join(where)}"] if where else [])] or ["it does not say"]

@@ -21,8 +21,8 @@ from support.rounds.judge import DESCRIPTORS_MORE
 from support.rounds.plan import Way
 from support.rounds.viewers import read_all
 
-_READ_WITHIN_S = 30.0
-_REST_WITHIN_S = 10.0
+_READ_WITHIN_S = 60.0
+_REST_WITHIN_S = 60.0
 _LOOK_EVERY_S = 0.05
 _STAYS = {"betcode.db", "betcode.db.incarnation", "daemon.lock", "daemon.log", "daemon.sock.lock"}
 _STAYS |= {"daemon.sock.ticket.lock", "runs", "search.db"}

@@ -13,7 +13,7 @@ from support.rounds.driver import Round
 from support.rounds.facts import SessionFacts
 
 SETTLE_WITHIN_S = 90.0
-_CATCH_UP_WITHIN_S = 20.0
+_CATCH_UP_WITHIN_S = 60.0
 _LOOK_EVERY_S = 0.05
 _NUDGE = "say go on"
 _NUDGE_AFTER = 20  # looks at a session that rests with messages it has not consumed

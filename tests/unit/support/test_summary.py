@@ -17,8 +17,11 @@ FAILING = """
 import anyio
 import pytest
 
-def test_a_number():
+def number():
     assert 41 == 42, "the answer"
+
+def test_a_number():
+    number()
 
 @pytest.mark.anyio
 async def test_a_group(anyio_backend_name):
@@ -44,7 +47,7 @@ def test_which_tests_failed_and_why_comes_last(tmp_path: Path) -> None:
     done = subprocess.run(argv, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=PATIENCE_S)
     said = "\n".join(done.stdout.splitlines()[-LINES:]).partition("failed, and why")[2]
     for words in (
-        "test_a_number\n    AssertionError: the answer\n    assert 41 == 42\n    at test_them.py:6\n",
+        "test_a_number\n    AssertionError: the answer\n    assert 41 == 42\n    at test_them.py:9, test_them.py:6\n",
         "test_a_group[asyncio]\n",
         "AssertionError: assert 'inner' == 'reason'",
         "test_a_fixture (setup)\n    RuntimeError: no such thing\n",
