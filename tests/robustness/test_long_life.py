@@ -85,8 +85,8 @@ async def test_what_a_daemon_takes_does_not_grow_with_its_life(tmp_path: Path) -
         looks, turns = await live(daemon, client)
         later = looks[len(looks) // 2 :]
         grown = growth(later)
-        resident = [look.resident >> 20 for look in (looks[0], later[0], looks[-1])]
-        print(f"\n{turns} turns in {looks[-1].at_s:.0f} s; MiB {resident}, {grown / 2**20:+.1f} in the second half")
+        resident = [round(look.resident / 2**20, 1) for look in looks]
+        print(f"\n{turns} turns in {looks[-1].at_s:.0f} s; {grown / 2**20:+.1f} MiB in the second half of {resident}")
         print(f"descriptors {[look.descriptors for look in (looks[0], later[0], looks[-1])]}")
         assert turns >= BUSY
         assert looks[-1].descriptors <= later[0].descriptors + MOST_DESCRIPTORS

@@ -199,7 +199,10 @@ class Rim:
     async def _abort(self, context: Context, error: Exception) -> NoReturn:
         if isinstance(error, aio.AbortError):
             raise error
-        if not isinstance(error, BetcodeError):
+        if isinstance(error, aio.InternalError):  # so gRPC calls it where a client leaves while something is sent to it
+            logger.info("a client left before it was answered: %s", error)
+            error = InternalFault()
+        elif not isinstance(error, BetcodeError):
             logger.error("a call failed", exc_info=error)
             error = InternalFault()
         # The frames of a call that failed become garbage in a circle, which is collected only now and then. None of

@@ -1,9 +1,11 @@
 """The rim of the API: undecodable requests, what is not built, reflection, health, clients that leave."""
 
 import json
+import logging
 import random
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 
 import anyio
 import grpc
@@ -14,6 +16,7 @@ from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection_pb2
 
 from betcode.holder.platform import resident_bytes
+from betcode.server.rim import Caller, Context, Rim
 from betcode.server.serving import contract_services
 from betcode.server.unbuilt import FEATURES, feature_of
 from betcode.v1 import agent_pb2 as v1
@@ -261,3 +264,26 @@ async def test_a_stopping_daemon_sends_its_clients_away_politely(tmp_path_factor
             async with conversation(again, start) as second:
                 assert text_of(await second.until(is_idle)).endswith("after")
         assert len(daemon.agent_pids) == 1
+
+
+async def test_a_client_that_left_while_something_was_sent_to_it_is_no_fault_in_the_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+
+    async def left(_caller: Caller, _request: v1.FollowRequest, _context: Context) -> None:
+        raise aio.InternalError("what gRPC says of a stream that breaks under a message")
+
+    server = aio.server()
+    methods = {"Follow": Rim().stream(v1.FollowRequest, left)}
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("rim.Test", methods),))
+    server.add_insecure_port(f"unix:{tmp_path}/socket")
+    await server.start()
+    try:
+        async with aio.insecure_channel(f"unix:{tmp_path}/socket") as channel:
+            with pytest.raises(aio.AioRpcError):
+                await RawCalls(channel).first("/rim.Test/Follow", b"")
+    finally:
+        await server.stop(None)
+    assert "left before it was answered" in caplog.text
+    assert not [record for record in caplog.records if record.levelno >= logging.WARNING]

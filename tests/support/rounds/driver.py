@@ -31,6 +31,7 @@ from support.rounds.plan import How, Plan, Step, Target, Way
 from support.rounds.viewers import Viewer, ViewerProcess, through
 
 _CALL_WITHIN_S = 90.0
+_NO_ROOM = (apsw.IOError, apsw.FullError, apsw.CantOpenError)  # on a full disk, not even to look
 _FORK_AGAIN_S = (0.2, 0.5, 1.0, 2.0)
 
 
@@ -233,8 +234,8 @@ class Round:
         original = self.id_of(step.session)
         try:
             known = self.facts.session(original)
-        except apsw.IOError:
-            return  # a full disk: there is no room even to look
+        except _NO_ROOM:
+            return
         at = (known.last_seq if known is not None else 0) * step.at // 1000
         for pause_s in _FORK_AGAIN_S:
             with suppress(Unreachable):  # it may be there all the same, and another one is another fork
@@ -347,8 +348,8 @@ class Round:
             locking.set_busy_timeout(1000)
             locking.execute("BEGIN IMMEDIATE")
             await anyio.sleep(ms / 1000)
-        except apsw.BusyError:
-            return  # the daemon has it just now
+        except (apsw.BusyError, *_NO_ROOM):
+            return  # or the daemon has it just now
         finally:
             locking.close()
             self.acting -= 1
