@@ -93,7 +93,10 @@ async def test_a_daemon_killed_in_the_middle_of_a_turn_costs_no_event(tmp_path: 
 
 
 async def test_a_message_sent_while_no_daemon_runs_arrives_once(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with (
+        obedient_daemon(tmp_path) as daemon,
+        open_client(daemon.places, sleep=daemon.until_it_serves) as client,
+    ):
         session = await begun(client, daemon)
         daemon.kill()
         with anyio.fail_after(PATIENCE_S):

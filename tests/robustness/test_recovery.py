@@ -21,7 +21,7 @@ from betcode.providers.claude import ClaudeProvider
 from betcode.server import views
 from betcode.sessions import ClientName, Supervisor, open_supervisor
 from betcode.v1 import agent_pb2 as v1
-from support.daemon import Daemon, agent_program, running_daemon
+from support.daemon import Daemon, agent_program, becomes_true, running_daemon
 from support.patience import PATIENCE_S
 from support.runs import runs_in
 from support.stored import store_at
@@ -225,7 +225,7 @@ async def engine(root: Path, policy: CrashPolicy, session: SessionId | None = No
         yield Engine(supervisor, session or await supervisor.create(a_session(work)), work)
         if session is not None:
             await supervisor.close(session)
-    assert not any(run.alive for run in runs_in(root / "runs"))
+    await becomes_true(lambda: not any(run.alive for run in runs_in(root / "runs")))
 
 
 @asynccontextmanager

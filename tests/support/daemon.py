@@ -15,7 +15,7 @@ import grpc
 from grpc import aio
 from grpc_health.v1 import health_pb2
 
-from betcode.client.address import grpc_target
+from betcode.client.address import grpc_target, reachable
 from betcode.config.places import Places, choose_places
 from betcode.holder.launch import holder_pids
 from betcode.holder.platform import Process, descendants, processes, send_signal
@@ -132,6 +132,12 @@ class Daemon:
         path = self.root / "stderr"
         return path.read_text(errors="replace") if path.exists() else ""
 
+    async def until_it_serves(self, _wait_s: float) -> None:
+        """What a client does between two attempts, however long a start takes: `open_client(..., sleep=...)`."""
+        with anyio.fail_after(PATIENCE_S):
+            while not await self.serves():  # noqa: ASYNC110
+                await anyio.sleep(0.01)
+
     async def serves(self) -> bool:
         if not self.places.socket.exists():
             return False
@@ -175,8 +181,9 @@ class Daemon:
     async def channel(self) -> AsyncIterator[aio.Channel]:
         """A connection of its own, as another program would have it."""
         options = [("grpc.use_local_subchannel_pool", 1), ("grpc.initial_reconnect_backoff_ms", 50)]
-        async with aio.insecure_channel(grpc_target(self.places.socket), options=options) as channel:
-            yield channel
+        with reachable(self.places.socket) as socket:
+            async with aio.insecure_channel(grpc_target(socket), options=options) as channel:
+                yield channel
 
     @asynccontextmanager
     async def agent_service(self) -> AsyncIterator[Agent]:

@@ -280,7 +280,10 @@ async def test_an_agent_that_does_not_start_fails_it(tmp_path: Path) -> None:
 
 
 async def test_a_compaction_outlives_its_daemon_and_its_caller_hears_of_it(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with (
+        obedient_daemon(tmp_path) as daemon,
+        open_client(daemon.places, sleep=daemon.until_it_serves) as client,
+    ):
         place = await a_place(daemon, client, tmp_path / "here", "say one")
         place.direct("wait go")
         talk, asked = place.talk, Asked()
