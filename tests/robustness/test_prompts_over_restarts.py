@@ -1,5 +1,7 @@
 """Prompts that are open when the daemon is killed or stopped."""
 
+import os
+import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
@@ -15,7 +17,7 @@ from support.rounds.rounds import mindful_program
 from support.runs import runs_in
 from support.stream import conversation
 from support.talk import assert_whole, is_idle, kind_of, settled_text
-from support.world import obedient_talk
+from support.world import demo_sessions, demo_talk, obedient_talk
 
 pytestmark = pytest.mark.anyio
 
@@ -110,3 +112,17 @@ async def test_a_prompt_of_an_agent_that_was_stopped_with_its_daemon_waits_for_t
     assert not any(event.HasField("permission_request") for event in events)
     assert not (daemon.work / "ran.txt").exists()
     assert answers_written(daemon) == 1
+
+
+async def test_a_message_that_is_begun_anew_after_a_crash_supersedes_what_was_asked(tmp_path: Path) -> None:
+    """An agent that cannot continue a broken turn is given the message again."""
+    async with demo_sessions(tmp_path) as (daemon, client):
+        talk = await demo_talk(daemon, client, speed=0)
+        await talk.say("show me a tool")
+        old = await talk.asked()
+        os.kill(runs_in(daemon.places.runs)[-1].agent_pid, signal.SIGKILL)
+        again = await talk.asked()
+        assert again.supersedes == old.request_id
+        await talk.answer(again, allow=True)
+        await talk.until(is_idle)
+        assert_whole(talk.events)
