@@ -119,3 +119,21 @@ async def test_a_limit_that_no_answer_could_raise_is_refused(tmp_path: Path) -> 
         with pytest.raises(Refused) as refused:
             await client.start_session(new)
         assert (refused.value.code, "at least" in refused.value.message) == (ErrorCode.INVALID_REQUEST, True)
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        v1.PermissionResponse(decision=v1.ALLOW_SESSION),
+        v1.PermissionResponse(decision=v1.ALLOW_WITH_EDIT, updated_input_json="{}"),
+    ],
+)
+async def test_a_budget_is_neither_granted_nor_edited(tmp_path: Path, response: v1.PermissionResponse) -> None:
+    async with asked_for_more(tmp_path) as asked:
+        with pytest.raises(Refused) as refused:
+            await asked.client.answer(asked.request.request_id, response)
+        assert refused.value.code == ErrorCode.INVALID_REQUEST
+        assert [one.request_id for one in await asked.client.pending()] == [asked.request.request_id]
+        await asked.talk.answer(asked.request, allow=True)
+        await asked.talk.until(is_idle)
+        assert "two" in streamed_text(asked.talk.events)

@@ -83,20 +83,16 @@ async def test_silence_asks_a_person_and_says_why(tmp_path: Path) -> None:
         assert shown(talk.events) == order
 
 
-async def test_an_ask_rule_asks_even_where_another_rule_allows(tmp_path: Path) -> None:
+@pytest.mark.behaviour("question.never-by-rule")
+async def test_an_ask_rule_asks_where_another_allows_and_no_rule_answers_a_question(tmp_path: Path) -> None:
     async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
-        write_rules(user_rules(daemon), allow=["Bash"], ask=["Bash(touch *)"])
+        write_rules(user_rules(daemon), allow=["AskUserQuestion", "Bash"], ask=["Bash(touch *)"])
         talk = await obedient_talk(daemon, client)
         await talk.say("tool")
         request = await talk.asked()
         assert request.deciding_rule == f"ask Bash(touch *) ({user_rules(daemon)}:1)"
-
-
-@pytest.mark.behaviour("question.never-by-rule")
-async def test_no_rule_answers_a_question(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
-        write_rules(user_rules(daemon), allow=["AskUserQuestion"], deny=["Bash(rm *)"])
-        talk = await obedient_talk(daemon, client)
+        await talk.answer(request, allow=False)
+        await talk.until(is_idle)
         await talk.say("ask")
         [*_, asked] = await talk.until("user_question")
         assert asked.user_question.question == "Which colour?"
@@ -137,20 +133,16 @@ async def test_a_grant_answers_in_its_session_and_in_no_other(tmp_path: Path) ->
 
 
 @pytest.mark.behaviour("permission.screen.deny-beats-grant")
-async def test_a_deny_beats_a_grant(tmp_path: Path) -> None:
+async def test_a_deny_beats_a_grant_and_so_does_what_was_refused_for_the_session(tmp_path: Path) -> None:
     async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
         write_rules(user_rules(daemon), deny=["Bash(touch *)"])
         talk = await obedient_talk(daemon, client)
         grant(daemon, talk, "Bash")
         assert settled_text(await talk.turn("tool")).endswith("denied")
-
-
-async def test_what_was_refused_for_a_session_is_refused_without_asking(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
         write_rules(user_rules(daemon), allow=["Bash"])
-        talk = await obedient_talk(daemon, client)
-        grant(daemon, talk, "Bash(touch *)", allows=False)
-        assert settled_text(await talk.turn("tool")).endswith("denied")
+        refused = await obedient_talk(daemon, client)
+        grant(daemon, refused, "Bash(touch *)", allows=False)
+        assert settled_text(await refused.turn("tool")).endswith("denied")
         assert ran(daemon) == 0
 
 
@@ -160,29 +152,20 @@ class TestEveryCall:
     async def peeked(self, client: Client, daemon: Daemon) -> str:
         return settled_text(await (await obedient_talk(daemon, client)).turn("peek"))
 
-    async def test_without_such_a_rule_the_agent_is_left_alone(self, tmp_path: Path) -> None:
+    @pytest.mark.behaviour("permission.screen.deny")
+    async def test_our_rules_object_and_the_agents_own_decide_the_rest(self, tmp_path: Path) -> None:
         async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
             write_rules(user_rules(daemon), allow=["Bash"])
             assert await self.peeked(client, daemon) == "peeked"
             [run] = runs_in(daemon.places.runs)
-            assert not any(b"initialize" in line for line in run.lines(RecordKind.IN))
-
-    @pytest.mark.behaviour("permission.screen.deny")
-    async def test_what_is_denied_is_not_done(self, tmp_path: Path) -> None:
-        async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
-            write_rules(user_rules(daemon), deny=["Bash(ls *)"])
-            assert await self.peeked(client, daemon) == "kept out"
-            assert ran(daemon, "peeked.txt") == 0
-            assert [(kept.outcome, kept.by) for kept in decisions(daemon)] == [("deny", "rule")]
-
-    async def test_what_no_rule_is_against_is_the_agents_own_affair(self, tmp_path: Path) -> None:
-        async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+            assert not any(b"initialize" in line for line in run.lines(RecordKind.IN))  # it was left alone
             write_rules(user_rules(daemon), deny=["Bash(rm *)"])
             assert await self.peeked(client, daemon) == "peeked"
             assert decisions(daemon) == []
-
-    async def test_what_a_rule_asks_about_is_put_to_a_person(self, tmp_path: Path) -> None:
-        async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+            write_rules(user_rules(daemon), deny=["Bash(ls *)"])
+            assert await self.peeked(client, daemon) == "kept out"
+            assert ran(daemon, "peeked.txt") == 2
+            assert [(kept.outcome, kept.by) for kept in decisions(daemon)] == [("deny", "rule")]
             write_rules(user_rules(daemon), ask=["Bash(ls *)"])
             talk = await obedient_talk(daemon, client)
             await talk.say("peek")
@@ -210,21 +193,6 @@ class TestEveryCall:
             await becomes_true(lambda: any(b"initialize" in line for line in run.lines(RecordKind.IN)))
             (daemon.work / "go").touch()
             assert settled_text(await talk.until(is_idle)).endswith("kept out")
-
-    async def test_a_call_is_answered_after_the_daemon_was_away(self, tmp_path: Path) -> None:
-        async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
-            write_rules(user_rules(daemon), deny=["Bash(ls *)"])
-            talk = await obedient_talk(daemon, client)
-            await talk.say("say begin\nwait go\npeek")
-            await talk.until("text_delta")
-            daemon.kill()
-            (daemon.work / "go").touch()
-            [run] = runs_in(daemon.places.runs)
-            await becomes_true(lambda: any(b"hook_callback" in line for line in run.lines(RecordKind.OUT)))
-            assert ran(daemon, "peeked.txt") == 0
-            await daemon.start()
-            assert settled_text(await talk.until(is_idle)).endswith("kept out")
-            assert_whole(talk.events)
 
     @pytest.mark.parametrize("step", ["after-reading", "after-commit", "after-hand-over"])
     async def test_a_daemon_that_dies_while_it_decides_denies_once(self, tmp_path: Path, step: str) -> None:

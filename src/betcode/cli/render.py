@@ -42,8 +42,8 @@ class Describer:
             case "user_question":
                 self._questions.add(event.user_question.group_id or event.user_question.question_id)
                 return []
-            case "plan_mode":
-                return ["Plan mode is on" if event.plan_mode.active else "Plan mode is off"]
+            case "plan_mode" | "permission_reminder":
+                return [_standing(event)]
             case "compaction" | "session_info":
                 return _compaction(event)
             case _:
@@ -92,6 +92,13 @@ def turn_summary(usage: v1.UsageReport) -> str:
     if usage.cost_usd:
         took.append(f"${usage.cost_usd:.4f}")
     return ", ".join(took)
+
+
+def _standing(event: v1.AgentEvent) -> str:
+    if event.HasField("plan_mode"):
+        return "Plan mode is on" if event.plan_mode.active else "Plan mode is off"
+    reminder = event.permission_reminder
+    return f"Still waiting for an answer: {one_line(f'{reminder.tool_name} {reminder.description}'.strip(), _WIDTH)}"
 
 
 def _compaction(event: v1.AgentEvent) -> list[str]:

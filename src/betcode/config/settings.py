@@ -8,12 +8,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
+from betcode.config.notifying import NotifySettings, command_line, occasions, place, web_address
+from betcode.config.permission_times import durations, is_so, refuse_wrong_ttl
 from betcode.config.units import NotUnderstood, duration_s, size_bytes
 
 _MIB = 1024 * 1024
 FILE_NAME = "settings.json"
 
 Durability = Literal["normal", "full"]
+ExtendOnSetting = Literal["activity", "human"]
 ScreenAll = Literal["auto", "always", "never"]
 
 # Rules stand in the same file; `betcode.rules` reads them, anew whenever the file changes.
@@ -52,6 +55,12 @@ class EngineSettings:
     auto_compact_threshold: int = 0  # a session whose context has more tokens is compacted after its turn; 0: never
     memory_limit_bytes: int = 512 * _MIB  # of the daemon itself; past 80 % of it the longest idle agent compacts
     screen_all: ScreenAll = "auto"  # whether every use of a tool is screened; auto: where any rule denies or asks
+    permission_ttl_s: float = 7 * 86400.0  # for a prompt without any activity; then it is denied softly
+    permission_min_ttl_s: float = 3600.0  # what that may be set to
+    permission_max_ttl_s: float = 30 * 86400.0
+    extend_on_activity: bool = True  # somebody who is there, or comes, gives a session's prompts all their time again
+    extend_on: ExtendOnSetting = "activity"  # "human": only messages and answers do, and no open window
+    reminder_intervals_s: tuple[float, ...] = (3600.0, 86400.0)  # after it was asked
     default_provider: str = ""  # empty: claude where it is found, otherwise demo
 
 
@@ -61,6 +70,22 @@ class Settings:
     log_level: str = "info"
     log_limit_bytes: int = 10 * _MIB  # of daemon.log; one older file is kept beside it
     environment_allow: tuple[str, ...] = ()  # names that sessions inherit beside the usual ones
+    notify_desktop: bool = False
+    notify_command: tuple[str, ...] = ()
+    notify_webhook_url: str = field(default="", repr=False)  # it may carry a secret itself
+    notify_webhook_secret_file: str = ""
+    notify_on: tuple[str, ...] = ("ask", "reminder", "expired")
+
+    @property
+    def notify(self) -> NotifySettings:
+        """Who is told of prompts, and when."""
+        return NotifySettings(
+            self.notify_desktop,
+            self.notify_command,
+            self.notify_webhook_url,
+            self.notify_webhook_secret_file,
+            self.notify_on,
+        )
 
 
 class WrongSetting(Exception):
@@ -123,11 +148,20 @@ def _applied(path: Path, flat: Mapping[str, object]) -> Loaded:
         try:
             (engine if known.of_engine else rest)[known.name] = known.read(value)
         except NotUnderstood as error:
-            raise WrongSetting(f"{path}: {key} must be {error}, not {json.dumps(value)}") from None
+            shown = "what it is" if known.is_private else json.dumps(value)
+            raise WrongSetting(f"{path}: {key} must be {error}, not {shown}") from None
     defaults = Settings()
     # The readers in the table give each field its own type.
     settings = replace(defaults, engine=replace(defaults.engine, **cast("dict[str, Any]", engine)))
-    return Loaded(replace(settings, **cast("dict[str, Any]", rest)), tuple(warnings))
+    settings = replace(settings, **cast("dict[str, Any]", rest))
+    try:
+        refuse_wrong_ttl(
+            settings.engine.permission_ttl_s, settings.engine.permission_min_ttl_s, settings.engine.permission_max_ttl_s
+        )
+        settings.notify.refuse_unsigned()
+    except NotUnderstood as error:
+        raise WrongSetting(f"{path}: {error}") from None
+    return Loaded(settings, tuple(warnings))
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +199,7 @@ class _Key:
     read: Callable[[object], object]
     of_engine: bool = True
     at_once: bool = True  # a running daemon that reads the file again uses it; otherwise the next one does
+    is_private: bool = False  # its value is not repeated anywhere
 
 
 def _whole(least: int) -> Callable[[object], int]:
@@ -245,6 +280,17 @@ KEYS: Mapping[str, _Key] = {
     "sessions.lock_answer": _Key("lock_answer_s", duration_s),
     "sessions.lock_idle": _Key("lock_idle_s", duration_s),
     "permissions.screen_all": _Key("screen_all", _one_of("auto", "always", "never")),
+    "permissions.default_ttl": _Key("permission_ttl_s", duration_s),
+    "permissions.min_ttl": _Key("permission_min_ttl_s", duration_s),
+    "permissions.max_ttl": _Key("permission_max_ttl_s", duration_s),
+    "permissions.extend_on_activity": _Key("extend_on_activity", is_so),
+    "permissions.extend_on": _Key("extend_on", _one_of("activity", "human")),
+    "permissions.reminder_intervals": _Key("reminder_intervals_s", durations),
+    "notify.desktop": _Key("notify_desktop", is_so, of_engine=False),
+    "notify.command": _Key("notify_command", command_line, of_engine=False),
+    "notify.webhook.url": _Key("notify_webhook_url", web_address, of_engine=False, is_private=True),
+    "notify.webhook.secret_file": _Key("notify_webhook_secret_file", place, of_engine=False),
+    "notify.on": _Key("notify_on", occasions, of_engine=False),
     "journals.keep": _Key("journal_keep_s", duration_s),
     "journals.limit": _Key("journal_limit_bytes", _size_from(0)),
     "sessions.auto_compact_threshold": _Key("auto_compact_threshold", _whole(0)),

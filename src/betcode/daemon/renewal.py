@@ -8,18 +8,22 @@ import anyio.to_thread
 
 from betcode.config.settings import Settings, WrongSetting, load_settings, renewed
 from betcode.daemon.stop import Stop
+from betcode.notify import Notifying
 from betcode.sessions import Supervisor
 from betcode.telemetry import set_log_level
 
 logger = logging.getLogger(__name__)
 
 
-async def renew_when_told(stop: Stop, config_dir: Path, settings: Settings, engine: Supervisor) -> None:
+async def renew_when_told(
+    stop: Stop, config_dir: Path, settings: Settings, engine: Supervisor, notifying: Notifying
+) -> None:
     """Each time it is asked for: use what can be used at once, and say what cannot; a wrong file changes nothing."""
     while True:
         await stop.renewal.wait()
         stop.renewal = anyio.Event()
         settings = await _renew(config_dir, settings, engine)
+        notifying.use(settings.notify)
 
 
 async def _renew(config_dir: Path, running: Settings, engine: Supervisor) -> Settings:

@@ -21,6 +21,7 @@ from betcode.daemon.renewal import renew_when_told
 from betcode.daemon.stop import EXIT_CANNOT_SERVE, Stop, on_signals
 from betcode.domain.errors import BetcodeError
 from betcode.holder.launch import allow_many_open_files, descends_from, holder_pids
+from betcode.notify import open_notifying
 from betcode.server import About, SocketTaken, make_private_directory, serve
 from betcode.sessions import Supervisor, open_supervisor
 from betcode.storage import open_store
@@ -94,14 +95,21 @@ async def _serve(places: Places, settings: Settings, found: Found, about: About,
                 open_store(
                     places.database, durability=settings.engine.durability, on_fatal=stop.on_fatal, faults=faults
                 ) as store,
+                open_notifying(settings.notify) as notifying,
                 open_supervisor(
-                    store, found.providers, settings.engine, places.runs, faults=faults, places=places
+                    store,
+                    found.providers,
+                    settings.engine,
+                    places.runs,
+                    faults=faults,
+                    places=places,
+                    notifier=notifying,
                 ) as engine,
                 serve(engine, settings.engine, places, about, store.writable, stop.ask_and_wait) as door,
             ):
                 _say_serving(engine, about)
                 _spare_what_stays()
-                tasks.start_soon(renew_when_told, stop, places.config_dir, settings, engine)
+                tasks.start_soon(renew_when_told, stop, places.config_dir, settings, engine, notifying)
                 await stop.asked.wait()
                 await door.close()
                 stop.parted(await engine.part(stop.agents))

@@ -11,3 +11,12 @@ def rfc3339(at_ns: int) -> str:
     if at_ns <= 0:
         return ""
     return datetime.fromtimestamp(-(-min(at_ns, LATEST_NS) // _NS), UTC).isoformat().replace("+00:00", "Z")
+
+
+def short_duration(seconds: float) -> str:
+    """As people write it, in the largest unit that leaves no rest: "7d", "36h", "90m"."""
+    whole = round(seconds)
+    for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
+        if whole and whole % size == 0:
+            return f"{whole // size}{unit}"
+    return f"{whole}s"

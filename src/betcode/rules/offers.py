@@ -100,7 +100,8 @@ def _narrowest(use: ToolUse, place: Place) -> str | None:
         )
     if use.tool in READING | EDITING:
         path = path_of(use, place)
-        return None if path is None else _path_rule(use.tool, path, place)
+        # Blanks at the end of a rule are not part of it, and without them it may mean much more.
+        return None if path is None or path != path.rstrip() else _path_rule(use.tool, path, place)
     if use.tool == "WebFetch":
         address = given.get("url")
         host = host_of(address) if isinstance(address, str) else None

@@ -21,6 +21,7 @@ STATUS: Mapping[ErrorCode, grpc.StatusCode] = {
     ErrorCode.SEQUENCE_OUT_OF_RANGE: grpc.StatusCode.OUT_OF_RANGE,
     ErrorCode.PERMISSION_NOT_FOUND: grpc.StatusCode.NOT_FOUND,
     ErrorCode.PERMISSION_STALE: grpc.StatusCode.FAILED_PRECONDITION,
+    ErrorCode.PERMISSION_TIMEOUT: grpc.StatusCode.DEADLINE_EXCEEDED,
     ErrorCode.ANSWER_REFUSED: grpc.StatusCode.PERMISSION_DENIED,
     ErrorCode.NO_INPUT_LOCK: grpc.StatusCode.PERMISSION_DENIED,
     ErrorCode.BLOB_NOT_FOUND: grpc.StatusCode.NOT_FOUND,

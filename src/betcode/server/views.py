@@ -56,6 +56,8 @@ def pending(session: SessionId, prompt: PromptRow, *, agent_is_gone: bool) -> v1
     view = v1.PendingPrompt(session_id=session, request_id=prompt.request_id, sequence=prompt.seq)
     view.agent_is_gone = agent_is_gone
     view.asked_at.FromNanoseconds(prompt.asked_ns)
+    if prompt.expires_ns:
+        view.expires_at.FromNanoseconds(prompt.expires_ns)
     for event in _events(prompt):
         match event.WhichOneof("event"):
             case "permission_request":
@@ -146,6 +148,14 @@ def search_page(page: SearchPage) -> v1.SearchSessionsResponse:
 
 
 def _events(prompt: PromptRow) -> list[v1.AgentEvent]:
+    """As first shown, with the end that holds now."""
     if prompt.kind is PromptKind.PERMISSION:
-        return [v1.AgentEvent.FromString(prompt.event)]
-    return list(v1.AgentEventBatch.FromString(prompt.event).events)
+        events = [v1.AgentEvent.FromString(prompt.event)]
+    else:
+        events = list(v1.AgentEventBatch.FromString(prompt.event).events)
+    for event in events if prompt.expires_ns else ():
+        if event.HasField("permission_request"):
+            event.permission_request.expires_at.FromNanoseconds(prompt.expires_ns)
+        elif event.HasField("user_question"):
+            event.user_question.expires_at.FromNanoseconds(prompt.expires_ns)
+    return events

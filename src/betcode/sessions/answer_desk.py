@@ -11,9 +11,11 @@ import msgspec
 
 from betcode.domain.errors import BetcodeError, InvalidRequest, PromptNotFound
 from betcode.domain.identifiers import SessionId
+from betcode.domain.lifetimes import ExtendOn
 from betcode.domain.rows import PromptRow
 from betcode.sessions.answering import answer_prompt, answer_questions
 from betcode.sessions.clients import ClientName
+from betcode.sessions.prompt_times import touch
 from betcode.sessions.prompts import PermissionAnswer, decide, json_value
 
 if TYPE_CHECKING:
@@ -66,13 +68,17 @@ class AnswerDesk:
         group_id = question_id.partition("#")[0]
         session, _ = await self._find(group_id, session)
         async with self._registry.using(session) as live:
-            return await answer_questions(live, group_id, answers, client)
+            answered = await answer_questions(live, group_id, answers, client)
+            touch(live, ExtendOn.HUMAN)
+            return answered
 
     async def _answer(
         self, session: SessionId, prompt: PromptRow, answer: PermissionAnswer, client: ClientName
     ) -> bool:
         async with self._registry.using(session) as live:
-            return await answer_prompt(live, prompt.request_id, decide(answer, prompt, live.place), client)
+            before = await answer_prompt(live, prompt.request_id, decide(answer, prompt, live.place), client)
+            touch(live, ExtendOn.HUMAN)
+            return before
 
     async def _also(self, prompt: PromptRow, answer: PermissionAnswer, client: ClientName) -> tuple[str, ...]:
         wanted = _canonical(prompt)

@@ -16,6 +16,7 @@ from betcode.domain.rows import InputKind, InputRow, InputState, PromptKind, Pro
 from betcode.sessions import events
 from betcode.sessions.clients import ClientName
 from betcode.sessions.decided import recorded
+from betcode.sessions.prompt_times import give_times, note_opened
 from betcode.sessions.prompts import Decision
 from betcode.v1 import agent_pb2 as v1
 
@@ -105,6 +106,13 @@ class BudgetGate:
         self.prompt = None
         session.go_on()
 
+    async def expire(self, why: str, said: list[v1.AgentEvent], changes: list[Change]) -> None:
+        """Nobody answered in time: what waited is let go, and the next message asks anew. The lock is held."""
+        dropped = self._drop(why, said, changes)
+        await self._session.writer.write(said, changes)
+        self._forget(dropped)
+        self.prompt = None
+
     async def change(self, budget: Budget) -> None:
         """Other limits from now on; what waits goes on when they leave room. The lock is held."""
         session = self._session
@@ -190,11 +198,13 @@ class BudgetGate:
             said += self.told_to_wait(self.waiting)
             if not session.turn_open:
                 said.append(events.status(v1.WAITING_FOR_USER))
-        self.prompt = prompt
+        opened = give_times(session, said, changes, {})
+        self.prompt = opened[0] if opened else prompt
         left = {name: row for name, row in session.inputs.items() if name not in dropped}
         status = session.status_after(session.run, session.run.row if session.run is not None else None, left)
         await session.writer.write_surely(said, changes, budget=replace(budget, told=True), status=status)
         self._forget(dropped)
+        note_opened(session, opened)
         if session.run is None:
             session.room.slots.give_back(session)
         logger.info("the budget is reached: %s", self._figures(), extra=session.log_extra)

@@ -148,6 +148,19 @@ def answered(request_id: str, decision: Decision, client: ClientName) -> v1.Agen
     return event
 
 
+def permission_reminder(row: PromptRow, number: int) -> v1.AgentEvent:
+    """It is still open; `number` counts from 1."""
+    event = _now()
+    reminder = event.permission_reminder
+    reminder.request_id = row.request_id
+    reminder.tool_name = row.tool_name
+    reminder.description = row.description
+    reminder.number = number
+    reminder.asked_at.FromNanoseconds(row.asked_ns)
+    reminder.expires_at.FromNanoseconds(row.expires_ns)
+    return event
+
+
 def gap(reason: str, bytes_lost: int = 0) -> v1.AgentEvent:
     event = _now()
     event.gap.reason = reason

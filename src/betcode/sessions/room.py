@@ -8,8 +8,10 @@ import anyio
 from anyio.abc import TaskGroup
 
 from betcode.config.settings import EngineSettings
+from betcode.domain.notification import Notifier
 from betcode.domain.ports import Provider, Store
 from betcode.domain.recovery import CrashPolicy
+from betcode.sessions.deadlines import Deadlines
 from betcode.sessions.login_shell import LoginShell
 from betcode.sessions.memory import AgentMemory
 from betcode.sessions.roster import Roster
@@ -37,4 +39,6 @@ class Room:
     faults: Faults = no_faults
     stopping: anyio.Event = field(default_factory=anyio.Event)  # no agent is begun any more
     crashes: CrashPolicy = field(default_factory=CrashPolicy)
+    deadlines: Deadlines = field(default_factory=Deadlines)  # of prompts
+    notifier: Notifier | None = None
     rules: RuleShelf = field(default_factory=RuleShelf)

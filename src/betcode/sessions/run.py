@@ -37,6 +37,7 @@ from betcode.sessions.escalation import Escalation
 from betcode.sessions.grants import make_offers
 from betcode.sessions.hanging import HangWatch
 from betcode.sessions.intake import Intake
+from betcode.sessions.prompt_times import give_times, note_opened
 from betcode.sessions.prompts import decision_in
 from betcode.sessions.starting import start
 from betcode.sessions.waiting import pause_after_agent, pause_fields
@@ -253,6 +254,7 @@ class AgentRun:
             for answered in intake.given:
                 self._hand_over(intake, session.answer_row(decision_in(answered).command(answered)))
             self._answer_by_rule(intake)
+            opened = give_times(session, intake.said, intake.changes, intake.prompts)
             session.room.faults("after-reading")
             state = writer.state
             status = session.status_after(self, row, intake.inputs)
@@ -275,6 +277,7 @@ class AgentRun:
             self.row = row
             self.was_begun = True
             session.inputs, session.prompts, session.left = intake.inputs, intake.prompts, intake.left
+            note_opened(session, opened)
             compacting.heed(session, intake.said)
             self.has_served = self.has_served or intake.turn_completed
             self.active_at = anyio.current_time()

@@ -23,6 +23,8 @@ from betcode.domain.errors import (
     StorageFailed,
 )
 from betcode.domain.identifiers import NotAnIdentifier, Seq, SessionId, parse_session_id
+from betcode.domain.lifetimes import ExtendOn
+from betcode.domain.notification import Notifier
 from betcode.domain.ports import Provider, SessionFilter, Store
 from betcode.domain.recovery import CrashPolicy
 from betcode.domain.rows import NewSession, PromptRow, SessionRow, SessionState, StoredEvent
@@ -34,11 +36,13 @@ from betcode.sessions.cancelling import Cancelled, cancel_turn
 from betcode.sessions.clients import ClientName
 from betcode.sessions.closing import close
 from betcode.sessions.compacting import Compacted, compact
+from betcode.sessions.expiry import keep_times, keep_touch
 from betcode.sessions.forking import Forked, fork
 from betcode.sessions.grants import GrantDesk
 from betcode.sessions.housekeeping import keep_house, keep_journals, send_idle_home
 from betcode.sessions.memory import AgentMemory
 from betcode.sessions.policy import Policy
+from betcode.sessions.prompt_times import touch
 from betcode.sessions.registry import Registry
 from betcode.sessions.requests import check_budget, check_name, check_new_session
 from betcode.sessions.room import Faults, Room, no_faults
@@ -202,6 +206,7 @@ class Supervisor:
         async with self._registry.using(session) as live:
             with live.desk.here(client):
                 seq = await submit(live, message, client)
+            touch(live, ExtendOn.HUMAN)
             return Accepted(message.message_id, seq)
 
     async def request_lock(self, session: SessionId, client: ClientName) -> tuple[bool, str]:
@@ -271,6 +276,7 @@ class Supervisor:
         room.settings = settings
         room.memory.limit_bytes = settings.agent_memory_limit_bytes
         room.slots.resize(settings.turn_limit, settings.queue_limit)
+        room.deadlines.note(0)  # reminders may be due sooner
 
     async def part(self, agents: AgentsAtStop) -> Parting:
         """Before the daemon stops: deal with its agents, as far as that is not done when the block is left."""
@@ -306,6 +312,7 @@ async def open_supervisor(
     faults: Faults = no_faults,
     crashes: CrashPolicy | None = None,
     places: Places | None = None,
+    notifier: Notifier | None = None,
 ) -> AsyncIterator[Supervisor]:
     """The engine, at work; leaving the block lets agents at work run on in their holders.
 
@@ -324,6 +331,7 @@ async def open_supervisor(
             roster=Roster(store),
             faults=faults,
             crashes=crashes or CrashPolicy(),
+            notifier=notifier,
             rules=RuleShelf(places),
         )
         registry = Registry(room)
@@ -332,6 +340,8 @@ async def open_supervisor(
         tasks.start_soon(keep_house, registry)
         tasks.start_soon(keep_journals, room)
         tasks.start_soon(room.roster.keep)
+        tasks.start_soon(keep_times, registry)
+        tasks.start_soon(keep_touch, registry)
         try:
             yield supervisor
             if supervisor.sends_idle_home:

@@ -8,10 +8,12 @@ import anyio
 
 from betcode.domain.errors import BlobNotFound, InvalidRequest, SequenceOutOfRange
 from betcode.domain.identifiers import Seq, SessionId
+from betcode.domain.lifetimes import ExtendOn
 from betcode.domain.rows import Batch
 from betcode.sessions import events
 from betcode.sessions.clients import ClientName
 from betcode.sessions.live import LiveSession
+from betcode.sessions.prompt_times import touch
 from betcode.sessions.registry import Registry
 from betcode.v1 import agent_pb2 as v1
 
@@ -57,6 +59,7 @@ class Watching:
             newest = live.writer.tail.head
             if after > newest:
                 raise SequenceOutOfRange(session, after, newest)
+            touch(live, ExtendOn.ACTIVITY)
             boundary = live.writer.state.compaction_sequence
             if after < boundary and not include_compacted:
                 yield Batch(Seq(0), after, (await self._snapshot(live),))

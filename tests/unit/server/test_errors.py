@@ -37,7 +37,7 @@ def test_every_code_has_a_status() -> None:
 
 def test_every_error_class_has_a_code_of_the_table() -> None:
     classes = [each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, BetcodeError)]
-    only_as_events = {ErrorCode.AGENT_ERROR, ErrorCode.RATE_LIMITED}
+    only_as_events = {ErrorCode.AGENT_ERROR, ErrorCode.RATE_LIMITED, ErrorCode.PERMISSION_TIMEOUT}
     assert {each.code for each in classes} == set(ErrorCode) - only_as_events
 
 

@@ -1,0 +1,13 @@
+"""The door to the time of day, for what must happen at a stored moment."""
+
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Moments are nanoseconds since the epoch: they mean the same to the next daemon and after a suspend."""
+
+    def now_ns(self) -> int: ...
+
+    async def reaches(self, at_ns: int) -> None:
+        """Return soon after the clock shows that moment, however it came to; also when it was set back meanwhile."""
+        ...

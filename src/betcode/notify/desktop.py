@@ -1,0 +1,35 @@
+"""A notification on the desktop, where there is a program for that."""
+
+import shutil
+import sys
+from html import escape
+
+from betcode.domain.notification import Notification, Occasion
+from betcode.notify.programs import DESKTOP, NotSent, run_program
+
+# Text comes as arguments of the script, so that nothing in it is read as a script.
+_SCRIPT = ("on run argv", "display notification (item 2 of argv) with title (item 1 of argv)", "end run")
+
+
+def command_for(notification: Notification, platform: str) -> list[str]:
+    """What to run; the first word is the program's name.
+
+    Raises:
+        NotSent: desktops of that platform are not known.
+    """
+    title, body = notification.title, notification.body
+    if platform == "darwin":
+        return ["osascript", *(part for line in _SCRIPT for part in ("-e", line)), title, body]
+    if platform.startswith("linux"):
+        urgency = "low" if notification.occasion is Occasion.EXPIRED else "normal"
+        return ["notify-send", "--app-name=betcode", f"--urgency={urgency}", "--", title, escape(body, quote=False)]
+    raise NotSent(f"there is no desktop notification on {platform}")
+
+
+async def show(notification: Notification) -> None:
+    """Raises NotSent."""
+    argv = command_for(notification, sys.platform)
+    program = shutil.which(argv[0])
+    if program is None:
+        raise NotSent(f"{argv[0]} is not installed")
+    await run_program([program, *argv[1:]], more_names=DESKTOP)

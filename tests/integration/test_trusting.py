@@ -1,0 +1,43 @@
+"""Trusting a project through the engine: kept, found out by rule books, and in the audit."""
+
+from pathlib import Path
+
+import pytest
+
+from betcode.config.places import choose_places
+from betcode.config.settings import EngineSettings
+from betcode.domain.errors import InvalidRequest
+from betcode.rules import Outcome, ToolUse, screen
+from betcode.sessions import open_supervisor
+from support.rule_files import write_rules
+from support.stored import store_at
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_project_is_trusted_and_no_longer(tmp_path: Path) -> None:
+    places = choose_places({}, state_dir=tmp_path / "state", config_dir=tmp_path / "config")
+    project = tmp_path / "project"
+    write_rules(project / ".claude" / "settings.json", allow=["Bash(make *)"])
+    environment = {"HOME": str(tmp_path)}
+    use = ToolUse("Bash", {"command": "make it"})
+    (tmp_path / "state").mkdir()
+    async with (
+        store_at(places.database) as store,
+        open_supervisor(store, {}, EngineSettings(), places.runs, places=places) as supervisor,
+    ):
+        policy = supervisor.policy
+        book = await policy.rule_book(str(project), environment)
+        assert screen(use, book.rules).outcome is Outcome.ASK
+        assert await policy.trust(str(project), trusted=True, client="me")
+        assert not await policy.trust(str(project), trusted=True, client="me")
+        assert [listed.directory for listed in await policy.trusted()] == [str(project)]
+        assert await book.refresh()
+        assert screen(use, book.rules).outcome is Outcome.ALLOW
+        assert await policy.trust(str(project), trusted=False, client="me")
+        assert screen(use, (await policy.rule_book(str(project), environment)).rules).outcome is Outcome.ASK
+        for wrong in ("project", str(tmp_path / "nothing")):
+            with pytest.raises(InvalidRequest):
+                await policy.trust(wrong, trusted=True)
+        kept = [(row.entry.what.value, row.entry.outcome, row.entry.rule) for row in await store.audit(0, "", 10)]
+        assert kept == [("trust", "granted", str(project)), ("trust", "cleared", str(project))]
