@@ -11,7 +11,7 @@ from betcode.domain.errors import BetcodeError, ErrorCode
 from betcode.domain.identifiers import SessionId, time_ordered_uuid
 from betcode.domain.lifetimes import MINUTE_NS, ExtendOn, is_over
 from betcode.domain.notification import Notification, Occasion
-from betcode.domain.rows import PromptRow, PromptState
+from betcode.domain.rows import Kept, PromptRow, PromptState
 from betcode.domain.secrets import redacted
 from betcode.domain.times import short_duration
 from betcode.sessions import events
@@ -135,7 +135,7 @@ async def _expire(session: LiveSession, row: PromptRow, now_ns: int) -> None:
         session.inputs[told.input_id] = told
     else:  # its agent is gone: nobody is to be told but people
         await session.writer.write(over.said, over.changes)
-        session.prompts.pop(row.request_id, None)
+        session.left.pop(row.request_id, None)
     session.room.faults("after-expiry")
     logger.info("a prompt expired", extra=session.log_extra | {"request_id": row.request_id})
     session.go_on()
@@ -145,7 +145,7 @@ async def _expire(session: LiveSession, row: PromptRow, now_ns: int) -> None:
 def _over(session: LiveSession, row: PromptRow, now_ns: int) -> _Over:
     ttl = short_duration(session.room.settings.permission_ttl_s)
     message = EXPIRED.format(ttl=ttl)
-    after = replace(row, state=PromptState.EXPIRED, answered_ns=now_ns, message=message)
+    after = replace(row, state=PromptState.EXPIRED, answered_ns=now_ns, message=message, kept=Kept.NO)
     entry = AuditEntry(
         at_ns=now_ns,
         session_id=session.session_id,

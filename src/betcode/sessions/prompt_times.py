@@ -12,6 +12,7 @@ from betcode.domain.errors import BetcodeError
 from betcode.domain.lifetimes import ExtendOn, Lifetime
 from betcode.domain.notification import Occasion
 from betcode.domain.rows import PromptRow, PromptState
+from betcode.sessions.left_prompts import open_ones
 from betcode.v1 import agent_pb2 as v1
 
 if TYPE_CHECKING:
@@ -29,8 +30,8 @@ def lifetime_of(settings: EngineSettings) -> Lifetime:
 
 
 def open_prompts(session: LiveSession) -> list[PromptRow]:
-    """All that wait for a person, a budget's question among them."""
-    asked = [*session.prompts.values()]
+    """All that wait for a person, also where the agent is gone, and a budget's question among them."""
+    asked = [*session.prompts.values(), *open_ones(session.left)]
     return asked if session.budget.prompt is None else [*asked, session.budget.prompt]
 
 
@@ -38,6 +39,8 @@ def put(session: LiveSession, row: PromptRow) -> None:
     """The same open prompt with other times; they are on disk."""
     if session.budget.prompt is not None and session.budget.prompt.request_id == row.request_id:
         session.budget.prompt = row
+    elif row.request_id in session.left:
+        session.left[row.request_id] = row
     else:
         session.prompts[row.request_id] = row
 
