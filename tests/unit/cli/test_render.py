@@ -2,7 +2,7 @@
 
 import pytest
 
-from betcode.cli.render import turn_summary
+from betcode.cli.render import Describer, turn_summary
 from betcode.v1 import agent_pb2 as v1
 
 
