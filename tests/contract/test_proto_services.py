@@ -9,10 +9,12 @@ from proto_compat import ROOT
 from betcode.v1 import (
     admin_pb2,
     agent_pb2,
+    audit_pb2,
     config_pb2,
     gitlab_pb2,
     health_pb2,
     machine_pb2,
+    policy_pb2,
     subagent_pb2,
     tunnel_pb2,
     version_pb2,
@@ -24,10 +26,12 @@ from support.descriptors import calls_of, fields_of, lines, values_of
 FILES = {
     "admin": admin_pb2,
     "agent": agent_pb2,
+    "audit": audit_pb2,
     "config": config_pb2,
     "gitlab": gitlab_pb2,
     "health": health_pb2,
     "machine": machine_pb2,
+    "policy": policy_pb2,
     "subagent": subagent_pb2,
     "tunnel": tunnel_pb2,
     "version": version_pb2,
@@ -59,7 +63,7 @@ def test_there_is_no_other_package_than_v1() -> None:
 
 @pytest.mark.behaviour("contract.files")
 def test_the_published_files_are_there() -> None:
-    published = {f"{name}.proto" for name in FILES} - {"admin.proto", "health.proto"}
+    published = {f"{name}.proto" for name in FILES} - {"admin.proto", "audit.proto", "health.proto", "policy.proto"}
     assert published <= {path.name for path in (ROOT / "proto/betcode/v1").iterdir()}
 
 

@@ -48,12 +48,11 @@ def test_a_pattern_is_chosen_for_the_session_and_can_be_taken_back(here: Shell, 
     assert [one["behavior"] for one in heard()] == ["allow"]
     (grant,) = here.json("session", "grants", session, "--json")["grants"]
     assert (grant["tool_name"], grant["pattern"], grant["granted"]) == ("Bash", "Bash(git commit *)", True)
-    shown = here.run("session", "grants", session).stdout
-    assert "allowed" in shown
+    shown = here.run("session", "grants", session, "--clear", "Edit").stdout
+    assert shown.startswith("Cleared: 0\n")
     assert shown.rstrip().endswith("Bash(git commit *)")
-    assert here.json("session", "grants", session, "--clear", "Edit", "--json")["cleared"] == 0
-    assert "Cleared: 1" in here.run("session", "grants", session, "--clear").stdout
-    assert here.run("session", "grants", session).stdout == "Nothing is granted in this session\n"
+    cleared = here.run("session", "grants", session, "--clear").stdout
+    assert cleared == "Cleared: 1\nNothing is granted in this session\n"
     assert "Allowed for this session: Bash(git commit *)" in here.run("session", "show", session).stdout
 
 
@@ -132,12 +131,3 @@ def test_a_conversation_takes_all_answers(here: Shell, heard: Any) -> None:
         person.type("/quit\n")
         assert person.ended() == 0
     assert [one["behavior"] for one in heard()] == ["allow", "deny", "allow", "deny"]
-
-
-def test_nothing_of_a_pattern_reaches_the_terminal_unseen(here: Shell, heard: Any) -> None:
-    with here.terminal("run", 'use Bash {"command": "echo \\u001b]0;owned\\u0007"}') as person:
-        person.expect("Allow? [y")
-        person.type("n\n")
-        assert person.ended() == 3
-        assert "\x1b" not in person.seen
-    assert len(heard()) == 1

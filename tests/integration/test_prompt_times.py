@@ -1,6 +1,7 @@
 """Prompts that wait for people who do not come: ends, what puts them off, and reminders, on a clock that is moved."""
 
 import json
+import time
 from contextlib import aclosing
 from pathlib import Path
 
@@ -9,7 +10,12 @@ import pytest
 
 from betcode.client.errors import Refused
 from betcode.domain.errors import ErrorCode
+from betcode.domain.recovery import CrashPolicy
+from betcode.domain.rows import PromptState
 from betcode.v1 import agent_pb2 as v1
+from support.engine import BOUND_S, engine
+from support.rounds.facts import ledger
+from support.rounds.rounds import mindful_program
 from support.talk import Talk, assert_whole, is_idle, kind_of, kinds, states_of, streamed_text
 from support.timed import DAY_S, HOUR_S, Timed, eventually, timed_daemon
 
@@ -92,6 +98,24 @@ async def test_a_question_whose_time_passes_while_no_daemon_is_there_ends_at_the
         assert (resolved.resolution, resolved.message) == ("expired", WORDS.format("6h"))
         assert streamed_text(said).endswith("null")  # no answers
         assert_whole(talk.events)
+
+
+async def test_a_prompt_whose_agent_is_gone_ends_in_time_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    patient = CrashPolicy(first_wait_s=10 * BOUND_S, longest_wait_s=10 * BOUND_S)
+    async with engine(tmp_path, patient, program=mindful_program(tmp_path)) as here:
+        await here.say("tool Write")
+        request = await here.asked()
+        here.kill_agent()
+        await here.until(lambda event: event.error.code == ErrorCode.SUBPROCESS_CRASHED)
+        real_ns = time.time_ns
+        monkeypatch.setattr(time, "time_ns", lambda: real_ns() + WEEK_S * 10**9)
+        said = await here.until(lambda event: event.error.code == ErrorCode.PERMISSION_TIMEOUT)
+        assert said[-2].permission_resolved.resolution == "expired"
+        row = await here.row(request.request_id)
+        assert (row.state, row.message) == (PromptState.EXPIRED, WORDS.format("7d"))
+        assert await here.supervisor.pending(here.session) == []
+        await here.supervisor.close(here.session)
+        assert not [noted for noted in ledger(here.work) if noted.what == "heard"]
 
 
 @pytest.mark.behaviour("permission.ttl.expiry.session-continues")

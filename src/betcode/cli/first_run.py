@@ -13,9 +13,10 @@ from betcode.cli.attach_command import open_here
 from betcode.cli.daemon_control import ensure_daemon
 from betcode.cli.dispatch import guarded
 from betcode.cli.exit_codes import ExitCode
-from betcode.cli.headless import HeadlessTurn, OnAsk, Output
+from betcode.cli.headless import HeadlessTurn, Output
 from betcode.cli.keyboard import can_ask
 from betcode.cli.new_session import default_agent, new_conversation
+from betcode.cli.on_ask import AskPolicy, OnAsk
 from betcode.cli.options import Options, options_from
 from betcode.cli.parser import build_parser
 from betcode.cli.screen import Screen, standard_screen
@@ -71,8 +72,8 @@ async def _first_run(options: Options) -> int:
 async def _one_turn(client: Client, new: NewConversation, screen: Screen, *, is_demo: bool) -> int:
     screen.note(f"> {_PROMPT}")
     session_id = await client.start_session(new)
-    on_ask = OnAsk.ALLOW if is_demo else OnAsk.DENY
-    return await HeadlessTurn(client, session_id, screen, output=Output.TEXT, on_ask=on_ask, is_new=True).run(_PROMPT)
+    policy = AskPolicy(OnAsk.ALLOW if is_demo else OnAsk.DENY)
+    return await HeadlessTurn(client, session_id, screen, output=Output.TEXT, policy=policy, is_new=True).run(_PROMPT)
 
 
 def _command() -> str:

@@ -15,6 +15,8 @@ from betcode.cli.asking import Asker
 from betcode.cli.exit_codes import ExitCode
 from betcode.cli.link_notes import LinkNotes
 from betcode.cli.lock_talk import is_locked, locked_out
+from betcode.cli.on_ask import AskPolicy, OnAsk
+from betcode.cli.parking import how_to_answer, was_denied
 from betcode.cli.prompts import Allow, Deny, Desk, Given, Permission, Prompt, Question, Stop, first_option, give_answer
 from betcode.cli.render import Describer
 from betcode.cli.screen import Screen
@@ -26,7 +28,7 @@ from betcode.domain.events_json import event_json
 from betcode.v1 import agent_pb2 as v1
 
 _PATIENCE_S = 90.0
-_NO_TERMINAL = "nobody could be asked, since the command runs without a terminal"
+_AFTER_DENIAL = "To have it asked instead: --on-ask park leaves it open; --allowed-tools allows it from the start"
 
 
 class Output(Enum):
@@ -35,30 +37,24 @@ class Output(Enum):
     STREAM_JSON = "stream-json"
 
 
-class OnAsk(Enum):
-    """What happens when the agent asks for permission."""
-
-    ASK = "ask"
-    DENY = "deny"
-    ALLOW = "allow"
-
-
 class HeadlessTurn:
     """Sends one message and follows until its turn is over."""
 
     def __init__(
-        self, client: Client, session_id: str, screen: Screen, *, output: Output, on_ask: OnAsk, is_new: bool
+        self, client: Client, session_id: str, screen: Screen, *, output: Output, policy: AskPolicy, is_new: bool
     ) -> None:
         self._client = client
         self._session_id = session_id
         self._screen = screen
         self._output = output
-        self._on_ask = on_ask
+        self._policy = policy
         self._is_new = is_new
         self._answer = Answer()
         self._describer = Describer()
         self._desk = Desk()
-        self._denied: list[str] = []
+        self._asked: dict[str, Prompt] = {}  # by request id
+        self._denied: dict[str, str] = {}  # what was, by request id
+        self._parked: list[str] = []
         self._answered_here: set[str] = set()  # requests whose resolution is no news
         self._interrupts = 0
         self.info = v1.SessionInfo()  # the newest that was seen
@@ -77,8 +73,13 @@ class HeadlessTurn:
         async with to_ask, asked, anyio.create_task_group() as tasks:
             await tasks.start(self._heed_interrupts, tasks)  # whoever sees the next line may press Ctrl-C
             self._screen.note(f"Session {self._session_id}")
-            if self._on_ask is OnAsk.ASK:
-                tasks.start_soon(self._ask_all, asked)
+            match self._policy.on_ask:
+                case OnAsk.ASK:
+                    tasks.start_soon(self._ask_all, asked)
+                case OnAsk.WAIT | OnAsk.PARK:
+                    tasks.start_soon(self._park_all, asked, tasks)
+                case OnAsk.ALLOW | OnAsk.DENY:
+                    pass  # answered as they come
             for prompt_before in self._desk.all:
                 await self._meet(prompt_before, to_ask)
             await self._follow(watch, 0 if self._is_new else accepted.sequence, to_ask)
@@ -96,6 +97,7 @@ class HeadlessTurn:
         async with aclosing(self._client.follow(self._session_id, after, on_link=notes)) as events:
             async for event in events:
                 await self._show(event)
+                self._note_denial(event)
                 prompt = self._desk.see(event)
                 if prompt is not None:
                     await self._meet(prompt, to_ask)
@@ -126,17 +128,44 @@ class HeadlessTurn:
         return None
 
     async def _meet(self, prompt: Prompt, to_ask: ObjectSendStream[Prompt]) -> None:
-        match self._on_ask:
-            case OnAsk.ASK:
+        self._asked[prompt.request_id] = prompt
+        match self._policy.on_ask:
+            case OnAsk.ASK | OnAsk.WAIT | OnAsk.PARK:
                 await to_ask.send(prompt)
             case OnAsk.DENY:
                 for line in prompt.lines():
                     self._screen.note(line)
-                self._screen.note(f"Denied: {_NO_TERMINAL}")
-                await self._give(prompt, Deny(_NO_TERMINAL))
+                self._screen.note(f"Denied: {self._policy.reason}")
+                await self._give(prompt, Deny(self._policy.reason))
             case OnAsk.ALLOW:
                 self._screen.note("Allowed: the demo agent only pretends to use tools")
                 await self._give(prompt, Allow() if isinstance(prompt, Permission) else first_option(prompt))
+
+    async def _park_all(self, asked: ObjectReceiveStream[Prompt], tasks: TaskGroup) -> None:
+        """Leave at the first prompt that is still open when its time is up."""
+        shown: set[str] = set()
+        async for prompt in asked:
+            for line in prompt.lines():
+                self._screen.note(line)
+            if prompt.request_id not in shown:  # questions that are asked together are one prompt
+                shown.add(prompt.request_id)
+                tasks.start_soon(self._park_when_late, prompt, tasks)
+
+    async def _park_when_late(self, prompt: Prompt, tasks: TaskGroup) -> None:
+        if self._policy.on_ask is OnAsk.WAIT:
+            self._screen.note(f"Waiting for an answer. {how_to_answer(prompt)}")
+            with anyio.move_on_after(self._policy.wait_s):
+                await self._desk.gone(prompt)
+                return
+        if self._desk.has(prompt):
+            self._parked.append(prompt.request_id)
+            tasks.cancel_scope.cancel()
+
+    def _note_denial(self, event: v1.AgentEvent) -> None:
+        """What somebody else denied counts as well: the agent went on without it."""
+        prompt = self._asked.get(event.permission_resolved.request_id)
+        if prompt is not None and was_denied(event.permission_resolved):
+            self._denied.setdefault(prompt.request_id, _called(prompt))
 
     async def _ask_all(self, asked: ObjectReceiveStream[Prompt]) -> None:
         asker = Asker(self._screen, self._desk)
@@ -155,7 +184,7 @@ class HeadlessTurn:
         self._desk.done(prompt)
         if isinstance(typed, Deny | Stop):
             self._desk.forget(prompt.request_id)  # the other questions of its group go with it
-            self._denied.append(prompt.asked.question if isinstance(prompt, Question) else prompt.request.tool_name)
+            self._denied[prompt.request_id] = _called(prompt)
         return True
 
     async def _heed_interrupts(self, tasks: TaskGroup, *, task_status: TaskStatus[None]) -> None:
@@ -184,16 +213,27 @@ class HeadlessTurn:
             self._screen.json(self._result(watch, code))
         if self._interrupts > 1:
             self._screen.note(f"Left running. Find it again with: betcode attach {self._session_id}")
+        elif self._parked:
+            self._say_how_to_go_on()
         elif watch.was_cancelled:
             self._screen.note("The turn was cancelled")
+        elif self._denied and self._policy.on_ask is OnAsk.DENY:
+            self._screen.note(_AFTER_DENIAL)
         elif watch.failed and watch.error is None:
             self._screen.note(f"The turn ended with: {watch.stop_reason}")
         return code
 
+    def _say_how_to_go_on(self) -> None:
+        for request_id in self._parked:
+            self._screen.note(f"Parked: {request_id} waits for an answer. {how_to_answer(self._asked[request_id])}")
+        self._screen.note(
+            f"The session goes on when it is answered; see the rest with: betcode attach {self._session_id}"
+        )
+
     def _exit_code(self, watch: TurnWatch) -> ExitCode:
         if self._interrupts:
             return ExitCode.INTERRUPTED
-        if self._denied and not watch.failed:
+        if self._parked or (self._denied and not watch.failed):
             return ExitCode.PERMISSION_DENIED
         return watch.exit_code
 
@@ -209,7 +249,12 @@ class HeadlessTurn:
             "stop_reason": watch.stop_reason,
             "is_error": watch.failed,
             "error": {"code": error.code, "message": error.message, "details": dict(error.details)} if error else None,
-            "denied": self._denied,
+            "denied": list(self._denied.values()),
+            "parked": self._parked,
             "usage": asdict(watch.usage),
             "exit_code": int(code),
         }
+
+
+def _called(prompt: Prompt) -> str:
+    return prompt.asked.question if isinstance(prompt, Question) else prompt.request.tool_name

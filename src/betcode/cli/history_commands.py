@@ -2,7 +2,7 @@
 
 import codecs
 import os
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -68,30 +68,31 @@ async def _export(options: Options) -> int:
     screen = standard_screen()
     file = Path(options.text("output")) if options.text("output") else None
     file_format = options.text("format") or (_FORMATS.get(file.suffix.lower(), "json") if file else "json")
+    raw = options.flag("raw")
     async with connected(options, screen) as client:
         session_id = await find_session(client, options.text("session"))
         if file is None:
-            await _print(client, session_id, file_format, screen)
+            await _print(client.export(session_id, file_format, raw=raw), screen)
         else:
-            await _write(client, session_id, file_format, file)
+            await write_file(client.export(session_id, file_format, raw=raw), file)
             screen.note(f"Written to {file}")
     return ExitCode.OK
 
 
-async def _print(client: Client, session_id: str, file_format: str, screen: Screen) -> None:
+async def _print(pieces: AsyncGenerator[bytes, None], screen: Screen) -> None:
     decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-    async with aclosing(client.export(session_id, file_format)) as pieces:
+    async with aclosing(pieces):
         async for piece in pieces:
             screen.answer(decoder.decode(piece))
     screen.end_answer()
 
 
-async def _write(client: Client, session_id: str, file_format: str, file: Path) -> None:
+async def write_file(pieces: AsyncGenerator[bytes, None], file: Path) -> None:
     """A whole file under its name, or none: it appears there only when it is complete, readable by its owner alone."""
     out, unfinished, target = _begin_file(file)
     try:
         with out:
-            async with aclosing(client.export(session_id, file_format)) as pieces:
+            async with aclosing(pieces):
                 async for piece in pieces:
                     out.write(piece)
         unfinished.replace(target)

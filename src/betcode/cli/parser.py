@@ -10,13 +10,15 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from betcode._version import __version__
+from betcode.cli.audit_options import add_audit
 from betcode.cli.budget_options import add_budget_options
 from betcode.cli.exit_codes import ExitCode
+from betcode.cli.on_ask import ask_policy
 
 _EPILOG = """\
 Without a command, betcode opens the conversation of the current directory.
 
-Exit codes: 0 done, 1 the agent failed, 2 no connection to the daemon, 3 permission denied,
+Exit codes: 0 done, 1 the agent failed or the audit is broken, 2 no connection to the daemon, 3 permission denied,
 4 rate limited or over budget, 5 invalid arguments, 6 session not found, 7 internal error, 130 interrupted.
 """
 _MODE = argparse.RawDescriptionHelpFormatter
@@ -51,6 +53,9 @@ def build_parser() -> Parser:
     _add_attach(commands)
     _add_session(commands)
     _add_search(commands)
+    _add_permission(commands)
+    _add_policy(commands)
+    add_audit(commands, _noun, _command)
     _add_daemon(commands)
     completion = _command(commands, "completion", "print a completion script for a shell", "completion:print_script")
     completion.add_argument("shell", choices=["bash", "zsh", "fish"])
@@ -98,6 +103,13 @@ def _add_run(commands: "Commands[Parser]") -> None:
     )
     _add_new_session(run)
     add_budget_options(run, "what a new session may spend")
+    run.add_argument(
+        "--on-ask",
+        type=ask_policy,
+        metavar="deny|park|wait=TIME",
+        help="when the agent asks: deny it and go on, leave the prompt open and end, or wait for an answer so long and "
+        "then leave it open (a terminal is asked; without one: deny)",
+    )
     run.add_argument("-o", "--output", choices=["text", "json", "stream-json"], default="text", help="what to print")
 
 
@@ -151,6 +163,7 @@ def _add_session(commands: "Commands[Parser]") -> None:
     export.add_argument("session", metavar="ID", help=_ID)
     export.add_argument("--format", choices=["json", "markdown", "html"], help="json, unless FILE ends in .md or .html")
     export.add_argument("-o", "--output", metavar="FILE", help="where to write it (stdout)")
+    export.add_argument("--raw", action="store_true", help="keep what looks like a secret in tools' inputs")
     fork = _command(verbs, "fork", "go on from a turn of a session in a new one", "history_commands:fork")
     fork.add_argument("session", metavar="ID", help=_ID)
     fork.add_argument(
@@ -181,6 +194,56 @@ def _add_search(commands: "Commands[Parser]") -> None:
     search.add_argument("-s", "--session", metavar="ID", help="only in this session")
     search.add_argument("--limit", type=_count, default=20, metavar="N", help="at most so many hits (20)")
     search.add_argument("--offset", type=_count, default=0, metavar="N", help="pass over the first N")
+
+
+def _add_permission(commands: "Commands[Parser]") -> None:
+    verbs = _noun(commands, "permission", "see and answer what agents ask, in all sessions")
+    listing = _command(verbs, "list", "list what waits for an answer", "permission_commands:list_pending")
+    listing.add_argument("-s", "--session", metavar="ID", help="only of this session")
+    answer = _command(verbs, "answer", "answer a prompt", "permission_commands:answer")
+    answer.add_argument("id", metavar="ID", help="id of a prompt, or the beginning of one")
+    how = answer.add_argument_group("the answer").add_mutually_exclusive_group(required=True)
+    how.add_argument("--allow", action="store_true", help="this once")
+    how.add_argument(
+        "--allow-session",
+        nargs="?",
+        const="",
+        metavar="RULE",
+        help="for the rest of the session: what this rule covers, the offer of that number, or just this use",
+    )
+    how.add_argument("--deny", action="store_true", help="the agent goes on without it")
+    how.add_argument("--edit", metavar="INPUT", help="allow it with this input: JSON, or another shell command")
+    how.add_argument(
+        "--choose",
+        action="append",
+        metavar="N",
+        help="answer a question with its option N (N,M where several may be chosen); once for each question, in order",
+    )
+    how.add_argument(
+        "--question",
+        action="append",
+        metavar="QUESTION=ANSWER",
+        help="answer one question, named by its number, header or text, in your own words; may be repeated",
+    )
+    answer.add_argument("--message", metavar="TEXT", help="with --deny: what the agent is told")
+    answer.add_argument("--stop", action="store_true", help="with --deny: end the turn")
+    answer.add_argument(
+        "--equal", action="store_true", help="answer all open prompts with the same tool and input, in all sessions"
+    )
+
+
+def _add_policy(commands: "Commands[Parser]") -> None:
+    verbs = _noun(commands, "policy", "ask what the rules say, and trust projects")
+    check = _command(verbs, "check", "say what would happen to a use of a tool, and why", "policy_commands:check")
+    check.add_argument("use", nargs="?", metavar="TOOL(WHAT)", help='such as "Bash(git push)" or "Edit(src/a.py)"')
+    check.add_argument("--tool", metavar="NAME", help="the same by the tool's name and --input")
+    check.add_argument("--input", metavar="JSON", help="with --tool: its input, as the agent writes it")
+    check.add_argument("-C", "--dir", dest="cwd", metavar="DIR", help="for a new session in DIR (the current one)")
+    check.add_argument("-s", "--session", metavar="ID", help="for this session, with what was granted in it")
+    for verb, says in (("trust", "let a project's own allow rules count"), ("untrust", "no longer trust a project")):
+        command = _command(verbs, verb, says, f"policy_commands:{verb}")
+        command.add_argument("cwd", metavar="DIR", help="the project's directory")
+    _command(verbs, "trusted", "list the projects that are trusted", "policy_commands:list_trusted")
 
 
 def _add_daemon(commands: "Commands[Parser]") -> None:
@@ -229,8 +292,14 @@ def _option_values(parser: argparse.ArgumentParser, option: str) -> list[str] | 
     """What may follow an option that takes a value; None for any other word."""
     for action in parser._actions:
         if option in action.option_strings and action.nargs is None:
-            return [str(choice) for choice in action.choices or ()]
+            return [str(choice) for choice in action.choices or _named_values(action.metavar)]
     return None
+
+
+def _named_values(metavar: object) -> list[str]:
+    """The words of deny|wait=TIME, as far as they are to be typed."""
+    words = metavar.split("|") if isinstance(metavar, str) and "|" in metavar else []
+    return [word.rstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ") for word in words]
 
 
 def _values(parser: argparse.ArgumentParser) -> list[str]:

@@ -166,26 +166,31 @@ def understand(prompt: Prompt, line: str) -> Typed | None:
                 return None
     if word.lower() == "/deny":
         return Deny(rest.strip())
-    return Reply(_chosen(prompt.asked, text)) if text else None
+    return Reply(chosen_options(prompt.asked, text) or text) if text else None
+
+
+def offered(offers: Sequence[v1.GrantOffer], number: int) -> str | None:
+    """The pattern of the offer with that number, counted from 1."""
+    return offers[number - 1].pattern if 1 <= number <= len(offers) else None
 
 
 def _granted(offers: Sequence[v1.GrantOffer], text: str) -> AllowSession | ShowChoices:
     """The offer of that number, the only one there is, or a pattern in the person's own words."""
     if text.isascii() and text.isdigit():
-        number = int(text)
-        return AllowSession(offers[number - 1].pattern) if 1 <= number <= len(offers) else ShowChoices()
+        pattern = offered(offers, int(text))
+        return ShowChoices() if pattern is None else AllowSession(pattern)
     if not text:
         return AllowSession(offers[0].pattern) if len(offers) == 1 else ShowChoices()
     return AllowSession(text)
 
 
-def _chosen(asked: v1.UserQuestion, text: str) -> str:
-    """Numbers as the options they stand for; anything else is an answer in own words."""
-    parts = [part.strip() for part in text.split(",")] if asked.multi_select else [text]
-    if all(part.isascii() and part.isdigit() and 1 <= int(part) <= len(asked.options) for part in parts):
-        options = [asked.options[int(part) - 1] for part in parts]
-        return ", ".join(option.label or option.value for option in options)
-    return text
+def chosen_options(asked: v1.UserQuestion, text: str) -> str | None:
+    """The options that a number, or several where that is allowed, stand for; None where they stand for none."""
+    parts = [part.strip() for part in text.split(",")] if asked.multi_select else [text.strip()]
+    if not all(part.isascii() and part.isdigit() and 1 <= int(part) <= len(asked.options) for part in parts):
+        return None
+    options = [asked.options[int(part) - 1] for part in parts]
+    return ", ".join(option.label or option.value for option in options)
 
 
 def first_option(question: Question) -> Reply:

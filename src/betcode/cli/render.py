@@ -77,13 +77,13 @@ class Describer:
                 return ["Answered"]
 
 
-def telling_input(started: v1.ToolCallStart) -> str:
+def telling_input(use: v1.ToolCallStart | v1.PermissionRequest, width: int = _WIDTH) -> str:
     """The one part of a tool's input that says most about it."""
-    fields = started.input.fields
+    fields = use.input.fields
     for name in _TELLING:
         if name in fields and fields[name].WhichOneof("kind") == "string_value":
-            return one_line(fields[name].string_value, _WIDTH)
-    return one_line(started.description, _WIDTH)
+            return one_line(fields[name].string_value, width)
+    return one_line(use.description, width)
 
 
 def turn_summary(usage: v1.UsageReport) -> str:

@@ -10,9 +10,10 @@ from betcode.cli.budgets import budget_from
 from betcode.cli.daemon_control import ensure_daemon
 from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.finding import find_session
-from betcode.cli.headless import HeadlessTurn, OnAsk, Output
+from betcode.cli.headless import HeadlessTurn, Output
 from betcode.cli.keyboard import can_ask
 from betcode.cli.new_session import new_conversation
+from betcode.cli.on_ask import AskPolicy, OnAsk
 from betcode.cli.options import Options
 from betcode.cli.screen import standard_screen
 from betcode.client import ClientIdentity, open_client
@@ -47,9 +48,8 @@ async def _run(options: Options, prompt: str, files: Sequence[AttachedFile]) -> 
         given = options.text("session")
         is_new = not given
         session_id = await (client.start_session(new_conversation(options)) if is_new else find_session(client, given))
-        turn = HeadlessTurn(
-            client, session_id, screen, output=output, on_ask=OnAsk.ASK if asks else OnAsk.DENY, is_new=is_new
-        )
+        policy: AskPolicy = options.chosen.on_ask or AskPolicy(OnAsk.ASK if asks else OnAsk.DENY)
+        turn = HeadlessTurn(client, session_id, screen, output=output, policy=policy, is_new=is_new)
         return await turn.run(prompt, files)
 
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from betcode.cli.exit_codes import ExitCode, exit_of
 from betcode.v1 import agent_pb2 as v1
 
-_GOES_ON = "SUBPROCESS_CRASHED"  # where it is not fatal: another agent continues the turn
+# Where it is not fatal the turn goes on: with another agent, or without what nobody allowed in time.
+_GOES_ON = frozenset({"SUBPROCESS_CRASHED", "PERMISSION_TIMEOUT"})
 _FAILED = frozenset({"error", "crashed"})
 _NOT_DONE = frozenset({"cancelled", "given up", "stopped"})
 _OF_EVERYBODY = frozenset({"crashed", "stopped"})  # the agent is gone, and with it whatever was asked of it
@@ -46,7 +47,7 @@ class TurnWatch:
         match event.WhichOneof("event"):
             case "message_state" if event.message_state.message_id == self.message_id:
                 self._note_state(event.message_state)
-            case "error" if event.error.is_fatal or event.error.code != _GOES_ON:
+            case "error" if event.error.is_fatal or event.error.code not in _GOES_ON:
                 self.error = event.error
             case "usage":
                 self.usage.add(event.usage)

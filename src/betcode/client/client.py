@@ -8,10 +8,12 @@ import anyio
 from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 
 from betcode.client import following
+from betcode.client.audit import AuditReader
 from betcode.client.backoff import LADDER_MS
 from betcode.client.connection import ClientIdentity, Connection, OnLink, Sleep, ignore_link, open_connection
 from betcode.client.conversation import Conversation, user_message
 from betcode.client.errors import as_client_errors
+from betcode.client.policy import PolicyClient
 from betcode.config.places import Places
 from betcode.domain.commands import AttachedFile
 from betcode.domain.identifiers import MessageId, new_message_id
@@ -62,10 +64,16 @@ class Client:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._stub = connection.stub
+        self.audit = AuditReader(connection)
 
     @property
     def identity(self) -> ClientIdentity:
         return self._connection.identity
+
+    @property
+    def policy(self) -> PolicyClient:
+        """What the rules would say, and which projects are trusted."""
+        return PolicyClient(self._connection)
 
     async def start_session(self, new: NewConversation) -> str:
         """A new session's id. No agent runs before the first message."""
@@ -247,9 +255,12 @@ class Client:
         request = v1.SearchSessionsRequest(query=query, session_id=session_id, limit=limit, offset=offset)
         return await self._connection.call(self._stub.SearchSessions, request)
 
-    async def export(self, session_id: str, file_format: str) -> AsyncGenerator[bytes, None]:
-        """The whole history as one file ("json", "markdown", "html"), in pieces. Hold it in `aclosing`."""
-        request = v1.ExportSessionRequest(session_id=session_id, format=file_format)
+    async def export(self, session_id: str, file_format: str, *, raw: bool = False) -> AsyncGenerator[bytes, None]:
+        """The whole history as one file ("json", "markdown", "html"), in pieces. Hold it in `aclosing`.
+
+        What looks like a secret in tools' inputs is left out, unless it is wanted `raw`.
+        """
+        request = v1.ExportSessionRequest(session_id=session_id, format=file_format, raw=raw)
         call = self._stub.ExportSession(request, metadata=self._connection.metadata)
         try:
             while True:

@@ -4,6 +4,8 @@ import hashlib
 from dataclasses import dataclass
 from enum import StrEnum
 
+FIRST_HASH = bytes(32)  # what stands before the first row
+
 
 class Audited(StrEnum):
     """What happened."""
@@ -12,6 +14,11 @@ class Audited(StrEnum):
     REFUSED_ANSWER = "refused_answer"  # someone who may not answer tried to
     GRANT = "grant"  # a session's grants were changed
     TRUST = "trust"  # a project was trusted, or no longer is
+    UNKNOWN = "unknown"  # by a later release, or by somebody who wrote into the file
+
+    @classmethod
+    def _missing_(cls, _value: object) -> "Audited":
+        return cls.UNKNOWN
 
 
 class DecidedBy(StrEnum):
@@ -22,6 +29,11 @@ class DecidedBy(StrEnum):
     AGENT = "agent"  # it took its request back
     KEPT_ANSWER = "kept_answer"  # given before, by a person, to an agent that was gone
     GATE = "gate"
+    UNKNOWN = "unknown"
+
+    @classmethod
+    def _missing_(cls, _value: object) -> "DecidedBy":
+        return cls.UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +57,36 @@ class AuditRow:
     number: int
     entry: AuditEntry
     hash: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class AuditFilter:
+    """Which rows are wanted."""
+
+    session_id: str = ""  # empty: of all
+    since_ns: int = 0
+    until_ns: int = 2**63 - 1  # before this moment
+    newest: int = 0  # only so many; 0: all
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """A head that somebody kept elsewhere: the row of that number had this hash."""
+
+    number: int
+    hash: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """How far the chain was checked, and what was found."""
+
+    rows: int = 0  # whole, and each following the one before
+    total: int = 0  # there when it began
+    head: bytes = FIRST_HASH  # of the last whole one
+    complete: bool = False
+    broken: int | None = None  # the number of the first row that is not as it was written, or is missing
+    why: str = ""
 
 
 def input_hash(input_json: str) -> str:

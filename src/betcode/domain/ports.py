@@ -6,7 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
-from betcode.domain.audit import AuditRow
+from betcode.domain.audit import AuditFilter, AuditRow, Checked, Noted
 from betcode.domain.changes import Change
 from betcode.domain.commands import Command, RefuseRequest
 from betcode.domain.documents import SearchPage, SearchQuestion
@@ -87,6 +87,14 @@ class Store(Protocol):
     async def grants(self, session: SessionKey) -> Sequence[GrantRow]: ...
     async def audit(self, after: int, session_id: str, limit: int) -> Sequence[AuditRow]:
         """Rows of the audit behind number `after`, in order; of all sessions where none is named."""
+        ...
+
+    async def audit_page(self, which: AuditFilter, after: int | None, limit: int) -> Sequence[AuditRow]:
+        """Rows of the audit that are wanted behind number `after`, in order; None: from the first of them."""
+        ...
+
+    async def check_audit(self, so_far: Checked, limit: int, noted: Noted | None = None) -> Checked:
+        """Compare up to `limit` more rows of the audit with their hashes."""
         ...
 
     async def blob_size(self, session: SessionKey, sha256: str) -> int | None: ...
@@ -196,6 +204,7 @@ class ToolCall:
     tool_name: str
     input_json: str  # empty: it could not be read
     cwd: str = ""
+    tool_use_id: str = ""
 
 
 class Dialogue(Protocol):

@@ -8,11 +8,10 @@ from typing import Final
 
 from betcode.rules.commands import Kind, Script, names
 from betcode.rules.domains import host_of
-from betcode.rules.lists import EDITING, READING, Grants, RuleList, Rules, canonical
+from betcode.rules.lists import EDITING, READING, RuleList, canonical
 from betcode.rules.place import Place
 from betcode.rules.rule import COMMAND_TOOLS, NAMED_TOOLS, Action, Layer, Rule, RuleProblem, Source, parse_rule
-from betcode.rules.screening import FOR_PEOPLE, Outcome, ToolUse, path_of, screen
-from betcode.rules.shell import taken_apart
+from betcode.rules.screening import FOR_PEOPLE, Coverage, ToolUse
 
 _SESSION: Final = Source(Layer.SESSION)
 _MOST: Final = 8
@@ -39,6 +38,10 @@ class Offer:
 
 def granting(pattern: str, use: ToolUse, place: Place) -> Rule | str:
     """The rule to be granted with an answer about this use, or why it cannot be, in one sentence."""
+    return _granting(pattern, use, place, Coverage(use, place))
+
+
+def _granting(pattern: str, use: ToolUse, place: Place, coverage: Coverage) -> Rule | str:
     if use.tool in FOR_PEOPLE:
         return f"{use.tool} is answered by people only, so that nothing can be granted"
     rule = parse_rule(pattern, Action.GRANT, _SESSION)
@@ -46,22 +49,24 @@ def granting(pattern: str, use: ToolUse, place: Place) -> Rule | str:
         return f"{rule.text[:200]} cannot be granted: {rule.reason}"
     if not _speaks_of(rule, use.tool, place):
         return f"{rule.text[:200]} is not about {use.tool}, which asks"
-    if not _covers(rule, use, place):
+    if not coverage.by(rule):
         return f"{rule.text[:200]} does not cover what is asked"
     return rule
 
 
 def exact_rule(use: ToolUse, place: Place) -> str | None:
     """The narrowest rule for just this use: the command, the file, the host, or the tool where rules know no less."""
-    rule = _narrowest(use, place)
-    return rule if rule is not None and isinstance(granting(rule, use, place), Rule) else None
+    coverage = Coverage(use, place)
+    rule = _narrowest(use, place, coverage)
+    return rule if rule is not None and isinstance(_granting(rule, use, place, coverage), Rule) else None
 
 
 def offers(use: ToolUse, place: Place, suggested: Iterable[str] = ()) -> tuple[Offer, ...]:
     """Rules that a person may grant; each parses, is about the tool and covers the use."""
     found: dict[str, Offer] = {}
-    for offer in _candidates(use, place, suggested):
-        rule = granting(offer.pattern, use, place)
+    coverage = Coverage(use, place)
+    for offer in _candidates(use, place, coverage, suggested):
+        rule = _granting(offer.pattern, use, place, coverage)
         if isinstance(rule, Rule):
             found.setdefault(rule.text.replace(":*)", " *)"), Offer(rule.text, offer.label))  # two ways to write it
     return tuple(found.values())[:_MOST]
@@ -74,24 +79,20 @@ def _speaks_of(rule: Rule, tool: str, place: Place) -> bool:
     return RuleList([rule], place, forbids=False).whole(tool) is not None
 
 
-def _covers(rule: Rule, use: ToolUse, place: Place) -> bool:
-    return screen(use, Rules((), place), Grants([rule], place)).outcome is Outcome.ALLOW
-
-
 # ---------------------------------------------------------------- candidates
 
 
-def _candidates(use: ToolUse, place: Place, suggested: Iterable[str]) -> Iterator[Offer]:
-    exact = _narrowest(use, place)
+def _candidates(use: ToolUse, place: Place, coverage: Coverage, suggested: Iterable[str]) -> Iterator[Offer]:
+    exact = _narrowest(use, place, coverage)
     if exact is not None and exact != use.tool:
         yield Offer(exact, _label(use))
-    between = [*_wider(use, place), *(Offer(pattern, "as the agent proposes") for pattern in suggested)]
+    between = [*_wider(use, place, coverage), *(Offer(pattern, "as the agent proposes") for pattern in suggested)]
     yield from sorted((offer for offer in between if "(" in offer.pattern), key=lambda offer: -len(offer.pattern))
     yield Offer(use.tool, f"every use of {use.tool}")
     yield from (offer for offer in between if "(" not in offer.pattern)
 
 
-def _narrowest(use: ToolUse, place: Place) -> str | None:
+def _narrowest(use: ToolUse, place: Place, coverage: Coverage) -> str | None:
     given = use.input or {}
     if use.tool in COMMAND_TOOLS:
         command = given.get("command")
@@ -99,7 +100,7 @@ def _narrowest(use: ToolUse, place: Place) -> str | None:
             f"{use.tool}({_without_stars(command.strip())})" if isinstance(command, str) and command.strip() else None
         )
     if use.tool in READING | EDITING:
-        path = path_of(use, place)
+        path = coverage.path
         # Blanks at the end of a rule are not part of it, and without them it may mean much more.
         return None if path is None or path != path.rstrip() else _path_rule(use.tool, path, place)
     if use.tool == "WebFetch":
@@ -124,20 +125,18 @@ def _label(use: ToolUse) -> str:
     return "this kind" if canonical(use.tool) in NAMED_TOOLS else "this tool"
 
 
-def _wider(use: ToolUse, place: Place) -> Iterator[Offer]:
-    if use.tool == "Bash":
-        yield from _prefix(use)
-    elif use.tool in READING | EDITING and (path := path_of(use, place)) is not None:
+def _wider(use: ToolUse, place: Place, coverage: Coverage) -> Iterator[Offer]:
+    if use.tool == "Bash" and coverage.script is not None:
+        yield from _prefix(coverage.script)
+    elif use.tool in READING | EDITING and (path := coverage.path) is not None:
         yield from _directory(use.tool, path, place)
     elif use.tool.startswith("mcp__") and len(parts := use.tool.split("__")) > 2 and parts[1]:
         yield Offer(f"mcp__{parts[1]}__*", f"every tool of {parts[1]}")
 
 
-def _prefix(use: ToolUse) -> Iterator[Offer]:
+def _prefix(script: Script) -> Iterator[Offer]:
     """The program with its subcommand and anything behind it, where that says enough of what it does."""
-    command = (use.input or {}).get("command")
-    script = taken_apart(command.strip()) if isinstance(command, str) else None
-    if not isinstance(script, Script) or len(script.parts) != 1 or script.parts[0].kind is not Kind.PLAIN:
+    if len(script.parts) != 1 or script.parts[0].kind is not Kind.PLAIN:
         return
     values = [word.value for word in script.parts[0].command.words]
     program = values[0]

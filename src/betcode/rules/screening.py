@@ -111,10 +111,27 @@ def segments(use: ToolUse) -> tuple[str, ...]:
     return tuple(dict.fromkeys(part.command.prefix + part.command.written for part in script.all()))
 
 
-def path_of(use: ToolUse, place: Place) -> str | None:
-    """The file or directory that a file tool is used on, by its name as written; None where that cannot be told."""
-    paths = _Subject(use, Rules((), place)).paths
-    return paths[0] if paths else None
+class Coverage:
+    """Which single rules would allow one use, where no other rule speaks of it."""
+
+    def __init__(self, use: ToolUse, place: Place) -> None:
+        self._subject = _Subject(use, Rules((), place))
+        self._place = place
+
+    @property
+    def path(self) -> str | None:
+        """The file or directory that a file tool is used on, by its name as written; None: that cannot be told."""
+        return next(iter(self._subject.paths), None)
+
+    @property
+    def script(self) -> Script | None:
+        """What a shell command consists of; None where there is none, or it is unclear."""
+        return self._subject.script if isinstance(self._subject.script, Script) else None
+
+    def by(self, rule: Rule) -> bool:
+        if self._subject.tool in FOR_PEOPLE:
+            return False
+        return self._subject.allowed([Grants([rule], self._place).allow]).outcome is Outcome.ALLOW
 
 
 class _Subject:

@@ -15,9 +15,11 @@ from betcode.config.places import Places
 from betcode.config.settings import EngineSettings
 from betcode.server.admin import AdminCalls, AskStop
 from betcode.server.agent import AgentCalls
+from betcode.server.audit import AuditCalls
 from betcode.server.converse import Conversations
 from betcode.server.gate import Gate, Tickets, serve_tickets
 from betcode.server.health import About, Health
+from betcode.server.policy import PolicyCalls
 from betcode.server.reflection import lazy_reflection
 from betcode.server.requests import DefaultProvider
 from betcode.server.rim import Handler, Rim
@@ -27,9 +29,11 @@ from betcode.sessions import Supervisor
 from betcode.v1 import (
     admin_pb2,
     agent_pb2,
+    audit_pb2,
     config_pb2,
     gitlab_pb2,
     machine_pb2,
+    policy_pb2,
     subagent_pb2,
     tunnel_pb2,
     version_pb2,
@@ -45,10 +49,12 @@ _FILES: tuple[FileDescriptor, ...] = tuple(
     for module in (
         admin_pb2,
         agent_pb2,
+        audit_pb2,
         betcode_health_pb2,
         config_pb2,
         gitlab_pb2,
         machine_pb2,
+        policy_pb2,
         subagent_pb2,
         tunnel_pb2,
         version_pb2,
@@ -155,7 +161,17 @@ def _built(
     built = {f"betcode.v1.AgentService.{name}": handler for name, handler in agent.items()}
     details = rim.unary(betcode_health_pb2.HealthDetailsRequest, health.details)
     stop = rim.unary(admin_pb2.StopDaemonRequest, AdminCalls(gate, ask_stop).stop_daemon)
+    audit = AuditCalls(engine)
+    policy = PolicyCalls(engine, gate)
+    p1 = policy_pb2
+    built |= {
+        "betcode.v1.PolicyService.CheckPolicy": rim.unary(p1.CheckPolicyRequest, policy.check_policy),
+        "betcode.v1.PolicyService.TrustProject": rim.unary(p1.TrustProjectRequest, policy.trust_project),
+        "betcode.v1.PolicyService.ListTrusted": rim.unary(p1.ListTrustedRequest, policy.list_trusted),
+    }
     return built | {
+        "betcode.v1.AuditService.ListAudit": rim.stream(audit_pb2.ListAuditRequest, audit.list_audit),
+        "betcode.v1.AuditService.VerifyAudit": rim.stream(audit_pb2.VerifyAuditRequest, audit.verify_audit),
         "betcode.v1.BetCodeHealth.GetHealthDetails": details,
         "betcode.v1.AdminService.StopDaemon": stop,
     }

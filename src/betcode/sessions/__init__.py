@@ -6,6 +6,7 @@ processes, and the server only converts.
 
 from betcode.sessions.clients import ClientName
 from betcode.sessions.compacting import Compacted
+from betcode.sessions.policy_check import Checked
 from betcode.sessions.prompts import PermissionAnswer
 from betcode.sessions.stopping import AgentsAtStop, Parting
 from betcode.sessions.supervisor import Supervisor, open_supervisor
@@ -14,6 +15,7 @@ from betcode.sessions.told import Accepted, EngineFacts, Summary
 __all__ = [
     "Accepted",
     "AgentsAtStop",
+    "Checked",
     "ClientName",
     "Compacted",
     "EngineFacts",

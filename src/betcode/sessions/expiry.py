@@ -4,8 +4,8 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from betcode.domain.audit import Audited, AuditEntry, DecidedBy, input_hash
-from betcode.domain.changes import AddAudit, AddInput, Change, SavePrompt
+from betcode.domain.audit import DecidedBy
+from betcode.domain.changes import AddInput, Change, SavePrompt
 from betcode.domain.commands import AnswerPermission, Behaviour
 from betcode.domain.errors import BetcodeError, ErrorCode
 from betcode.domain.identifiers import SessionId, time_ordered_uuid
@@ -15,6 +15,7 @@ from betcode.domain.rows import Kept, PromptRow, PromptState
 from betcode.domain.secrets import redacted
 from betcode.domain.times import short_duration
 from betcode.sessions import events
+from betcode.sessions.left_prompts import audited
 from betcode.sessions.live import LiveSession
 from betcode.sessions.prompt_times import lifetime_of, open_prompts, put, touch
 from betcode.sessions.registry import Registry
@@ -126,16 +127,16 @@ async def _expire(session: LiveSession, row: PromptRow, now_ns: int) -> None:
     over = _over(session, row, now_ns)
     if session.budget.prompt is not None and session.budget.prompt.request_id == row.request_id:
         await session.budget.expire(over.message, over.said, over.changes)
-    elif session.run is not None and session.run.row.key == row.run:
+    elif row.request_id in session.left:  # its agent is gone: nobody is to be told but people
+        await session.writer.write(over.said, over.changes)
+        del session.left[row.request_id]
+    else:
         told = session.answer_row(
             AnswerPermission(row.request_id, Behaviour.DENY, row.input_json, message=over.message)
         )
         await session.writer.write(over.said, [*over.changes, AddInput(told)])
         del session.prompts[row.request_id]
         session.inputs[told.input_id] = told
-    else:  # its agent is gone: nobody is to be told but people
-        await session.writer.write(over.said, over.changes)
-        session.left.pop(row.request_id, None)
     session.room.faults("after-expiry")
     logger.info("a prompt expired", extra=session.log_extra | {"request_id": row.request_id})
     session.go_on()
@@ -145,24 +146,14 @@ async def _expire(session: LiveSession, row: PromptRow, now_ns: int) -> None:
 def _over(session: LiveSession, row: PromptRow, now_ns: int) -> _Over:
     ttl = short_duration(session.room.settings.permission_ttl_s)
     message = EXPIRED.format(ttl=ttl)
-    after = replace(row, state=PromptState.EXPIRED, answered_ns=now_ns, message=message, kept=Kept.NO)
-    entry = AuditEntry(
-        at_ns=now_ns,
-        session_id=session.session_id,
-        request_id=row.request_id,
-        tool_name=row.tool_name,
-        input_sha256=input_hash(row.input_json),
-        what=Audited.DECISION,
-        outcome="expired",
-        decided_by=DecidedBy.EXPIRY,
-        note=f"after {ttl}",
-    )
+    after = replace(row, state=PromptState.EXPIRED, kept=Kept.NO, answered_ns=now_ns, message=message)
+    entry = audited(session.session_id, row, "expired", DecidedBy.EXPIRY, note=f"after {ttl}")
     about = {"request_id": row.request_id, "tool_name": row.tool_name[:200]}
     said = [
         events.resolved(row.request_id, "expired", message=message),
         events.error(ErrorCode.PERMISSION_TIMEOUT, TIMED_OUT, **about),
     ]
-    return _Over(after, message, said, [SavePrompt(after), AddAudit(entry)])
+    return _Over(after, message, said, [SavePrompt(after), entry])
 
 
 def _is_untold(room: Room, row: PromptRow) -> bool:

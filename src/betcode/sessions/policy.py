@@ -10,6 +10,8 @@ import anyio.to_thread
 from betcode.domain.audit import Audited, AuditEntry, DecidedBy
 from betcode.domain.changes import AddAudit
 from betcode.domain.errors import InvalidRequest
+from betcode.domain.identifiers import SessionId
+from betcode.sessions.policy_check import Checked, check
 from betcode.sessions.room import Room
 from betcode.sessions.rule_book import RuleBook
 from betcode.sessions.trust import FILE_NAME, TrustedProject, TrustedProjects
@@ -30,6 +32,14 @@ class Policy:
         book = self._room.rules.book(directory, environment, allowed_tools)
         await book.refresh()
         return book
+
+    async def check(self, tool: str, input_json: str, *, directory: str, session: SessionId | None) -> Checked:
+        """What rules and grants would say to a use, as the files are now; nothing is recorded.
+
+        Raises:
+            InvalidRequest, SessionNotFound
+        """
+        return await check(self._room, tool, input_json, directory=directory, session=session)
 
     async def trusted(self) -> list[TrustedProject]:
         """The projects that people trusted here."""

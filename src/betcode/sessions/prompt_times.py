@@ -30,7 +30,7 @@ def lifetime_of(settings: EngineSettings) -> Lifetime:
 
 
 def open_prompts(session: LiveSession) -> list[PromptRow]:
-    """All that wait for a person, also where the agent is gone, and a budget's question among them."""
+    """All that wait for a person: those of agents that are gone and a budget's question among them."""
     asked = [*session.prompts.values(), *open_ones(session.left)]
     return asked if session.budget.prompt is None else [*asked, session.budget.prompt]
 
@@ -39,10 +39,8 @@ def put(session: LiveSession, row: PromptRow) -> None:
     """The same open prompt with other times; they are on disk."""
     if session.budget.prompt is not None and session.budget.prompt.request_id == row.request_id:
         session.budget.prompt = row
-    elif row.request_id in session.left:
-        session.left[row.request_id] = row
     else:
-        session.prompts[row.request_id] = row
+        (session.left if row.request_id in session.left else session.prompts)[row.request_id] = row
 
 
 def give_times(

@@ -31,6 +31,7 @@ from betcode.domain.rows import NewSession, PromptRow, SessionRow, SessionState,
 from betcode.sessions import events
 from betcode.sessions.adoption import Found, take_up
 from betcode.sessions.answer_desk import AnswerDesk
+from betcode.sessions.audit_desk import AuditDesk
 from betcode.sessions.budgets import OF_NO_RUN
 from betcode.sessions.cancelling import Cancelled, cancel_turn
 from betcode.sessions.clients import ClientName
@@ -70,6 +71,7 @@ class Supervisor:
         self.policy = Policy(registry.room)
         self.answers = AnswerDesk(registry)
         self.grants = GrantDesk(registry)
+        self.audit = AuditDesk(registry.room)
         self.sends_idle_home = True  # when the block is left
 
     # ------------------------------------------------------------ sessions

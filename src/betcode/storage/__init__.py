@@ -4,6 +4,7 @@ This room keeps what it is given and gives it back: all of a commit or nothing, 
 who is told of them and when to try again is the business of `sessions`. SQL stays in here.
 """
 
+from betcode.storage.auditing import check_file
 from betcode.storage.store import SqliteStore, open_store
 
-__all__ = ["SqliteStore", "open_store"]
+__all__ = ["SqliteStore", "check_file", "open_store"]

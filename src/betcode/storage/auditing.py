@@ -2,12 +2,15 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import apsw
 
-from betcode.domain.audit import Audited, AuditEntry, AuditRow, DecidedBy
+from betcode.domain.audit import FIRST_HASH, Audited, AuditEntry, AuditFilter, AuditRow, Checked, DecidedBy, Noted
+from betcode.domain.errors import DatabaseUnusable
+from betcode.storage.database import unusable
 
 _LAST = "SELECT number, hash FROM audit ORDER BY number DESC LIMIT 1"
 _ADD = """
@@ -15,12 +18,19 @@ INSERT INTO audit (number, at_ns, session_id, request_id, tool_name, input_sha25
     client, peer, note, hash)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
-_READ = """
-SELECT number, at_ns, session_id, request_id, tool_name, input_sha256, what, outcome, decided_by, rule, client, peer,
-    note, hash
-FROM audit WHERE number > ? AND (? = '' OR session_id = ?) ORDER BY number LIMIT ?
+_COLUMNS = """number, at_ns, session_id, request_id, tool_name, input_sha256, what, outcome, decided_by, rule, client,
+    peer, note, hash"""
+_READ = f"""
+SELECT {_COLUMNS} FROM audit WHERE number > ? AND (? = '' OR session_id = ?) ORDER BY number LIMIT ?
 """
-FIRST_HASH = bytes(32)
+_FIRST_SINCE = "SELECT min(number) FROM audit WHERE at_ns >= :since"
+_WANTED = "number > :after AND at_ns >= :since AND at_ns < :until"
+_OF_SESSION = " AND session_id = :session"
+_NEWEST = """
+SELECT min(number) FROM (SELECT number FROM audit WHERE {wanted} ORDER BY number DESC LIMIT :newest)
+"""
+_PAGE = "SELECT {columns} FROM audit WHERE {wanted} ORDER BY number LIMIT :limit"
+_BEFORE_ALL = -(2**63)
 
 
 def add(db: apsw.Connection, entry: AuditEntry) -> None:
@@ -35,6 +45,74 @@ def read(db: apsw.Connection, after: int, session_id: str, limit: int) -> list[A
     return [_row(row) for row in db.execute(_READ, (after, session_id, session_id, limit))]
 
 
+def page(db: apsw.Connection, which: AuditFilter, after: int | None, limit: int) -> list[AuditRow]:
+    """Rows that are wanted behind number `after`, in order; None: from the first of them."""
+    wanted = _WANTED + (_OF_SESSION if which.session_id else "")
+    values: dict[str, int | str] = {"since": which.since_ns, "until": which.until_ns, "session": which.session_id}
+    if after is None:
+        after = _BEFORE_ALL
+        if which.since_ns:  # an index knows where it begins; the rows before need not be looked at
+            first = _number(db, _FIRST_SINCE, {"since": which.since_ns})
+            if first is None:
+                return []
+            after = first - 1
+        if which.newest:
+            newest = values | {"after": after, "newest": which.newest}
+            first = _number(db, _NEWEST.format(wanted=wanted), newest)
+            after = after if first is None else first - 1
+    found = db.execute(_PAGE.format(columns=_COLUMNS, wanted=wanted), values | {"after": after, "limit": limit})
+    return [_row(row) for row in found]
+
+
+def check(db: apsw.Connection, so_far: Checked, limit: int, noted: Noted | None = None) -> Checked:
+    """Compare up to `limit` more rows with their hashes. What is behind a broken row is not looked at."""
+    total, rows, head = so_far.total, so_far.rows, so_far.head
+    if not total:
+        total = _number(db, "SELECT count(*) FROM audit", {}) or 0
+
+    def broken(number: int, why: str) -> Checked:
+        return Checked(rows, total, head, True, number, f"row {number} {why}")
+
+    found: Sequence[Any] = db.execute(_READ, (rows or _BEFORE_ALL, "", "", limit)).fetchall()
+    for number, *values, digest in found:
+        if number > rows + 1:
+            return broken(rows + 1, "is missing")
+        if number < rows + 1:
+            return broken(number, "stands before the first")
+        if digest != _digest([number, *values], head):
+            return broken(number, "is not what was written, or does not follow the row before")
+        if noted is not None and noted.number == number and noted.hash != digest:
+            return broken(number, "is not the one that was noted: the audit was written anew")
+        rows, head = number, digest
+    complete = len(found) < limit
+    if complete and noted is not None and noted.number > rows:
+        return broken(rows + 1, f"and all up to the one that was noted, {noted.number}, are missing")
+    return Checked(rows, max(total, rows), head, complete)
+
+
+def check_file(path: Path, noted: Noted | None = None, limit: int = 5000) -> Iterator[Checked]:
+    """The same for the file itself, which is only read; the last one is the result.
+
+    Raises:
+        DatabaseUnusable: it cannot be read, or has no audit.
+    """
+    if not path.is_file():
+        raise DatabaseUnusable(f"There is no database at {path}")
+    try:
+        db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+        try:
+            checked = Checked()
+            while not checked.complete:
+                checked = check(db, checked, limit, noted)
+                yield checked
+        finally:
+            db.close()
+    except apsw.SQLError as error:
+        raise DatabaseUnusable(f"{path} has no audit: {error}") from error
+    except (apsw.Error, OSError) as error:
+        raise unusable(path, error) from error
+
+
 def first_broken(rows: Iterable[AuditRow], before: bytes = FIRST_HASH) -> AuditRow | None:
     """The first row that is not what was written, or that does not follow the one before; None where all are whole."""
     expected = 1
@@ -46,8 +124,17 @@ def first_broken(rows: Iterable[AuditRow], before: bytes = FIRST_HASH) -> AuditR
 
 
 def hash_of(number: int, entry: AuditEntry, before: bytes) -> bytes:
-    text = json.dumps([number, *_values(entry)], ensure_ascii=False, separators=(",", ":"))
+    return _digest([number, *_values(entry)], before)
+
+
+def _digest(values: Sequence[int | str], before: bytes) -> bytes:
+    text = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(before + text.encode("utf-8", "surrogatepass")).digest()
+
+
+def _number(db: apsw.Connection, question: str, values: Mapping[str, int | str]) -> int | None:
+    row: Any = db.execute(question, values).fetchone()
+    return None if row is None else row[0]
 
 
 def _values(entry: AuditEntry) -> tuple[int | str, ...]:

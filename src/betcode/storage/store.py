@@ -12,7 +12,7 @@ import anyio
 import anyio.to_thread
 import apsw
 
-from betcode.domain.audit import AuditRow
+from betcode.domain.audit import AuditFilter, AuditRow, Checked, Noted
 from betcode.domain.changes import AppendEvents, Change
 from betcode.domain.documents import SearchPage, SearchQuestion
 from betcode.domain.identifiers import RunId, RunKey, Seq, SessionId, SessionKey
@@ -139,6 +139,14 @@ class SqliteStore:
     async def audit(self, after: int, session_id: str, limit: int) -> Sequence[AuditRow]:
         """Rows of the audit behind number `after`, in order; of all sessions where none is named."""
         return await self._read(lambda db: auditing.read(db, after, session_id, limit))
+
+    async def audit_page(self, which: AuditFilter, after: int | None, limit: int) -> Sequence[AuditRow]:
+        """Rows of the audit that are wanted behind number `after`, in order; None: from the first of them."""
+        return await self._read(lambda db: auditing.page(db, which, after, limit))
+
+    async def check_audit(self, so_far: Checked, limit: int, noted: Noted | None = None) -> Checked:
+        """Compare up to `limit` more rows of the audit with their hashes."""
+        return await self._read(lambda db: auditing.check(db, so_far, limit, noted))
 
     async def blob_size(self, session: SessionKey, sha256: str) -> int | None:
         return await self._read(lambda db: reading.blob_size(db, session, sha256))

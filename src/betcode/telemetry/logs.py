@@ -1,6 +1,7 @@
 """One JSON object per line, in a file of bounded size and on stderr.
 
-What people and agents say appears at debug and is cut short where it is logged; keys and tokens are never logged.
+What people and agents say appears at debug and is cut short where it is logged; what looks like a secret is taken out
+of every line.
 """
 
 import json
@@ -10,6 +11,8 @@ import sys
 from datetime import UTC, datetime
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
+
+from betcode.domain.secrets import redacted, redacted_json
 
 TRACE = 5  # raw lines of agents
 _LEVELS = {
@@ -36,7 +39,17 @@ class JsonLines(logging.Formatter):
         line.update((name, value) for name, value in vars(record).items() if name not in _USUAL)
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
-        return json.dumps(line, default=str, ensure_ascii=False)
+        return redacted_json(json.dumps(line, default=str, ensure_ascii=False))
+
+
+class ForPeople(logging.Formatter):
+    """Time, level and message, on a terminal."""
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)-5s %(message)s", datefmt="%H:%M:%S")
+
+    def format(self, record: logging.LogRecord) -> str:
+        return redacted(super().format(record))
 
 
 class BoundedFile(RotatingFileHandler):
@@ -69,7 +82,7 @@ def set_up_logging(path: Path, *, level: str, limit_bytes: int) -> None:
     root.addHandler(file)
     if not file.is_stderr:
         stream = logging.StreamHandler(sys.stderr)
-        stream.setFormatter(_for_people() if sys.stderr.isatty() else JsonLines())
+        stream.setFormatter(ForPeople() if sys.stderr.isatty() else JsonLines())
         root.addHandler(stream)
 
 
@@ -79,10 +92,6 @@ def set_log_level(level: str) -> None:
     # What the runtime and libraries say about their own work is not what an operator looks for.
     for talkative in ("asyncio", "grpc"):
         logging.getLogger(talkative).setLevel(max(logging.WARNING, _LEVELS[level]))
-
-
-def _for_people() -> logging.Formatter:
-    return logging.Formatter("%(asctime)s %(levelname)-5s %(message)s", datefmt="%H:%M:%S")
 
 
 def _is_stderr(path: Path) -> bool:

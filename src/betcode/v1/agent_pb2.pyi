@@ -2427,18 +2427,22 @@ class ExportSessionRequest(_message.Message):
 
     SESSION_ID_FIELD_NUMBER: _builtins.int
     FORMAT_FIELD_NUMBER: _builtins.int
+    RAW_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
     format: _builtins.str
     """"json", "markdown" or "html"; empty: "json" """
+    raw: _builtins.bool
+    """keep what looks like a secret in tools' inputs; since 0.2.0"""
     def __init__(
         self,
         *,
         session_id: _builtins.str = ...,
         format: _builtins.str = ...,
+        raw: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["format", b"format", "session_id", b"session_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["format", b"format", "raw", b"raw", "session_id", b"session_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -75,7 +75,7 @@ def resolved_in(events: list[v1.AgentEvent]) -> v1.PermissionResolved:
     return next(event.permission_resolved for event in events if kind_of(event) == "permission_resolved")
 
 
-@pytest.mark.behaviour("permission.answer.allow-once", "permission.answer.found")
+@pytest.mark.behaviour("permission.answer.allow-once", "permission.answer.found", "permission.ask.lock-holder")
 async def test_allowed_once_it_runs_and_the_next_use_asks_again(agent: Agent, daemon: Daemon, tmp_path: Path) -> None:
     async with conversation(agent, working_directory=str(tmp_path)) as stream:
         first = await asked(stream, f"{COMMIT}\n{COMMIT}")
@@ -260,7 +260,7 @@ async def test_equal_prompts_of_all_sessions_get_one_answer_each(agent: Agent, d
         await answer(agent, third.request_id, v1.DENY)
 
 
-@pytest.mark.behaviour("permission.blocks-agent")
+@pytest.mark.behaviour("permission.blocks-agent", "wire.stdin.control-response-required")
 async def test_prompts_open_at_once_are_answered_in_any_order(agent: Agent, tmp_path: Path) -> None:
     async with conversation(agent, working_directory=str(tmp_path)) as stream:
         first = await asked(stream, 'use Read {"file_path": "/srv/a"}\nand Read {"file_path": "/srv/b"}')
@@ -275,21 +275,29 @@ async def test_prompts_open_at_once_are_answered_in_any_order(agent: Agent, tmp_
         ]
 
 
-async def test_an_answer_is_known_after_the_daemon_was_killed(tmp_path: Path) -> None:
+@pytest.mark.behaviour("permission.replay.in-flight-answer", "permission.grant.stored", "permission.store.decisions")
+async def test_what_was_answered_and_granted_is_known_after_the_daemon_was_killed(tmp_path: Path) -> None:
+    granted: dict[str, Any] = {"grant_pattern": "Bash(git commit *)", "idempotency_key": str(uuid.uuid4())}
     async with running_daemon(tmp_path, claude_bin=agent_program(tmp_path, "asker.py")) as daemon:
-        key = str(uuid.uuid4())
         async with daemon.agent_service() as agent, conversation(agent, working_directory=str(daemon.work)) as stream:
             request = await asked(stream)
-            await answer(agent, request.request_id, v1.DENY, client="ann", idempotency_key=key)
+            await answer(agent, request.request_id, v1.ALLOW_SESSION, client="ann", **granted)
             await stream.until(is_idle)
-        await daemon.restart()
+        daemon.kill()
+        db = apsw.Connection(str(daemon.places.database), flags=apsw.SQLITE_OPEN_READWRITE)
+        stored = list(db.execute("SELECT request_id, response_received, response_decision FROM pending_permissions"))
+        db.close()
+        assert stored == [(request.request_id, 1, "allow_session")]
+        await daemon.start()
         known = v1.StartConversation(session_id=stream.session_id, from_sequence=stream.events[-1].sequence)
         async with daemon.agent_service() as agent, conversation(agent, known) as stream:
-            again = await answer(agent, request.request_id, v1.DENY, client="ann", idempotency_key=key)
-            assert again.already_answered
+            assert (await answer(agent, request.request_id, v1.ALLOW_SESSION, **granted)).already_answered
             error = await refused(agent, request.request_id, v1.ALLOW_ONCE)
             assert info_of(error).metadata["answered_by"].startswith("ann")
-            other = await asked(stream)
-            error = await refused(agent, other.request_id, v1.DENY, idempotency_key=key)
+            listing = await agent.ListSessionGrants(v1.ListSessionGrantsRequest(session_id=known.session_id))
+            assert [grant.pattern for grant in listing.grants] == ["Bash(git commit *)"]
+            assert "permission_request" not in kinds(await stream.turn('use Bash {"command": "git commit -m more"}'))
+            other = await asked(stream, 'use Bash {"command": "git push"}')
+            error = await refused(agent, other.request_id, v1.DENY, idempotency_key=granted["idempotency_key"])
             assert error.code() is grpc.StatusCode.INVALID_ARGUMENT
-        assert len(heard(daemon.work)) == 1
+        assert [one["behavior"] for one in heard(daemon.work)] == ["allow", "allow"]

@@ -165,18 +165,6 @@ async def test_neither_another_session_nor_a_fork_has_it(agent: Agent, tmp_path:
         assert await listed(agent, fork.session_id) == []
 
 
-@pytest.mark.behaviour("permission.grant.stored")
-async def test_grants_are_there_after_the_daemon_was_killed(tmp_path: Path) -> None:
-    async with running_daemon(tmp_path, claude_bin=agent_program(tmp_path, "asker.py")) as daemon:
-        async with daemon.agent_service() as agent, conversation(agent, working_directory=str(daemon.work)) as stream:
-            request = await asked(stream)
-            await allow_session(agent, request.request_id, "Bash(git commit *)")
-            await stream.until(is_idle)
-        await daemon.restart()
-        async with daemon.agent_service() as agent:
-            assert await listed(agent, stream.session_id) == [("Bash", "Bash(git commit *)", True)]
-
-
 @pytest.mark.behaviour("permission.screen.grant", "events.order.auto-allowed-tool")
 async def test_a_use_that_a_grant_covers_is_not_asked_again(agent: Agent, tmp_path: Path) -> None:
     async with conversation(agent, working_directory=str(tmp_path)) as stream:
@@ -187,3 +175,20 @@ async def test_a_use_that_a_grant_covers_is_not_asked_again(agent: Agent, tmp_pa
         assert not any(kind_of(event) == "permission_request" for event in events)
         assert [event.tool_call_result.output for event in events if kind_of(event) == "tool_call_result"] == ["it ran"]
         (await asked(stream, 'use Bash {"command": "git push"}'))
+
+
+async def test_grants_are_changed_by_people_only(agent: Agent, tmp_path: Path) -> None:
+    invented = (*ME, ("x-betcode-ticket", "invented"))
+    async with conversation(agent, working_directory=str(tmp_path)) as stream:
+        await stream.until("session_info")
+        session = stream.session_id
+        await set_grant(agent, session, "Bash")
+        with pytest.raises(aio.AioRpcError) as error:
+            await agent.SetSessionGrant(
+                v1.SetSessionGrantRequest(session_id=session, tool_name="Edit", granted=True), metadata=invented
+            )
+        assert error.value.code() is grpc.StatusCode.PERMISSION_DENIED
+        with pytest.raises(aio.AioRpcError) as error:
+            await agent.ClearSessionGrants(v1.ClearSessionGrantsRequest(session_id=session), metadata=invented)
+        assert error.value.code() is grpc.StatusCode.PERMISSION_DENIED
+        assert await listed(agent, session) == [("Bash", "Bash", True)]

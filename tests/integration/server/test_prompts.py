@@ -45,6 +45,7 @@ async def ticket_for_me(daemon: Daemon) -> str:
     return token
 
 
+@pytest.mark.behaviour("permission.answer.leaves-pending", "permission.pending.tracked")
 async def test_an_open_prompt_is_listed_until_it_is_answered(agent: Agent, tmp_path: Path) -> None:
     async with conversation(agent, working_directory=str(tmp_path)) as stream:
         request = await asked(stream)

@@ -103,6 +103,11 @@ def test_what_may_be_granted_is_shown_with_its_number() -> None:
     ]
 
 
+def test_nothing_of_a_pattern_reaches_the_terminal_unseen() -> None:
+    prompt = Permission(permission("echo \x1b]0;owned\x07\nls").permission_request)
+    assert prompt.choices()[0] == "    s 1 = for this session, this command: Bash(echo ␛]0;owned␇ ls)"
+
+
 def test_a_plan_is_neither_edited_nor_granted() -> None:
     plan = Permission(v1.PermissionRequest(tool_name="ExitPlanMode", input_json='{"plan": "1. think\\n2. do"}'))
     assert plan.lines() == ["The agent has a plan and asks whether to go ahead", "    plan: 1. think", "      2. do"]

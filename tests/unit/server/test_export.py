@@ -53,13 +53,40 @@ def tool(output: str, *, name: str = "Bash") -> tuple[v1.AgentEvent, v1.AgentEve
     )
 
 
-async def export(file_format: str, events: Iterable[v1.AgentEvent], *, name: str = "A name") -> str:
+async def export(file_format: str, events: Iterable[v1.AgentEvent], *, name: str = "A name", raw: bool = False) -> str:
     async def batches() -> AsyncIterator[Batch]:
         for event in events:
             yield Batch(Seq(event.sequence), Seq(event.sequence), (event.SerializeToString(),))
 
     session = v1.SessionSummary(id="019a", name=name, provider="demo", working_directory="/w")
-    return b"".join([piece async for piece in exported(exporter_for(file_format), session, batches())]).decode()
+    pieces = exported(exporter_for(file_format), session, batches(), raw=raw)
+    return b"".join([piece async for piece in pieces]).decode()
+
+
+@pytest.mark.parametrize("file_format", FORMATS)
+async def test_what_looks_like_a_secret_in_a_tools_input_is_left_out_unless_it_is_wanted(file_format: str) -> None:
+    whole = '{"command": "mysql --password=tiger", "env": {"token": "tiger"}}'
+    start = v1.ToolCallStart(tool_id="t", tool_name="Bash", input_json=whole, description="login --token tiger")
+    start.input.update({"command": "mysql --password=tiger", "timeout": 5})
+    asked = v1.PermissionRequest(request_id="token=r", tool_name="Bash", input_json=whole, segments=["--token tiger"])
+    asked.grant_offers.add(pattern="Bash(mysql --password=tiger)")
+    resolved = v1.PermissionResolved(request_id="r", updated_input_json=whole, grant_pattern="Bash(a --token=tiger)")
+    events = numbered(
+        v1.AgentEvent(tool_call_start=start),
+        v1.AgentEvent(permission_request=asked),
+        v1.AgentEvent(permission_resolved=resolved),
+    )
+    hidden = await export(file_format, events)
+    assert "tiger" not in hidden
+    assert "redacted:password" in hidden
+    assert "tiger" in await export(file_format, events, raw=True)
+    if file_format == "json":
+        [tool_call, request, _] = json.loads(hidden)["events"]
+        assert tool_call["tool_call_start"]["input"] == {
+            "command": "mysql --password=[redacted:password]",
+            "timeout": 5,
+        }
+        assert request["permission_request"]["request_id"] == "token=r"
 
 
 TALK = numbered(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from betcode.telemetry.logs import BoundedFile, JsonLines
+from betcode.telemetry.logs import BoundedFile, ForPeople, JsonLines
 
 
 def record(message: str, **extra: object) -> logging.LogRecord:
@@ -29,6 +29,17 @@ def test_a_line_is_one_json_object_with_the_usual_names() -> None:
         "session_id": "s1",
         "span": "turn",
     }
+
+
+def test_no_line_has_what_looks_like_a_secret() -> None:
+    try:
+        raise ValueError("mysql --password=tiger")
+    except ValueError:
+        failed = record("curl -u joe:tiger", command="TOKEN=tiger make", password="tiger", exc_info=sys.exc_info())
+    line = JsonLines().format(failed)
+    assert "tiger" not in line
+    assert json.loads(line)["command"] == "TOKEN=[redacted:password] make"
+    assert "tiger" not in ForPeople().format(failed)
 
 
 def test_an_exception_is_part_of_its_line() -> None:

@@ -12,6 +12,7 @@ import anyio.to_thread
 
 from betcode.domain.errors import InvalidRequest
 from betcode.domain.rows import Batch
+from betcode.server.export.hiding import without_secrets
 from betcode.server.export.html_page import HtmlPage
 from betcode.server.export.json_file import JsonFile
 from betcode.server.export.markdown import Markdown
@@ -45,21 +46,25 @@ def exporter_for(name: str) -> Exporter:
 
 
 async def exported(
-    exporter: Exporter, session: v1.SessionSummary, batches: AsyncIterator[Batch]
+    exporter: Exporter, session: v1.SessionSummary, batches: AsyncIterator[Batch], *, raw: bool = False
 ) -> AsyncGenerator[bytes, None]:
-    """The file in pieces. The text is made in a thread: a long history must not hold up anyone's turn."""
+    """The file in pieces, without what looks like a secret in tools' inputs unless it is wanted `raw`.
+
+    The text is made in a thread: a long history must not hold up anyone's turn.
+    """
     for piece in _pieces(exporter.begin(session)):
         yield piece
     async for batch in batches:
-        text = await anyio.to_thread.run_sync(partial(_text_of, exporter, batch))
+        text = await anyio.to_thread.run_sync(partial(_text_of, exporter, batch, raw=raw))
         for piece in _pieces(text):
             yield piece
     for piece in _pieces(exporter.end()):
         yield piece
 
 
-def _text_of(exporter: Exporter, batch: Batch) -> str:
-    return "".join(exporter.add(v1.AgentEvent.FromString(data)) for data in batch.events)
+def _text_of(exporter: Exporter, batch: Batch, *, raw: bool) -> str:
+    events = (v1.AgentEvent.FromString(data) for data in batch.events)
+    return "".join(exporter.add(event if raw else without_secrets(event)) for event in events)
 
 
 def _pieces(text: str) -> list[bytes]:

@@ -80,6 +80,7 @@ CREATE TABLE audit (
     hash BLOB NOT NULL
 ) STRICT;
 CREATE INDEX audit_of_session ON audit (session_id, number);
+CREATE INDEX audit_at ON audit (at_ns, number);
 CREATE TRIGGER audit_is_not_changed BEFORE UPDATE ON audit
 BEGIN SELECT RAISE(ABORT, 'the audit is only added to'); END;
 CREATE TRIGGER audit_is_not_deleted BEFORE DELETE ON audit

@@ -1,0 +1,52 @@
+"""What a run does when the agent asks and nobody sits at the terminal."""
+
+import argparse
+from dataclasses import dataclass
+from enum import Enum
+
+from betcode.config.units import NotUnderstood, duration_s
+
+_LONGEST_S = 30 * 86400.0  # a prompt does not stay open longer
+_NO_TERMINAL = "nobody could be asked, since the command runs without a terminal"
+_TOLD_TO = "nobody is asked, since the command was told to deny (--on-ask deny)"
+
+
+class OnAsk(Enum):
+    """What happens when the agent asks for permission, or has a question."""
+
+    ASK = "ask"  # the person at the terminal
+    DENY = "deny"
+    ALLOW = "allow"
+    WAIT = "wait"  # for an answer from anywhere, and then as PARK
+    PARK = "park"  # leave, and the prompt stays open
+
+
+@dataclass(frozen=True, slots=True)
+class AskPolicy:
+    on_ask: OnAsk
+    wait_s: float = 0.0
+    reason: str = _NO_TERMINAL  # of a denial
+
+
+def ask_policy(text: str) -> AskPolicy:
+    """The policy that `deny`, `park` or `wait=DURATION` names; for argparse.
+
+    Raises:
+        argparse.ArgumentTypeError: it is none of these.
+    """
+    word, is_given, duration = text.partition("=")
+    if word == "wait" and is_given:
+        return AskPolicy(OnAsk.WAIT, _duration(duration))
+    if text in ("deny", "park"):
+        return AskPolicy(OnAsk(text), reason=_TOLD_TO)
+    raise argparse.ArgumentTypeError(f"{text!r} is not deny, park or wait=TIME, such as wait=10m")
+
+
+def _duration(text: str) -> float:
+    try:
+        wait_s = duration_s(text)
+    except NotUnderstood as trouble:
+        raise argparse.ArgumentTypeError(f"{text!r} is not {trouble}") from None
+    if not 0 < wait_s <= _LONGEST_S:
+        raise argparse.ArgumentTypeError(f"{text!r} is not more than nothing and at most 30 days")
+    return wait_s

@@ -1,0 +1,17 @@
+"""Prompts that are left open by a run: how they are answered, and how they ended."""
+
+from betcode.cli.prompts import Prompt, Question
+from betcode.v1 import agent_pb2 as v1
+
+_DENIALS = frozenset({v1.DENY, v1.DENY_NO_INTERRUPT, v1.DENY_WITH_INTERRUPT})
+
+
+def how_to_answer(prompt: Prompt) -> str:
+    """One sentence with the command that answers it."""
+    how = "--choose NUMBER (or --deny)" if isinstance(prompt, Question) else "--allow (or --deny)"
+    return f"Answer with: betcode permission answer {prompt.request_id} {how}"
+
+
+def was_denied(resolved: v1.PermissionResolved) -> bool:
+    """Whether the agent was told no: by a person, or because nobody answered in time."""
+    return resolved.decision in _DENIALS or resolved.resolution == "expired"

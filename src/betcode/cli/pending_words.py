@@ -1,0 +1,93 @@
+"""Open prompts as rows of a table and as JSON."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+
+from betcode.cli.finding import short_id
+from betcode.cli.render import telling_input
+from betcode.cli.terminal_text import one_line
+from betcode.domain.times import rfc3339
+from betcode.v1 import agent_pb2 as v1
+
+HEADINGS = ("ID", "AGE", "EXPIRES", "SESSION", "TOOL", "WHAT")
+SPARE = ("EXPIRES", "AGE")  # what a narrow terminal leaves out, in this order
+_LEAST = 8  # characters of an id
+_WHAT = 400
+
+
+def row(one: v1.PendingPrompt, others: Iterable[v1.PendingPrompt], now: datetime) -> list[str]:
+    """One line of the list."""
+    asked = span(now - one.asked_at.ToDatetime(UTC))
+    expires = f"in {span(one.expires_at.ToDatetime(UTC) - now)}" if one.HasField("expires_at") else ""
+    session = one.session_name or short_id(one.session_id)
+    return [short_request_id(one, others), asked, expires, one_line(session, 24), tool_of(one), what_of(one)]
+
+
+def short_request_id(one: v1.PendingPrompt, others: Iterable[v1.PendingPrompt]) -> str:
+    """As much of an id as tells it from the others."""
+    ids = [other.request_id for other in others if other.request_id != one.request_id]
+    length = _LEAST
+    while length < len(one.request_id) and any(each.startswith(one.request_id[:length]) for each in ids):
+        length += 4
+    return one.request_id[:length]
+
+
+def span(delta: timedelta) -> str:
+    """A length of time in its largest unit."""
+    seconds = max(int(delta.total_seconds()), 0)
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"
+
+
+def tool_of(one: v1.PendingPrompt) -> str:
+    return one.permission.tool_name if one.WhichOneof("prompt") == "permission" else "question"
+
+
+def what_of(one: v1.PendingPrompt) -> str:
+    """What is asked, on one line."""
+    if one.WhichOneof("prompt") == "permission":
+        what = telling_input(one.permission, _WHAT)
+    else:
+        what = " / ".join(question.question for question in one.questions.questions)
+    return one_line(f"{what} (its agent is gone)" if one.agent_is_gone else what, _WHAT)
+
+
+def pending_json(one: v1.PendingPrompt) -> dict[str, object]:
+    """One prompt, with every field whether it is set or not."""
+    shown: dict[str, object] = {
+        "request_id": one.request_id,
+        "session_id": one.session_id,
+        "session_name": one.session_name,
+        "working_directory": one.working_directory,
+        "asked_at": rfc3339(one.asked_at.ToNanoseconds()),
+        "expires_at": rfc3339(one.expires_at.ToNanoseconds()) or None,
+        "sequence": one.sequence,
+        "agent_is_gone": one.agent_is_gone,
+        "kind": "question" if one.questions.questions else "permission",
+    }
+    if one.questions.questions:
+        return shown | {"questions": [_question_json(each) for each in one.questions.questions]}
+    request = one.permission
+    return shown | {
+        "tool_name": request.tool_name,
+        "description": request.description,
+        "input_json": request.input_json,
+        "segments": list(request.segments),
+        "deciding_rule": request.deciding_rule,
+        "note": request.note,
+        "grant_offers": [{"pattern": offer.pattern, "label": offer.label} for offer in request.grant_offers],
+    }
+
+
+def _question_json(question: v1.UserQuestion) -> dict[str, object]:
+    return {
+        "question_id": question.question_id,
+        "header": question.header,
+        "question": question.question,
+        "multi_select": question.multi_select,
+        "options": [
+            {"label": option.label or option.value, "description": option.description} for option in question.options
+        ],
+    }

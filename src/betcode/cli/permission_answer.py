@@ -1,0 +1,98 @@
+"""The answer that a command line gives to one prompt."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from betcode.cli.editing import NotEdited, edited_in_line
+from betcode.cli.exit_codes import CommandFailed, ExitCode
+from betcode.cli.options import Options
+from betcode.cli.prompts import chosen_options, offered
+from betcode.v1 import agent_pb2 as v1
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """To questions, by their exact text."""
+
+    given: Mapping[str, str]
+
+
+def answer_from(options: Options, prompt: v1.PendingPrompt | None) -> v1.PermissionResponse | Answers:
+    """What was said; `prompt` is None where it is not open any more, and the daemon says why that is too late.
+
+    Raises:
+        CommandFailed: the answer does not fit the prompt.
+    """
+    if options.text("message") and not options.flag("deny"):
+        raise _wrong("--message goes with --deny")
+    if options.flag("stop") and not options.flag("deny"):
+        raise _wrong("--stop goes with --deny")
+    if options.texts("question") or options.texts("choose"):
+        if options.flag("equal"):
+            raise _wrong("--equal is for permissions: questions are answered one group at a time")
+        return _answers(options, prompt)
+    if options.flag("allow"):
+        return v1.PermissionResponse(decision=v1.ALLOW_ONCE)
+    if options.flag("deny"):
+        decision = v1.DENY_WITH_INTERRUPT if options.flag("stop") else v1.DENY
+        return v1.PermissionResponse(decision=decision, message=options.text("message"))
+    if options.text("edit"):
+        return v1.PermissionResponse(decision=v1.ALLOW_WITH_EDIT, updated_input_json=_edited(options, prompt))
+    return v1.PermissionResponse(decision=v1.ALLOW_SESSION, grant_pattern=_pattern(options, prompt))
+
+
+def _edited(options: Options, prompt: v1.PendingPrompt | None) -> str:
+    try:
+        return edited_in_line(prompt.permission if prompt else v1.PermissionRequest(), options.text("edit"))
+    except NotEdited as trouble:
+        raise _wrong(str(trouble)) from None
+
+
+def _pattern(options: Options, prompt: v1.PendingPrompt | None) -> str:
+    """The rule that was named, the offer of that number, or the narrowest where none was named."""
+    text = options.text("allow_session")
+    if prompt is None or not (text.isascii() and text.isdigit()):
+        return text
+    pattern = offered(prompt.permission.grant_offers, int(text))
+    if pattern is None:
+        listed = "; ".join(
+            f"{number} = {offer.pattern}" for number, offer in enumerate(prompt.permission.grant_offers, 1)
+        )
+        raise _wrong(f"There is no offer {text}: {listed or 'name a rule'}")
+    return pattern
+
+
+def _answers(options: Options, prompt: v1.PendingPrompt | None) -> Answers:
+    questions = prompt.questions.questions if prompt is not None else ()
+    if not questions:
+        raise _wrong("This is no open question: see betcode permission list")
+    given: dict[str, str] = {}
+    choices = options.texts("choose")
+    if len(choices) > len(questions):
+        raise _wrong(f"{len(choices)} choices for {len(questions)} questions: give one --choose for each, in order")
+    for question, choice in zip(questions, choices, strict=False):
+        chosen = chosen_options(question, choice)
+        if chosen is None:
+            several = ", several with commas" if question.multi_select else ""
+            raise _wrong(f"{choice!r} is no choice of 1 to {len(question.options)}{several}: {question.question}")
+        given[question.question] = chosen
+    for text in options.texts("question"):
+        asked, answer = _worded(questions, text)
+        given[asked.question] = chosen_options(asked, answer) or answer
+    return Answers(given)
+
+
+def _worded(questions: Sequence[v1.UserQuestion], text: str) -> tuple[v1.UserQuestion, str]:
+    """The question that is meant by its text, its header or its number, and the answer."""
+    for number, question in enumerate(questions, 1):
+        for name in (question.question, question.header, str(number)):
+            if name and text.startswith(f"{name}="):
+                answer = text[len(name) + 1 :].strip()
+                if answer:
+                    return question, answer
+    names = "; ".join(f"{number} = {question.question}" for number, question in enumerate(questions, 1))
+    raise _wrong(f'{text!r} answers none of them: write --question "NUMBER=ANSWER" ({names})')
+
+
+def _wrong(message: str) -> CommandFailed:
+    return CommandFailed(message, ExitCode.INVALID_ARGUMENTS)

@@ -1,0 +1,127 @@
+"""`betcode permission`: what waits for a person in all sessions, and the answer to it."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import anyio
+
+from betcode.cli.exit_codes import CommandFailed, ExitCode
+from betcode.cli.finding import find_session, short_id
+from betcode.cli.options import Options
+from betcode.cli.pending_words import HEADINGS, SPARE, pending_json, row, tool_of, what_of
+from betcode.cli.permission_answer import Answers, answer_from
+from betcode.cli.screen import Screen, standard_screen
+from betcode.cli.session_commands import connected
+from betcode.cli.table import table
+from betcode.cli.terminal_text import one_line
+from betcode.client import Client
+from betcode.v1 import agent_pb2 as v1
+
+_SAID = {
+    v1.ALLOW_ONCE: "Allowed",
+    v1.ALLOW_SESSION: "Allowed for the rest of its session",
+    v1.ALLOW_WITH_EDIT: "Allowed with the other input",
+    v1.DENY: "Denied",
+    v1.DENY_WITH_INTERRUPT: "Denied, and the turn is stopped",
+}
+
+
+def list_pending(options: Options) -> int:
+    return anyio.run(_list, options)
+
+
+async def _list(options: Options) -> int:
+    screen = standard_screen()
+    async with connected(options, screen) as client:
+        session = options.text("session")
+        prompts = await client.pending(await find_session(client, session) if session else "")
+    if options.as_json:
+        screen.json({"prompts": [pending_json(one) for one in prompts]}, indent=2)
+        return ExitCode.OK
+    if not prompts:
+        screen.line("Nothing waits for an answer")
+        return ExitCode.OK
+    now = datetime.now(UTC)
+    for line in table(HEADINGS, [row(one, prompts, now) for one in prompts], screen.width, spare=SPARE):
+        screen.line(line)
+    screen.note("Answer with: betcode permission answer ID --allow, or --deny; see: betcode permission answer --help")
+    return ExitCode.OK
+
+
+def answer(options: Options) -> int:
+    return anyio.run(_answer, options)
+
+
+async def _answer(options: Options) -> int:
+    screen = standard_screen()
+    async with connected(options, screen) as client:
+        given = options.text("id")
+        prompt = find_prompt(await client.pending(), given)
+        request_id = given if prompt is None else prompt.request_id
+        said = answer_from(options, prompt)
+        if isinstance(said, Answers):
+            return await _answer_questions(options, screen, client, request_id, said)
+        done = await client.answer(request_id, said, equal_prompts=options.flag("equal"))
+    if options.as_json:
+        screen.json(
+            {
+                "request_id": request_id,
+                "session_id": prompt.session_id if prompt is not None else None,
+                "decision": v1.PermissionDecision.Name(said.decision),
+                "already_answered": done.already_answered,
+                "also_answered": list(done.also_answered),
+            }
+        )
+        return ExitCode.OK
+    before = " (that had been said before)" if done.already_answered else ""
+    about = f": {tool_of(prompt)} {one_line(what_of(prompt), 100)}".rstrip() if prompt is not None else ""
+    screen.line(f"{_SAID[said.decision]}{about}{before}")
+    if done.also_answered:
+        screen.line(f"Equal prompts answered with it: {len(done.also_answered)}")
+    _say_how_to_go_on(screen, prompt)
+    return ExitCode.OK
+
+
+async def _answer_questions(options: Options, screen: Screen, client: Client, request_id: str, said: Answers) -> int:
+    done = await client.answer_question(request_id, said.given)
+    if options.as_json:
+        screen.json(
+            {
+                "request_id": request_id,
+                "answers": dict(said.given),
+                "already_answered": done.already_answered,
+                "group_complete": done.group_complete,
+            }
+        )
+        return ExitCode.OK
+    for question, text in said.given.items():
+        screen.line(f"{question} {text}")
+    if not done.group_complete:
+        screen.line("Kept. The agent goes on when the other questions are answered too: betcode permission list")
+    return ExitCode.OK
+
+
+def _say_how_to_go_on(screen: Screen, prompt: v1.PendingPrompt | None) -> None:
+    if prompt is None:
+        return
+    later = " when its agent asks again" if prompt.agent_is_gone else ""
+    screen.note(f"The session goes on{later}; see it with: betcode attach {short_id(prompt.session_id)}")
+
+
+def find_prompt(prompts: Sequence[v1.PendingPrompt], text: str) -> v1.PendingPrompt | None:
+    """The open prompt of that id or with that beginning; None where there is none.
+
+    Raises:
+        CommandFailed: several begin so.
+    """
+    group = text.partition("#")[0]
+    found = [one for one in prompts if one.request_id == group] or [
+        one for one in prompts if group and one.request_id.startswith(group)
+    ]
+    if len(found) > 1:
+        few = ", ".join(one.request_id for one in found[:3])
+        raise CommandFailed(
+            f"{len(found)} prompts begin with {text!r} ({few}{', …' if len(found) > 3 else ''}): give more of the id",
+            ExitCode.INVALID_ARGUMENTS,
+        )
+    return found[0] if found else None

@@ -1,0 +1,60 @@
+"""The audit, read through a daemon."""
+
+from collections.abc import AsyncGenerator
+
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from betcode.client.connection import Connection
+from betcode.client.errors import as_client_errors
+from betcode.domain.audit import AuditFilter, Noted
+from betcode.v1 import audit_pb2 as v1
+from betcode.v1.audit_pb2_grpc import AuditServiceStub
+
+
+class AuditReader:
+    """What was decided, and whether the rows are still what was written."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._stub = AuditServiceStub(connection.channel)
+
+    async def records(self, which: AuditFilter) -> AsyncGenerator[v1.AuditRecord, None]:
+        """Every row that is wanted, the oldest first. Hold it in `aclosing`."""
+        request = v1.ListAuditRequest(session_id=which.session_id, limit=which.newest)
+        if which.since_ns:
+            request.since.CopyFrom(_moment(which.since_ns))
+        if which.until_ns < AuditFilter().until_ns:
+            request.until.CopyFrom(_moment(which.until_ns))
+        call = self._stub.ListAudit(request, metadata=self._connection.metadata)
+        try:
+            while True:
+                with as_client_errors():
+                    batch = await call.read()
+                if not isinstance(batch, v1.ListAuditResponse):
+                    return
+                for record in batch.records:
+                    yield record
+        finally:
+            call.cancel()
+
+    async def verify(self, noted: Noted | None = None) -> AsyncGenerator[v1.VerifyAuditResponse, None]:
+        """How far the rows were checked, now and then; the last is the result. Hold it in `aclosing`."""
+        request = v1.VerifyAuditRequest()
+        if noted is not None:
+            request.noted_number, request.noted_hash = noted.number, noted.hash
+        call = self._stub.VerifyAudit(request, metadata=self._connection.metadata)
+        try:
+            while True:
+                with as_client_errors():
+                    step = await call.read()
+                if not isinstance(step, v1.VerifyAuditResponse):
+                    return
+                yield step
+        finally:
+            call.cancel()
+
+
+def _moment(at_ns: int) -> Timestamp:
+    moment = Timestamp()
+    moment.FromNanoseconds(at_ns)
+    return moment

@@ -1,0 +1,41 @@
+"""The rules of permissions, asked and trusted."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from betcode.client.connection import Connection
+from betcode.v1 import policy_pb2 as v1
+from betcode.v1.policy_pb2_grpc import PolicyServiceStub
+
+if TYPE_CHECKING:
+    from betcode.v1.policy_pb2_grpc import PolicyServiceAsyncStub  # known to the stub files only
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyClient:
+    """The calls of PolicyService; what cannot be helped is a ClientError."""
+
+    connection: Connection
+
+    async def check(
+        self, tool_name: str, input_json: str, *, working_directory: str = "", session_id: str = ""
+    ) -> v1.CheckPolicyResponse:
+        """What rules and grants would say to a use of a tool, in a directory or in a session."""
+        request = v1.CheckPolicyRequest(
+            tool_name=tool_name, input_json=input_json, working_directory=working_directory, session_id=session_id
+        )
+        return await self.connection.call(self._stub.CheckPolicy, request)
+
+    async def trust(self, directory: str, *, trusted: bool) -> bool:
+        """Let a project's own allow rules count from now on, or no longer; False: it was so before."""
+        request = v1.TrustProjectRequest(directory=directory, trusted=trusted)
+        return (await self.connection.call(self._stub.TrustProject, request, with_ticket=True)).changed
+
+    async def trusted(self) -> Sequence[v1.TrustedProject]:
+        """The projects that people trusted here."""
+        return (await self.connection.call(self._stub.ListTrusted, v1.ListTrustedRequest())).projects
+
+    @property
+    def _stub(self) -> "PolicyServiceAsyncStub":
+        return PolicyServiceStub(self.connection.channel)

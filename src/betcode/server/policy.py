@@ -1,0 +1,61 @@
+"""PolicyService: convert, call, convert back."""
+
+from betcode.domain.errors import InvalidRequest
+from betcode.rules import Outcome, Rule
+from betcode.server.gate import Gate
+from betcode.server.rim import Caller
+from betcode.sessions import Supervisor
+from betcode.v1 import policy_pb2 as v1
+
+_OUTCOMES = {
+    Outcome.ALLOW: v1.POLICY_OUTCOME_ALLOW,
+    Outcome.ASK: v1.POLICY_OUTCOME_ASK,
+    Outcome.DENY: v1.POLICY_OUTCOME_DENY,
+}
+_SHOWN = 100  # rules, segments and problems of one answer
+
+
+class PolicyCalls:
+    """What people ask about rules, and say about projects."""
+
+    def __init__(self, engine: Supervisor, gate: Gate) -> None:
+        self._engine = engine
+        self._gate = gate
+
+    async def check_policy(self, _: Caller, request: v1.CheckPolicyRequest) -> v1.CheckPolicyResponse:
+        if request.session_id and request.working_directory:
+            raise InvalidRequest("A session is in its own directory: name one of the two")
+        session = await self._engine.resolve(request.session_id) if request.session_id else None
+        checked = await self._engine.policy.check(
+            request.tool_name, request.input_json, directory=request.working_directory, session=session
+        )
+        return v1.CheckPolicyResponse(
+            outcome=_OUTCOMES[checked.verdict.outcome],
+            reason=checked.verdict.reason,
+            rules=[shown(rule) for rule in dict.fromkeys(checked.verdict.rules[:_SHOWN])],
+            segments=checked.segments[:_SHOWN],
+            problems=[str(problem) for problem in checked.lists.problems[:_SHOWN]],
+            untrusted=[shown(rule) for rule in checked.lists.untrusted[:_SHOWN]],
+            working_directory=checked.directory,
+        )
+
+    async def trust_project(self, caller: Caller, request: v1.TrustProjectRequest) -> v1.TrustProjectResponse:
+        """For people: a project that an agent works in does not trust itself."""
+        client = await self._gate.admit(caller)
+        changed = await self._engine.policy.trust(request.directory, trusted=request.trusted, client=client.client_id)
+        return v1.TrustProjectResponse(changed=changed)
+
+    async def list_trusted(self, _: Caller, __: v1.ListTrustedRequest) -> v1.ListTrustedResponse:
+        response = v1.ListTrustedResponse()
+        for project in await self._engine.policy.trusted():
+            view = response.projects.add(directory=project.directory, trusted_by=project.by)
+            view.since.FromNanoseconds(project.since_ns)
+        return response
+
+
+def shown(rule: Rule) -> v1.PolicyRule:
+    """A rule and where it stands."""
+    source = rule.source
+    return v1.PolicyRule(
+        action=rule.action.value, text=rule.text, layer=source.layer.value, path=source.path, line=source.line
+    )

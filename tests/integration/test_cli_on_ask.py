@@ -1,0 +1,136 @@
+"""`betcode run --on-ask`: a run that is asked and has nobody at its terminal ends, and says how to go on."""
+
+import json
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from support.command import Shell, shell
+from support.daemon import agent_program
+
+COMMIT = 'use Bash {"command": "git commit -m wip"}\nsay afterwards'
+QUESTION = (
+    'use AskUserQuestion {"questions": [{"question": "Which colour?", "header": "Colour", "multiSelect": false, '
+    '"options": [{"label": "red", "description": "warm"}, {"label": "blue", "description": "cold"}]}]}'
+)
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
+    root = tmp_path_factory.mktemp("on-ask")
+    with shell(root) as commands:
+        commands.environment["BETCODE_CLAUDE_BIN"] = str(agent_program(root, "asker.py"))
+        yield commands
+
+
+@pytest.fixture
+def heard(here: Shell) -> Any:
+    """What the agent is told from here on, answer by answer."""
+    path = here.work / "answers.jsonl"
+    path.unlink(missing_ok=True)
+    return lambda: [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def rest(here: Shell, session: str) -> str:
+    """What a session says until it is done."""
+    return here.run("session", "follow", session, "--until-idle").stdout
+
+
+@pytest.mark.behaviour("exit-code.3")
+def test_a_denied_run_goes_on_and_ends_with_3(here: Shell, heard: Any) -> None:
+    done = here.run("run", "--on-ask", "deny", COMMIT)
+    assert done.returncode == 3
+    assert done.stdout.split() == ["afterwards", "done"]
+    assert "--on-ask park leaves it open" in done.stderr
+    assert [one["behavior"] for one in heard()] == ["deny"]
+
+
+@pytest.mark.behaviour("exit-code.3")
+def test_a_parked_run_ends_at_once_and_goes_on_when_it_is_answered(here: Shell, heard: Any) -> None:
+    done = here.run("run", "--on-ask", "park", "--json", COMMIT)
+    result = json.loads(done.stdout)
+    assert (done.returncode, result["exit_code"], result["denied"], result["is_error"]) == (3, 3, [], False)
+    (request_id,) = result["parked"]
+    assert f"betcode permission answer {request_id} --allow" in done.stderr
+    assert f"betcode attach {result['session_id']}" in done.stderr
+    assert heard() == []
+    answered = here.run("permission", "answer", request_id, "--allow")
+    assert answered.returncode == 0, answered.stderr
+    assert "Allowed: Bash git commit -m wip" in answered.stdout
+    assert "\nafterwards\n" in rest(here, result["session_id"])
+    assert [one["behavior"] for one in heard()] == ["allow"]
+    again = here.json("run", "--json", "--session", result["session_id"], "say more")
+    assert (again["exit_code"], again["text"].split()) == (0, ["more", "done"])
+
+
+def test_a_parked_question_is_answered_by_number(here: Shell, heard: Any) -> None:
+    done = here.run("run", "--on-ask", "park", "--json", QUESTION)
+    assert done.returncode == 3
+    assert "1. red: warm" in done.stderr
+    (request_id,) = json.loads(done.stdout)["parked"]
+    assert f"betcode permission answer {request_id} --choose NUMBER" in done.stderr
+    assert here.run("permission", "answer", request_id, "--choose", "3").returncode == 5
+    answered = here.run("permission", "answer", request_id, "--choose", "2")
+    assert answered.stdout == "Which colour? blue\n", answered.stderr
+    rest(here, json.loads(done.stdout)["session_id"])
+    assert [one["updatedInput"]["answers"] for one in heard()] == [{"Which colour?": "blue"}]
+
+
+def test_a_parked_plan_is_approved_later(here: Shell, heard: Any) -> None:
+    done = here.run("run", "--on-ask", "park", "--json", 'use ExitPlanMode {"plan": "1. think"}')
+    assert done.returncode == 3
+    assert "plan: 1. think" in done.stderr
+    (request_id,) = json.loads(done.stdout)["parked"]
+    assert here.run("permission", "answer", request_id, "--allow").returncode == 0
+    rest(here, json.loads(done.stdout)["session_id"])
+    assert [one["behavior"] for one in heard()] == ["allow"]
+
+
+@pytest.mark.behaviour("exit-code.3")
+def test_a_run_that_waits_in_vain_ends_with_3_and_leaves_the_prompt_open(here: Shell, heard: Any) -> None:
+    done = here.run("run", "--on-ask", "wait=200ms", "--json", COMMIT)
+    result = json.loads(done.stdout)
+    assert done.returncode == 3
+    (request_id,) = result["parked"]
+    assert f"Parked: {request_id}" in done.stderr
+    assert request_id in {one["request_id"] for one in here.json("permission", "list", "--json")["prompts"]}
+    assert here.run("permission", "answer", request_id, "--deny", "--message", "not now").returncode == 0
+    rest(here, result["session_id"])
+    assert [one["message"] for one in heard()] == ["not now"]
+
+
+@pytest.mark.parametrize(("how", "code", "denied"), [("--allow", 0, []), ("--deny", 3, ["Bash"])])
+def test_a_run_that_waits_ends_as_the_answer_says(
+    here: Shell, heard: Any, how: str, code: int, denied: list[str]
+) -> None:
+    with waiting(here, "--json", COMMIT) as (process, request_id):
+        assert here.run("permission", "answer", request_id, how).returncode == 0
+        out, _ = process.communicate(timeout=30)
+    result = json.loads(out)
+    assert (process.returncode, result["denied"], result["parked"]) == (code, denied, [])
+    assert result["text"].split() == ["afterwards", "done"]
+    assert len(heard()) == 1
+
+
+@contextmanager
+def waiting(here: Shell, *arguments: str) -> "Iterator[tuple[subprocess.Popen[str], str]]":
+    """A run that waits for an answer, and the id it waits under."""
+    process = subprocess.Popen(
+        here.argv("run", "--on-ask", "wait=10m", *arguments),
+        env=here.environment,
+        cwd=here.work,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    try:
+        line = next(line for line in process.stderr if "permission answer " in line)
+        yield process, line.split("permission answer ")[1].split()[0]
+    finally:
+        process.kill()
+        process.communicate()

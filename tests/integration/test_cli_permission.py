@@ -1,0 +1,138 @@
+"""`betcode permission list` and `answer`, over all sessions and without being attached to one."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from support.command import Shell, shell
+from support.daemon import agent_program
+
+COLOURS = '[{"label": "red", "description": ""}, {"label": "blue", "description": ""}]'
+TWO = (
+    f'{{"questions": [{{"question": "Which colour?", "header": "Colour", "multiSelect": true, "options": {COLOURS}}}, '
+    f'{{"question": "Why?", "header": "Reason", "multiSelect": false, "options": {COLOURS}}}]}}'
+)
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
+    root = tmp_path_factory.mktemp("permission")
+    with shell(root) as commands:
+        commands.environment["BETCODE_CLAUDE_BIN"] = str(agent_program(root, "asker.py"))
+        yield commands
+
+
+@pytest.fixture
+def heard(here: Shell) -> Any:
+    """What the agents are told from here on, answer by answer."""
+    path = here.work / "answers.jsonl"
+    path.unlink(missing_ok=True)
+    return lambda: [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def parked(here: Shell, prompt: str) -> tuple[str, str]:
+    """The session and the id of the prompt that a run leaves open."""
+    done = here.run("run", "--on-ask", "park", "--json", prompt)
+    assert done.returncode == 3, done.stderr
+    result = json.loads(done.stdout)
+    return result["session_id"], result["parked"][0]
+
+
+def finish(here: Shell, session: str) -> None:
+    here.run("session", "follow", session, "--until-idle")
+
+
+def test_the_list_shows_what_waits_in_every_session(here: Shell, heard: Any) -> None:
+    first, one = parked(here, 'use Bash {"command": "git push --force"}')
+    second, two = parked(here, f"use AskUserQuestion {TWO}")
+    here.run("session", "rename", first, "release")
+    listed = here.json("permission", "list", "--json")["prompts"]
+    assert [prompt["request_id"] for prompt in listed] == [one, two]
+    assert (listed[0]["session_name"], listed[0]["working_directory"]) == ("release", str(here.work))
+    assert json.loads(listed[0]["input_json"]) == {"command": "git push --force"}
+    assert [question["question"] for question in listed[1]["questions"]] == ["Which colour?", "Why?"]
+    heading, *lines = here.run("permission", "list").stdout.splitlines()
+    assert heading.split() == ["ID", "AGE", "EXPIRES", "SESSION", "TOOL", "WHAT"] or "EXPIRES" not in heading
+    assert lines[0].startswith(one[:8])
+    assert "release" in lines[0]
+    assert lines[0].endswith("git push --force")
+    assert "Which colour? / Why?" in lines[1]
+    only = here.json("permission", "list", "--json", "--session", second)["prompts"]
+    assert [prompt["request_id"] for prompt in only] == [two]
+    for request_id in (one, two):
+        assert here.run("permission", "answer", request_id[:12], "--deny").returncode == 0
+    finish(here, first)
+    finish(here, second)
+    assert [answer["behavior"] for answer in heard()] == ["deny", "deny"]
+    assert here.run("permission", "list").stdout == "Nothing waits for an answer\n"
+
+
+def test_every_kind_of_answer_reaches_the_agent(here: Shell, heard: Any) -> None:
+    push = 'use Bash {"command": "git push"}'
+    session, request_id = parked(here, "\n".join([push] * 3))
+    assert here.run("permission", "answer", request_id, "--edit", "git push --dry-run").returncode == 0
+    (second,) = waits(here, session, request_id)
+    refused = here.run("permission", "answer", second, "--allow-session", "Bash(npm *)")
+    assert refused.returncode == 5
+    assert "does not cover what is asked" in refused.stderr
+    assert here.run("permission", "answer", second, "--allow-session", "2").returncode == 0
+    finish(here, session)  # the third is granted
+    assert [answer["updatedInput"] for answer in heard()] == [
+        {"command": "git push --dry-run"},
+        {"command": "git push"},
+        {"command": "git push"},
+    ]
+    other, stopped = parked(here, f"{push}\nsay never")
+    done = here.json("permission", "answer", stopped, "--deny", "--stop", "--message", "stop it", "--json")
+    assert (done["decision"], done["already_answered"], done["session_id"]) == ("DENY_WITH_INTERRUPT", False, other)
+    finish(here, other)
+    assert (heard()[-1]["message"], heard()[-1]["interrupt"]) == ("stop it", True)
+
+
+def waits(here: Shell, session: str, *but: str) -> list[str]:
+    """The prompts of a session, as soon as there is another than those that are known."""
+    with here.terminal("session", "follow", session) as screen:
+        for _ in range(len(but) + 1):
+            screen.expect("asks for permission")
+    prompts = here.json("permission", "list", "--json", "--session", session)["prompts"]
+    return [prompt["request_id"] for prompt in prompts if prompt["request_id"] not in but]
+
+
+def test_questions_are_answered_by_number_and_in_own_words(here: Shell, heard: Any) -> None:
+    session, request_id = parked(here, f"use AskUserQuestion {TWO}")
+    half = here.run("permission", "answer", request_id, "--choose", "2,1")
+    assert (half.returncode, "The agent goes on when the other" in half.stdout) == (0, True)
+    assert heard() == []
+    whole = here.json("permission", "answer", request_id, "--question", "Reason=since a=b", "--json")
+    assert whole["group_complete"] is True
+    finish(here, session)
+    (told,) = heard()
+    assert told["updatedInput"]["answers"] == {"Which colour?": "blue, red", "Why?": "since a=b"}
+
+
+def test_equal_prompts_are_answered_together(here: Shell, heard: Any) -> None:
+    one, first = parked(here, 'use Bash {"command": "make release"}')
+    two, second = parked(here, 'use Bash {"command": "make release"}')
+    done = here.json("permission", "answer", first, "--allow", "--equal", "--json")
+    assert done["also_answered"] == [second]
+    for session in (one, two):
+        finish(here, session)
+    assert [answer["behavior"] for answer in heard()] == ["allow", "allow"]
+
+
+@pytest.mark.behaviour("exit-code.5")
+def test_what_cannot_be_answered_is_never_a_success(here: Shell, heard: Any) -> None:
+    unknown = here.run("permission", "answer", "no-such-prompt", "--allow")
+    assert (unknown.returncode, unknown.stdout) == (5, "")
+    session, request_id = parked(here, 'use Bash {"command": "true"}')
+    assert heard() == []
+    assert here.run("permission", "answer", request_id, "--allow").returncode == 0
+    finish(here, session)
+    again = here.json("permission", "answer", request_id, "--allow", "--json")
+    assert again["already_answered"] is True
+    other = here.run("permission", "answer", request_id, "--deny")
+    assert other.returncode == 5
+    assert "Already answered ALLOW_ONCE by" in other.stderr
+    assert len(heard()) == 1

@@ -1,0 +1,113 @@
+"""What a command line says to a prompt, and what it cannot say."""
+
+import pytest
+
+from betcode.cli.exit_codes import CommandFailed, ExitCode
+from betcode.cli.options import Options, options_from
+from betcode.cli.parser import build_parser
+from betcode.cli.permission_answer import Answers, answer_from
+from betcode.cli.permission_commands import find_prompt
+from betcode.v1 import agent_pb2 as v1
+
+PUSH = v1.PendingPrompt(
+    request_id="abcd-1",
+    permission=v1.PermissionRequest(
+        request_id="abcd-1",
+        tool_name="Bash",
+        input_json='{"command": "git push", "timeout": 5}',
+        grant_offers=[v1.GrantOffer(pattern="Bash(git push)"), v1.GrantOffer(pattern="Bash(git *)")],
+    ),
+)
+_OPTIONS = [v1.QuestionOption(label="red"), v1.QuestionOption(label="blue")]
+ASKED = v1.PendingPrompt(
+    request_id="abce-2",
+    questions=v1.QuestionGroup(
+        questions=[
+            v1.UserQuestion(question="Which?", header="Colour", options=_OPTIONS, multi_select=True),
+            v1.UserQuestion(question="Why=?", header="Reason", options=_OPTIONS),
+        ]
+    ),
+)
+
+
+def said(*words: str) -> Options:
+    return options_from(build_parser().parse_args(["permission", "answer", "abcd", *words]), {"HOME": "/home/ada"})
+
+
+def response(*words: str) -> v1.PermissionResponse:
+    answer = answer_from(said(*words), PUSH)
+    assert isinstance(answer, v1.PermissionResponse)
+    return answer
+
+
+def answers(*words: str) -> dict[str, str]:
+    answer = answer_from(said(*words), ASKED)
+    assert isinstance(answer, Answers)
+    return dict(answer.given)
+
+
+def test_a_grant_is_named_by_its_number_or_its_rule() -> None:
+    assert response("--allow-session", "2").grant_pattern == "Bash(git *)"
+    assert response("--allow-session", "Bash(git push *)").grant_pattern == "Bash(git push *)"
+    narrowest = response("--allow-session")
+    assert (narrowest.decision, narrowest.grant_pattern) == (v1.ALLOW_SESSION, "")
+
+
+def test_another_command_keeps_the_rest_of_the_input() -> None:
+    edited = response("--edit", "git push --dry-run")
+    assert edited.decision == v1.ALLOW_WITH_EDIT
+    assert edited.updated_input_json == '{"command": "git push --dry-run", "timeout": 5}'
+
+
+def test_a_denial_says_why_and_may_stop() -> None:
+    assert response("--deny", "--message", "no").message == "no"
+    assert response("--deny").decision == v1.DENY
+    assert response("--deny", "--stop").decision == v1.DENY_WITH_INTERRUPT
+
+
+def test_questions_are_named_by_number_header_and_text() -> None:
+    assert answers("--choose", "2, 1") == {"Which?": "blue, red"}
+    assert answers("--choose", "1", "--choose", "2") == {"Which?": "red", "Why=?": "blue"}
+    assert answers("--question", "2=since a=b") == {"Why=?": "since a=b"}
+    assert answers("--question", "Colour=1", "--question", "Why=?=so") == {"Which?": "red", "Why=?": "so"}
+
+
+@pytest.mark.parametrize(
+    ("words", "prompt"),
+    [
+        (["--allow", "--message", "why"], PUSH),
+        (["--allow", "--stop"], PUSH),
+        (["--allow-session", "3"], PUSH),
+        (["--allow-session", "0"], PUSH),
+        (["--edit", "{nonsense"], PUSH),
+        (["--edit", "[1]"], v1.PendingPrompt(permission=v1.PermissionRequest(tool_name="Edit", input_json="{}"))),
+        (["--choose", "1"], PUSH),
+        (["--choose", "1"], None),
+        (["--choose", "3"], ASKED),
+        (["--choose", "1", "--choose", "1,2"], ASKED),
+        (["--choose", "1", "--choose", "1", "--choose", "1"], ASKED),
+        (["--question", "When?=now"], ASKED),
+        (["--question", "2="], ASKED),
+        (["--choose", "1", "--equal"], ASKED),
+    ],
+)
+def test_what_does_not_fit_is_an_invalid_argument(words: list[str], prompt: v1.PendingPrompt | None) -> None:
+    with pytest.raises(CommandFailed) as failed:
+        answer_from(said(*words), prompt)
+    assert failed.value.exit_code is ExitCode.INVALID_ARGUMENTS
+
+
+@pytest.mark.parametrize("words", [[], ["--allow", "--deny"], ["--choose", "1", "--question", "2=x"]])
+def test_just_one_kind_of_answer_is_given(words: list[str]) -> None:
+    with pytest.raises(SystemExit):
+        said(*words)
+
+
+def test_the_beginning_of_an_id_is_enough_where_it_is_one() -> None:
+    both = [PUSH, ASKED]
+    assert find_prompt(both, "abcd") is PUSH
+    assert find_prompt(both, "abce-2#1") is ASKED
+    assert find_prompt(both, "x") is None
+    assert find_prompt(both, "") is None
+    with pytest.raises(CommandFailed, match="2 prompts begin"):
+        find_prompt(both, "abc")

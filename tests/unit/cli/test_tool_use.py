@@ -1,0 +1,36 @@
+import json
+
+import pytest
+
+from betcode.cli.exit_codes import CommandFailed
+from betcode.cli.tool_use import given_input, tool_use
+
+
+@pytest.mark.parametrize(
+    ("text", "tool", "given"),
+    [
+        ("Bash(git push)", "Bash", {"command": "git push"}),
+        ("Bash(echo $(date) && (ls))", "Bash", {"command": "echo $(date) && (ls)"}),
+        (" Edit(src/a b.py) ", "Edit", {"file_path": "src/a b.py"}),
+        ("WebFetch(domain:example.com)", "WebFetch", {"url": "https://example.com/"}),
+        ("Agent(Explore)", "Agent", {"subagent_type": "Explore"}),
+        ("mcp__github__create_issue", "mcp__github__create_issue", {}),
+        ('mcp__github__create_issue({"title": "x"})', "mcp__github__create_issue", {"title": "x"}),
+        ("Bash()", "Bash", {}),
+    ],
+)
+def test_a_use_is_read_as_people_write_it(text: str, tool: str, given: dict[str, str]) -> None:
+    name, input_json = tool_use(text)
+    assert (name, json.loads(input_json)) == (tool, given)
+
+
+@pytest.mark.parametrize("text", ["", "git push", "(git push)", "Bash(git push", "mcp__a__b(what)", "Bash({nonsense)"])
+def test_what_is_no_use_is_refused(text: str) -> None:
+    with pytest.raises(CommandFailed):
+        tool_use(text)
+
+
+def test_an_input_is_a_json_object() -> None:
+    assert given_input("") == "{}"
+    with pytest.raises(CommandFailed):
+        given_input("[1]")
