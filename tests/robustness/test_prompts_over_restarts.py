@@ -1,11 +1,14 @@
 """Prompts that are open when the daemon is killed or stopped."""
 
+import os
+import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
 from betcode.client import Client, open_client
+from betcode.client.errors import ClientError
 from betcode.domain.records import RecordKind
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1.admin_pb2 import AGENTS_AT_STOP_ALL_END
@@ -14,8 +17,9 @@ from support.rounds.facts import ledger
 from support.rounds.rounds import mindful_program
 from support.runs import runs_in
 from support.stream import conversation
-from support.talk import assert_whole, is_idle, kind_of, settled_text
-from support.world import obedient_talk
+from support.talk import Talk, assert_whole, is_idle, kind_of, settled_text
+from support.timed import DAY_S, Timed, timed_daemon
+from support.world import demo_sessions, demo_talk, obedient_talk
 
 pytestmark = pytest.mark.anyio
 
@@ -110,3 +114,64 @@ async def test_a_prompt_of_an_agent_that_was_stopped_with_its_daemon_waits_for_t
     assert not any(event.HasField("permission_request") for event in events)
     assert not (daemon.work / "ran.txt").exists()
     assert answers_written(daemon) == 1
+
+
+async def test_a_message_that_is_begun_anew_after_a_crash_supersedes_what_was_asked(tmp_path: Path) -> None:
+    """An agent that cannot continue a broken turn is given the message again."""
+    async with demo_sessions(tmp_path) as (daemon, client):
+        talk = await demo_talk(daemon, client, speed=0)
+        await talk.say("show me a tool")
+        old = await talk.asked()
+        os.kill(runs_in(daemon.places.runs)[-1].agent_pid, signal.SIGKILL)
+        again = await talk.asked()
+        assert again.supersedes == old.request_id
+        await talk.answer(again, allow=True)
+        await talk.until(is_idle)
+        assert_whole(talk.events)
+
+
+async def asked_and_stopped(timed: Timed, talk: Talk, text: str) -> str:
+    """The id of a prompt whose agent was stopped together with its daemon; another daemon is there."""
+    asked = await timed.asked(talk, text)
+    await timed.client.stop_daemon(timed.daemon.pid, AGENTS_AT_STOP_ALL_END)
+    await timed.daemon.ended()
+    await timed.daemon.start()
+    (pending,) = await timed.client.pending()
+    assert (pending.request_id, pending.agent_is_gone) == (asked.request_id, True)
+    assert pending.expires_at == asked.expires_at
+    return asked.request_id
+
+
+@pytest.mark.behaviour("permission.restart.clock-goes-on")
+async def test_the_time_of_a_prompt_goes_on_though_its_agent_is_gone(tmp_path: Path) -> None:
+    async with timed_daemon(tmp_path) as timed:
+        talk = await timed.talk()
+        old = await asked_and_stopped(timed, talk, "tool")
+        timed.later(7 * DAY_S + 1)
+        events = await talk.until(lambda event: event.permission_resolved.resolution == "expired")
+        assert events[-1].permission_resolved.request_id == old
+        with pytest.raises(ClientError) as late:
+            await timed.client.answer_permission(old, v1.ALLOW_ONCE)
+        assert late.value.code == "PERMISSION_STALE"
+        again = await timed.asked(talk, "say hurry")
+        assert (again.permission.supersedes, again.agent_is_gone) == ("", False)
+
+
+@pytest.mark.parametrize("minutes", [10, 16])
+async def test_an_allowance_that_was_kept_for_long_is_only_told(tmp_path: Path, minutes: int) -> None:
+    async with timed_daemon(tmp_path) as timed:
+        talk = await timed.talk()
+        old = await asked_and_stopped(timed, talk, "tool Write\nsay done")
+        await timed.client.answer_permission(old, v1.ALLOW_ONCE)
+        timed.later(60 * minutes)
+        await talk.say("say hurry")
+        events = await talk.until(lambda event: event.HasField("tool_call_result") or asks_anew(event, old))
+        if minutes == 10:
+            assert events[-1].tool_call_result.output == "it ran"
+        else:
+            assert events[-1].permission_request.note == "You allowed this before the agent was lost"
+            assert not (timed.daemon.work / "ran.txt").exists()
+
+
+def asks_anew(event: v1.AgentEvent, old: str) -> bool:
+    return event.permission_request.request_id not in ("", old)

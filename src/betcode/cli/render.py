@@ -4,6 +4,7 @@ from betcode.cli.terminal_text import one_line
 from betcode.v1 import agent_pb2 as v1
 
 _WIDTH = 110
+_AS_BEFORE = "That is the answer which was given before the agent was lost"
 _TELLING = ("command", "file_path", "path", "pattern", "url", "query", "description", "prompt", "subject")
 _BOXES = {v1.PENDING: "☐", v1.IN_PROGRESS: "▸", v1.COMPLETED: "☑"}
 
@@ -38,7 +39,8 @@ class Describer:
             case "message_state":
                 return _message_state(event.message_state)
             case "permission_resolved":
-                return self._resolved(event.permission_resolved)
+                given = [_AS_BEFORE] if event.permission_resolved.rule.startswith("the answer to ") else []
+                return [*self._resolved(event.permission_resolved), *given]
             case "user_question":
                 self._questions.add(event.user_question.group_id or event.user_question.question_id)
                 return []

@@ -134,6 +134,9 @@ def answered_before(row: PromptRow, before: str) -> v1.AgentEvent:
         message=row.message,
     )
     event.permission_resolved.rule = f"{KEPT_ANSWER} {before}"
+    event.permission_resolved.client_type = row.answered_by_type
+    event.permission_resolved.grant_pattern = row.grant_pattern
+    event.permission_resolved.updated_input_json = row.updated_input
     return event
 
 

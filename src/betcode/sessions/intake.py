@@ -205,6 +205,7 @@ class Intake:
             answered_ns=before.answered_ns,
             message=before.message,
             updated_input=before.updated_input,
+            grant_pattern=before.grant_pattern,
         )
         self.said.append(events.answered_before(row, before.request_id))
         self.given.append(row)

@@ -154,6 +154,13 @@ def _voids(event: v1.AgentEvent) -> bool:
 
 
 def _is_reading_of(event: v1.AgentEvent, read: v1.AgentEvent) -> bool:
+    bare = _as_the_agent_said(event)
+    if event.HasField("gap") and read.HasField("gap"):
+        bare.timestamp.CopyFrom(read.timestamp)  # what cannot be read has no time of its own
+    return bare == _as_the_agent_said(read)
+
+
+def _as_the_agent_said(event: v1.AgentEvent) -> v1.AgentEvent:
     bare = v1.AgentEvent()
     bare.CopyFrom(event)
     bare.sequence = 0
@@ -161,12 +168,10 @@ def _is_reading_of(event: v1.AgentEvent, read: v1.AgentEvent) -> bool:
         if bare.HasField(kind):
             for name in _ADDED_TO_PROMPTS.intersection(getattr(bare, kind).DESCRIPTOR.fields_by_name):
                 getattr(bare, kind).ClearField(name)
-    if event.HasField("gap") and read.HasField("gap"):
-        bare.timestamp.CopyFrom(read.timestamp)  # what cannot be read has no time of its own
     if event.HasField("compaction"):
         for counted in COUNTED:
             bare.compaction.ClearField(counted)
-    return bare == read
+    return bare
 
 
 def _turns(events: Sequence[v1.AgentEvent]) -> Iterator[str]:
