@@ -25,7 +25,7 @@ async def test_a_message_queued_in_the_last_turn_of_a_budget_waits_for_a_person(
         await talk.say("[[fake:more]]")
         gate.set()
         request = await talk.asked()
-        assert "$0.0008 spent, $0.0001 allowed" in request.description
+        assert "$0.0008 of $0.0001 spent" in request.description
         assert settled_text(talk.events) == "One two three four five."
         assert world.api.calls("more") == []
         await talk.answer(request, allow=True)

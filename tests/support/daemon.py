@@ -132,11 +132,12 @@ class Daemon:
         path = self.root / "stderr"
         return path.read_text(errors="replace") if path.exists() else ""
 
-    async def until_it_serves(self, _wait_s: float) -> None:
+    async def until_it_serves(self, wait_s: float) -> None:
         """What a client does between two attempts, however long a start takes: `open_client(..., sleep=...)`."""
         with anyio.fail_after(PATIENCE_S):
             while not await self.serves():  # noqa: ASYNC110
                 await anyio.sleep(0.01)
+            await anyio.sleep(wait_s)  # for its channel, which does not connect again at once
 
     async def serves(self) -> bool:
         if not self.places.socket.exists():
