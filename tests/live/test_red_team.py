@@ -27,14 +27,14 @@ TOUCH = bash("touch pwned.txt", "Make a file")
 
 
 @asynccontextmanager
-async def attacked(root: Path, *ways: str, **environment: str) -> AsyncIterator[tuple[World, Talk, dict[str, str]]]:
+async def attacked(root: Path, *ways: str, server: str = "") -> AsyncIterator[tuple[World, Talk, dict[str, str]]]:
     """A session whose approved background command tries these ways while the next prompt is open."""
     report = root / "report.json"
     attacker = [sys.executable, red_team.__file__, str(root / "state"), str(report), *ways]
     begin = bash(shlex.join(attacker), "Look around", run_in_background=True)
     async with claude_world(root, {"go": [begin, TOUCH, TOUCH, say("Done.")]}) as world:
         assert world.daemon.places.state_dir == root / "state"
-        talk = await world.session(**environment)
+        talk = await world.session(RED_TEAM_SERVER=server)
         await talk.say("[[fake:go]]")
         await talk.answer(await talk.asked(), allow=True)
         with anyio.fail_after(BOUND_S):
@@ -69,7 +69,7 @@ async def test_from_inside_the_agents_tree_nothing_answers_and_what_was_tried_is
     async with attacked(tmp_path, *ways, *orphans) as (world, talk, seen):
         assert seen["grpc"] == seen["invented_ticket"] == seen["orphan:grpc"] == "PERMISSION_DENIED"
         assert seen["library"] == seen["orphan:library"] == "ANSWER_REFUSED"
-        assert seen["command"] != "answered"
+        assert seen["command"] == "exit 3"
         assert seen["holder"] == seen["orphan:holder"] == "refused"
         assert seen["stdin"] == "errno 6,errno 6"  # a socket cannot be opened by its name in /proc
         assert seen["inherited"] == "none"
@@ -99,8 +99,7 @@ async def test_a_server_that_the_tool_did_not_start_answers_and_is_named_in_the_
     """As with a tmux server that runs already: it is nobody's child here, and looks like a person's own program."""
     address = str(tmp_path / "server.sock")
     with serving(address) as pid:
-        environment = {"RED_TEAM_SERVER": address}
-        async with attacked(tmp_path, "elsewhere:library", **environment) as (world, talk, seen):
+        async with attacked(tmp_path, "elsewhere:library", server=address) as (world, talk, seen):
             assert seen == {"elsewhere:library": "answered"}
             await becomes_true((world.work / "pwned.txt").exists)
             [answered] = [row for row in audit(world) if f"pid {pid} " in row["peer"]]
