@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 
+from betcode.holder.lineage import Restraint, lineage
 from betcode.holder.platform import descends_from, peer_of
 from betcode.holder.protocol import FRAME_LIMIT_BYTES, INPUT, BrokenFrame, Frame, FrameBuffer
 
@@ -170,10 +171,13 @@ class Door:
         selector: selectors.BaseSelector,
         greet: Callable[[], bytes],
         handle: Handler,
+        refused: Callable[[str], None],
     ) -> None:
         self._selector = selector
         self._greet = greet
         self._handle = handle
+        self._refused = refused
+        self._restraint = Restraint()
         self._listener = listener
         self._clients: list[Client] = []
         selector.register(listener, selectors.EVENT_READ, self._accept)
@@ -218,6 +222,7 @@ class Door:
         reason = _why_not(connection)
         try:
             if reason is not None:
+                self._tell_of_refusal(connection)
                 connection.setblocking(False)
                 connection.send(b'{"refused": "%b"}\n' % reason)
                 connection.close()
@@ -230,6 +235,14 @@ class Door:
             return
         self._clients.append(client)
         client.send(self._greet())
+
+    def _tell_of_refusal(self, connection: socket.socket) -> None:
+        """Who it was, now: a moment later the process may be gone."""
+        held = self._restraint.passes()
+        if held is not None:
+            pid, uid = peer_of(connection) or (0, -1)
+            more = f"; {held} more before" if held else ""
+            self._refused(f"{lineage(pid, ancestors=True)}, uid {uid}{more}")
 
     def _make_room(self) -> None:
         """Drop the one least likely to be a daemon at work: it never said anything whole, or nothing for longest."""

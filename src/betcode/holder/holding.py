@@ -29,7 +29,7 @@ class Holder:
         self._journal = journal
         self._agent = agent
         self._selector = selectors.DefaultSelector()
-        self._door = Door(listener, self._selector, self._hello, self._handle)
+        self._door = Door(listener, self._selector, self._hello, self._handle, self._note_refusal)
         self._inputs = Inputs(journal, agent, self._selector, self._note)
         self._outputs = Outputs(journal, agent, self._selector)
         self._ending = Ending(agent, self._inputs.close, self._note)
@@ -150,6 +150,10 @@ class Holder:
 
     def _note(self, text: str) -> None:
         self._journal.record(b"note", text.encode())
+
+    def _note_refusal(self, who: str) -> None:
+        if not self._exit_recorded:  # nothing comes behind that
+            self._note(f"{protocol.REFUSED_NOTE}{who}")
 
     def _ring(self) -> None:
         self._rung_at = end = self._journal.end

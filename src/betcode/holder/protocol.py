@@ -20,6 +20,8 @@ END = "end"  # argument: grace seconds; payload `idle` says that nothing is open
 QUIT = "quit"  # leave; refused while the agent lives
 STATUS = "status"
 
+REFUSED_NOTE = "refused at the socket: "  # how a note begins that tells who was not let in
+
 
 class BrokenFrame(Exception):
     """The bytes are no command; nothing after them on this connection can be trusted."""

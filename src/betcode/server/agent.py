@@ -92,10 +92,12 @@ class AgentCalls:
                 done.message_id, done.sequence = accepted.message_id, accepted.seq
             case "permission":
                 answer = requests.permission_answer(request.permission)
-                await self._engine.answers.permission(answer, await self._gate.admit(caller), session)
+                await self._engine.answers.permission(
+                    answer, await self._gate.admit(caller, answer.request_id), session
+                )
             case "question_response":
                 question_id, answers = requests.question_answer(request.question_response)
-                client = await self._gate.admit(caller)
+                client = await self._gate.admit(caller, question_id)
                 await self._engine.answers.question(question_id, answers, client, session)
             case "cancel":
                 await self._engine.cancel_turn(session, cancel_queued=request.cancel.cancel_queued)
@@ -135,14 +137,14 @@ class AgentCalls:
     ) -> v1.AnswerPermissionResponse:
         answer = requests.permission_answer(request.response)
         session = await self._engine.resolve(request.session_id) if request.session_id else None
-        client = await self._gate.admit(caller)
+        client = await self._gate.admit(caller, answer.request_id)
         done = await self._engine.answers.permission(answer, client, session, equal=request.equal_prompts)
         return v1.AnswerPermissionResponse(already_answered=done.before, also_answered=done.also)
 
     async def answer_question(self, caller: Caller, request: v1.AnswerQuestionRequest) -> v1.AnswerQuestionResponse:
         question_id, answers = requests.question_answer(request.response)
         session = await self._engine.resolve(request.session_id) if request.session_id else None
-        client = await self._gate.admit(caller)
+        client = await self._gate.admit(caller, question_id)
         already, complete = await self._engine.answers.question(question_id, answers, client, session)
         return v1.AnswerQuestionResponse(already_answered=already, group_complete=complete)
 

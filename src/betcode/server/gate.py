@@ -12,7 +12,7 @@ import secrets
 import socket
 import stat
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,10 +22,11 @@ import anyio.to_thread
 
 from betcode.domain.errors import AnswerRefused
 from betcode.holder.launch import holder_pids
+from betcode.holder.lineage import lineage
 from betcode.holder.platform import descends_from, peer_of, process
 from betcode.server.rim import Caller
 from betcode.server.socket_file import SocketFile
-from betcode.sessions import ClientName
+from betcode.sessions import ClientName, RefusedAttempt
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +34,9 @@ TICKET_LIFE_S = 60.0
 TICKETS_LIMIT = 10_000
 _LOOKS = 4  # at a peer whose process has just ended, before it counts as one that hides
 _LOOK_AGAIN_S = 0.05
+_PEERS_NAMED = 5
+
+OnRefusal = Callable[[RefusedAttempt], Awaitable[None]]
 
 
 @dataclass(slots=True)
@@ -40,14 +44,14 @@ class Tickets:
     """The tickets that count at this moment, each with the process that asked for it."""
 
     clock: Callable[[], float] = time.monotonic
-    _known: dict[str, tuple[float, int]] = field(default_factory=dict)
+    _known: dict[str, tuple[float, int, str]] = field(default_factory=dict)
 
-    def issue(self, pid: int) -> str:
-        """A new one, good for a minute, as often as its holder likes."""
+    def issue(self, pid: int, peer: str = "") -> str:
+        """A new one, good for a minute, as often as its holder likes; `peer` says in words who that is."""
         now = self.clock()
         self._forget(now)
         token = secrets.token_urlsafe(24)
-        self._known[token] = (now + TICKET_LIFE_S, pid)
+        self._known[token] = (now + TICKET_LIFE_S, pid, peer)
         return token
 
     def __len__(self) -> int:
@@ -71,11 +75,16 @@ class Tickets:
             return None
         return known[1]
 
+    def peer(self, token: str) -> str:
+        """In words, who asked for it."""
+        return self._known[token][2] if token in self._known else ""
+
 
 class Gate:
-    """Lets answers through, or not."""
+    """Lets answers through, or not; what is not let through is told to `refused` first."""
 
-    def __init__(self, tickets: Tickets, runs_dir: Path, grpc_address: str) -> None:
+    def __init__(self, tickets: Tickets, runs_dir: Path, grpc_address: str, refused: OnRefusal) -> None:
+        self._refused = refused
         self._tickets = tickets
         self._runs_dir = runs_dir
         self._grpc_address = grpc_address
@@ -83,29 +92,40 @@ class Gate:
     def recognise(self, caller: Caller) -> Caller:
         """Who opens a stream: a ticket that counts now counts for as long as the stream lasts."""
         owner = self._tickets.owner(caller.ticket)
-        return caller if owner is None else replace(caller, pid=owner)
+        return caller if owner is None else replace(caller, pid=owner, peer=self._tickets.peer(caller.ticket))
 
-    async def admit(self, caller: Caller) -> ClientName:
-        """The caller's name, with its process where that is known.
+    async def admit(self, caller: Caller, request_id: str = "") -> ClientName:
+        """The caller's name, with its process where that is known; the request is what it would answer.
 
         Raises:
             AnswerRefused: the answer comes, or may come, from inside an agent's process tree.
         """
         if caller.pid:
-            return _with_peer(caller.client, f"pid {caller.pid}")
+            return _with_peer(caller.client, f"pid {caller.pid}", caller.peer)
         if caller.ticket:
             owner = self._tickets.owner(caller.ticket)
             if owner is None:
+                await self._refused(RefusedAttempt("brought a ticket that does not count", caller.client, request_id))
                 raise AnswerRefused("The ticket is unknown or has run out: ask the ticket socket for another")
-            return _with_peer(caller.client, f"pid {owner}")
+            return _with_peer(caller.client, f"pid {owner}", self._tickets.peer(caller.ticket))
+        peers = list(connected_peers(self._grpc_address))
         inside = await self._connected_from_inside()
         if inside is not None:
+            attempt = RefusedAttempt("answered without a ticket", caller.client, request_id)
+            await self.tell_refused(attempt, inside)
             raise AnswerRefused(
                 "An agent's own process is connected, and this answer has no ticket to show that it is not from there: "
                 "answer with betcode, or when the agent has disconnected",
                 peer_pid=str(inside),
             )
-        return _with_peer(caller.client, "no ticket")
+        return _with_peer(caller.client, "no ticket", _one_of(peers))
+
+    async def tell_refused(self, attempt: RefusedAttempt, pid: int) -> None:
+        """Have it kept who was refused, with what stands above the process at this moment."""
+        holders = await anyio.to_thread.run_sync(holder_pids, self._runs_dir)
+        above = next((holder for holder in holders if pid and descends_from(pid, (holder,))), 0)
+        words = lineage(pid, ancestors=True) if pid else "a process that has ended"
+        await self._refused(replace(attempt, peer=words, holder_pid=above))
 
     async def is_inside(self, pid: int) -> bool:
         """Whether one of our holders stands above the process."""
@@ -177,9 +197,17 @@ async def _reply(connection: socket.socket, tickets: Tickets, gate: Gate) -> byt
         return b"refused this daemon belongs to another user\n"
     if await gate.is_inside(pid):
         logger.warning("a process inside an agent asked for a ticket and was refused", extra={"peer_pid": pid})
+        await gate.tell_refused(RefusedAttempt("asked for a ticket"), pid)
         return b"refused an agent's own processes may not answer for a person\n"
-    return f"ticket {tickets.issue(pid)}\n".encode()
+    return f"ticket {tickets.issue(pid, f'{lineage(pid)}, uid {uid}')}\n".encode()
 
 
-def _with_peer(client: ClientName, peer: str) -> ClientName:
-    return replace(client, client_id=f"{client.client_id} ({peer})")
+def _with_peer(client: ClientName, short: str, peer: str) -> ClientName:
+    return replace(client, client_id=f"{client.client_id} ({short})", peer=peer)
+
+
+def _one_of(peers: Sequence[int]) -> str:
+    """Who may have called without a ticket: one of those that are connected."""
+    known = sorted({lineage(pid) for pid in peers})
+    more = f" and {len(known) - _PEERS_NAMED} more" if len(known) > _PEERS_NAMED else ""
+    return f"no ticket; connected: {', '.join(known[:_PEERS_NAMED])}{more}"

@@ -43,6 +43,7 @@ class Caller:
     client: ClientName
     ticket: str = ""
     pid: int = 0  # of the process a ticket was given to, once that is known for the whole of a stream
+    peer: str = ""  # that process in words
 
 
 def decode(kind: type[RequestT], data: bytes) -> RequestT:

@@ -86,7 +86,7 @@ async def serve(
     rim = Rim()
     with own_socket_file(places.socket) as file, own_socket_file(places.ticket_socket) as ticket_file:
         tickets = Tickets()
-        gate = Gate(tickets, places.runs, file.address)
+        gate = Gate(tickets, places.runs, file.address, engine.audit.refused)
         health = Health(engine, about, probe_storage)
         await health.refresh()
         server = aio.server(options=_options(settings))

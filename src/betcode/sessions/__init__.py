@@ -4,6 +4,7 @@ It decides what happens. The store behind `domain.ports.Store` remembers it, pro
 processes, and the server only converts.
 """
 
+from betcode.sessions.audit_desk import RefusedAttempt
 from betcode.sessions.clients import ClientName
 from betcode.sessions.compacting import Compacted
 from betcode.sessions.policy_check import Checked
@@ -21,6 +22,7 @@ __all__ = [
     "EngineFacts",
     "Parting",
     "PermissionAnswer",
+    "RefusedAttempt",
     "Summary",
     "Supervisor",
     "open_supervisor",

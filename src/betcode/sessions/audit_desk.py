@@ -1,12 +1,34 @@
-"""The audit as people ask for it: which decisions were made, and whether the rows are still what was written."""
+"""The audit as people ask for it, and what the gate adds to it: answers that were refused."""
 
+import logging
+import time
 from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass
 
-from betcode.domain.audit import AuditFilter, AuditRow, Checked, Noted
+from betcode.domain.audit import Audited, AuditEntry, AuditFilter, AuditRow, Checked, DecidedBy, Noted, input_hash
+from betcode.domain.changes import AddAudit
+from betcode.domain.errors import BetcodeError
+from betcode.holder.lineage import Restraint
+from betcode.sessions.clients import NOBODY, ClientName
 from betcode.sessions.room import Room
+
+logger = logging.getLogger(__name__)
 
 _PAGE_ROWS = 500
 _CHECKED_AT_ONCE = 2000  # some milliseconds of a reader's time
+_LONGEST = 1000
+_MOST_HOLDERS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedAttempt:
+    """Somebody who may not answer for a person tried to."""
+
+    how: str
+    client: ClientName = NOBODY
+    request_id: str = ""  # of the prompt it meant
+    peer: str = ""
+    holder_pid: int = 0  # whose agent it belongs to; 0: not known
 
 
 class AuditDesk:
@@ -14,6 +36,41 @@ class AuditDesk:
 
     def __init__(self, room: Room) -> None:
         self._room = room
+        self._restraints: dict[int, Restraint] = {}
+
+    async def refused(self, attempt: RefusedAttempt) -> None:
+        """Keep that it was tried. One agent that tries again and again fills no disk: what is left out is counted."""
+        if attempt.holder_pid not in self._restraints and len(self._restraints) >= _MOST_HOLDERS:
+            self._restraints.clear()
+        held = self._restraints.setdefault(attempt.holder_pid, Restraint()).passes()
+        if held is None:
+            return
+        try:
+            await self._room.store.commit([AddAudit(await self._refusal(attempt, held))])
+        except BetcodeError as trouble:  # the refusal stands all the same
+            logger.warning("a refused answer could not be written into the audit: %s", trouble.message)
+
+    async def _refusal(self, attempt: RefusedAttempt, held: int) -> AuditEntry:
+        request_id = attempt.request_id.partition("#")[0][:100]
+        found = await self._room.store.find_prompt(request_id) if request_id else None
+        session = "" if found is None else found[0]
+        if not session and attempt.holder_pid:
+            runs = await self._room.store.live_runs()
+            session = next((of for of, run in runs if run.holder_pid == attempt.holder_pid), "")
+        more = f"; {held} more attempts before this one are not written down one by one" if held else ""
+        return AuditEntry(
+            at_ns=time.time_ns(),
+            session_id=session,
+            request_id=request_id,
+            tool_name="" if found is None else found[1].tool_name,
+            input_sha256="" if found is None else input_hash(found[1].input_json),
+            what=Audited.REFUSED_ANSWER,
+            outcome="refused",
+            decided_by=DecidedBy.GATE,
+            client=attempt.client.client_id,
+            peer=attempt.peer[:_LONGEST],
+            note=f"{attempt.how}{more}",
+        )
 
     async def rows(self, which: AuditFilter) -> AsyncGenerator[Sequence[AuditRow], None]:
         """What is wanted, the oldest first, a page at a time. Hold it in `aclosing`."""

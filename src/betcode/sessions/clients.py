@@ -1,6 +1,6 @@
 """How clients are called."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -10,6 +10,7 @@ class ClientName:
     client_id: str
     client_type: str = ""
     shown_as: str = ""  # for people, and so that they know which of their screens it is; nothing is decided by it
+    peer: str = field(default="", compare=False)  # the process behind it, as the system knows it; for the audit
 
 
 @dataclass(frozen=True, slots=True)

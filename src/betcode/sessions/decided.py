@@ -48,5 +48,6 @@ def _entry(session: SessionId, prompt: PromptRow, decision: Decision, client: Cl
         outcome="allow" if decision.allows else "deny",
         decided_by=DecidedBy.PERSON,
         client=client.client_id,
+        peer=client.peer,
         note=decision.name + edited,
     )

@@ -162,6 +162,7 @@ def _entry(
         decided_by=DecidedBy.PERSON,
         rule=rule,
         client=client.client_id,
+        peer=client.peer,
     )
 
 

@@ -27,6 +27,7 @@ from betcode.domain.rows import (
 from betcode.holder.platform import start_time_now
 from betcode.sessions import crash_words, events, kept_answers, left_prompts
 from betcode.sessions.left_prompts import audited
+from betcode.sessions.noted import refused_at_the_holder
 from betcode.sessions.prompt_rows import permission_row, question_row
 from betcode.sessions.screening import Screened
 from betcode.v1 import agent_pb2 as v1
@@ -94,6 +95,8 @@ class Intake:
                 self._handed_over(run, record.number)
             elif record.kind is RecordKind.EXIT:
                 self.exit = record
+            elif record.kind is RecordKind.NOTE and (refused := refused_at_the_holder(self.session_id, record)):
+                self.changes.append(AddAudit(refused))
         if not self.turn_completed and not self._is_busy(dialogue, run):
             self._end_what_never_began(is_cancelled=run.cancel_step.owes_an_end)
         after = replace(run, offset=records[-1].end, dialogue_state=dialogue.state())

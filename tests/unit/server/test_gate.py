@@ -9,7 +9,7 @@ import pytest
 from betcode.domain.errors import AnswerRefused
 from betcode.server.gate import TICKET_LIFE_S, TICKETS_LIMIT, Gate, Tickets, connected_peers
 from betcode.server.rim import Caller
-from betcode.sessions import ClientName
+from betcode.sessions import ClientName, RefusedAttempt
 
 
 class Clock:
@@ -64,13 +64,22 @@ def test_the_oldest_of_too_many_tickets_are_forgotten() -> None:
 async def test_a_stream_opened_with_a_ticket_may_answer_for_as_long_as_it_lasts(tmp_path: Path) -> None:
     clock = Clock()
     tickets = Tickets(clock)
-    gate = Gate(tickets, tmp_path, "nowhere")
-    caller = Caller(ClientName("phone", "app"), tickets.issue(42))
+    refused: list[RefusedAttempt] = []
+
+    async def keep(attempt: RefusedAttempt) -> None:
+        refused.append(attempt)
+
+    gate = Gate(tickets, tmp_path, "nowhere", keep)
+    caller = Caller(ClientName("phone", "app"), tickets.issue(42, "pid 42 (betcode), uid 7"))
     of_stream = gate.recognise(caller)
     clock.now += TICKET_LIFE_S + 1
-    assert await gate.admit(of_stream) == ClientName("phone (pid 42)", "app")
+    admitted = await gate.admit(of_stream)
+    assert admitted == ClientName("phone (pid 42)", "app")
+    assert admitted.peer == "pid 42 (betcode), uid 7"
+    assert refused == []
     with pytest.raises(AnswerRefused):
-        await gate.admit(caller)
+        await gate.admit(caller, "r-1")
+    assert [(one.client.client_id, one.request_id) for one in refused] == [("phone", "r-1")]
     with pytest.raises(AnswerRefused):
         await gate.admit(gate.recognise(caller))
 

@@ -1,0 +1,26 @@
+"""What an agent's records add to the audit, though nobody decided: who was not let in by its holder."""
+
+from betcode.domain.audit import Audited, AuditEntry, DecidedBy
+from betcode.domain.records import Record
+from betcode.holder.protocol import REFUSED_NOTE
+
+_LONGEST = 1000
+
+
+def refused_at_the_holder(session_id: str, note: Record) -> AuditEntry | None:
+    """A process inside the agent's tree that came to the holder's socket; None: the note tells something else."""
+    text = note.data.decode("utf-8", "replace")
+    if not text.startswith(REFUSED_NOTE):
+        return None
+    return AuditEntry(
+        at_ns=note.wall_ns,
+        session_id=session_id,
+        request_id="",
+        tool_name="",
+        input_sha256="",
+        what=Audited.REFUSED_ANSWER,
+        outcome="refused",
+        decided_by=DecidedBy.GATE,
+        peer=text.removeprefix(REFUSED_NOTE)[:_LONGEST],
+        note="came to the holder's socket",
+    )
