@@ -227,6 +227,8 @@ def _add_permission(commands: "Commands[Parser]") -> None:
     answer.add_argument(
         "--equal", action="store_true", help="answer all open prompts with the same tool and input, in all sessions"
     )
+    watch = _command(verbs, "watch", "show what is asked as it comes, and answer it", "permission_watch:watch")
+    watch.add_argument("-s", "--session", metavar="ID", help="only of this session")
 
 
 def _add_policy(commands: "Commands[Parser]") -> None:

@@ -18,6 +18,7 @@ from betcode.server.agent import AgentCalls
 from betcode.server.converse import Conversations
 from betcode.server.gate import Gate, Tickets, serve_tickets
 from betcode.server.health import About, Health
+from betcode.server.pending import PendingCalls
 from betcode.server.policy import PolicyCalls
 from betcode.server.reflection import lazy_reflection
 from betcode.server.requests import DefaultProvider
@@ -129,6 +130,7 @@ def _built(
     """Every call that this release answers, by its full name."""
     calls = AgentCalls(engine, gate, default_provider)
     conversations = Conversations(engine, calls, gate)
+    pending = PendingCalls(engine)
     v1 = agent_pb2
     agent = {
         "Converse": rim.conversation(conversations.converse),
@@ -147,7 +149,8 @@ def _built(
         "SearchSessions": rim.unary(v1.SearchSessionsRequest, calls.search_sessions),
         "ForkSession": rim.unary(v1.ForkSessionRequest, calls.fork_session),
         "SetBudget": rim.unary(v1.SetBudgetRequest, calls.set_budget),
-        "ListPending": rim.unary(v1.ListPendingRequest, calls.list_pending),
+        "ListPending": rim.unary(v1.ListPendingRequest, pending.list_pending),
+        "WatchPending": rim.stream(v1.WatchPendingRequest, pending.watch_pending),
         "AnswerPermission": rim.unary(v1.AnswerPermissionRequest, calls.answer_permission),
         "AnswerQuestion": rim.unary(v1.AnswerQuestionRequest, calls.answer_question),
         "ListSessionGrants": rim.unary(v1.ListSessionGrantsRequest, calls.list_session_grants),
