@@ -18,6 +18,7 @@ from betcode.domain.documents import SearchPage, SearchQuestion
 from betcode.domain.identifiers import RunId, RunKey, Seq, SessionId, SessionKey
 from betcode.domain.ports import SessionFilter
 from betcode.domain.rows import (
+    AskedUse,
     Batch,
     ForkedPart,
     GrantRow,
@@ -141,6 +142,12 @@ class SqliteStore:
     async def answered_prompts(self, session: SessionKey, run: RunKey, after: Seq) -> Sequence[PromptRow]:
         """Those that one run asked after that event, and that were answered."""
         return await self._read(lambda db: ledger.answered_prompts(db, session, run, after))
+
+    async def asked_uses(self, session: SessionKey, since_ns: int) -> Sequence[AskedUse]:
+        return await self._read(lambda db: ledger.asked_uses(db, session, since_ns))
+
+    async def events_of_kind(self, session: SessionKey, kind: int, after: Seq, until: Seq) -> Sequence[bytes]:
+        return await self._read(lambda db: reading.events_of_kind(db, session, kind, after, until))
 
     async def find_prompt(self, request_id: str) -> tuple[SessionId, PromptRow] | None:
         return await self._read(lambda db: ledger.find_prompt(db, request_id))
