@@ -34,6 +34,7 @@ def test_the_service_has_the_added_calls() -> None:
         ExportSession(ExportSessionRequest) -> stream ExportChunk
         SearchSessions(SearchSessionsRequest) -> SearchSessionsResponse
         ListPending(ListPendingRequest) -> ListPendingResponse
+        WatchPending(WatchPendingRequest) -> stream PendingChange
         ListSessionGrants(ListSessionGrantsRequest) -> ListSessionGrantsResponse
         ClearSessionGrants(ClearSessionGrantsRequest) -> ClearSessionGrantsResponse
         SetSessionGrant(SetSessionGrantRequest) -> SetSessionGrantResponse

@@ -5,6 +5,7 @@ long to load.
 """
 
 import argparse
+import math
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -14,6 +15,7 @@ from betcode.cli.audit_options import add_audit
 from betcode.cli.budget_options import add_budget_options
 from betcode.cli.exit_codes import ExitCode
 from betcode.cli.on_ask import ask_policy
+from betcode.config.units import NotUnderstood, duration_s
 
 _EPILOG = """\
 Without a command, betcode opens the conversation of the current directory.
@@ -230,6 +232,8 @@ def _add_permission(commands: "Commands[Parser]") -> None:
     answer.add_argument(
         "--equal", action="store_true", help="answer all open prompts with the same tool and input, in all sessions"
     )
+    watch = _command(verbs, "watch", "show what is asked as it comes, and answer it", "permission_watch:watch")
+    watch.add_argument("-s", "--session", metavar="ID", help="only of this session")
 
 
 def _add_policy(commands: "Commands[Parser]") -> None:
@@ -240,6 +244,10 @@ def _add_policy(commands: "Commands[Parser]") -> None:
     check.add_argument("--input", metavar="JSON", help="with --tool: its input, as the agent writes it")
     check.add_argument("-C", "--dir", dest="cwd", metavar="DIR", help="for a new session in DIR (the current one)")
     check.add_argument("-s", "--session", metavar="ID", help="for this session, with what was granted in it")
+    attempt = _command(verbs, "try", "say what other rules would have changed", "policy_try_command:try_rules")
+    attempt.add_argument("file", metavar="FILE", help="a settings file: its rules in place of all that count now")
+    attempt.add_argument("--since", type=_since_s, default=_since_s("30d"), metavar="TIME", help='such as "12h" (30d)')
+    attempt.add_argument("--limit", type=_count, default=50, metavar="N", help="show at most so many uses (50)")
     for verb, says in (("trust", "let a project's own allow rules count"), ("untrust", "no longer trust a project")):
         command = _command(verbs, verb, says, f"policy_commands:{verb}")
         command.add_argument("cwd", metavar="DIR", help="the project's directory")
@@ -255,6 +263,13 @@ def _add_daemon(commands: "Commands[Parser]") -> None:
     again = _command(verbs, "restart", "stop the daemon and start it anew; agents go on", "daemon_ending:restart")
     again.add_argument("--agents", action="store_true", help="end all agents in between")
     _command(verbs, "status", "say whether the daemon runs, and how it is", "daemon_commands:status")
+
+
+def _since_s(text: str) -> int:
+    try:
+        return math.ceil(duration_s(text))
+    except NotUnderstood as trouble:
+        raise argparse.ArgumentTypeError(f"{text!r} is not {trouble}") from None
 
 
 def _count(text: str) -> int:

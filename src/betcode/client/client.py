@@ -13,6 +13,7 @@ from betcode.client.backoff import LADDER_MS
 from betcode.client.connection import ClientIdentity, Connection, OnLink, Sleep, ignore_link, open_connection
 from betcode.client.conversation import Conversation, user_message
 from betcode.client.errors import as_client_errors
+from betcode.client.pending_watch import watch_pending
 from betcode.client.policy import PolicyClient
 from betcode.config.places import Places
 from betcode.domain.commands import AttachedFile
@@ -183,6 +184,12 @@ class Client:
         """The prompts that wait for a person, of one session or of all."""
         request = v1.ListPendingRequest(session_id=session_id)
         return (await self._connection.call(self._stub.ListPending, request)).prompts
+
+    def watch_pending(
+        self, session_id: str = "", *, on_link: OnLink = ignore_link
+    ) -> AsyncGenerator[v1.PendingChange, None]:
+        """What waits for a person and then what changes about it; reconnects by itself. Hold it in `aclosing`."""
+        return watch_pending(self._connection, session_id, on_link)
 
     async def list_sessions(
         self, *, working_directory: str = "", statuses: Sequence[str] = (), limit: int = 0, offset: int = 0

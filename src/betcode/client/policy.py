@@ -1,10 +1,11 @@
 """The rules of permissions, asked and trusted."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from betcode.client.connection import Connection
+from betcode.client.errors import as_client_errors
 from betcode.v1 import policy_pb2 as v1
 from betcode.v1.policy_pb2_grpc import PolicyServiceStub
 
@@ -26,6 +27,21 @@ class PolicyClient:
             tool_name=tool_name, input_json=input_json, working_directory=working_directory, session_id=session_id
         )
         return await self.connection.call(self._stub.CheckPolicy, request)
+
+    async def try_rules(self, settings_text: str, path: str, since_ns: int) -> AsyncGenerator[v1.TryPolicyUpdate, None]:
+        """What the rules of a settings file would have changed; the last update is a summary. Hold it in `aclosing`."""
+        request = v1.TryPolicyRequest(settings_text=settings_text, path=path)
+        request.since.FromNanoseconds(since_ns)
+        call = self._stub.TryPolicy(request, metadata=self.connection.metadata)
+        try:
+            while True:
+                with as_client_errors():
+                    update = await call.read()
+                if not isinstance(update, v1.TryPolicyUpdate):
+                    return
+                yield update
+        finally:
+            call.cancel()
 
     async def trust(self, directory: str, *, trusted: bool) -> bool:
         """Let a project's own allow rules count from now on, or no longer; False: it was so before."""

@@ -13,6 +13,7 @@ from betcode.domain.documents import SearchPage, SearchQuestion
 from betcode.domain.identifiers import RunId, RunKey, Seq, SessionId, SessionKey
 from betcode.domain.records import Record
 from betcode.domain.rows import (
+    AskedUse,
     Batch,
     ForkedPart,
     GrantRow,
@@ -70,6 +71,15 @@ class Store(Protocol):
         ...
 
     async def find_input(self, session: SessionKey, input_id: str) -> InputRow | None: ...
+    @property
+    def prompts_version(self) -> int:
+        """Grows with every commit that changes a prompt."""
+        ...
+
+    async def prompts_changed(self, since: int) -> None:
+        """Return when the version is another."""
+        ...
+
     async def open_prompts(self, session: SessionKey | None) -> Sequence[tuple[SessionId, PromptRow]]: ...
     async def kept_prompts(self, session: SessionKey) -> Sequence[PromptRow]:
         """Those that a lost agent left to a turn that goes on, beside the open ones."""
@@ -77,6 +87,14 @@ class Store(Protocol):
 
     async def answered_prompts(self, session: SessionKey, run: RunKey, after: Seq) -> Sequence[PromptRow]:
         """Those that one run asked after that event, and that were answered."""
+        ...
+
+    async def asked_uses(self, session: SessionKey, since_ns: int) -> Sequence[AskedUse]:
+        """What its agents asked for since then, in order; however it was answered."""
+        ...
+
+    async def events_of_kind(self, session: SessionKey, kind: int, after: Seq, until: Seq) -> Sequence[bytes]:
+        """The events of one kind behind `after` and not behind `until`, in order; for a window that is not wide."""
         ...
 
     async def find_prompt(self, request_id: str) -> tuple[SessionId, PromptRow] | None: ...

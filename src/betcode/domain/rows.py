@@ -227,6 +227,16 @@ class PromptRow:
 
 
 @dataclass(frozen=True, slots=True)
+class AskedUse:
+    """A use of a tool that an agent asked for, as it wrote it."""
+
+    tool_use_id: str
+    tool_name: str
+    input_json: str
+    asked_ns: int
+
+
+@dataclass(frozen=True, slots=True)
 class GrantRow:
     """What a person allowed, or refused, for the rest of a session."""
 

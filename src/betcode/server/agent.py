@@ -1,11 +1,11 @@
 """AgentService without its conversation: convert, call, convert back."""
 
 import contextlib
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator
 
-from betcode.domain.errors import InvalidRequest, SessionClosed, SessionNotFound
+from betcode.domain.errors import InvalidRequest, SessionClosed
 from betcode.domain.identifiers import Seq, SessionId
-from betcode.domain.rows import Batch, SessionRow
+from betcode.domain.rows import Batch
 from betcode.domain.session import SessionStatus
 from betcode.server import budgets, requests, views
 from betcode.server.export import exported, exporter_for
@@ -120,18 +120,6 @@ class AgentCalls:
         await self._engine.answer_lock_request(session, caller.client, request.asking_client_id, grant=request.grant)
         return v1.AnswerLockRequestResponse()
 
-    async def list_pending(self, _: Caller, request: v1.ListPendingRequest) -> v1.ListPendingResponse:
-        session = await self._engine.resolve(request.session_id) if request.session_id else None
-        prompts = await self._engine.pending(session)
-        listed = v1.ListPendingResponse(
-            prompts=[
-                views.pending(of, prompt, agent_is_gone=self._engine.agent_is_gone(of, prompt))
-                for of, prompt in prompts
-            ]
-        )
-        await self._name_sessions(listed.prompts)
-        return listed
-
     async def answer_permission(
         self, caller: Caller, request: v1.AnswerPermissionRequest
     ) -> v1.AnswerPermissionResponse:
@@ -242,16 +230,6 @@ class AgentCalls:
             session = await self.create(start)
         row = await self._engine.row(session)
         return v1.SubmitResponse(session_id=session, sequence=row.state.last_seq)
-
-    async def _name_sessions(self, prompts: Iterable[v1.PendingPrompt]) -> None:
-        """Say of each in which session and where it was asked."""
-        rows: dict[str, SessionRow] = {}
-        for view in prompts:
-            with contextlib.suppress(SessionNotFound):  # it was deleted this instant
-                if view.session_id not in rows:
-                    rows[view.session_id] = await self._engine.row(SessionId(view.session_id))
-                row = rows[view.session_id]
-                view.session_name, view.working_directory = row.state.name, row.new.working_directory
 
     async def _session(self, session_id: str) -> SessionId:
         return await self._engine.resolve(requests.named(session_id))

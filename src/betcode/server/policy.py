@@ -1,10 +1,14 @@
 """PolicyService: convert, call, convert back."""
 
+from contextlib import aclosing
+
 from betcode.domain.errors import InvalidRequest
+from betcode.domain.text import shortened
 from betcode.rules import Outcome, Rule
 from betcode.server.gate import Gate
-from betcode.server.rim import Caller
+from betcode.server.rim import Caller, Context
 from betcode.sessions import Supervisor
+from betcode.sessions.policy_try import ChangedUse, Tried
 from betcode.v1 import policy_pb2 as v1
 
 _OUTCOMES = {
@@ -12,6 +16,7 @@ _OUTCOMES = {
     Outcome.ASK: v1.POLICY_OUTCOME_ASK,
     Outcome.DENY: v1.POLICY_OUTCOME_DENY,
 }
+_INPUT_CHARACTERS = 4_000  # of a use that is told
 _SHOWN = 100  # rules, segments and problems of one answer
 
 
@@ -39,6 +44,27 @@ class PolicyCalls:
             working_directory=checked.directory,
         )
 
+    async def try_policy(self, _: Caller, request: v1.TryPolicyRequest, context: Context) -> None:
+        """How far it is while it lasts, then what would change, what there is most of first, and the figures."""
+        since_ns = request.since.ToNanoseconds() if request.HasField("since") else 0
+        tried = Tried()
+        async with aclosing(self._engine.policy.try_rules(request.settings_text, request.path, since_ns)) as looks:
+            async for tried in looks:
+                progress = v1.TryPolicyProgress(sessions=tried.sessions, uses=tried.uses)
+                await context.write(v1.TryPolicyUpdate(progress=progress).SerializeToString())
+        for one in sorted(tried.changed.values(), key=lambda one: (-one.count, -one.last_ns)):
+            await context.write(v1.TryPolicyUpdate(changed=_changed(one)).SerializeToString())
+        summary = v1.TryPolicySummary(
+            uses=tried.uses,
+            sessions=tried.sessions,
+            unknown=tried.unknown,
+            problems=tried.problems[:_SHOWN],
+            changed_not_shown=tried.changed_not_kept,
+        )
+        for (before, after), uses in sorted(tried.counts.items()):
+            summary.counts.add(before=_OUTCOMES[before], after=_OUTCOMES[after], uses=uses)
+        await context.write(v1.TryPolicyUpdate(summary=summary).SerializeToString())
+
     async def trust_project(self, caller: Caller, request: v1.TrustProjectRequest) -> v1.TrustProjectResponse:
         """For people: a project that an agent works in does not trust itself."""
         client = await self._gate.admit(caller)
@@ -53,6 +79,25 @@ class PolicyCalls:
             view = response.projects.add(directory=project.directory, trusted_by=project.by)
             view.since.FromNanoseconds(project.since_ns)
         return response
+
+
+def _changed(one: ChangedUse) -> v1.ChangedUse:
+    view = v1.ChangedUse(
+        tool_name=one.tool_name,
+        input_json=shortened(one.input_json, _INPUT_CHARACTERS),
+        working_directory=one.directory,
+        count=one.count,
+        session_id=one.session,
+        before=_OUTCOMES[one.before.outcome],
+        after=_OUTCOMES[one.after.outcome],
+        reason_after=shortened(one.after.reason, _INPUT_CHARACTERS),
+    )
+    view.last_at.FromNanoseconds(one.last_ns)
+    if one.before.rule is not None:
+        view.rule_before.CopyFrom(shown(one.before.rule))
+    if one.after.rule is not None:
+        view.rule_after.CopyFrom(shown(one.after.rule))
+    return view
 
 
 def shown(rule: Rule) -> v1.PolicyRule:

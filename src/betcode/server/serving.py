@@ -19,6 +19,7 @@ from betcode.server.audit import AuditCalls
 from betcode.server.converse import Conversations
 from betcode.server.gate import Gate, Tickets, serve_tickets
 from betcode.server.health import About, Health
+from betcode.server.pending import PendingCalls
 from betcode.server.policy import PolicyCalls
 from betcode.server.reflection import lazy_reflection
 from betcode.server.requests import DefaultProvider
@@ -132,6 +133,7 @@ def _built(
     """Every call that this release answers, by its full name."""
     calls = AgentCalls(engine, gate, default_provider)
     conversations = Conversations(engine, calls, gate)
+    pending = PendingCalls(engine)
     v1 = agent_pb2
     agent = {
         "Converse": rim.conversation(conversations.converse),
@@ -150,7 +152,8 @@ def _built(
         "SearchSessions": rim.unary(v1.SearchSessionsRequest, calls.search_sessions),
         "ForkSession": rim.unary(v1.ForkSessionRequest, calls.fork_session),
         "SetBudget": rim.unary(v1.SetBudgetRequest, calls.set_budget),
-        "ListPending": rim.unary(v1.ListPendingRequest, calls.list_pending),
+        "ListPending": rim.unary(v1.ListPendingRequest, pending.list_pending),
+        "WatchPending": rim.stream(v1.WatchPendingRequest, pending.watch_pending),
         "AnswerPermission": rim.unary(v1.AnswerPermissionRequest, calls.answer_permission),
         "AnswerQuestion": rim.unary(v1.AnswerQuestionRequest, calls.answer_question),
         "ListSessionGrants": rim.unary(v1.ListSessionGrantsRequest, calls.list_session_grants),
@@ -166,6 +169,7 @@ def _built(
     p1 = policy_pb2
     built |= {
         "betcode.v1.PolicyService.CheckPolicy": rim.unary(p1.CheckPolicyRequest, policy.check_policy),
+        "betcode.v1.PolicyService.TryPolicy": rim.stream(p1.TryPolicyRequest, policy.try_policy),
         "betcode.v1.PolicyService.TrustProject": rim.unary(p1.TrustProjectRequest, policy.trust_project),
         "betcode.v1.PolicyService.ListTrusted": rim.unary(p1.ListTrustedRequest, policy.list_trusted),
     }

@@ -95,18 +95,15 @@ class GrantDesk:
             InvalidRequest, SessionNotFound, SessionClosed, StorageDegraded
         """
         rule = _rule(tool_name, pattern, allows=allows)
-        async with self._registry.using(session) as live:
-            async with live.changing():
-                live.refuse_if_closed()
-                if len(live.grants) >= _MOST:
-                    raise InvalidRequest(f"The session has {_MOST} grants already: clear some first")
-                row, changes = granted(live, rule, client)
-                words = "granted" if allows else "refused"
-                told = _notice(
-                    f"{rule.text} is {words} for this session", pattern=rule.text, client_id=client.client_id
-                )
-                await live.writer.write([told], changes)
-                live.grants = with_grant(live.grants, row)
+        async with self._registry.using(session) as live, live.changing():
+            live.refuse_if_closed()
+            if len(live.grants) >= _MOST:
+                raise InvalidRequest(f"The session has {_MOST} grants already: clear some first")
+            row, changes = granted(live, rule, client)
+            words = "granted" if allows else "refused"
+            told = _notice(f"{rule.text} is {words} for this session", pattern=rule.text, client_id=client.client_id)
+            await live.writer.write([told], changes)
+            live.grants = with_grant(live.grants, row)
 
     async def clear(self, session: SessionId, tool_name: str, pattern: str, client: ClientName) -> int:
         """Forget the grants of a tool, one of them, or all; how many there were.
@@ -114,20 +111,19 @@ class GrantDesk:
         Raises:
             SessionNotFound, StorageDegraded
         """
-        async with self._registry.using(session) as live:
-            async with live.changing():
-                gone = [row for row in live.grants if _is_named(row, tool_name, pattern)]
-                if not gone:
-                    return 0
-                changes: list[Change] = []
-                for row in gone:
-                    entry = _entry(live, row.tool_name, "cleared", client, rule=row.pattern)
-                    changes += [ClearGrants(row.session, row.tool_name, row.pattern), AddAudit(entry)]
-                names = ", ".join(row.pattern for row in gone[:10]) + (" and more" if len(gone) > 10 else "")
-                told = _notice(f"No longer granted or refused: {names}", client_id=client.client_id)
-                await live.writer.write([told] if not live.is_closed else (), changes)
-                live.grants = tuple(row for row in live.grants if row not in gone)
-                return len(gone)
+        async with self._registry.using(session) as live, live.changing():
+            gone = [row for row in live.grants if _is_named(row, tool_name, pattern)]
+            if not gone:
+                return 0
+            changes: list[Change] = []
+            for row in gone:
+                entry = _entry(live, row.tool_name, "cleared", client, rule=row.pattern)
+                changes += [ClearGrants(row.session, row.tool_name, row.pattern), AddAudit(entry)]
+            names = ", ".join(row.pattern for row in gone[:10]) + (" and more" if len(gone) > 10 else "")
+            told = _notice(f"No longer granted or refused: {names}", client_id=client.client_id)
+            await live.writer.write([told] if not live.is_closed else (), changes)
+            live.grants = tuple(row for row in live.grants if row not in gone)
+            return len(gone)
 
 
 def _is_named(row: GrantRow, tool_name: str, pattern: str) -> bool:

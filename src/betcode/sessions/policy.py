@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from pathlib import Path
 
 import anyio.to_thread
@@ -12,6 +12,7 @@ from betcode.domain.changes import AddAudit
 from betcode.domain.errors import InvalidRequest
 from betcode.domain.identifiers import SessionId
 from betcode.sessions.policy_check import Checked, check
+from betcode.sessions.policy_try import Tried, try_rules
 from betcode.sessions.room import Room
 from betcode.sessions.rule_book import RuleBook
 from betcode.sessions.trust import FILE_NAME, TrustedProject, TrustedProjects
@@ -40,6 +41,14 @@ class Policy:
             InvalidRequest, SessionNotFound
         """
         return await check(self._room, tool, input_json, directory=directory, session=session)
+
+    def try_rules(self, text: str, path: str, since_ns: int) -> AsyncGenerator[Tried, None]:
+        """Hold recorded uses of tools against the rules of a settings file; what came of it, as it grows.
+
+        Raises:
+            InvalidRequest: it is no settings file.
+        """
+        return try_rules(self._room, text, path, since_ns)
 
     async def trusted(self) -> list[TrustedProject]:
         """The projects that people trusted here."""

@@ -96,6 +96,10 @@ class RuleBook:
         forbids = bool(lists.broken) or any(rule.action is not Action.ALLOW for rule in lists.rules)
         return _Read(lists, lists.at(self.place), needs_trust, forbids)
 
+    def instead(self, texts: Iterable[SettingsText]) -> Lists:
+        """What other files would say in place of all that count here, with the same command line."""
+        return read_layers(texts, trusted=True, flags=self._flags)
+
     @property
     def forbids(self) -> bool:
         """Whether anything is denied or asked about, or may be, by something that cannot be read."""

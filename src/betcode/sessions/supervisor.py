@@ -2,8 +2,8 @@
 
 import logging
 import time
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -41,6 +41,7 @@ from betcode.sessions.forking import Forked, fork
 from betcode.sessions.grants import GrantDesk
 from betcode.sessions.housekeeping import keep_house, keep_journals, send_idle_home
 from betcode.sessions.memory import AgentMemory
+from betcode.sessions.pending_watch import PendingChanges, watch_pending
 from betcode.sessions.policy import Policy
 from betcode.sessions.prompt_times import touch
 from betcode.sessions.registry import Registry
@@ -238,6 +239,13 @@ class Supervisor:
         """The prompts that wait for a person."""
         key = None if session is None else (await self._registry.row(session)).key
         return list(await self._room.store.open_prompts(key))
+
+    async def watch_pending(self, session: SessionId | None) -> AsyncGenerator[PendingChanges, None]:
+        """What waits for a person, and then what changes about it. Hold it in `aclosing`."""
+        key = None if session is None else (await self._registry.row(session)).key
+        async with aclosing(watch_pending(self._room.store, key)) as looks:
+            async for look in looks:
+                yield look
 
     def agent_is_gone(self, session: SessionId, prompt: PromptRow) -> bool:
         """Whether an answer to this open prompt is kept for the next agent, since nobody waits for it now."""

@@ -9,7 +9,7 @@ import apsw
 from betcode.domain.changes import AddGrant, ClearGrants, SavePrompt
 from betcode.domain.errors import StorageFailed
 from betcode.domain.identifiers import RunKey, Seq, SessionId, SessionKey
-from betcode.domain.rows import GrantRow, Kept, PromptKind, PromptRow, PromptState
+from betcode.domain.rows import AskedUse, GrantRow, Kept, PromptKind, PromptRow, PromptState
 
 _COLUMNS = """request_id, session_id, run, kind, tool_name, input, event, seq, received_at, state, decision, answers,
     answered_by, response_at, idempotency_key, answered_by_type, tool_description, tool_use_id, agent_id, message,
@@ -35,6 +35,10 @@ _FIND = f"{_PROMPT} WHERE p.request_id = ?"
 _ANSWERED_WITH = (
     "SELECT request_id FROM pending_permissions WHERE idempotency_key = ? AND idempotency_key <> '' LIMIT 1"
 )
+_ASKED_USES = """
+SELECT tool_use_id, tool_name, input, received_at FROM pending_permissions
+WHERE session_id = ? AND received_at >= ? AND run <> 0 ORDER BY received_at, rowid
+"""  # run 0: asked by us, not by an agent
 _ADD_GRANT = """
 INSERT INTO permission_grants (session, tool_name, pattern, action, created_ns, granted_by, request_id)
 SELECT key, ?, ?, ?, ?, ?, ? FROM sessions WHERE key = ? AND deleted = 0
@@ -84,6 +88,10 @@ def answered_prompts(db: apsw.Connection, session: SessionKey, run: RunKey, afte
 def find_prompt(db: apsw.Connection, request_id: str) -> tuple[SessionId, PromptRow] | None:
     row = db.execute(_FIND, (request_id,)).fetchone()
     return None if row is None else _prompt_row(row)
+
+
+def asked_uses(db: apsw.Connection, session: SessionKey, since_ns: int) -> list[AskedUse]:
+    return [AskedUse(*row) for row in db.execute(_ASKED_USES, (session, since_ns))]
 
 
 def answered_with(db: apsw.Connection, idempotency_key: str) -> str | None:

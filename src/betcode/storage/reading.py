@@ -48,6 +48,7 @@ SELECT session_id FROM sessions WHERE session_id >= ? AND session_id < ? AND del
 """
 _EVENTS = "SELECT place, data FROM events WHERE place > ? AND place <= ? ORDER BY place"
 _NEWEST_OF_KIND = "SELECT data FROM events WHERE place BETWEEN ? AND ? AND kind = ? ORDER BY place DESC LIMIT 1"
+_OF_KIND = "SELECT data FROM events WHERE place > ? AND place <= ? AND kind = ? ORDER BY place"
 _FIRST_OF_KIND = "SELECT data FROM events WHERE place > ? AND place <= ? AND kind = ? ORDER BY place LIMIT 1"
 _RUN = """
 SELECT r.key, r.session, r.run_id, r.state, r.started_ns, r.holder_pid, r.agent_pid, r.agent_start, r.journal_offset,
@@ -124,6 +125,11 @@ def newest_of_kind(db: apsw.Connection, session: SessionKey, kind: int, until: S
 
 def first_of_kind(db: apsw.Connection, session: SessionKey, kind: int, after: Seq) -> bytes | None:
     return db.execute(_FIRST_OF_KIND, (place_of(session, after), last_place(session), kind)).get  # type: ignore[no-any-return]
+
+
+def events_of_kind(db: apsw.Connection, session: SessionKey, kind: int, after: Seq, until: Seq) -> list[bytes]:
+    rows = db.execute(_OF_KIND, (place_of(session, after), place_of(session, until), kind))
+    return [data for (data,) in rows]
 
 
 def live_runs(db: apsw.Connection) -> list[tuple[SessionId, RunRow]]:

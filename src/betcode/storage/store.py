@@ -13,11 +13,12 @@ import anyio.to_thread
 import apsw
 
 from betcode.domain.audit import AuditFilter, AuditRow, Checked, Noted
-from betcode.domain.changes import AppendEvents, Change
+from betcode.domain.changes import AppendEvents, Change, SavePrompt
 from betcode.domain.documents import SearchPage, SearchQuestion
 from betcode.domain.identifiers import RunId, RunKey, Seq, SessionId, SessionKey
 from betcode.domain.ports import SessionFilter
 from betcode.domain.rows import (
+    AskedUse,
     Batch,
     ForkedPart,
     GrantRow,
@@ -36,6 +37,7 @@ from betcode.storage.files import close_files, open_files
 from betcode.storage.indexer import Indexer
 from betcode.storage.lane import Lane
 from betcode.storage.migrations import MIGRATIONS, Migration
+from betcode.storage.prompt_bell import PromptBell
 from betcode.storage.writer import AGAIN, Again, Writer
 
 logger = logging.getLogger(__name__)
@@ -62,6 +64,7 @@ class SqliteStore:
         self._readers = readers
         self._indexer = indexer
         self._searcher = searcher
+        self._prompt_bell = PromptBell()
 
     async def create_session(self, new: NewSession, state: SessionState, events: Sequence[StoredEvent]) -> SessionKey:
         session = await self._writer.write(lambda db: writing.create_session(db, new, state, events))
@@ -78,7 +81,11 @@ class SqliteStore:
             StorageDegraded: nothing can be written now (disk full, locked); try again later.
             StorageFailed: this very commit is refused and always will be.
         """
-        await self._writer.write(lambda db: writing.apply(db, changes))
+        try:
+            await self._writer.write(lambda db: writing.apply(db, changes))
+        finally:
+            if any(isinstance(change, SavePrompt) for change in changes):
+                self._prompt_bell.ring()  # also where the caller was cancelled: it may be on disk
         self._indexer.note([change.session for change in changes if isinstance(change, AppendEvents)])
 
     async def writable(self) -> None:
@@ -116,6 +123,15 @@ class SqliteStore:
     async def find_input(self, session: SessionKey, input_id: str) -> InputRow | None:
         return await self._read(lambda db: reading.find_input(db, session, input_id))
 
+    @property
+    def prompts_version(self) -> int:
+        """Grows with every commit that changes a prompt."""
+        return self._prompt_bell.version
+
+    async def prompts_changed(self, since: int) -> None:
+        """Return when the version is another."""
+        await self._prompt_bell.changed(since)
+
     async def open_prompts(self, session: SessionKey | None) -> Sequence[tuple[SessionId, PromptRow]]:
         return await self._read(lambda db: ledger.open_prompts(db, session))
 
@@ -126,6 +142,12 @@ class SqliteStore:
     async def answered_prompts(self, session: SessionKey, run: RunKey, after: Seq) -> Sequence[PromptRow]:
         """Those that one run asked after that event, and that were answered."""
         return await self._read(lambda db: ledger.answered_prompts(db, session, run, after))
+
+    async def asked_uses(self, session: SessionKey, since_ns: int) -> Sequence[AskedUse]:
+        return await self._read(lambda db: ledger.asked_uses(db, session, since_ns))
+
+    async def events_of_kind(self, session: SessionKey, kind: int, after: Seq, until: Seq) -> Sequence[bytes]:
+        return await self._read(lambda db: reading.events_of_kind(db, session, kind, after, until))
 
     async def find_prompt(self, request_id: str) -> tuple[SessionId, PromptRow] | None:
         return await self._read(lambda db: ledger.find_prompt(db, request_id))
@@ -179,6 +201,7 @@ class SqliteStore:
     async def delete_session(self, session: SessionKey) -> None:
         """Forget it: nobody sees it any more when this returns, and its rows go in slices behind other commits."""
         await self._writer.write(lambda db: deleting.mark_deleted(db, session))
+        self._prompt_bell.ring()
         self._writer.write_later(_slices_of(session))
         self._indexer.note((session,))
 

@@ -2741,6 +2741,65 @@ class ListPendingResponse(_message.Message):
 Global___ListPendingResponse: _TypeAlias = ListPendingResponse  # noqa: Y015
 
 @_typing.final
+class WatchPendingRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SESSION_ID_FIELD_NUMBER: _builtins.int
+    session_id: _builtins.str
+    """empty: all sessions"""
+    def __init__(
+        self,
+        *,
+        session_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["session_id", b"session_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WatchPendingRequest: _TypeAlias = WatchPendingRequest  # noqa: Y015
+
+@_typing.final
+class PendingChange(_message.Message):
+    """A prompt was opened, or is open no more. One that is both between two looks is not told."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SESSION_ID_FIELD_NUMBER: _builtins.int
+    WAS_OPEN_BEFORE_FIELD_NUMBER: _builtins.int
+    OPENED_FIELD_NUMBER: _builtins.int
+    RESOLVED_FIELD_NUMBER: _builtins.int
+    ALL_TOLD_FIELD_NUMBER: _builtins.int
+    session_id: _builtins.str
+    was_open_before: _builtins.bool
+    """it is part of what was open when the watching began"""
+    all_told: _builtins.bool
+    """what was open when the watching began has been told; once"""
+    @_builtins.property
+    def opened(self) -> Global___PendingPrompt: ...
+    @_builtins.property
+    def resolved(self) -> Global___PermissionResolved: ...
+    def __init__(
+        self,
+        *,
+        session_id: _builtins.str = ...,
+        was_open_before: _builtins.bool = ...,
+        opened: Global___PendingPrompt | None = ...,
+        resolved: Global___PermissionResolved | None = ...,
+        all_told: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["all_told", b"all_told", "change", b"change", "opened", b"opened", "resolved", b"resolved"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["all_told", b"all_told", "change", b"change", "opened", b"opened", "resolved", b"resolved", "session_id", b"session_id", "was_open_before", b"was_open_before"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_change: _TypeAlias = _typing.Literal["opened", "resolved", "all_told"]  # noqa: Y015
+    _WhichOneofArgType_change: _TypeAlias = _typing.Literal["change", b"change"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_change) -> _WhichOneofReturnType_change | None: ...
+
+Global___PendingChange: _TypeAlias = PendingChange  # noqa: Y015
+
+@_typing.final
 class AnswerPermissionRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 

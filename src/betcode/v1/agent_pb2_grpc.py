@@ -109,6 +109,11 @@ class AgentServiceStub:
                 request_serializer=betcode_dot_v1_dot_agent__pb2.ListPendingRequest.SerializeToString,
                 response_deserializer=betcode_dot_v1_dot_agent__pb2.ListPendingResponse.FromString,
                 _registered_method=True)
+        self.WatchPending = channel.unary_stream(
+                '/betcode.v1.AgentService/WatchPending',
+                request_serializer=betcode_dot_v1_dot_agent__pb2.WatchPendingRequest.SerializeToString,
+                response_deserializer=betcode_dot_v1_dot_agent__pb2.PendingChange.FromString,
+                _registered_method=True)
         self.ListSessionGrants = channel.unary_unary(
                 '/betcode.v1.AgentService/ListSessionGrants',
                 request_serializer=betcode_dot_v1_dot_agent__pb2.ListSessionGrantsRequest.SerializeToString,
@@ -252,6 +257,13 @@ class AgentServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def WatchPending(self, request, context):
+        """What is open in all sessions, then each prompt that is opened or resolved. Who reads slowly is told less often.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ListSessionGrants(self, request, context):
         """Missing associated documentation comment in .proto file."""
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -380,6 +392,11 @@ def add_AgentServiceServicer_to_server(servicer, server):
                     servicer.ListPending,
                     request_deserializer=betcode_dot_v1_dot_agent__pb2.ListPendingRequest.FromString,
                     response_serializer=betcode_dot_v1_dot_agent__pb2.ListPendingResponse.SerializeToString,
+            ),
+            'WatchPending': grpc.unary_stream_rpc_method_handler(
+                    servicer.WatchPending,
+                    request_deserializer=betcode_dot_v1_dot_agent__pb2.WatchPendingRequest.FromString,
+                    response_serializer=betcode_dot_v1_dot_agent__pb2.PendingChange.SerializeToString,
             ),
             'ListSessionGrants': grpc.unary_unary_rpc_method_handler(
                     servicer.ListSessionGrants,
@@ -827,6 +844,33 @@ class AgentService:
             '/betcode.v1.AgentService/ListPending',
             betcode_dot_v1_dot_agent__pb2.ListPendingRequest.SerializeToString,
             betcode_dot_v1_dot_agent__pb2.ListPendingResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def WatchPending(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/betcode.v1.AgentService/WatchPending',
+            betcode_dot_v1_dot_agent__pb2.WatchPendingRequest.SerializeToString,
+            betcode_dot_v1_dot_agent__pb2.PendingChange.FromString,
             options,
             channel_credentials,
             insecure,

@@ -59,6 +59,8 @@ class AgentServiceStub:
     SearchSessions: _grpc.UnaryUnaryMultiCallable[_agent_pb2.SearchSessionsRequest, _agent_pb2.SearchSessionsResponse]
     ListPending: _grpc.UnaryUnaryMultiCallable[_agent_pb2.ListPendingRequest, _agent_pb2.ListPendingResponse]
     """The prompts that wait for a person, of one session or of all."""
+    WatchPending: _grpc.UnaryStreamMultiCallable[_agent_pb2.WatchPendingRequest, _agent_pb2.PendingChange]
+    """What is open in all sessions, then each prompt that is opened or resolved. Who reads slowly is told less often."""
     ListSessionGrants: _grpc.UnaryUnaryMultiCallable[_agent_pb2.ListSessionGrantsRequest, _agent_pb2.ListSessionGrantsResponse]
     ClearSessionGrants: _grpc.UnaryUnaryMultiCallable[_agent_pb2.ClearSessionGrantsRequest, _agent_pb2.ClearSessionGrantsResponse]
     SetSessionGrant: _grpc.UnaryUnaryMultiCallable[_agent_pb2.SetSessionGrantRequest, _agent_pb2.SetSessionGrantResponse]
@@ -98,6 +100,8 @@ class AgentServiceAsyncStub(AgentServiceStub):
     SearchSessions: _aio.UnaryUnaryMultiCallable[_agent_pb2.SearchSessionsRequest, _agent_pb2.SearchSessionsResponse]  # type: ignore[assignment]
     ListPending: _aio.UnaryUnaryMultiCallable[_agent_pb2.ListPendingRequest, _agent_pb2.ListPendingResponse]  # type: ignore[assignment]
     """The prompts that wait for a person, of one session or of all."""
+    WatchPending: _aio.UnaryStreamMultiCallable[_agent_pb2.WatchPendingRequest, _agent_pb2.PendingChange]  # type: ignore[assignment]
+    """What is open in all sessions, then each prompt that is opened or resolved. Who reads slowly is told less often."""
     ListSessionGrants: _aio.UnaryUnaryMultiCallable[_agent_pb2.ListSessionGrantsRequest, _agent_pb2.ListSessionGrantsResponse]  # type: ignore[assignment]
     ClearSessionGrants: _aio.UnaryUnaryMultiCallable[_agent_pb2.ClearSessionGrantsRequest, _agent_pb2.ClearSessionGrantsResponse]  # type: ignore[assignment]
     SetSessionGrant: _aio.UnaryUnaryMultiCallable[_agent_pb2.SetSessionGrantRequest, _agent_pb2.SetSessionGrantResponse]  # type: ignore[assignment]
@@ -224,6 +228,14 @@ class AgentServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_agent_pb2.ListPendingResponse, _abc.Awaitable[_agent_pb2.ListPendingResponse]]:
         """The prompts that wait for a person, of one session or of all."""
+
+    @_abc_1.abstractmethod
+    def WatchPending(
+        self,
+        request: _agent_pb2.WatchPendingRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_agent_pb2.PendingChange], _abc.AsyncIterator[_agent_pb2.PendingChange]]:
+        """What is open in all sessions, then each prompt that is opened or resolved. Who reads slowly is told less often."""
 
     @_abc_1.abstractmethod
     def ListSessionGrants(

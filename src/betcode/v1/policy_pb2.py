@@ -25,31 +25,43 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17\x62\x65tcode/v1/policy.proto\x12\nbetcode.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"j\n\x12\x43heckPolicyRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\x19\n\x11working_directory\x18\x02 \x01(\t\x12\x11\n\ttool_name\x18\x03 \x01(\t\x12\x12\n\ninput_json\x18\x04 \x01(\t\"\xe2\x01\n\x13\x43heckPolicyResponse\x12*\n\x07outcome\x18\x01 \x01(\x0e\x32\x19.betcode.v1.PolicyOutcome\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12%\n\x05rules\x18\x03 \x03(\x0b\x32\x16.betcode.v1.PolicyRule\x12\x10\n\x08segments\x18\x04 \x03(\t\x12\x10\n\x08problems\x18\x05 \x03(\t\x12)\n\tuntrusted\x18\x06 \x03(\x0b\x32\x16.betcode.v1.PolicyRule\x12\x19\n\x11working_directory\x18\x07 \x01(\t\"U\n\nPolicyRule\x12\x0e\n\x06\x61\x63tion\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\t\x12\r\n\x05layer\x18\x03 \x01(\t\x12\x0c\n\x04path\x18\x04 \x01(\t\x12\x0c\n\x04line\x18\x05 \x01(\r\"9\n\x13TrustProjectRequest\x12\x11\n\tdirectory\x18\x01 \x01(\t\x12\x0f\n\x07trusted\x18\x02 \x01(\x08\"\'\n\x14TrustProjectResponse\x12\x0f\n\x07\x63hanged\x18\x01 \x01(\x08\"\x14\n\x12ListTrustedRequest\"C\n\x13ListTrustedResponse\x12,\n\x08projects\x18\x01 \x03(\x0b\x32\x1a.betcode.v1.TrustedProject\"b\n\x0eTrustedProject\x12\x11\n\tdirectory\x18\x01 \x01(\t\x12)\n\x05since\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\ntrusted_by\x18\x03 \x01(\t*z\n\rPolicyOutcome\x12\x1e\n\x1aPOLICY_OUTCOME_UNSPECIFIED\x10\x00\x12\x18\n\x14POLICY_OUTCOME_ALLOW\x10\x01\x12\x16\n\x12POLICY_OUTCOME_ASK\x10\x02\x12\x17\n\x13POLICY_OUTCOME_DENY\x10\x03\x32\x82\x02\n\rPolicyService\x12N\n\x0b\x43heckPolicy\x12\x1e.betcode.v1.CheckPolicyRequest\x1a\x1f.betcode.v1.CheckPolicyResponse\x12Q\n\x0cTrustProject\x12\x1f.betcode.v1.TrustProjectRequest\x1a .betcode.v1.TrustProjectResponse\x12N\n\x0bListTrusted\x12\x1e.betcode.v1.ListTrustedRequest\x1a\x1f.betcode.v1.ListTrustedResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17\x62\x65tcode/v1/policy.proto\x12\nbetcode.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"j\n\x12\x43heckPolicyRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\x19\n\x11working_directory\x18\x02 \x01(\t\x12\x11\n\ttool_name\x18\x03 \x01(\t\x12\x12\n\ninput_json\x18\x04 \x01(\t\"\xe2\x01\n\x13\x43heckPolicyResponse\x12*\n\x07outcome\x18\x01 \x01(\x0e\x32\x19.betcode.v1.PolicyOutcome\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12%\n\x05rules\x18\x03 \x03(\x0b\x32\x16.betcode.v1.PolicyRule\x12\x10\n\x08segments\x18\x04 \x03(\t\x12\x10\n\x08problems\x18\x05 \x03(\t\x12)\n\tuntrusted\x18\x06 \x03(\x0b\x32\x16.betcode.v1.PolicyRule\x12\x19\n\x11working_directory\x18\x07 \x01(\t\"U\n\nPolicyRule\x12\x0e\n\x06\x61\x63tion\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\t\x12\r\n\x05layer\x18\x03 \x01(\t\x12\x0c\n\x04path\x18\x04 \x01(\t\x12\x0c\n\x04line\x18\x05 \x01(\r\"b\n\x10TryPolicyRequest\x12\x15\n\rsettings_text\x18\x01 \x01(\t\x12\x0c\n\x04path\x18\x02 \x01(\t\x12)\n\x05since\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\xaa\x01\n\x0fTryPolicyUpdate\x12\x31\n\x08progress\x18\x01 \x01(\x0b\x32\x1d.betcode.v1.TryPolicyProgressH\x00\x12)\n\x07\x63hanged\x18\x02 \x01(\x0b\x32\x16.betcode.v1.ChangedUseH\x00\x12/\n\x07summary\x18\x03 \x01(\x0b\x32\x1c.betcode.v1.TryPolicySummaryH\x00\x42\x08\n\x06update\"3\n\x11TryPolicyProgress\x12\x10\n\x08sessions\x18\x01 \x01(\r\x12\x0c\n\x04uses\x18\x02 \x01(\x04\"\xe2\x02\n\nChangedUse\x12\x11\n\ttool_name\x18\x01 \x01(\t\x12\x12\n\ninput_json\x18\x02 \x01(\t\x12\x19\n\x11working_directory\x18\x03 \x01(\t\x12\r\n\x05\x63ount\x18\x04 \x01(\x04\x12\x12\n\nsession_id\x18\x05 \x01(\t\x12+\n\x07last_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12)\n\x06\x62\x65\x66ore\x18\x07 \x01(\x0e\x32\x19.betcode.v1.PolicyOutcome\x12(\n\x05\x61\x66ter\x18\x08 \x01(\x0e\x32\x19.betcode.v1.PolicyOutcome\x12+\n\x0brule_before\x18\t \x01(\x0b\x32\x16.betcode.v1.PolicyRule\x12*\n\nrule_after\x18\n \x01(\x0b\x32\x16.betcode.v1.PolicyRule\x12\x14\n\x0creason_after\x18\x0b \x01(\t\"\x9c\x01\n\x10TryPolicySummary\x12\x0c\n\x04uses\x18\x01 \x01(\x04\x12\x10\n\x08sessions\x18\x02 \x01(\r\x12\x0f\n\x07unknown\x18\x03 \x01(\x04\x12*\n\x06\x63ounts\x18\x04 \x03(\x0b\x32\x1a.betcode.v1.TryPolicyCount\x12\x10\n\x08problems\x18\x05 \x03(\t\x12\x19\n\x11\x63hanged_not_shown\x18\x06 \x01(\x04\"s\n\x0eTryPolicyCount\x12)\n\x06\x62\x65\x66ore\x18\x01 \x01(\x0e\x32\x19.betcode.v1.PolicyOutcome\x12(\n\x05\x61\x66ter\x18\x02 \x01(\x0e\x32\x19.betcode.v1.PolicyOutcome\x12\x0c\n\x04uses\x18\x03 \x01(\x04\"9\n\x13TrustProjectRequest\x12\x11\n\tdirectory\x18\x01 \x01(\t\x12\x0f\n\x07trusted\x18\x02 \x01(\x08\"\'\n\x14TrustProjectResponse\x12\x0f\n\x07\x63hanged\x18\x01 \x01(\x08\"\x14\n\x12ListTrustedRequest\"C\n\x13ListTrustedResponse\x12,\n\x08projects\x18\x01 \x03(\x0b\x32\x1a.betcode.v1.TrustedProject\"b\n\x0eTrustedProject\x12\x11\n\tdirectory\x18\x01 \x01(\t\x12)\n\x05since\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\ntrusted_by\x18\x03 \x01(\t*z\n\rPolicyOutcome\x12\x1e\n\x1aPOLICY_OUTCOME_UNSPECIFIED\x10\x00\x12\x18\n\x14POLICY_OUTCOME_ALLOW\x10\x01\x12\x16\n\x12POLICY_OUTCOME_ASK\x10\x02\x12\x17\n\x13POLICY_OUTCOME_DENY\x10\x03\x32\xcc\x02\n\rPolicyService\x12N\n\x0b\x43heckPolicy\x12\x1e.betcode.v1.CheckPolicyRequest\x1a\x1f.betcode.v1.CheckPolicyResponse\x12H\n\tTryPolicy\x12\x1c.betcode.v1.TryPolicyRequest\x1a\x1b.betcode.v1.TryPolicyUpdate0\x01\x12Q\n\x0cTrustProject\x12\x1f.betcode.v1.TrustProjectRequest\x1a .betcode.v1.TrustProjectResponse\x12N\n\x0bListTrusted\x12\x1e.betcode.v1.ListTrustedRequest\x1a\x1f.betcode.v1.ListTrustedResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'betcode.v1.policy_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_POLICYOUTCOME']._serialized_start=787
-  _globals['_POLICYOUTCOME']._serialized_end=909
+  _globals['_POLICYOUTCOME']._serialized_start=1746
+  _globals['_POLICYOUTCOME']._serialized_end=1868
   _globals['_CHECKPOLICYREQUEST']._serialized_start=72
   _globals['_CHECKPOLICYREQUEST']._serialized_end=178
   _globals['_CHECKPOLICYRESPONSE']._serialized_start=181
   _globals['_CHECKPOLICYRESPONSE']._serialized_end=407
   _globals['_POLICYRULE']._serialized_start=409
   _globals['_POLICYRULE']._serialized_end=494
-  _globals['_TRUSTPROJECTREQUEST']._serialized_start=496
-  _globals['_TRUSTPROJECTREQUEST']._serialized_end=553
-  _globals['_TRUSTPROJECTRESPONSE']._serialized_start=555
-  _globals['_TRUSTPROJECTRESPONSE']._serialized_end=594
-  _globals['_LISTTRUSTEDREQUEST']._serialized_start=596
-  _globals['_LISTTRUSTEDREQUEST']._serialized_end=616
-  _globals['_LISTTRUSTEDRESPONSE']._serialized_start=618
-  _globals['_LISTTRUSTEDRESPONSE']._serialized_end=685
-  _globals['_TRUSTEDPROJECT']._serialized_start=687
-  _globals['_TRUSTEDPROJECT']._serialized_end=785
-  _globals['_POLICYSERVICE']._serialized_start=912
-  _globals['_POLICYSERVICE']._serialized_end=1170
+  _globals['_TRYPOLICYREQUEST']._serialized_start=496
+  _globals['_TRYPOLICYREQUEST']._serialized_end=594
+  _globals['_TRYPOLICYUPDATE']._serialized_start=597
+  _globals['_TRYPOLICYUPDATE']._serialized_end=767
+  _globals['_TRYPOLICYPROGRESS']._serialized_start=769
+  _globals['_TRYPOLICYPROGRESS']._serialized_end=820
+  _globals['_CHANGEDUSE']._serialized_start=823
+  _globals['_CHANGEDUSE']._serialized_end=1177
+  _globals['_TRYPOLICYSUMMARY']._serialized_start=1180
+  _globals['_TRYPOLICYSUMMARY']._serialized_end=1336
+  _globals['_TRYPOLICYCOUNT']._serialized_start=1338
+  _globals['_TRYPOLICYCOUNT']._serialized_end=1453
+  _globals['_TRUSTPROJECTREQUEST']._serialized_start=1455
+  _globals['_TRUSTPROJECTREQUEST']._serialized_end=1512
+  _globals['_TRUSTPROJECTRESPONSE']._serialized_start=1514
+  _globals['_TRUSTPROJECTRESPONSE']._serialized_end=1553
+  _globals['_LISTTRUSTEDREQUEST']._serialized_start=1555
+  _globals['_LISTTRUSTEDREQUEST']._serialized_end=1575
+  _globals['_LISTTRUSTEDRESPONSE']._serialized_start=1577
+  _globals['_LISTTRUSTEDRESPONSE']._serialized_end=1644
+  _globals['_TRUSTEDPROJECT']._serialized_start=1646
+  _globals['_TRUSTEDPROJECT']._serialized_end=1744
+  _globals['_POLICYSERVICE']._serialized_start=1871
+  _globals['_POLICYSERVICE']._serialized_end=2203
 # @@protoc_insertion_point(module_scope)

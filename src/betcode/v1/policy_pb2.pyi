@@ -157,6 +157,218 @@ class PolicyRule(_message.Message):
 Global___PolicyRule: _TypeAlias = PolicyRule  # noqa: Y015
 
 @_typing.final
+class TryPolicyRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SETTINGS_TEXT_FIELD_NUMBER: _builtins.int
+    PATH_FIELD_NUMBER: _builtins.int
+    SINCE_FIELD_NUMBER: _builtins.int
+    settings_text: _builtins.str
+    """a settings file; its rules take the place of those of all files that count now"""
+    path: _builtins.str
+    """of that file: rules for files that begin with / begin beside it"""
+    @_builtins.property
+    def since(self) -> _timestamp_pb2.Timestamp:
+        """uses before are left out; absent: all count"""
+
+    def __init__(
+        self,
+        *,
+        settings_text: _builtins.str = ...,
+        path: _builtins.str = ...,
+        since: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["since", b"since"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["path", b"path", "settings_text", b"settings_text", "since", b"since"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TryPolicyRequest: _TypeAlias = TryPolicyRequest  # noqa: Y015
+
+@_typing.final
+class TryPolicyUpdate(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROGRESS_FIELD_NUMBER: _builtins.int
+    CHANGED_FIELD_NUMBER: _builtins.int
+    SUMMARY_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def progress(self) -> Global___TryPolicyProgress:
+        """now and then"""
+
+    @_builtins.property
+    def changed(self) -> Global___ChangedUse:
+        """those that there are most of first; 1,000 at most"""
+
+    @_builtins.property
+    def summary(self) -> Global___TryPolicySummary:
+        """the last"""
+
+    def __init__(
+        self,
+        *,
+        progress: Global___TryPolicyProgress | None = ...,
+        changed: Global___ChangedUse | None = ...,
+        summary: Global___TryPolicySummary | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["changed", b"changed", "progress", b"progress", "summary", b"summary", "update", b"update"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["changed", b"changed", "progress", b"progress", "summary", b"summary", "update", b"update"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType_update: _TypeAlias = _typing.Literal["progress", "changed", "summary"]  # noqa: Y015
+    _WhichOneofArgType_update: _TypeAlias = _typing.Literal["update", b"update"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType_update) -> _WhichOneofReturnType_update | None: ...
+
+Global___TryPolicyUpdate: _TypeAlias = TryPolicyUpdate  # noqa: Y015
+
+@_typing.final
+class TryPolicyProgress(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SESSIONS_FIELD_NUMBER: _builtins.int
+    USES_FIELD_NUMBER: _builtins.int
+    sessions: _builtins.int
+    uses: _builtins.int
+    def __init__(
+        self,
+        *,
+        sessions: _builtins.int = ...,
+        uses: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["sessions", b"sessions", "uses", b"uses"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TryPolicyProgress: _TypeAlias = TryPolicyProgress  # noqa: Y015
+
+@_typing.final
+class ChangedUse(_message.Message):
+    """A use of a tool whose outcome would be another."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TOOL_NAME_FIELD_NUMBER: _builtins.int
+    INPUT_JSON_FIELD_NUMBER: _builtins.int
+    WORKING_DIRECTORY_FIELD_NUMBER: _builtins.int
+    COUNT_FIELD_NUMBER: _builtins.int
+    SESSION_ID_FIELD_NUMBER: _builtins.int
+    LAST_AT_FIELD_NUMBER: _builtins.int
+    BEFORE_FIELD_NUMBER: _builtins.int
+    AFTER_FIELD_NUMBER: _builtins.int
+    RULE_BEFORE_FIELD_NUMBER: _builtins.int
+    RULE_AFTER_FIELD_NUMBER: _builtins.int
+    REASON_AFTER_FIELD_NUMBER: _builtins.int
+    tool_name: _builtins.str
+    input_json: _builtins.str
+    """its beginning, where it is long"""
+    working_directory: _builtins.str
+    count: _builtins.int
+    """how often it was recorded"""
+    session_id: _builtins.str
+    """where it was last"""
+    before: Global___PolicyOutcome.ValueType
+    after: Global___PolicyOutcome.ValueType
+    reason_after: _builtins.str
+    @_builtins.property
+    def last_at(self) -> _timestamp_pb2.Timestamp: ...
+    @_builtins.property
+    def rule_before(self) -> Global___PolicyRule:
+        """absent: none decided"""
+
+    @_builtins.property
+    def rule_after(self) -> Global___PolicyRule: ...
+    def __init__(
+        self,
+        *,
+        tool_name: _builtins.str = ...,
+        input_json: _builtins.str = ...,
+        working_directory: _builtins.str = ...,
+        count: _builtins.int = ...,
+        session_id: _builtins.str = ...,
+        last_at: _timestamp_pb2.Timestamp | None = ...,
+        before: Global___PolicyOutcome.ValueType = ...,
+        after: Global___PolicyOutcome.ValueType = ...,
+        rule_before: Global___PolicyRule | None = ...,
+        rule_after: Global___PolicyRule | None = ...,
+        reason_after: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["last_at", b"last_at", "rule_after", b"rule_after", "rule_before", b"rule_before"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "before", b"before", "count", b"count", "input_json", b"input_json", "last_at", b"last_at", "reason_after", b"reason_after", "rule_after", b"rule_after", "rule_before", b"rule_before", "session_id", b"session_id", "tool_name", b"tool_name", "working_directory", b"working_directory"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ChangedUse: _TypeAlias = ChangedUse  # noqa: Y015
+
+@_typing.final
+class TryPolicySummary(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    USES_FIELD_NUMBER: _builtins.int
+    SESSIONS_FIELD_NUMBER: _builtins.int
+    UNKNOWN_FIELD_NUMBER: _builtins.int
+    COUNTS_FIELD_NUMBER: _builtins.int
+    PROBLEMS_FIELD_NUMBER: _builtins.int
+    CHANGED_NOT_SHOWN_FIELD_NUMBER: _builtins.int
+    uses: _builtins.int
+    sessions: _builtins.int
+    unknown: _builtins.int
+    """uses that were too long to be recorded whole, and are not counted"""
+    changed_not_shown: _builtins.int
+    """uses whose outcome would be another, beyond those that were told"""
+    @_builtins.property
+    def counts(self) -> _containers.RepeatedCompositeFieldContainer[Global___TryPolicyCount]: ...
+    @_builtins.property
+    def problems(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """of the file that was tried"""
+
+    def __init__(
+        self,
+        *,
+        uses: _builtins.int = ...,
+        sessions: _builtins.int = ...,
+        unknown: _builtins.int = ...,
+        counts: _abc.Iterable[Global___TryPolicyCount] | None = ...,
+        problems: _abc.Iterable[_builtins.str] | None = ...,
+        changed_not_shown: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["changed_not_shown", b"changed_not_shown", "counts", b"counts", "problems", b"problems", "sessions", b"sessions", "unknown", b"unknown", "uses", b"uses"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TryPolicySummary: _TypeAlias = TryPolicySummary  # noqa: Y015
+
+@_typing.final
+class TryPolicyCount(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    BEFORE_FIELD_NUMBER: _builtins.int
+    AFTER_FIELD_NUMBER: _builtins.int
+    USES_FIELD_NUMBER: _builtins.int
+    before: Global___PolicyOutcome.ValueType
+    after: Global___PolicyOutcome.ValueType
+    uses: _builtins.int
+    def __init__(
+        self,
+        *,
+        before: Global___PolicyOutcome.ValueType = ...,
+        after: Global___PolicyOutcome.ValueType = ...,
+        uses: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "before", b"before", "uses", b"uses"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TryPolicyCount: _TypeAlias = TryPolicyCount  # noqa: Y015
+
+@_typing.final
 class TrustProjectRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 

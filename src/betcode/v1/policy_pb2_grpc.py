@@ -39,6 +39,11 @@ class PolicyServiceStub:
                 request_serializer=betcode_dot_v1_dot_policy__pb2.CheckPolicyRequest.SerializeToString,
                 response_deserializer=betcode_dot_v1_dot_policy__pb2.CheckPolicyResponse.FromString,
                 _registered_method=True)
+        self.TryPolicy = channel.unary_stream(
+                '/betcode.v1.PolicyService/TryPolicy',
+                request_serializer=betcode_dot_v1_dot_policy__pb2.TryPolicyRequest.SerializeToString,
+                response_deserializer=betcode_dot_v1_dot_policy__pb2.TryPolicyUpdate.FromString,
+                _registered_method=True)
         self.TrustProject = channel.unary_unary(
                 '/betcode.v1.PolicyService/TrustProject',
                 request_serializer=betcode_dot_v1_dot_policy__pb2.TrustProjectRequest.SerializeToString,
@@ -56,6 +61,13 @@ class PolicyServiceServicer:
 
     def CheckPolicy(self, request, context):
         """What rules and grants would say to a use of a tool. Nothing is run, asked or recorded.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def TryPolicy(self, request, context):
+        """Hold recorded uses of tools against other rules, and say what they would change. It may take a while.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -82,6 +94,11 @@ def add_PolicyServiceServicer_to_server(servicer, server):
                     servicer.CheckPolicy,
                     request_deserializer=betcode_dot_v1_dot_policy__pb2.CheckPolicyRequest.FromString,
                     response_serializer=betcode_dot_v1_dot_policy__pb2.CheckPolicyResponse.SerializeToString,
+            ),
+            'TryPolicy': grpc.unary_stream_rpc_method_handler(
+                    servicer.TryPolicy,
+                    request_deserializer=betcode_dot_v1_dot_policy__pb2.TryPolicyRequest.FromString,
+                    response_serializer=betcode_dot_v1_dot_policy__pb2.TryPolicyUpdate.SerializeToString,
             ),
             'TrustProject': grpc.unary_unary_rpc_method_handler(
                     servicer.TrustProject,
@@ -121,6 +138,33 @@ class PolicyService:
             '/betcode.v1.PolicyService/CheckPolicy',
             betcode_dot_v1_dot_policy__pb2.CheckPolicyRequest.SerializeToString,
             betcode_dot_v1_dot_policy__pb2.CheckPolicyResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def TryPolicy(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/betcode.v1.PolicyService/TryPolicy',
+            betcode_dot_v1_dot_policy__pb2.TryPolicyRequest.SerializeToString,
+            betcode_dot_v1_dot_policy__pb2.TryPolicyUpdate.FromString,
             options,
             channel_credentials,
             insecure,

@@ -33,6 +33,8 @@ class PolicyServiceStub:
     def __new__(cls, channel: _aio.Channel) -> PolicyServiceAsyncStub: ...
     CheckPolicy: _grpc.UnaryUnaryMultiCallable[_policy_pb2.CheckPolicyRequest, _policy_pb2.CheckPolicyResponse]
     """What rules and grants would say to a use of a tool. Nothing is run, asked or recorded."""
+    TryPolicy: _grpc.UnaryStreamMultiCallable[_policy_pb2.TryPolicyRequest, _policy_pb2.TryPolicyUpdate]
+    """Hold recorded uses of tools against other rules, and say what they would change. It may take a while."""
     TrustProject: _grpc.UnaryUnaryMultiCallable[_policy_pb2.TrustProjectRequest, _policy_pb2.TrustProjectResponse]
     """Let a project's own allow rules count from now on, or no longer. For people: it carries a ticket, as answers do."""
     ListTrusted: _grpc.UnaryUnaryMultiCallable[_policy_pb2.ListTrustedRequest, _policy_pb2.ListTrustedResponse]
@@ -43,6 +45,8 @@ class PolicyServiceAsyncStub(PolicyServiceStub):
     def __init__(self, channel: _aio.Channel) -> None: ...
     CheckPolicy: _aio.UnaryUnaryMultiCallable[_policy_pb2.CheckPolicyRequest, _policy_pb2.CheckPolicyResponse]  # type: ignore[assignment]
     """What rules and grants would say to a use of a tool. Nothing is run, asked or recorded."""
+    TryPolicy: _aio.UnaryStreamMultiCallable[_policy_pb2.TryPolicyRequest, _policy_pb2.TryPolicyUpdate]  # type: ignore[assignment]
+    """Hold recorded uses of tools against other rules, and say what they would change. It may take a while."""
     TrustProject: _aio.UnaryUnaryMultiCallable[_policy_pb2.TrustProjectRequest, _policy_pb2.TrustProjectResponse]  # type: ignore[assignment]
     """Let a project's own allow rules count from now on, or no longer. For people: it carries a ticket, as answers do."""
     ListTrusted: _aio.UnaryUnaryMultiCallable[_policy_pb2.ListTrustedRequest, _policy_pb2.ListTrustedResponse]  # type: ignore[assignment]
@@ -56,6 +60,14 @@ class PolicyServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_policy_pb2.CheckPolicyResponse, _abc.Awaitable[_policy_pb2.CheckPolicyResponse]]:
         """What rules and grants would say to a use of a tool. Nothing is run, asked or recorded."""
+
+    @_abc_1.abstractmethod
+    def TryPolicy(
+        self,
+        request: _policy_pb2.TryPolicyRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_policy_pb2.TryPolicyUpdate], _abc.AsyncIterator[_policy_pb2.TryPolicyUpdate]]:
+        """Hold recorded uses of tools against other rules, and say what they would change. It may take a while."""
 
     @_abc_1.abstractmethod
     def TrustProject(

@@ -1,0 +1,69 @@
+"""Open prompts for clients: listed, and watched."""
+
+import contextlib
+from collections.abc import Iterable, Mapping
+
+from betcode.domain.errors import SessionNotFound
+from betcode.domain.identifiers import SessionId
+from betcode.domain.rows import PromptRow, PromptState, SessionRow
+from betcode.server import views
+from betcode.server.rim import Caller, Context, greet
+from betcode.sessions import Supervisor
+from betcode.sessions.pending_watch import Resolved
+from betcode.v1 import agent_pb2 as v1
+
+_RESOLUTIONS: Mapping[PromptState, str] = {
+    PromptState.ANSWERED: "answered",
+    PromptState.EXPIRED: "expired",
+    PromptState.SUPERSEDED: "superseded",
+}
+
+
+class PendingCalls:
+    """What waits for a person, with the session that it belongs to."""
+
+    def __init__(self, engine: Supervisor) -> None:
+        self._engine = engine
+
+    async def list_pending(self, _: Caller, request: v1.ListPendingRequest) -> v1.ListPendingResponse:
+        session = await self._engine.resolve(request.session_id) if request.session_id else None
+        return v1.ListPendingResponse(prompts=await self._shown(await self._engine.pending(session)))
+
+    async def watch_pending(self, caller: Caller, request: v1.WatchPendingRequest, context: Context) -> None:
+        """What is open, then what changes; ends with its client, or with the daemon."""
+        session = await self._engine.resolve(request.session_id) if request.session_id else None
+        await greet(caller, context)
+        before = True
+        async with contextlib.aclosing(self._engine.watch_pending(session)) as looks:
+            async for look in looks:
+                for one in look.resolved:
+                    await context.write(_resolved(one).SerializeToString())
+                for view in await self._shown(look.opened):
+                    change = v1.PendingChange(session_id=view.session_id, was_open_before=before, opened=view)
+                    await context.write(change.SerializeToString())
+                if before:
+                    before = False
+                    await context.write(v1.PendingChange(all_told=True).SerializeToString())
+
+    async def _shown(self, prompts: Iterable[tuple[SessionId, PromptRow]]) -> list[v1.PendingPrompt]:
+        rows: dict[SessionId, SessionRow] = {}
+        shown: list[v1.PendingPrompt] = []
+        for of, prompt in prompts:
+            view = views.pending(of, prompt, agent_is_gone=self._engine.agent_is_gone(of, prompt))
+            with contextlib.suppress(SessionNotFound):  # it was deleted this instant
+                row = rows[of] = rows.get(of) or await self._engine.row(of)
+                view.session_name, view.working_directory = row.state.name, row.new.working_directory
+            shown.append(view)
+        return shown
+
+
+def _resolved(one: Resolved) -> v1.PendingChange:
+    told = v1.PermissionResolved(request_id=one.request_id, resolution="withdrawn")
+    row = one.row
+    if row is not None:
+        told.resolution = _RESOLUTIONS.get(row.state, "withdrawn")
+        told.client_id, told.client_type = row.answered_by, row.answered_by_type
+        told.message, told.superseded_by, told.grant_pattern = row.message, row.superseded_by, row.grant_pattern
+        if row.decision in v1.PermissionDecision.keys():  # noqa: SIM118 an enum's wrapper is no mapping
+            told.decision = v1.PermissionDecision.Value(row.decision)
+    return v1.PendingChange(session_id=one.session, resolved=told)

@@ -1,0 +1,102 @@
+"""`betcode permission watch`: everything that is asked, in one place, answered with one key."""
+
+import json
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from support.command import Shell, shell
+from support.daemon import agent_program
+
+Next = Callable[[], Any]
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
+    root = tmp_path_factory.mktemp("watch")
+    with shell(root) as commands:
+        commands.environment["BETCODE_CLAUDE_BIN"] = str(agent_program(root, "asker.py"))
+        yield commands
+
+
+def parked(here: Shell, prompt: str) -> tuple[str, str]:
+    """The session and the id of the prompt that a run leaves open."""
+    done = here.run("run", "--on-ask", "park", "--json", prompt)
+    assert done.returncode == 3, done.stderr
+    result = json.loads(done.stdout)
+    return result["session_id"], result["parked"][0]
+
+
+@contextmanager
+def watching(here: Shell) -> Iterator[Next]:
+    """Each change as it is printed."""
+    process = subprocess.Popen(
+        here.argv("permission", "watch", "--json"),
+        env=here.environment,
+        cwd=here.work,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert process.stdout is not None
+    lines = process.stdout
+    try:
+        yield lambda: json.loads(lines.readline())
+    finally:
+        process.kill()
+        process.wait()
+        lines.close()
+
+
+def test_every_change_is_a_line_also_over_a_restart_of_the_daemon(here: Shell) -> None:
+    _, first = parked(here, 'use Bash {"command": "make one"}')
+    with watching(here) as change:
+        before = change()
+        assert (before["type"], before["request_id"], before["was_open_before"]) == ("opened", first, True)
+        session, second = parked(here, 'use Bash {"command": "make two"}')
+        opened = change()
+        assert (opened["type"], opened["request_id"], opened["was_open_before"]) == ("opened", second, False)
+        assert (opened["session_id"], opened["tool_name"]) == (session, "Bash")
+        assert here.run("daemon", "restart").returncode == 0
+        assert here.run("permission", "answer", first, "--deny", "--message", "no").returncode == 0
+        resolved = change()
+        assert (resolved["type"], resolved["request_id"]) == ("resolved", first)
+        assert resolved["decision"] in (
+            "DENY",
+            None,
+        )  # answered before the line stood again, it is only known to be gone
+        assert here.run("permission", "answer", second, "--allow").returncode == 0
+        last = change()
+        assert (last["request_id"], last["decision"], last["resolution"]) == (second, "ALLOW_ONCE", "answered")
+
+
+def test_one_key_answers_and_another_leaves_it_open(here: Shell) -> None:
+    path = here.work / "answers.jsonl"
+    path.unlink(missing_ok=True)
+    with here.terminal("permission", "watch") as person:
+        person.expect("Nothing waits for an answer yet")
+        session, first = parked(here, 'use Bash {"command": "make one"}\nuse Bash {"command": "make two"}')
+        person.expect("command: make one")
+        person.expect("Allow? [y = yes, 1-")
+        person.type("y")
+        person.expect("Told")
+        person.expect("command: make two")
+        person.expect("Allow? [y")
+        person.type("x")
+        person.expect("Allow? [y")
+        person.type("k")
+        person.expect("Left open")
+        (left,) = here.json("permission", "list", "--json", "--session", session)["prompts"]
+        assert left["request_id"] != first
+        assert here.run("permission", "answer", left["request_id"], "--deny").returncode == 0
+        person.expect(f"{left['request_id']} {session[:13]}: denied by ")
+        parked(here, 'use Bash {"command": "make three"}')
+        person.expect("command: make three")
+        person.expect("Allow? [y")
+        person.type("q")
+        assert person.ended() == 0
+    assert [json.loads(line)["behavior"] for line in path.read_text().splitlines()] == ["allow", "deny"]
