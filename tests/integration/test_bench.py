@@ -10,7 +10,7 @@ ROOT = Path(__file__).parent.parent.parent
 
 def test_benches_run_and_give_every_column() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "bench", "intake", "replay", "searching", "rules", "--quick", "--json"],
+        [sys.executable, "-m", "bench", "intake", "replay", "searching", "rules", "asking", "--quick", "--json"],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -18,7 +18,7 @@ def test_benches_run_and_give_every_column() -> None:
     )
     assert done.returncode == 0, done.stderr
     figures = [json.loads(line) for line in done.stdout.splitlines()]
-    assert len(figures) == 7
+    assert len(figures) == 9
     for figure in figures:
         assert figure["measured"] > 0
         assert figure["baseline"] > 0

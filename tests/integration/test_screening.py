@@ -172,6 +172,13 @@ class TestEveryCall:
             await talk.answer(await talk.asked(), allow=False)
             assert settled_text(await talk.until(is_idle)) == "kept out"
 
+    async def test_where_a_command_begins_is_known_when_the_agent_asks_about_it_later(self, tmp_path: Path) -> None:
+        async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+            write_rules(user_rules(daemon), ask=["Read(./private/notes.txt)"], allow=["Bash(cat *)"])
+            talk = await obedient_talk(daemon, client)
+            await talk.say("peek private")
+            assert (await talk.asked()).deciding_rule == "Read(./private/notes.txt) says so"
+
     async def test_it_can_be_switched_off_and_on(self, tmp_path: Path) -> None:
         async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
             write_rules(user_rules(daemon), deny=["Bash(ls *)"], screen_all="never")

@@ -196,6 +196,7 @@ class ToolCall:
     tool_name: str
     input_json: str  # empty: it could not be read
     cwd: str = ""
+    tool_use_id: str = ""
 
 
 class Dialogue(Protocol):

@@ -5,8 +5,8 @@
     wait NAME         goes on when the file NAME appears in the working directory (or it is interrupted)
     beat NAME         the same, with a tool's heartbeat every tenth of a second
     tool [NAME]       asks to run a command, or to use the tool NAME; allowed, it appends a line to ran.txt
-    peek              lists files, which it asks nobody about unless it was told to have every use screened;
-                      done, it appends a line to peeked.txt
+    peek [DIR]        lists files, or reads DIR/notes.txt from within DIR; asks nobody about it, but shows it first if
+                      it was told to; done, it appends a line to peeked.txt
     ask               asks one question
     spawn COMMAND…    runs a program of its own, as a tool would, and says what it printed
     play FILE         writes the bytes of a file of the working directory to stdout, just as they are
@@ -151,7 +151,7 @@ class Agent:
             "wait": self._wait,
             "beat": self._beat,
             "tool": lambda name: iter([self._tool(name or "Bash")]),
-            "peek": lambda _: iter([self._peek()]),
+            "peek": lambda where: iter([self._peek(where)]),
             "ask": lambda _: iter([self._question()]),
             "spawn": self._spawn,
             "play": self._play,
@@ -320,13 +320,14 @@ class Agent:
             Path(f"at-{step}").touch()
             time.sleep(0.01)
 
-    def _peek(self) -> str:
+    def _peek(self, where: str) -> str:
         tool = f"toolu_{uuid.uuid4().hex}"
-        given = {"command": "ls -la"}
+        given = {"command": "cat notes.txt" if where else "ls -la"}
         self._end_message("tool_use", {"type": "tool_use", "id": tool, "name": "Bash", "input": given})
         verdict: Frame = {}
         if self._is_screened:
-            called = {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": given, "cwd": str(Path.cwd())}
+            called = {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": given}
+            called["cwd"] = str(Path.cwd() / where)
             request = {"subtype": "hook_callback", "callback_id": "screening", "input": called, "tool_use_id": tool}
             verdict = self._answer_to(request).get("hookSpecificOutput", {})
         decision = verdict.get("permissionDecision")

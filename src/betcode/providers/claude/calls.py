@@ -66,4 +66,4 @@ def _call(request_id: str, asked: Asked) -> ToolCall:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return ToolCall(request_id, "", "")
     own_input = bytes(hook.tool_input).decode(errors="replace") if asked.is_exact else ""
-    return ToolCall(request_id, hook.tool_name, own_input, hook.cwd)
+    return ToolCall(request_id, hook.tool_name, own_input, hook.cwd, asked.tool_use_id)
