@@ -25,7 +25,9 @@ test: .venv/.for-work  ## run the whole test-suite (set-up included)
 	$(TEST) $(SIDE_BY_SIDE)
 
 check: lint proto-check  ## everything that must hold before a change is taken in
-	@$(MAKE) --no-print-directory test TEST="$(TEST) --cov=betcode"
+	@$(MAKE) --no-print-directory test TEST="$(TEST) --cov=betcode --cov-report="
+	@.venv/bin/coverage report > .cache/uncovered.txt
+	@echo "coverage: $$(.venv/bin/coverage report --format=total) %; what is not covered: .cache/uncovered.txt"
 	@$(MAKE) --no-print-directory wheel readme
 
 lint: .venv/.for-work  ## lock, formatting, lint, types and layers

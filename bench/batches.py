@@ -1,5 +1,7 @@
 """Counting what a Follow stream brings without parsing it, so that the client's side costs as little as can be."""
 
+from dataclasses import dataclass
+
 from betcode.v1.agent_pb2 import IDLE, AgentEvent, FollowRequest
 
 FOLLOW = "/betcode.v1.AgentService/Follow"
@@ -20,13 +22,22 @@ def resume_request(session: str) -> bytes:
     return FollowRequest(session_id=session).SerializeToString()  # the first two fields are the same
 
 
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What one batch holds."""
+
+    events: int
+    said_ns: int  # when the agent said the first delta of it, by the clock of all processes; 0: it says nothing here
+    ended: bool  # the turn did
+
+
 class Counter:
-    """How many events each batch holds, and whether the turn ended with it; streams share what one has counted."""
+    """What each batch holds; streams share what one has counted."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[int, bytes], tuple[int, bool]] = {}
+        self._known: dict[tuple[int, bytes], Seen] = {}
 
-    def count(self, batch: bytes) -> tuple[int, bool]:
+    def count(self, batch: bytes) -> Seen:
         # A batch begins with its first event's number, so length and beginning tell it from every other of its log.
         key = (len(batch), batch[:48])
         known = self._known.get(key)
@@ -37,11 +48,17 @@ class Counter:
         return known
 
 
-def _look_at(batch: bytes) -> tuple[int, bool]:
+def _look_at(batch: bytes) -> Seen:
     events = walk(batch)
     # What is said of the turn's messages may follow its end in the same batch.
     ended = any(AgentEvent.FromString(event).status_change.status == IDLE for event in events[-_LOOK_BACK:])
-    return len(events), ended
+    return Seen(len(events), next(filter(None, map(_said_ns, events)), 0), ended)
+
+
+def _said_ns(event: bytes) -> int:
+    """The time that a delta of the demo agent's flood carries; 0 for everything else, who is present for one."""
+    delta = AgentEvent.FromString(event).text_delta
+    return int(delta.text.split(" ", 2)[1]) if delta.text and not delta.is_complete else 0
 
 
 def walk(batch: bytes) -> list[bytes]:

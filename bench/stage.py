@@ -141,6 +141,12 @@ def resident_bytes(pid: int) -> int:
     return pages * os.sysconf("SC_PAGESIZE")
 
 
+def processor_s(pid: int) -> float:
+    """How long a process has been at work so far, with all its threads."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()  # its name may have spaces
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def _end(process: subprocess.Popen[bytes], runs: Path) -> None:
     """The daemon, and then its holders with their agents, which would outlive it."""
     process.kill()

@@ -9,6 +9,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis.configuration import set_hypothesis_home_dir
 
 from support.leftovers import end_leftovers
+from support.summary import pytest_terminal_summary
+
+__all__ = ["pytest_terminal_summary"]
 
 # Started in the background of a script, this process ignores Ctrl-C, and so would every program that it starts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

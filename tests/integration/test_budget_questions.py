@@ -1,5 +1,7 @@
 """A budget's question is open, and people go on: with more messages, cancels, other budgets, another daemon."""
 
+import os
+import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -12,8 +14,9 @@ from betcode.client import Client, NewConversation, open_client
 from betcode.client.errors import Refused
 from betcode.domain.errors import ErrorCode
 from betcode.v1 import agent_pb2 as v1
-from support.daemon import Daemon, obedient_daemon
+from support.daemon import Daemon, agent_program, obedient_daemon
 from support.talk import Talk, assert_whole, is_idle, states_of, streamed_text
+from support.world import obedient_talk
 
 pytestmark = pytest.mark.anyio
 
@@ -94,7 +97,7 @@ async def test_another_budget_that_is_reached_too_is_asked_for_anew(tmp_path: Pa
         talk = asked.talk
         await asked.client.set_budget(talk.session_id, v1.Budget(max_cost_usd=0.1))
         again = await talk.asked()
-        assert "$0.25 spent, $0.1 allowed" in again.description
+        assert "$0.25 of $0.1 spent" in again.description
         await asked.rests()
         (pending,) = await asked.client.pending(talk.session_id)
         assert pending.request_id == again.request_id
@@ -111,6 +114,59 @@ async def test_a_budget_that_refuses_takes_the_question_back_also_after_a_restar
         assert states_of(asked.talk.events, asked.held_back)[-1] == "CANCELLED"
         assert await asked.client.pending(asked.talk.session_id) == []
         await asked.rests()
+
+
+async def test_a_turn_that_is_given_up_takes_the_question_behind_it_along(tmp_path: Path) -> None:
+    async with asked_for_more(tmp_path) as asked:
+        talk, client, daemon = asked.talk, asked.client, asked.daemon
+        await talk.answer(asked.request, allow=True)
+        await talk.until(is_idle)
+        await client.set_budget(talk.session_id, v1.Budget())
+        await talk.say("wait never")
+        await talk.until(lambda event: event.text_delta.text == "waiting")
+        await client.set_budget(talk.session_id, v1.Budget(max_turns=1))
+        behind = await talk.say("say four")
+        request = await talk.asked()
+        agent_program(tmp_path).write_text("#!/bin/sh\necho no such flag >&2\nexit 2\n")
+        os.kill(daemon.agent_pids[-1], signal.SIGKILL)
+        events = await talk.until(lambda event: event.error.is_fatal)
+        resolved = [event.permission_resolved for event in events if event.HasField("permission_resolved")]
+        assert [(one.request_id, one.resolution) for one in resolved] == [(request.request_id, "withdrawn")]
+        assert states_of(events, behind.message_id)[-1] == "CANCELLED"
+        await talk.until(is_idle)
+        assert await client.pending(talk.session_id) == []
+        await asked.rests()
+        await daemon.restart()
+        assert await client.pending(talk.session_id) == []
+        agent_program(tmp_path)
+        await client.set_budget(talk.session_id, v1.Budget())
+        assert streamed_text(await talk.turn("say five")) == "five"
+        assert_whole(talk.events)
+
+
+@pytest.mark.parametrize("then", [v1.BUDGET_ACTION_ASK, v1.BUDGET_ACTION_REFUSE])
+async def test_a_session_whose_budget_is_lowered_below_what_it_spent_keeps_no_slot(
+    tmp_path: Path, then: v1.BudgetAction.ValueType
+) -> None:
+    settings = {"agents": {"turn_limit": 1}}
+    async with obedient_daemon(tmp_path, settings=settings) as daemon, open_client(daemon.places) as client:
+        talk, busy, other = [await obedient_talk(daemon, client) for _ in range(3)]
+        await talk.turn("say one")  # its agent stays
+        await busy.say("wait go")
+        await busy.until(lambda event: event.text_delta.text == "waiting")
+        in_line = await talk.say("say two")
+        await client.set_budget(talk.session_id, v1.Budget(max_turns=1, on_reached=then))
+        if then == v1.BUDGET_ACTION_ASK:
+            await talk.asked()
+        else:
+            await talk.until(lambda event: event.message_state.state == v1.MESSAGE_STATE_CANCELLED)
+        await talk.summary_when(lambda one: one.status == "idle" and one.waiting_for != "slot")
+        (daemon.work / "go").touch()
+        await busy.until(is_idle)
+        assert streamed_text(await other.turn("say three")) == "three"
+        await client.set_budget(talk.session_id, v1.Budget())
+        if then == v1.BUDGET_ACTION_ASK:
+            await talk.until(lambda event: in_line.message_id in event.turn_complete.message_ids)
 
 
 async def test_a_limit_that_no_answer_could_raise_is_refused(tmp_path: Path) -> None:

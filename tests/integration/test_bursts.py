@@ -6,8 +6,9 @@ import anyio
 import pytest
 
 from betcode.domain.records import RecordKind
+from support.patience import PATIENCE_S
 from support.runs import RunOnDisk, runs_in
-from support.talk import BOUND_S, assert_whole, is_idle, kinds
+from support.talk import assert_whole, is_idle, kinds
 from support.world import demo_sessions, demo_talk
 
 pytestmark = pytest.mark.anyio
@@ -29,7 +30,7 @@ async def test_what_was_said_without_a_daemon_is_read_to_its_end(tmp_path: Path)
         for talk in talks:
             await talk.until("text_delta")
         daemon.kill()
-        with anyio.fail_after(BOUND_S):
+        with anyio.fail_after(PATIENCE_S):
             while not all(_turn_is_over(run) for run in runs_in(daemon.places.runs)):  # noqa: ASYNC110 - of files
                 await anyio.sleep(0.05)
         await daemon.start()

@@ -65,7 +65,8 @@ def test_without_a_terminal_a_reached_budget_is_a_denial(here: Shell) -> None:
     assert denied.returncode == 3, denied.stderr
     result = json.loads(denied.stdout)
     assert (result["stop_reason"], result["denied"], result["text"]) == ("cancelled", ["Budget"], "")
-    assert "1 turn spent, 1 turn allowed" in denied.stderr
+    asked = [line for line in denied.stderr.splitlines() if "1 turn" in line]
+    assert asked == ["1 turn of 1 turn spent: raise the budget to 2 turns?"]  # once, and in one sentence
     assert here.run("attach", session, stdin="say two\n").returncode == 3
     with here.terminal("attach", session) as person:
         person.expect("The message was cancelled")
@@ -73,14 +74,14 @@ def test_without_a_terminal_a_reached_budget_is_a_denial(here: Shell) -> None:
         person.expect("> ")  # behind what the past shows
         person.type("say number three\n")
         person.expect("Waiting until a person raises the budget")
-        person.expect("Allow? [y")
+        person.expect("Raise it? [y")
         person.type("n\n")
         person.expect("The message was cancelled")
         person.type("/quit\n")
         assert person.ended() == 0
     with here.terminal("run", "-s", session, "say two") as person:
-        person.expect("Allow raises it to 2 turns")
-        person.expect("show all]")
+        person.expect("raise the budget to 2 turns?")
+        person.expect("Raise it? [y = yes, n = no, n REASON]")
         person.type("y\n")
         person.expect("two")
         assert person.ended() == 0
@@ -97,11 +98,12 @@ def test_files_go_with_a_prompt(here: Shell) -> None:
         ("picture.png", "image/png"),
         ("misnamed.png", "text/plain"),
     ]
-    (here.work / "odd.bin").write_bytes(b"\xff\x00")
     there = here.json("session", "list", "--json")["total"]
-    odd = here.run("run", "--attach", "odd.bin", "look")
-    assert (odd.returncode, odd.stdout) == (5, "")
-    assert "'odd.bin' cannot be attached: the agent takes images" in odd.stderr
+    for name, data in (("odd.bin", b"\xff\x00"), ("nameless", b"words\x00and words"), ("called.txt", b"words\x00")):
+        (here.work / name).write_bytes(data)
+        odd = here.run("run", "--attach", name, "look")
+        assert (odd.returncode, odd.stdout) == (5, "")
+        assert f"'{name}' cannot be attached: the agent takes images" in odd.stderr
     assert here.json("session", "list", "--json")["total"] == there  # nothing is left of it
     refused = here.run("run", "--attach", "missing.png", "look")
     assert (refused.returncode, "missing.png is not there" in refused.stderr) == (5, True)

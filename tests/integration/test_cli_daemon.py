@@ -11,6 +11,7 @@ import pytest
 
 from betcode.config.lockfile import is_held, read_holder
 from support.command import Shell, shell
+from support.patience import PATIENCE_S
 
 
 @pytest.mark.behaviour("transport.daemon-start")
@@ -72,7 +73,7 @@ def test_commands_at_the_same_moment_start_one_daemon(tmp_path: Path) -> None:
             )
             for _ in range(4)
         ]
-        ended = [starter.communicate(timeout=60) for starter in starters]
+        ended = [starter.communicate(timeout=PATIENCE_S) for starter in starters]
         assert [starter.returncode for starter in starters] == [0] * 4, [errors for _, errors in ended]
         holder = read_holder(here.places.lock)
         assert holder is not None
@@ -96,7 +97,7 @@ def test_a_slow_daemon_is_waited_for_and_never_replaced(tmp_path: Path) -> None:
             assert "alive but does not answer" in status.stdout
             assert waiting.poll() is None
             os.kill(pid, signal.SIGCONT)
-            out, errors = waiting.communicate(timeout=30)
+            out, errors = waiting.communicate(timeout=PATIENCE_S)
         assert waiting.returncode == 0, errors
         assert "Starting" not in errors
         assert json.loads(out)["total"] == 0
@@ -122,7 +123,7 @@ def test_run_in_the_foreground_serves_until_it_is_told_to_stop(tmp_path: Path) -
         assert next(line for line in foreground.stderr if "serving" in line)
         assert here.json("daemon", "start", "--json")["pid"] == _holder(here)
         here.run("daemon", "stop")
-        assert foreground.wait(30) == 0
+        assert foreground.wait(PATIENCE_S) == 0
 
 
 def test_another_socket_of_the_same_state_is_named(tmp_path: Path) -> None:
@@ -149,7 +150,7 @@ def test_a_daemon_killed_under_a_waiting_command_is_found_again(tmp_path: Path) 
             os.kill(pid, signal.SIGKILL)
             here.run("daemon", "start")
             (here.work / "go").touch()
-            out, errors = running.communicate(timeout=60)
+            out, errors = running.communicate(timeout=PATIENCE_S)
         assert running.returncode == 0, errors
         assert out == "done\n"
         assert "trying again" in errors

@@ -36,17 +36,21 @@ def test_a_run_beside_someone_who_types_says_who_and_how_to_ask(here: Shell) -> 
         shown = here.json("--json", "session", "show", session)["session"]
         (client,) = [one for one in shown["clients"] if one["client_id"] == shown["input_lock_client_id"]]
         assert client["client_type"] == "cli"
+        name = client["client_name"]
+        assert re.fullmatch(r"\S+@\S+ attach, pts/\d+", name)
         refused = here.run("run", "--session", session, "say other")
         assert refused.returncode == 3
-        assert f"Another client types in this session (cli {client['client_id']})" in refused.stderr
+        assert f"Another client types in this session (cli {name})" in refused.stderr
         assert f"betcode session lock {session[:13]}" in refused.stderr
         lines = here.run("session", "show", session).stdout
-        assert f"types      {client['client_id']}" in lines
+        assert f"types      cli {name}\n" in lines
         assert "connected  " in lines
         assert re.search(r"^created    \d{4}-\d\d-\d\d \d\d:\d\d:\d\d$", lines, re.MULTILINE)
         piped = here.run("attach", session, stdin="say other\n")
         assert piped.returncode == 3
-        assert "Not sent: cli" in piped.stderr
+        assert f"Not sent: cli {name} types" in piped.stderr
+        person.type("/who\n")
+        person.expect(f"cli {name} (you), types")
         person.type("/quit\n")
         assert person.ended() == 0
     assert here.run("run", "--session", session, "say free again").returncode == 0

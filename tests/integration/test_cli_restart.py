@@ -10,6 +10,7 @@ import pytest
 from betcode.config.lockfile import is_held
 from betcode.holder.launch import holder_pids
 from support.command import Shell, shell
+from support.patience import PATIENCE_S
 
 
 def running(here: Shell, prompt: str) -> "AbstractContextManager[subprocess.Popen[str]]":
@@ -41,7 +42,7 @@ def test_a_restart_in_the_middle_of_a_turn_is_a_reconnect_for_run(tmp_path: Path
             assert (done["restarted"], done["pid_before"], done["agents_left"]) == (True, before, 1)
             assert done["pid"] != before
             (here.work / "go").touch()
-            out, errors = run.communicate(timeout=60)
+            out, errors = run.communicate(timeout=PATIENCE_S)
         assert run.returncode == 0, errors
         assert out == "done\n"
         assert "connect again" not in errors, "that is done for the reader"
@@ -63,7 +64,7 @@ def test_a_restart_under_a_terminal_shows_the_rest_of_the_turn_once(tmp_path: Pa
             terminal.expect("Connected again")
             (here.work / "go").touch()
             terminal.expect("the end")
-            run.communicate(timeout=60)
+            run.communicate(timeout=PATIENCE_S)
         assert run.returncode == 0
         assert terminal.seen.partition("Connected again")[2].count("the end") == 1
         assert len(here.daemon.agent_pids) == 1
@@ -78,6 +79,19 @@ def test_a_restart_where_nothing_runs_is_a_start(tmp_path: Path) -> None:
         assert here.json("daemon", "status", "--json")["pid"] == done["pid"]
 
 
+def test_a_stop_says_whether_agents_go_on(tmp_path: Path) -> None:
+    with shell(tmp_path) as here:
+        here.run("daemon", "start")
+        assert here.run("daemon", "stop").stdout.endswith("has stopped; no agent was at work\n")
+        assert here.run("run", "say hello").returncode == 0  # its agent is idle now, and is ended with the daemon
+        assert here.run("daemon", "stop").stdout.endswith("has stopped; no agent was at work\n")
+        with running(here, "wait go") as run:
+            waits(run)
+            stopped = here.run("daemon", "stop").stdout
+            assert stopped.endswith("has stopped; 1 agent goes on, and the next daemon finds it\n")
+            run.kill()
+
+
 @pytest.mark.behaviour("lifecycle.shutdown.agents-ended")
 @pytest.mark.parametrize("verb", ["stop", "restart"])
 def test_with_agents_everything_ends_and_is_counted(tmp_path: Path, verb: str) -> None:
@@ -90,7 +104,7 @@ def test_with_agents_everything_ends_and_is_counted(tmp_path: Path, verb: str) -
         assert not [pid for pid in here.daemon.agent_pids if Path(f"/proc/{pid}").exists()]
         assert is_held(here.places.lock) is (verb == "restart")
         here.run("daemon", "start")
-        _, errors = run.communicate(timeout=60)
+        _, errors = run.communicate(timeout=PATIENCE_S)
         assert run.returncode == 1, errors
 
 

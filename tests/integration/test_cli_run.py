@@ -9,6 +9,7 @@ import pytest
 
 from betcode.config.lockfile import read_holder
 from support.command import Shell, shell
+from support.patience import PATIENCE_S
 
 
 @pytest.fixture(scope="module")
@@ -185,7 +186,7 @@ def test_a_reader_that_leaves_ends_the_command_quietly(here: Shell) -> None:
     process.stdout.read(1000)
     process.stdout.close()
     errors = process.stderr.read().decode()
-    assert process.wait(30) == 141
+    assert process.wait(PATIENCE_S) == 141
     process.stderr.close()
     assert "Traceback" not in errors
     assert "BrokenPipe" not in errors

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from support.command import Shell, shell
+from support.patience import PATIENCE_S
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +112,7 @@ def test_a_turn_is_cancelled_from_elsewhere_and_what_was_said_is_marked(here: Sh
         while run.stdout.read(1) != "w":  # of "waiting"
             pass
         assert here.run("session", "cancel", session).stdout == "The turn is being stopped\n"
-        assert run.wait(60) != 0
+        assert run.wait(PATIENCE_S) != 0
     assert here.run("session", "cancel", session, "--queued").stdout == "No turn is open\n"
     told = here.json("session", "cancel", session, "--json")
     assert told == {"session_id": session, "was_active": False, "withdrawn_message_ids": []}
@@ -160,7 +161,9 @@ def test_nothing_is_said_to_a_closed_session(here: Shell) -> None:
 def test_a_full_disk_behind_stdout_is_said_in_one_line(here: Shell) -> None:
     with Path("/dev/full").open("w") as full:
         argv = here.argv("session", "list")
-        done = subprocess.run(argv, env=here.environment, stdout=full, stderr=subprocess.PIPE, text=True, timeout=30)
+        done = subprocess.run(
+            argv, env=here.environment, stdout=full, stderr=subprocess.PIPE, text=True, timeout=PATIENCE_S
+        )
     assert (done.returncode, done.stderr) == (7, "betcode: No space left on device (where the output goes)\n")
 
 
@@ -193,5 +196,35 @@ def test_a_session_that_waits_for_the_api_says_so(here: Shell) -> None:
         assert "API overloaded, tries again until" in here.run("session", "list", "--limit", "1").stdout
         assert "API overloaded" in here.run("session", "show", newest["id"]).stdout
         (here.work / "over").touch()
-        assert run.wait(30) == 0
+        assert run.wait(PATIENCE_S) == 0
     assert here.json("session", "list", "--json", "--limit", "1")["sessions"][0]["waiting_for"] == ""
+
+
+def test_a_conversation_is_one_json_object_per_event_for_a_program(here: Shell) -> None:
+    session = here.json("run", "--json", "say before")["session_id"]
+    done = here.run("attach", "--json", session, stdin="say one two\n")
+    assert done.returncode == 0
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    numbers = [event["sequence"] for event in events if event["sequence"]]
+    assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+    said = [event["user_input"]["content"] for event in events if event["type"] == "user_input"]
+    assert said == ["say before", "say one two"]
+    text = "".join(event["text_delta"]["text"] for event in events if event["type"] == "text_delta")
+    assert "one two" in text
+    assert "turn_complete" in {event["type"] for event in events[-5:]}
+
+
+def test_on_a_terminal_too_a_question_is_an_event_and_is_asked_beside_it(here: Shell) -> None:
+    session = here.json("run", "--json", "say ready")["session_id"]
+    with here.terminal("attach", "--json", session) as person:
+        person.echo_off()
+        person.expect('"type": "input_lock"')
+        person.type("tool\n")
+        person.expect('"type": "user_input"')
+        person.expect('{"type": "permission_request"')
+        person.expect("Allow? [y")
+        person.type("y\n")
+        person.expect('{"type": "turn_complete"')
+        person.type("/quit\n")
+        assert person.ended() == 0
+        assert all(line.startswith("{") for line in person.seen.splitlines() if '"type"' in line)

@@ -1,6 +1,7 @@
 """Commands on a terminal: what a person sees and types."""
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -98,17 +99,64 @@ def test_a_turn_that_someone_else_cancels_says_so(here: Shell) -> None:
         assert person.ended() == 1
 
 
-def test_ctrl_c_twice_leaves_the_turn_running_and_says_where(tmp_path: Path) -> None:
+def test_ctrl_c_leaves_the_turn_running_when_the_daemon_does_not_answer_and_says_where(tmp_path: Path) -> None:
     with shell(tmp_path) as here, here.terminal("run", "wait never") as person:
         session = person.expect("waiting").split("Session ")[1].split()[0]
-        here.daemon_signal("STOP")  # it cannot hear the first Ctrl-C before the second comes
+        here.daemon_signal("STOP")  # it cannot hear the first Ctrl-C
         person.interrupt()
         person.expect("Interrupting the turn")
+        person.interrupt()
+        person.expect("The daemon has not answered yet; Ctrl-C again leaves the turn running")
         person.interrupt()
         person.expect(f"Left running. Find it again with: betcode attach {session}")
         assert person.ended() == 130
         here.daemon_signal("CONT")
         assert here.json("session", "show", "--json", session)["session"]["status"] in ("active", "idle")
+
+
+@pytest.mark.behaviour("cancel.rpc.interrupts")
+@pytest.mark.parametrize("command", ["run", "attach"])
+def test_two_interrupts_at_once_are_one(here: Shell, command: str) -> None:
+    session = here.json("run", "--json", "say ready")["session_id"]
+    arguments = ("run", "--session", session, "wait never") if command == "run" else ("attach", session)
+    with here.terminal(*arguments) as person:
+        if command == "attach":
+            person.expect("> ")
+            person.type("wait never\n")
+        person.expect("waiting")
+        here.daemon_signal("STOP")  # so that both are heard before the first is answered
+        person.interrupt()
+        person.expect("Interrupting the turn")
+        person.interrupt()
+        person.expect("has not answered yet")
+        here.daemon_signal("CONT")
+        person.expect("The turn was cancelled" if command == "run" else "── cancelled")
+        if command == "attach":
+            person.type("/quit\n")
+        assert person.ended() == (130 if command == "run" else 0)
+    assert here.json("session", "show", "--json", session)["session"]["status"] == "idle"
+
+
+@pytest.mark.parametrize("command", ["run", "attach"])
+def test_ctrl_c_again_leaves_a_turn_that_was_told_to_stop_and_says_so(tmp_path: Path, command: str) -> None:
+    with (
+        shell(tmp_path, settings={"cancel": {"interrupt": "10m"}}) as here,
+        here.terminal("run", "deaf\nwait never") as starter,
+    ):
+        session = starter.expect("waiting").split("Session ")[1].split()[0]
+        with nullcontext(starter) if command == "run" else here.terminal("attach", session) as person:
+            if command == "attach":
+                person.expect("waiting")
+            here.daemon_signal("STOP")
+            person.interrupt()
+            person.expect("Interrupting the turn")
+            person.interrupt()
+            person.expect("has not answered yet")
+            here.daemon_signal("CONT")
+            person.expect("The turn is being stopped; Ctrl-C again leaves")
+            person.interrupt()
+            person.expect("Left before the turn ended; it was told to stop. Find it again with: betcode attach")
+            assert person.ended() == (130 if command == "run" else 0)
 
 
 def test_a_conversation_shows_takes_and_answers(here: Shell) -> None:

@@ -13,9 +13,9 @@ from betcode.client.ticket import fetch_ticket
 from betcode.v1 import agent_pb2 as v1
 from support.command import end_inside
 from support.daemon import Daemon, obedient_daemon
+from support.patience import PATIENCE_S
 
 pytestmark = pytest.mark.anyio
-BOUND_S = 30.0
 QUICK_LADDER = (20, 20, 50, 50, 100)
 
 
@@ -32,7 +32,7 @@ async def begun(client: Client, daemon: Daemon) -> str:
 async def until_rest(client: Client, session: str, after: int = 0) -> list[v1.AgentEvent]:
     """Everything up to the end of the turn."""
     heard: list[v1.AgentEvent] = []
-    with anyio.fail_after(BOUND_S):
+    with anyio.fail_after(PATIENCE_S):
         async with aclosing(client.follow(session, after)) as events:
             async for event in events:
                 heard.append(event)
@@ -82,7 +82,7 @@ async def test_a_daemon_killed_in_the_middle_of_a_turn_costs_no_event(tmp_path: 
                         return
 
         tasks.start_soon(follow)
-        with anyio.fail_after(BOUND_S):
+        with anyio.fail_after(PATIENCE_S):
             await waiting.wait()
             await daemon.restart()
             (daemon.work / "go").touch()
@@ -93,10 +93,13 @@ async def test_a_daemon_killed_in_the_middle_of_a_turn_costs_no_event(tmp_path: 
 
 
 async def test_a_message_sent_while_no_daemon_runs_arrives_once(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with (
+        obedient_daemon(tmp_path) as daemon,
+        open_client(daemon.places, sleep=daemon.until_it_serves) as client,
+    ):
         session = await begun(client, daemon)
         daemon.kill()
-        with anyio.fail_after(BOUND_S):
+        with anyio.fail_after(PATIENCE_S):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(client.send, session, "say hello")
                 await daemon.start()
@@ -110,7 +113,7 @@ async def test_a_conversation_goes_on_over_a_killed_daemon(tmp_path: Path) -> No
     async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places, ladder_ms=QUICK_LADDER) as client:
         conversation = client.converse(await begun(client, daemon))
         prompts = ["say first", "say second", "say third"]
-        with anyio.fail_after(BOUND_S):
+        with anyio.fail_after(PATIENCE_S):
             await conversation.say(prompts.pop(0))
             async with aclosing(conversation.events()) as events:
                 async for event in events:
@@ -133,7 +136,7 @@ async def test_prompts_are_listed_and_answered_once(tmp_path: Path) -> None:
     async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
         session = await begun(client, daemon)
         await client.send(session, "tool")
-        with anyio.fail_after(BOUND_S):
+        with anyio.fail_after(PATIENCE_S):
             async with aclosing(client.follow(session)) as events:
                 async for event in events:
                     if event.WhichOneof("event") == "permission_request":

@@ -8,8 +8,9 @@ import anyio
 import grpc
 import pytest
 
-from betcode.client import ClientIdentity, Link, LinkState, Refused, Unreachable, open_client
+from betcode.client import ClientIdentity, Link, LinkState, NewConversation, Refused, Unreachable, open_client
 from betcode.v1 import agent_pb2 as v1
+from support.patience import PATIENCE_S
 from support.scripted_service import Break, ScriptedService, Waits, scripted, text_event
 
 pytestmark = pytest.mark.anyio
@@ -19,7 +20,7 @@ STOPPING = Break(grpc.StatusCode.UNAVAILABLE, "DAEMON_STOPPING")
 
 async def followed(root: Path, service: ScriptedService, waits: Waits, links: list[Link] | None = None) -> list[int]:
     async with scripted(root, service) as places, open_client(places, sleep=waits) as client:
-        with anyio.fail_after(20):
+        with anyio.fail_after(PATIENCE_S):
             on_link = (lambda _link: None) if links is None else links.append
             async with aclosing(client.follow("s", on_link=on_link)) as events:
                 return [event.sequence async for event in events]
@@ -116,6 +117,16 @@ async def test_a_repeated_message_keeps_its_id(tmp_path: Path) -> None:
     assert accepted.sequence == 7
 
 
+async def test_a_repeated_creation_asks_for_the_same_session(tmp_path: Path) -> None:
+    service = ScriptedService(replies=[GONE, Break(grpc.StatusCode.INTERNAL)])
+    async with scripted(tmp_path, service) as places, open_client(places, sleep=Waits()) as client:
+        await client.start_session(NewConversation("/tmp"))
+        first = {request.request.start.new_session_id for request in service.submitted}
+        await client.start_session(NewConversation("/tmp"))
+    assert (len(service.submitted), len(first)) == (4, 1)
+    assert service.submitted[-1].request.start.new_session_id not in first | {""}
+
+
 async def test_every_call_says_who_calls(tmp_path: Path) -> None:
     service = ScriptedService()
     phone = ClientIdentity("phone-1", "phone")
@@ -155,7 +166,7 @@ async def test_a_conversation_says_again_what_was_not_acknowledged(tmp_path: Pat
     first = second = ""
     async with scripted(tmp_path, service) as places, open_client(places, sleep=Waits()) as client:
         conversation = client.converse("s")
-        with anyio.fail_after(20):
+        with anyio.fail_after(PATIENCE_S):
             async with aclosing(conversation.events()) as events:
                 async for event in events:
                     heard.append(event)

@@ -88,6 +88,7 @@ async def test_a_daemon_that_finds_idle_sessions_starts_no_agent(tmp_path: Path)
         await talk.turn("hello")
         await talk.summary_when(lambda summary: summary.run_state == "exited")
         await daemon.stop()
+        daemon.configure({})
         await daemon.start()
         assert (await talk.summary()).status == "idle"
         assert [process.pid for process in daemon.processes()] == [daemon.pid]

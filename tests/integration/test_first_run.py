@@ -13,6 +13,7 @@ from betcode.config.lockfile import read_holder
 from betcode.config.places import Places, choose_places
 from support.command import Terminal, end_inside
 from support.daemon import Daemon, agent_program
+from support.patience import PATIENCE_S
 
 ARGV = [sys.executable, "-m", "betcode.cli.first_run"]
 
@@ -39,7 +40,7 @@ class Newcomer:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=PATIENCE_S,
         )
 
     def end(self) -> None:

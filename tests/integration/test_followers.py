@@ -21,10 +21,10 @@ from betcode.sessions.roster import Roster
 from betcode.sessions.slots import Slots
 from betcode.sessions.writer import SessionWriter
 from betcode.v1 import agent_pb2 as v1
+from support.patience import PATIENCE_S
 from support.stored import making, store_at
 
 pytestmark = pytest.mark.anyio
-BOUND_S = 20.0
 
 
 class Crowd:
@@ -73,7 +73,7 @@ async def test_in_a_crowd_only_who_types_is_told_without_a_pause(
                 before.set()
 
     async def until(wanted: Callable[[], bool]) -> None:
-        with anyio.fail_after(BOUND_S):
+        with anyio.fail_after(PATIENCE_S):
             while not wanted():
                 await changed.wait()
 
@@ -81,7 +81,8 @@ async def test_in_a_crowd_only_who_types_is_told_without_a_pause(
         for name in heard:
             tasks.start_soon(listen, crowd, name)
         await until(lambda: len(crowd.followers.present) == len(heard))
-        crowd.desk.admit(ClientName("typist"))
+        with crowd.desk.typing(ClientName("typist")):
+            pass
         for number in (1, 2, 3):
             await crowd.say("something")
             await until(lambda number=number: number in heard["typist"])  # type: ignore[misc]
@@ -95,7 +96,8 @@ async def test_a_stream_begins_with_history_and_then_says_how_things_stand(tmp_p
         await crowd.say("one")
         async with aclosing(crowd.follow("ann")) as ann, aclosing(crowd.follow("ben")) as ben:
             assert (await anext(ann)).first == 1
-            crowd.desk.admit(ClientName("ann", "phone"))
+            with crowd.desk.typing(ClientName("ann", "phone")):
+                pass
             assert (await anext(ben)).first == 1
             told = [v1.AgentEvent.FromString(data) for data in (await anext(ben)).events]
             assert [event.sequence for event in told] == [0, 0]
@@ -117,10 +119,12 @@ async def test_a_hundred_that_come_and_go_are_told_together(tmp_path: Path) -> N
 
 async def test_who_is_not_here_holds_nothing(tmp_path: Path) -> None:
     async with a_crowd(tmp_path) as crowd:
-        crowd.desk.admit(ClientName("ghost"))
+        with crowd.desk.typing(ClientName("ghost")):
+            pass
         assert crowd.desk.holder == NOBODY
         with crowd.desk.here(ClientName("ann")):
-            crowd.desk.admit(ClientName("ann"))
-            with pytest.raises(NoInputLock):
-                crowd.desk.admit(ClientName("ghost"))
+            with crowd.desk.typing(ClientName("ann")):
+                pass
+            with pytest.raises(NoInputLock), crowd.desk.typing(ClientName("ghost")):
+                pass
         assert crowd.desk.holder == NOBODY

@@ -1,5 +1,6 @@
 """A holder and its agent: inputs once, output whole, and a clear word when something cannot be."""
 
+import fcntl
 import hashlib
 import json
 import os
@@ -12,14 +13,24 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 import pytest
 
 from betcode.domain.records import RecordKind
 from betcode.holder import protocol
-from betcode.holder.launch import HolderDidNotStart, HolderSpec, holder_pid, holder_pids, is_alive, start_holder
-from betcode.holder.platform import ShortName, resident_bytes
+from betcode.holder.launch import (
+    HolderDidNotStart,
+    HolderKilled,
+    HolderSpec,
+    holder_pid,
+    holder_pids,
+    is_alive,
+    start_holder,
+)
+from betcode.holder.platform import ShortName, processes, resident_bytes
 from betcode.sessions.attachment import AgentGone, HolderGone, HolderRefused, attach
 from support.holding import Held, agent_command, gone, held, holder_left, lock_fallen
+from support.patience import PATIENCE_S
 
 pytestmark = pytest.mark.anyio
 
@@ -103,7 +114,7 @@ async def test_an_agent_that_dies_in_the_middle_of_a_line_loses_nothing_it_said(
 async def test_a_flood_is_whole_and_the_holder_stays_small(tmp_path: Path) -> None:
     with held(tmp_path / "run", agent_command("flood.py", "300000", "60")) as run:
         async with attach(run.run_dir) as attachment:
-            await run.exit(attachment, within_s=60)
+            await run.exit(attachment)
             resident = resident_bytes(run.pid)
         assert run.lines() == [b"%d %s" % (number, b"x" * 60) for number in range(300_000)]
         assert len(list(run.run_dir.glob("journal-*"))) > 1
@@ -113,7 +124,7 @@ async def test_a_flood_is_whole_and_the_holder_stays_small(tmp_path: Path) -> No
 async def test_lines_of_many_megabytes_are_whole_and_the_holder_stays_small(tmp_path: Path) -> None:
     with held(tmp_path / "run", agent_command("flood.py", "2", "20000000")) as run:
         async with attach(run.run_dir) as attachment:
-            await run.exit(attachment, within_s=60)
+            await run.exit(attachment)
             resident = resident_bytes(run.pid)
         assert run.lines() == [b"%d %s" % (number, b"x" * 20_000_000) for number in range(2)]
         assert resident <= 15 * 1024 * 1024
@@ -127,7 +138,7 @@ async def test_an_agent_that_does_not_read_delays_acknowledgements_and_nothing_e
             async with anyio.create_task_group() as tasks:
                 for number, data in enumerate(inputs, 1):
                     tasks.start_soon(attachment.hand_over, number, data)
-                with anyio.fail_after(10):
+                with anyio.fail_after(PATIENCE_S):
                     while (await watcher.status()).last_input < 2:
                         await anyio.lowlevel.checkpoint()
                 with anyio.move_on_after(0.3) as waited:
@@ -145,7 +156,7 @@ async def test_a_full_disk_stops_the_agent_and_loses_nothing(tmp_path: Path) -> 
         async with attach(run.run_dir) as attachment:
             before = resource.prlimit(run.pid, resource.RLIMIT_FSIZE)
             resource.prlimit(run.pid, resource.RLIMIT_FSIZE, (1_000_000, before[1]))
-            with anyio.fail_after(20):
+            with anyio.fail_after(PATIENCE_S):
                 while (status := await attachment.status()).blocked is None:
                     await anyio.lowlevel.checkpoint()
             assert status.blocked == "File too large"
@@ -236,6 +247,39 @@ async def test_a_run_directory_cannot_be_used_twice(tmp_path: Path) -> None:
             start_holder(spec)
 
 
+async def kill_when_it_waits(run_dir: Path) -> None:
+    """Kill the holder that has come to its run directory, and waits for the lock there."""
+    while True:
+        for one in processes().values():
+            with suppress(OSError):
+                if Path(f"/proc/{one.pid}/cwd").readlink() == run_dir:
+                    os.kill(one.pid, signal.SIGKILL)
+                    return
+        await anyio.sleep(0.005)
+
+
+async def test_a_holder_that_is_killed_before_it_is_ready_is_told_from_one_that_cannot_start(tmp_path: Path) -> None:
+    said: list[HolderDidNotStart] = []
+
+    def start(run_dir: Path) -> None:
+        try:
+            start_holder(HolderSpec(run_dir, agent_command("echo.py"), {}, tmp_path, run_dir.name))
+        except HolderDidNotStart as trouble:
+            said.append(trouble)
+
+    with anyio.fail_after(20):
+        while not any(isinstance(trouble, HolderKilled) for trouble in said):  # it waits no longer than a second
+            run_dir = tmp_path / f"run{len(said)}"
+            run_dir.mkdir()
+            with (run_dir / "lock").open("w") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(kill_when_it_waits, run_dir)
+                    await anyio.to_thread.run_sync(start, run_dir)
+                    tasks.cancel_scope.cancel()
+    assert isinstance(said[-1], HolderKilled)
+
+
 async def test_attaching_where_no_holder_lives_says_so(tmp_path: Path) -> None:
     with pytest.raises(HolderGone):
         async with attach(tmp_path):
@@ -258,7 +302,7 @@ async def test_a_holder_leaves_when_its_agent_has_ended_and_not_before(tmp_path:
                 await attachment.signal("SIGINT")
             await attachment.end(1)
             await attachment.quit()
-            await holder_left(attachment, within_s=2)
+            await holder_left(attachment)
         await lock_fallen(run)
 
 

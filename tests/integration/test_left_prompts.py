@@ -11,14 +11,15 @@ from betcode.domain.recovery import CrashPolicy
 from betcode.domain.rows import Kept, PromptState
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import becomes_true
-from support.engine import BOUND_S, ME, Engine, engine
+from support.engine import ME, Engine, engine
+from support.patience import PATIENCE_S
 from support.rounds.facts import ledger
 from support.rounds.rounds import mindful_program
 from support.talk import assert_whole, is_idle, settled_text
 
 pytestmark = pytest.mark.anyio
 
-PATIENT = CrashPolicy(first_wait_s=10 * BOUND_S, longest_wait_s=10 * BOUND_S)  # until somebody cuts it short
+PATIENT = CrashPolicy(first_wait_s=10 * PATIENCE_S, longest_wait_s=10 * PATIENCE_S)  # until somebody cuts it short
 
 
 @pytest.fixture

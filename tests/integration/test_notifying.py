@@ -16,7 +16,8 @@ from betcode.domain.notification import Notification, Occasion
 from betcode.notify.programs import NotSent
 from betcode.notify.webhook import post
 from support.hook_server import Posted, hook_server
-from support.talk import BOUND_S, is_idle
+from support.patience import PATIENCE_S
+from support.talk import is_idle
 from support.timed import DAY_S, HOUR_S, eventually, timed_daemon
 
 pytestmark = pytest.mark.anyio
@@ -99,7 +100,7 @@ async def test_who_is_attached_is_not_told_of_what_he_sees(tmp_path: Path) -> No
             async with aclosing(timed.client.follow(talk.session_id, 0)) as events:
                 await anext(events)
                 await talk.say("tool")
-                with anyio.fail_after(BOUND_S):
+                with anyio.fail_after(PATIENCE_S):
                     async for event in events:
                         if event.HasField("permission_request"):
                             break

@@ -13,7 +13,8 @@ from betcode.domain.errors import ErrorCode
 from betcode.domain.recovery import CrashPolicy
 from betcode.domain.rows import PromptState
 from betcode.v1 import agent_pb2 as v1
-from support.engine import BOUND_S, engine
+from support.engine import engine
+from support.patience import PATIENCE_S
 from support.rounds.facts import ledger
 from support.rounds.rounds import mindful_program
 from support.talk import Talk, assert_whole, is_idle, kind_of, kinds, states_of, streamed_text
@@ -101,7 +102,7 @@ async def test_a_question_whose_time_passes_while_no_daemon_is_there_ends_at_the
 
 
 async def test_a_prompt_whose_agent_is_gone_ends_in_time_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    patient = CrashPolicy(first_wait_s=10 * BOUND_S, longest_wait_s=10 * BOUND_S)
+    patient = CrashPolicy(first_wait_s=10 * PATIENCE_S, longest_wait_s=10 * PATIENCE_S)
     async with engine(tmp_path, patient, program=mindful_program(tmp_path)) as here:
         await here.say("tool Write")
         request = await here.asked()

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from support.command import shell
+from support.patience import PATIENCE_S
 
 README = Path(__file__).parents[2] / "README.md"
 
@@ -18,6 +19,6 @@ def test_the_python_example_runs_and_prints_the_answer_once(tmp_path: Path) -> N
         program.write_text(blocks[0].replace("/path/to/project", str(here.work)), encoding="utf-8")
         assert here.run("daemon", "start").returncode == 0
         argv = [sys.executable, str(program)]
-        done = subprocess.run(argv, env=here.environment, capture_output=True, text=True, timeout=30)
+        done = subprocess.run(argv, env=here.environment, capture_output=True, text=True, timeout=PATIENCE_S)
         assert done.returncode == 0, done.stderr
         assert done.stdout == "you said: Run the tests and fix what fails.\n"

@@ -11,13 +11,13 @@ from betcode.holder.launch import holder_pid
 from betcode.holder.platform import descendants
 from support.claude import needs_claude
 from support.model_script import bash, say
+from support.patience import PATIENCE_S
 from support.runs import gone
 from support.talk import Talk, assert_whole, is_idle, settled_text, states_of
 from support.world import World, claude_world
 
 pytestmark = [needs_claude, pytest.mark.anyio]
 
-BOUND_S = 30.0
 AT_ONCE = {"cancel": {"interrupt": "100ms", "sigint": "100ms", "term": "100ms"}}
 # One child that ignores signals, one in the background that does too, and one that has left for a session of its own.
 STUBBORN = """
@@ -31,7 +31,7 @@ SCRIPTS = {"tool": [bash(STUBBORN)], "next": [say("Next.")]}
 async def at_work(world: World, talk: Talk) -> tuple[int, list[int]]:
     """Have the tool run; the pids of the agent and of all that the tool started."""
     await talk.say("[[fake:tool]]")
-    with anyio.fail_after(BOUND_S):
+    with anyio.fail_after(PATIENCE_S):
         while not all((world.work / f"up{number}").exists() for number in (1, 2, 3)):  # noqa: ASYNC110 - no event tells
             await anyio.sleep(0.02)
     (run,) = world.runs
@@ -50,7 +50,7 @@ async def test_what_a_tool_started_is_dead_after_a_cancel_and_the_agent_stays(tm
         events = await talk.until(is_idle)
         assert [event.turn_complete.stop_reason for event in events if event.HasField("turn_complete")] == ["cancelled"]
         for pid in tools:
-            await gone(pid, within_s=BOUND_S)
+            await gone(pid)
         assert settled_text(await talk.turn("[[fake:next]]")) == "Next."
         assert [run.agent_pid for run in world.runs] == [agent]
 
@@ -64,7 +64,7 @@ async def test_a_stopped_cli_is_killed_with_its_tools_and_its_turn_is_not_taken_
         assert await talk.client.cancel(talk.session_id)
         await talk.until(is_idle)
         for pid in [agent, *tools]:
-            await gone(pid, within_s=BOUND_S)
+            await gone(pid)
         after = await talk.say("[[fake:next]]")
         events = await talk.until(is_idle)
         assert settled_text(events) == "Next."

@@ -15,6 +15,7 @@ from betcode.holder.launch import holder_pid
 from betcode.holder.platform import descendants
 from support.claude import needs_claude
 from support.model_script import bash, say
+from support.patience import PATIENCE_S
 from support.runs import gone
 from support.talk import assert_whole, is_idle, kinds, settled_text, states_of, streamed_text
 from support.world import World, claude_world
@@ -25,14 +26,14 @@ ENDLESS = bash("echo begun > started; until [ -e never ]; do sleep 0.1; done")
 
 
 async def kill_holder(world: World) -> None:
-    """SIGKILL; returns when the agent and everything it began is gone too, within 5 s."""
+    """SIGKILL; returns when the agent and everything it began is gone too."""
     run = world.runs[-1]
     tree = [run.agent_pid, *(process.pid for process in descendants(run.agent_pid))]
     holder = holder_pid(run.directory)
     assert holder
     os.kill(holder, signal.SIGKILL)
     for pid in tree:
-        await gone(pid, within_s=5)
+        await gone(pid)
 
 
 @contextmanager
@@ -49,13 +50,13 @@ def sign_of_life(world: World) -> Iterator[int]:
 
 async def tool_at_work(started: int) -> None:
     """The command of the script has begun."""
-    with anyio.fail_after(30):
+    with anyio.fail_after(PATIENCE_S):
         await anyio.wait_readable(started)
 
 
 async def transcript_has(root: Path, text: str) -> None:
     """The agent has written this down, wherever below `root` it keeps its conversations."""
-    with anyio.fail_after(30):
+    with anyio.fail_after(PATIENCE_S):
         while not any(text in path.read_text() for path in root.rglob("projects/*/*.jsonl")):  # noqa: ASYNC110
             await anyio.sleep(0.02)
 
@@ -229,4 +230,4 @@ async def test_a_killed_agent_is_told_and_its_tools_are_ended(tmp_path: Path) ->
         os.kill(agent, signal.SIGKILL)
         await talk.until("error")
         for pid in tools:
-            await gone(pid, within_s=5)
+            await gone(pid)

@@ -126,3 +126,24 @@ async def test_what_was_before_a_compaction_cannot_be_forked_and_what_comes_afte
         assert "compacted" in refused.value.message
         fork = await forked(talk)
         assert settled_text(await fork.turn("[[fake:b]] second")) == "Banana."
+
+
+async def test_a_fork_whose_original_is_compacted_before_its_first_message_says_how_it_begins(tmp_path: Path) -> None:
+    async with claude_world(tmp_path, SCRIPTS) as world:
+        talk = await world.session()
+        await talk.turn("[[fake:a]] first")
+        earlier = talk.position
+        await talk.turn("[[fake:b]] second")
+        last, before = await forked(talk), await forked(talk, earlier)
+        await talk.turn("/compact")
+        events = await last.turn("[[fake:c]] third")
+        assert settled_text(events) == "Cherry."
+        assert "This session is being continued" in str(world.api.requests[-1].conversation[0])
+        (told,) = [event.notice.message for event in events if event.notice.kind == v1.NOTICE_KIND_FORK]
+        assert "begins with that summary" in told
+        assert not any(event.notice.kind == v1.NOTICE_KIND_FORK for event in await last.turn("[[fake:d]] fourth"))
+        events = await before.turn("[[fake:c]] third")
+        (error,) = [event.error for event in events if event.HasField("error")]
+        assert error.code == ErrorCode.AGENT_UNAVAILABLE
+        assert "was compacted before anything was said here" in error.details["advice"]
+        assert not any(event.notice.kind == v1.NOTICE_KIND_FORK for event in events)

@@ -15,6 +15,7 @@ from betcode.sessions.census import breaches
 from betcode.v1 import agent_pb2 as v1
 from support.claude import needs_claude
 from support.model_script import bash, say
+from support.patience import PATIENCE_S
 from support.rounds.evidence import Given, Sent, View
 from support.rounds.facts import Facts
 from support.rounds.gathering import read_session
@@ -27,7 +28,6 @@ pytestmark = [needs_claude, pytest.mark.anyio]
 
 VICTIMS = ("daemon", "holder", "agent")
 SLOW = "One two three four five six seven eight nine ten."
-REST_WITHIN_S = 60.0
 
 
 @dataclass(slots=True)
@@ -62,13 +62,13 @@ class Judged:
         assert holder is not None
         self.is_torn = victim == "holder"
         os.kill(holder if victim == "holder" else agent, signal.SIGKILL)
-        await gone(agent, within_s=10)
+        await gone(agent)
 
     async def rest(self) -> None:
         """Until nothing is left to do; prompts are allowed, and what waits after a crash is called to mind."""
         facts = Facts(self.world.daemon.places.database, self.world.daemon.places.runs)
         looks = 0
-        with anyio.fail_after(REST_WITHIN_S):
+        with anyio.fail_after(PATIENCE_S):
             while True:
                 known = facts.session(self.talk.session_id)
                 assert known is not None

@@ -11,6 +11,7 @@ from betcode.domain.records import RecordKind
 from betcode.holder.platform import descendants
 from support.claude import needs_claude
 from support.model_script import bash, say
+from support.patience import PATIENCE_S
 from support.runs import RunOnDisk
 from support.talk import Talk, is_idle
 from support.world import claude_world
@@ -106,7 +107,7 @@ async def test_tools_and_model_calls_are_the_agents_own(tmp_path: Path) -> None:
         talk = await world.session(allowed_tools=("Bash",))
         await talk.say("[[fake:wait]]")
         await talk.until("tool_call_start")
-        with anyio.fail_after(20):
+        with anyio.fail_after(PATIENCE_S):
             while not descendants(world.runs[0].agent_pid):
                 await talk.summary()
         assert not descendants(world.daemon.pid)

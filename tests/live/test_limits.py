@@ -60,3 +60,25 @@ async def test_what_the_api_is_waited_for_is_told_with_the_time_of_the_next_try(
             assert settled_text(await talk.until(is_idle)) == "Better now."
         assert not any(event.HasField("error") for event in talk.events)
         assert (await talk.summary()).waiting_for == ""
+
+
+async def test_a_retry_after_is_told_while_the_agent_waits_for_it_and_kept_to_itself_where_it_gives_up(
+    tmp_path: Path,
+) -> None:
+    scripts = {
+        name: [Failure(429, "rate_limit_error", headers={"retry-after": seconds})]
+        for name, seconds in (("waits", "50"), ("gives-up", "7321"))
+    }
+    async with claude_world(tmp_path, scripts) as world:
+        talk = await world.session()
+        await talk.say("[[fake:waits]]")
+        notice = (await talk.until("notice"))[-1]
+        assert notice.notice.details["retry_delay_ms"] == "50000"
+        summary = await talk.summary()
+        assert summary.waiting_for == "limit"
+        assert summary.waiting_until.ToNanoseconds() == notice.timestamp.ToNanoseconds() + 50 * 10**9
+        other = await world.session()
+        events = await other.turn("[[fake:gives-up]]")
+        (error,) = [event.error for event in events if event.HasField("error")]
+        assert (error.code, error.details.get("reset_at", "")) == ("RATE_LIMITED", "")
+        assert not any(b"7321" in journal.read_bytes() for journal in tmp_path.glob("state/runs/*/journal-*"))

@@ -11,6 +11,7 @@ import pytest
 
 from support.claude import needs_claude
 from support.model_script import bash, say
+from support.patience import PATIENCE_S
 from support.runs import gone
 from support.talk import assert_whole, is_idle, settled_text, streamed_text
 from support.world import World, claude_world
@@ -25,7 +26,7 @@ async def command(world: World, *arguments: str) -> str:
     places = world.daemon.places
     argv = [sys.executable, "-m", "betcode", "daemon", *arguments, "--state-dir", str(places.state_dir)]
     argv += ["--config-dir", str(places.config_dir), "--socket", str(places.socket)]
-    with anyio.fail_after(60):
+    with anyio.fail_after(PATIENCE_S):
         done = await anyio.run_process(argv, env=world.daemon.environment, stderr=subprocess.STDOUT)
     return done.stdout.decode()
 
@@ -57,11 +58,11 @@ async def test_stopping_with_agents_ends_a_real_agent_and_its_tool(tmp_path: Pat
         talk = await world.session(allowed_tools=("Bash",))
         os.mkfifo(world.work / "started")
         await talk.say("[[fake:wait]]")
-        with anyio.fail_after(30):
+        with anyio.fail_after(PATIENCE_S):
             await anyio.Path(world.work / "started").read_text()  # the tool is at work
         agent = world.runs[0].agent_pid
         assert "1 agent ended, 0 go on" in await command(world, "stop", "--agents")
-        await gone(agent, within_s=1)
+        await gone(agent)
         await world.daemon.ended()
         assert world.daemon.processes() == []
         await world.daemon.start()

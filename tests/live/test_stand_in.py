@@ -31,7 +31,7 @@ def claude(tmp_path: Path, scripts: Scripts) -> Iterator[tuple[StdioAgent, Model
 def test_the_cli_says_what_the_script_says(tmp_path: Path) -> None:
     with claude(tmp_path, {"hello": [say("Hello from the script.")]}) as (agent, api):
         message = agent.say("[[fake:hello]] hello")
-        result = agent.until("result", 30)[-1]
+        result = agent.until("result")[-1]
         assert result["result"] == "Hello from the script."
         assert result["user_message_uuids"] == [message]
         assert api.calls("hello") == [0]
@@ -40,8 +40,8 @@ def test_the_cli_says_what_the_script_says(tmp_path: Path) -> None:
 def test_the_next_step_answers_a_tool_result(tmp_path: Path) -> None:
     with claude(tmp_path, {"touch": [bash("touch made.txt"), say("Done.")]}) as (agent, api):
         agent.say("[[fake:touch]] make it")
-        agent.answer(agent.until("control_request", 30)[-1], allow=True)
-        assert agent.until("result", 30)[-1]["result"] == "Done."
+        agent.answer(agent.until("control_request")[-1], allow=True)
+        assert agent.until("result")[-1]["result"] == "Done."
         assert (tmp_path / "work" / "made.txt").exists()
         assert api.calls("touch") == [0, 1]
 
@@ -50,7 +50,7 @@ def test_a_scripted_failure_passes(tmp_path: Path) -> None:
     busy = Failure(529, "overloaded_error", "Overloaded", times=1, then=say("Better now."))
     with claude(tmp_path, {"busy": [busy]}) as (agent, api):
         agent.say("[[fake:busy]] hello")
-        frames = agent.until("result", 30)
+        frames = agent.until("result")
         assert [frame["error_status"] for frame in frames if frame.get("subtype") == "api_retry"] == [529]
         assert frames[-1]["result"] == "Better now."
         assert api.calls("busy") == [0, 0]
@@ -59,6 +59,6 @@ def test_a_scripted_failure_passes(tmp_path: Path) -> None:
 def test_a_dropped_stream_is_tried_again(tmp_path: Path) -> None:
     with claude(tmp_path, {"cut": [say("This will not be heard to its end.", drop_after_chunks=2)]}) as (agent, api):
         agent.say("[[fake:cut]] hello")
-        result = agent.until("result", 30)[-1]
+        result = agent.until("result")[-1]
         assert result["result"] == "This will not be heard to its end."  # without streaming, in the end
         assert len(api.calls("cut")) >= 2

@@ -8,6 +8,7 @@ import pytest
 from betcode.domain.records import RecordKind
 from betcode.v1 import agent_pb2 as v1
 from support.claude import needs_claude
+from support.daemon import becomes_true
 from support.model_script import Failure, Scripts, bash, say, use
 from support.talk import assert_whole, is_idle, kinds, settled_text, states_of, streamed_text
 from support.world import claude_world
@@ -88,7 +89,7 @@ async def test_a_retired_agent_is_resumed_with_its_history(tmp_path: Path) -> No
         talk = await world.session()
         await talk.turn("[[fake:one]]")
         await talk.summary_when(lambda summary: summary.run_state == "exited")
-        assert not world.runs[0].alive
+        await becomes_true(lambda: not world.runs[0].alive)
         assert settled_text(await talk.turn("[[fake:two]]")) == "Two."
         assert len(world.runs) == 2
         first, second = world.api.requests

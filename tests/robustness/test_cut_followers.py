@@ -13,11 +13,11 @@ from betcode.client.client import Client, NewConversation
 from betcode.v1 import agent_pb2 as v1
 from support.cutting_proxy import open_cutting_proxy
 from support.daemon import Daemon
+from support.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from betcode.v1.agent_pb2_grpc import AgentServiceAsyncStub
 
-BOUND_S = 60.0
 QUICK_LADDER_MS = (1, 2, 5)
 LAST_WORD = "the-end"
 STEPS = 8
@@ -51,7 +51,7 @@ async def test_a_stream_cut_after_every_single_event_misses_nothing(daemon: Daem
         session = await a_session(daemon, client)
         await client.send(session, "count 60\nwait more\ncount 20\nsay " + LAST_WORD)
         got: list[v1.AgentEvent] = []
-        with anyio.fail_after(BOUND_S):
+        with anyio.fail_after(5 * PATIENCE_S):  # a stream for every event
             while not got or not ended(got[-1]):
                 after = got[-1].sequence if got else 0
                 call = stub.ResumeSession(v1.ResumeSessionRequest(session_id=session, from_sequence=after))
@@ -80,7 +80,7 @@ async def test_a_client_whose_connection_is_cut_at_every_event_sees_one_unbroken
         step = 0
         places = replace(daemon.places, socket=socket)
         async with open_client(places, ladder_ms=QUICK_LADDER_MS) as client:
-            with anyio.fail_after(BOUND_S):
+            with anyio.fail_after(5 * PATIENCE_S):  # a connection made again for every event
                 async with aclosing(client.follow(session, 0)) as events:
                     async for event in events:
                         if not event.sequence:
@@ -118,7 +118,7 @@ async def test_ten_followers_some_stalled_some_vanishing_and_the_rest_see_the_sa
                 call.cancel()
 
         stalled = [stub.Follow(request) for _ in range(3)]
-        with anyio.fail_after(BOUND_S):
+        with anyio.fail_after(PATIENCE_S):
             for call in stalled:
                 await call.read()  # one batch, and never another
             async with anyio.create_task_group() as tasks:

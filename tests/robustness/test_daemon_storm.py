@@ -7,6 +7,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from betcode.client import open_client
 from betcode.domain.ports import Provider
 from betcode.domain.records import RecordKind
 from betcode.providers.claude import ClaudeProvider
@@ -98,7 +99,10 @@ async def test_the_real_cli_notices_nothing_of_killed_daemons(tmp_path: Path) ->
 
 async def test_every_message_is_taken_once_though_daemons_are_killed_meanwhile(tmp_path: Path) -> None:
     chance = random.Random(SEED)
-    async with demo_sessions(tmp_path) as (daemon, client):
+    async with (
+        demo_sessions(tmp_path) as (daemon, _),
+        open_client(daemon.places, sleep=daemon.until_it_serves) as client,
+    ):
         talk = await demo_talk(daemon, client, flood=20, rate=400)
         said: list[str] = []
 

@@ -19,11 +19,10 @@ from betcode.holder.launch import holder_pid
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import Daemon, agent_program, running_daemon
 from support.disk import fill, small_disk
+from support.patience import PATIENCE_S
 from support.runs import RunOnDisk, gone, runs_in
 from support.talk import Talk, assert_whole, is_idle, kinds, settled_text, states_of
 from support.world import obedient_talk
-
-BOUND_S = 30.0
 
 pytestmark = pytest.mark.anyio
 
@@ -79,7 +78,7 @@ async def test_a_killed_holder_takes_its_agent_along_and_history_says_so(daemon:
     run = only_run(daemon)
     agent = run.agent_pid
     os.kill(holder_of(run), signal.SIGKILL)
-    await gone(agent, within_s=5)
+    await gone(agent)
     (daemon.work / "more").touch()
     after = await talk.until(is_idle)
     assert errors(after) == ["SUBPROCESS_CRASHED"]
@@ -95,7 +94,7 @@ async def a_tool_at_work(daemon: Daemon, talk: Talk) -> int:
     script.write_text(f"#!/bin/sh\necho $$ > {told}\nexec sleep 1000\n")
     script.chmod(0o755)
     await talk.say(f"spawn setsid {script}")
-    with anyio.fail_after(BOUND_S):
+    with anyio.fail_after(PATIENCE_S):
         return int(await anyio.to_thread.run_sync(told.read_text, abandon_on_cancel=True))
 
 
@@ -103,7 +102,7 @@ async def test_a_tool_left_running_by_a_killed_agent_is_ended(daemon: Daemon, cl
     talk = await obedient_talk(daemon, client)
     tool = await a_tool_at_work(daemon, talk)
     os.kill(only_run(daemon).agent_pid, signal.SIGKILL)
-    await gone(tool, within_s=5)
+    await gone(tool)
     assert errors(await talk.until("error")) == ["SUBPROCESS_CRASHED"]
 
 
@@ -111,7 +110,7 @@ async def test_a_tool_of_a_killed_holder_is_ended_too(daemon: Daemon, client: Cl
     talk = await obedient_talk(daemon, client)
     tool = await a_tool_at_work(daemon, talk)
     os.kill(holder_of(only_run(daemon)), signal.SIGKILL)
-    await gone(tool, within_s=5)
+    await gone(tool)
 
 
 async def test_a_journal_torn_in_the_middle_of_a_line_is_read_up_to_there_and_the_loss_is_told(
@@ -124,7 +123,7 @@ async def test_a_journal_torn_in_the_middle_of_a_line_is_read_up_to_there_and_th
     daemon.kill()
     agent = run.agent_pid
     os.kill(holder_of(run), signal.SIGKILL)
-    await gone(agent, within_s=5)
+    await gone(agent)
     whole = len(run.records())
     with (run.directory / segment_name(0)).open("ab") as journal:
         journal.write(b"out 1 1 0 500 00000000\n" + b'{"type":"assistant","mess')
@@ -157,7 +156,7 @@ async def test_while_another_program_locks_the_database_nothing_is_shown_or_take
     locking.execute("ROLLBACK")
     locking.close()
     (daemon.work / "more").touch()
-    await talk.until(is_idle, within_s=BOUND_S)
+    await talk.until(is_idle)
     assert_whole(talk.events)
     assert settled_text(talk.events).count(" ") == 510
     assert '"level": "error"' in daemon.log
@@ -183,7 +182,7 @@ async def test_a_disk_that_is_full_while_streaming_stops_the_conversation_and_ro
                 await talk.until(lambda event: event.notice.details.get("degraded") == "true")
             assert await refusal_of(daemon, talk) == "STORAGE_DEGRADED"
             filler.unlink()
-            await talk.until(is_idle, within_s=BOUND_S)
+            await talk.until(is_idle)
             assert_whole(talk.events)
             deltas = [event.text_delta.text for event in talk.events if not event.text_delta.is_complete]
             counted = [text.split()[0] for text in deltas if text.endswith("x")]
@@ -201,8 +200,8 @@ async def test_an_agent_that_no_session_knows_is_ended_at_start(daemon: Daemon, 
     for path in daemon.places.state_dir.glob("betcode.db*"):
         path.unlink()
     await daemon.start()
-    await gone(agent, within_s=5)
-    await gone(holder, within_s=5)
+    await gone(agent)
+    await gone(holder)
     assert (await client.health()).metadata["found_at_start_orphans"] == "1"
 
 

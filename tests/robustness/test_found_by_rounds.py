@@ -2,16 +2,22 @@
 
 import os
 import signal
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import anyio
+import anyio.lowlevel
 import pytest
 
 from betcode.client import Client, open_client
 from betcode.holder.launch import holder_pid
+from betcode.sessions.attachment import attach
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1.admin_pb2 import AGENTS_AT_STOP_ALL_END
 from support.daemon import Daemon, becomes_true, running_daemon
+from support.disk import fill, small_disk
+from support.holding import held
 from support.rounds.facts import ledger
 from support.rounds.rounds import mindful_program
 from support.runs import gone, runs_in
@@ -48,8 +54,29 @@ async def test_the_socket_of_a_killed_holder_is_removed(daemon: Daemon, client: 
     agent, holder = run.agent_pid, holder_pid(run.directory)
     assert holder is not None
     os.kill(holder, signal.SIGKILL)
-    await gone(agent, within_s=5)
+    await gone(agent)
     await talk.until(is_idle)
+    await becomes_true(lambda: not (run.directory / "socket").exists())
+
+
+async def test_the_socket_of_a_holder_that_is_killed_after_its_agent_is_removed(daemon: Daemon, client: Client) -> None:
+    talk = await obedient_talk(daemon, client)
+    await talk.turn("say hello")
+    run = runs_in(daemon.places.runs)[-1]
+    holder = holder_pid(run.directory)
+    assert holder is not None
+    os.kill(daemon.pid, signal.SIGSTOP)  # it hears of the agent's end when nobody is left to be let go
+    try:
+        os.kill(run.agent_pid, signal.SIGKILL)
+        async with attach(run.directory) as attachment:
+            with anyio.fail_after(30):
+                while (await attachment.status()).exit is None:
+                    await anyio.lowlevel.checkpoint()
+        os.kill(holder, signal.SIGKILL)
+        await gone(holder)
+    finally:
+        os.kill(daemon.pid, signal.SIGCONT)
+    await talk.summary_when(lambda one: one.run_state == "exited")
     await becomes_true(lambda: not (run.directory / "socket").exists())
 
 
@@ -108,3 +135,31 @@ async def test_a_message_whose_agent_died_before_its_first_word_is_answered(mind
     assert settled_text(talk.events) == "at last"
     assert states_of(talk.events, message.message_id)[-1] == "CONSUMED"
     assert [entry.what for entry in ledger(daemon.work)] == ["began", "again", "did"]
+
+
+SPEAKS_ONCE = """
+import pathlib, time
+while not pathlib.Path("speak").exists():
+    time.sleep(0.01)
+print("spoken " + "x" * 100_000, flush=True)
+time.sleep(1000)
+"""
+
+
+async def test_what_an_agent_said_to_a_full_disk_is_heard_once_there_is_room(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", 8) as disk:
+        agent = [sys.executable, "-I", "-S", "-c", SPEAKS_ONCE]
+        with held(disk / "run", agent, cwd=tmp_path) as run:
+            async with (
+                attach(run.run_dir) as attachment,
+                attach(run.run_dir) as other,
+                anyio.create_task_group() as tasks,
+            ):
+                tasks.start_soon(run.line, attachment, b"spoken")
+                filler = fill(disk)
+                (tmp_path / "speak").touch()
+                with anyio.fail_after(20):
+                    while not (await other.status()).blocked:
+                        pass
+                filler.unlink()  # from here on nobody says anything to the holder
+        assert len(run.lines()[0]) > 100_000

@@ -18,6 +18,7 @@ from support.world import obedient_talk
 pytestmark = pytest.mark.anyio
 
 LATER_MS = 3_600_000
+SOON = {"agents": {"hang_after": "3s"}}
 
 
 def waits(event: v1.AgentEvent) -> bool:
@@ -32,9 +33,8 @@ def errors(events: list[v1.AgentEvent]) -> list[v1.ErrorEvent]:
 async def test_silence_is_a_hang_but_not_with_a_heartbeat_nor_while_a_person_or_the_api_is_waited_for(
     tmp_path: Path,
 ) -> None:
-    settings = {"agents": {"hang_after": "3s"}}
     async with (
-        running_daemon(tmp_path, settings=settings, claude_bin=agent_program(tmp_path / "program")) as daemon,
+        running_daemon(tmp_path, claude_bin=agent_program(tmp_path / "program")) as daemon,
         open_client(daemon.places) as client,
     ):
         retry = {"type": "system", "subtype": "api_retry", "attempt": 1, "max_retries": 10, "session_id": "s"}
@@ -56,13 +56,15 @@ async def test_silence_is_a_hang_but_not_with_a_heartbeat_nor_while_a_person_or_
         holder = holder_pid(run.directory)
         assert holder is not None
         os.kill(holder, signal.SIGSTOP)  # and this one's holder hears nobody
+        daemon.reload(SOON)
         for talk in (silent, deaf, held):
             events = await talk.until("error")
             (error,) = errors(events)
             assert (error.code, error.is_fatal) == ("SUBPROCESS_CRASHED", False)
             assert "no sign of life for 3 s" in error.message
+        daemon.reload({})  # those that took their places are silent, too
         for agent in agents:
-            await gone(agent, within_s=5)
+            await gone(agent)
         assert (await limited.summary()).waiting_for == "limit"
         (daemon.work / "more").touch()
         for talk in (silent, deaf, held, beating, limited):
@@ -75,9 +77,8 @@ async def test_silence_is_a_hang_but_not_with_a_heartbeat_nor_while_a_person_or_
 
 
 async def test_a_message_for_an_agent_whose_holder_is_stopped_goes_to_another(tmp_path: Path) -> None:
-    settings = {"agents": {"hang_after": "1s"}}
     async with (
-        running_daemon(tmp_path, settings=settings, claude_bin=agent_program(tmp_path / "program")) as daemon,
+        running_daemon(tmp_path, claude_bin=agent_program(tmp_path / "program")) as daemon,
         open_client(daemon.places) as client,
     ):
         talk = await obedient_talk(daemon, client)
@@ -86,6 +87,7 @@ async def test_a_message_for_an_agent_whose_holder_is_stopped_goes_to_another(tm
         holder = holder_pid(run.directory)
         assert holder is not None
         os.kill(holder, signal.SIGSTOP)  # between two turns: what it is handed it does not take
+        daemon.reload(SOON)
         assert settled_text(await talk.turn("say two")) == "two"
-        await gone(daemon.agent_pids[0], within_s=5)
+        await gone(daemon.agent_pids[0])
         assert_whole(talk.events)

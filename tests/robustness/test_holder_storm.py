@@ -17,6 +17,7 @@ from betcode.holder import protocol
 from betcode.holder.platform import resident_bytes
 from betcode.sessions.attachment import HolderGone, attach
 from support.holding import AGENTS, Held, agent_command, held
+from support.patience import PATIENCE_S
 
 SOAK = os.environ.get("BETCODE_SOAK") == "1"
 CONNECTS = 50_000 if SOAK else 2_000
@@ -80,7 +81,7 @@ async def kill_clients(run: Held, chance: random.Random) -> None:
     for _ in range(KILLS):
         async with await anyio.open_process([sys.executable, "-I", "-S", str(CLIENT), str(run.run_dir)]) as client:
             assert client.stdout is not None
-            with anyio.fail_after(20):
+            with anyio.fail_after(PATIENCE_S):
                 for _ in range(chance.randrange(1, 6)):
                     await client.stdout.receive()
             if chance.random() < 0.3:
@@ -94,7 +95,7 @@ async def hand_over_everything(run: Held, *, task_status: anyio.abc.TaskStatus[N
     number = 1
     while number <= INPUTS:
         try:
-            async with attach(run.run_dir, timeout_s=20) as attachment:
+            async with attach(run.run_dir, timeout_s=PATIENCE_S) as attachment:
                 while number <= INPUTS:
                     await attachment.hand_over(number, b"input %d\n" % number)
                     number += 1
@@ -107,7 +108,7 @@ async def hand_over_everything(run: Held, *, task_status: anyio.abc.TaskStatus[N
 async def test_the_agents_output_is_whole_whatever_its_daemons_do(tmp_path: Path) -> None:
     chance = random.Random(7)
     with held(tmp_path / "run", agent_command("talker.py")) as run:
-        with anyio.fail_after(3600 if SOAK else 60):
+        with anyio.fail_after(3600 if SOAK else 2 * PATIENCE_S):
             async with anyio.create_task_group() as tasks:
                 await tasks.start(hand_over_everything, run)
                 tasks.start_soon(kill_clients, run, chance)

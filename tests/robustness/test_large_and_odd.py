@@ -14,6 +14,7 @@ from betcode.client import Client, open_client
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1.agent_pb2_grpc import AgentServiceStub
 from support.daemon import Daemon, obedient_daemon
+from support.patience import PATIENCE_S
 from support.talk import assert_whole, is_idle, settled_text
 from support.world import obedient_talk
 
@@ -39,7 +40,7 @@ async def followed_by_a_plain_client(daemon: Daemon, session: str) -> list[v1.Ag
     """What a gRPC client with default options, which cannot receive 4 MB at once, gets of a finished turn."""
     got: list[v1.AgentEvent] = []
     async with aio.insecure_channel(f"unix:{daemon.places.socket}") as channel:
-        with anyio.fail_after(60):
+        with anyio.fail_after(PATIENCE_S):
             async for event in AgentServiceStub(channel).ResumeSession(v1.ResumeSessionRequest(session_id=session)):
                 got.append(event)
                 if is_idle(event):

@@ -2,6 +2,8 @@
 
 import os
 import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -11,11 +13,15 @@ from betcode.domain.recovery import CrashPolicy
 from betcode.domain.run import RunState
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import Daemon, running_daemon
-from support.engine import BOUND_S, engine
+from support.engine import Engine, engine
+from support.patience import PATIENCE_S
+from support.runs import runs_in
 from support.talk import Talk, assert_whole, is_idle, kinds, settled_text, states_of
 from support.world import obedient_talk
 
 pytestmark = pytest.mark.anyio
+
+MUCH_LATER = CrashPolicy(first_wait_s=10 * PATIENCE_S, longest_wait_s=10 * PATIENCE_S)
 
 
 def crashes(events: list[v1.AgentEvent]) -> list[v1.ErrorEvent]:
@@ -86,63 +92,15 @@ async def test_history_says_where_a_tool_may_run_twice(daemon: Daemon, client: C
     assert crashes(events)[0].details["tools"] == "Bash"
 
 
-async def backing_off(daemon: Daemon, talk: Talk) -> None:
-    """Return while the session waits before it starts its third agent: a second and more."""
+async def test_a_daemon_killed_while_a_session_waits_is_followed_by_one_that_goes_on_with_it(
+    daemon: Daemon, client: Client
+) -> None:
+    talk = await obedient_talk(daemon, client)
     await talk.say("wait more")
     for dead in range(2):
         await talk.until(waits)
         os.kill(daemon.agent_pids[dead], signal.SIGKILL)
         await talk.until(is_crash)
-    summary = await talk.summary()
-    assert (summary.status, summary.run_state, summary.waiting_for) == ("active", "backing_off", "retry")
-    assert summary.waiting_until.ToNanoseconds() > summary.updated_at.ToNanoseconds()
-
-
-async def test_a_message_cuts_the_wait_short_and_both_are_done(tmp_path: Path) -> None:
-    async with engine(tmp_path, CrashPolicy(first_wait_s=10 * BOUND_S, longest_wait_s=10 * BOUND_S)) as here:
-        first = await here.say("stumble stone")
-        await here.until(is_crash)
-        second = await here.say("say here I am")
-        events = await here.until(lambda event: second in event.turn_complete.message_ids)
-        assert "up again" in settled_text(events)
-        assert states_of(here.events, first)[-1] == states_of(here.events, second)[-1] == "CONSUMED"
-
-
-async def test_cancelling_while_it_waits_ends_the_turn_and_starts_nothing(daemon: Daemon, client: Client) -> None:
-    talk = await obedient_talk(daemon, client)
-    await backing_off(daemon, talk)
-    assert await client.cancel(talk.session_id)
-    events = await talk.until(is_idle)
-    assert [event.turn_complete.stop_reason for event in events if event.HasField("turn_complete")] == ["cancelled"]
-    summary = await talk.summary()
-    assert (summary.status, summary.run_state, summary.waiting_for) == ("idle", "crashed", "")
-    assert settled_text(await talk.turn("say alive")) == "alive", "and what was cancelled is not sent again"
-    assert len(daemon.agent_pids) == 3
-    assert_whole(talk.events)
-
-
-@pytest.mark.parametrize("how", ["close", "delete"])
-async def test_what_is_closed_while_it_waits_starts_nothing_and_leaves_no_message_open(
-    daemon: Daemon, client: Client, how: str
-) -> None:
-    talk = await obedient_talk(daemon, client)
-    await backing_off(daemon, talk)
-    if how == "close":
-        await client.close(talk.session_id)
-        await talk.until(lambda event: event.message_state.state == v1.MESSAGE_STATE_CANCELLED)
-        assert (await talk.summary()).run_state == "crashed"
-    else:
-        await client.delete(talk.session_id)
-    other = await obedient_talk(daemon, client)
-    await other.turn("say hello")
-    assert len(daemon.agent_pids) == 3, "two that died, and the other session's"
-
-
-async def test_a_daemon_killed_while_a_session_waits_is_followed_by_one_that_goes_on_with_it(
-    daemon: Daemon, client: Client
-) -> None:
-    talk = await obedient_talk(daemon, client)
-    await backing_off(daemon, talk)
     daemon.kill()
     await daemon.start()
     events = await talk.until(waits)
@@ -198,14 +156,68 @@ async def test_what_never_heals_is_said_once_with_what_to_do(
 # ---------------------------------------------------------------- with a faster clock
 
 
+@asynccontextmanager
+async def backing_off(root: Path) -> AsyncIterator[tuple[Engine, str]]:
+    """A session that waits, for longer than any test takes, before it starts its second agent; and its message."""
+    async with engine(root, MUCH_LATER) as here:
+        message = await here.say("wait more")
+        await here.until(waits)
+        os.kill(runs_in(root / "runs")[0].agent_pid, signal.SIGKILL)
+        await here.until(is_crash)
+        told = await here.told()
+        assert (told.status, told.run_state, told.waiting_for) == ("active", "backing_off", "retry")
+        assert told.waiting_until.ToNanoseconds() > told.updated_at.ToNanoseconds()
+        yield here, message
+
+
+async def test_a_message_cuts_the_wait_short_and_both_are_done(tmp_path: Path) -> None:
+    async with engine(tmp_path, MUCH_LATER) as here:
+        first = await here.say("stumble stone")
+        await here.until(is_crash)
+        second = await here.say("say here I am")
+        events = await here.until(lambda event: second in event.turn_complete.message_ids)
+        assert "up again" in settled_text(events)
+        assert states_of(here.events, first)[-1] == states_of(here.events, second)[-1] == "CONSUMED"
+
+
+async def test_cancelling_while_it_waits_ends_the_turn_and_starts_nothing(tmp_path: Path) -> None:
+    async with backing_off(tmp_path) as (here, _):
+        assert (await here.supervisor.cancel_turn(here.session)).was_active
+        events = await here.until(is_idle)
+        assert [event.turn_complete.stop_reason for event in events if event.HasField("turn_complete")] == ["cancelled"]
+        told = await here.told()
+        assert (told.status, told.run_state, told.waiting_for) == ("idle", "crashed", "")
+        await here.say("say alive")
+        assert settled_text(await here.until(is_idle)) == "alive", "and what was cancelled is not sent again"
+        assert here.agents == 2
+        assert_whole(here.events)
+
+
+@pytest.mark.parametrize("how", ["close", "delete"])
+async def test_what_is_closed_while_it_waits_starts_nothing_and_leaves_no_message_open(
+    tmp_path: Path, how: str
+) -> None:
+    async with backing_off(tmp_path) as (here, message):
+        if how == "close":
+            await here.supervisor.close(here.session)
+            await here.until(lambda event: event.message_state.state == v1.MESSAGE_STATE_CANCELLED)
+            assert states_of(here.events, message)[-1] == "CANCELLED"
+            assert (await here.told()).run_state == "crashed"
+        else:
+            await here.supervisor.delete(here.session)
+        other = await here.another()
+        await other.say("say hello")
+        await other.until(is_idle)
+        assert here.agents == 2, "one that died, and the other session's"
+
+
 async def test_the_next_daemon_waits_for_as_long_as_the_one_before_it_would_have(tmp_path: Path) -> None:
-    policy = CrashPolicy(first_wait_s=10 * BOUND_S, longest_wait_s=10 * BOUND_S)
-    async with engine(tmp_path, policy) as here:
+    async with engine(tmp_path, MUCH_LATER) as here:
         await here.say("stumble stone")
         await here.until(is_crash)
         before = await here.supervisor.summary(here.session)
         assert (before.waiting.what, before.row.run_state) == ("retry", RunState.BACKING_OFF)
-    async with engine(tmp_path, policy, here.session) as later:
+    async with engine(tmp_path, MUCH_LATER, here.session) as later:
         assert (await later.supervisor.summary(here.session)).waiting == before.waiting
         assert later.agents == 1
         await later.say("say now")
@@ -214,8 +226,8 @@ async def test_the_next_daemon_waits_for_as_long_as_the_one_before_it_would_have
 
 
 @pytest.mark.behaviour("recovery.crash.gives-up", "events.status.error")
-async def test_five_crashes_in_a_minute_are_the_end_and_the_next_message_starts_afresh(tmp_path: Path) -> None:
-    async with engine(tmp_path, CrashPolicy(first_wait_s=0.001)) as here:
+async def test_five_crashes_in_a_short_time_are_the_end_and_the_next_message_starts_afresh(tmp_path: Path) -> None:
+    async with engine(tmp_path, CrashPolicy(first_wait_s=0.001, within_s=3600)) as here:
         deadly = await here.say("die")
         events = await here.until(is_idle)
         assert here.agents == 5

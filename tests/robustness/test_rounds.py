@@ -99,6 +99,8 @@ def test_a_seed_alone_decides_a_plan_and_plans_have_everything_in_them() -> None
         "Answer",
         "Cancel",
         "Close",
+        "Compact",
+        "Fork",
         "Watch",
         "Cut",
         "Kill",

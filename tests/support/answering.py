@@ -15,6 +15,7 @@ import grpc
 
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1.agent_pb2_grpc import AgentServiceStub
+from support.patience import PATIENCE_S
 
 
 def ticket(path: str) -> str:
@@ -28,7 +29,7 @@ def answer(path: str, request_id: str, *metadata: tuple[str, str]) -> str:
     with grpc.insecure_channel(f"unix:{path}") as channel:
         try:
             AgentServiceStub(channel).AnswerPermission(
-                v1.AnswerPermissionRequest(response=response), metadata=metadata, timeout=10
+                v1.AnswerPermissionRequest(response=response), metadata=metadata, timeout=PATIENCE_S
             )
         except grpc.RpcError as error:
             return str(error.code().name)
@@ -37,7 +38,7 @@ def answer(path: str, request_id: str, *metadata: tuple[str, str]) -> str:
 
 def stay(path: str, file: str) -> None:
     with grpc.insecure_channel(f"unix:{path}") as channel:
-        AgentServiceStub(channel).ListSessions(v1.ListSessionsRequest(), timeout=10)
+        AgentServiceStub(channel).ListSessions(v1.ListSessionsRequest(), timeout=PATIENCE_S)
         Path(file).write_text("here")  # a pipe: it lets the test go on
         threading.Event().wait()
 

@@ -16,8 +16,7 @@ from typing import Any
 
 from betcode.config.lockfile import read_holder
 from support.daemon import Daemon, agent_program
-
-BOUND_S = 30.0
+from support.patience import PATIENCE_S
 
 
 class Shell:
@@ -49,7 +48,7 @@ class Shell:
             stdin=subprocess.DEVNULL if stdin is None else None,
             capture_output=True,
             text=True,
-            timeout=BOUND_S,
+            timeout=PATIENCE_S,
         )
 
     def json(self, *arguments: str) -> Any:
@@ -92,7 +91,7 @@ class Terminal:
 
     def expect(self, text: str) -> str:
         """Wait until the text is on the screen, after what was expected before; everything up to it."""
-        deadline = time.monotonic() + BOUND_S
+        deadline = time.monotonic() + PATIENCE_S
         while (found := self.seen.find(text, self._expected)) < 0:
             if not self._read(deadline):
                 raise AssertionError(f"{text!r} did not appear; the screen shows:\n{self.seen}")
@@ -109,7 +108,7 @@ class Terminal:
 
     def ended(self) -> int:
         """Wait for the end of the process; its exit code."""
-        deadline = time.monotonic() + BOUND_S
+        deadline = time.monotonic() + PATIENCE_S
         while self._read(deadline):
             pass
         if self._code is None:
@@ -133,7 +132,7 @@ class Terminal:
         """Whether there was more; False at the end of the process."""
         left = deadline - time.monotonic()
         if left <= 0 or not select.select([self._master], [], [], left)[0]:
-            raise AssertionError(f"nothing more within {BOUND_S} s; the screen shows:\n{self.seen}")
+            raise AssertionError(f"nothing more within {PATIENCE_S} s; the screen shows:\n{self.seen}")
         try:
             data = os.read(self._master, 65536)
         except OSError:  # Linux says EIO when the other side is gone

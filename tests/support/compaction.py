@@ -10,7 +10,8 @@ import anyio
 from betcode.client import Client, NewConversation
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import Daemon
-from support.talk import BOUND_S, Talk
+from support.patience import PATIENCE_S
+from support.talk import Talk
 
 
 def is_compacting(event: v1.AgentEvent) -> bool:
@@ -52,7 +53,7 @@ async def read(
     client: Client, session_id: str, newest: int, *, after: int = 0, whole: bool = False
 ) -> list[v1.AgentEvent]:
     events: list[v1.AgentEvent] = []
-    with anyio.fail_after(BOUND_S):
+    with anyio.fail_after(PATIENCE_S):
         async with aclosing(client.follow(session_id, after, include_compacted=whole)) as followed:
             async for event in followed:
                 events.append(event)

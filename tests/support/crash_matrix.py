@@ -198,7 +198,7 @@ class _Round:
             assert session is not None
             victim = holder_pid(facts.runs(session.key)[-1].directory) or 0
         os.kill(victim, signal.SIGKILL)
-        await gone(agent, within_s=10)
+        await gone(agent)
         (self.work / "hold").unlink(missing_ok=True)
 
     async def _judge(self, sent: Sent) -> None:

@@ -15,18 +15,18 @@ import grpc
 from grpc import aio
 from grpc_health.v1 import health_pb2
 
-from betcode.client.address import grpc_target
+from betcode.client.address import grpc_target, reachable
 from betcode.config.places import Places, choose_places
 from betcode.holder.launch import holder_pids
 from betcode.holder.platform import Process, descendants, processes, send_signal
 from betcode.v1.agent_pb2_grpc import AgentServiceStub
+from support.patience import PATIENCE_S
 
 if TYPE_CHECKING:
     from betcode.v1.agent_pb2_grpc import AgentServiceAsyncStub  # known to the stub files only
 
 Agent: TypeAlias = "AgentServiceAsyncStub"
 AGENTS = Path(__file__).parent / "agents"
-BOUND_S = 20.0
 
 
 def agent_program(directory: Path, script: str = "obedient.py") -> Path:
@@ -121,7 +121,7 @@ class Daemon:
     async def start(self, **more_environment: str) -> None:
         """Start the process and wait until it serves."""
         process = self.launch(**more_environment)
-        with anyio.fail_after(BOUND_S):
+        with anyio.fail_after(PATIENCE_S):
             while not await self.serves():
                 if process.poll() is not None:
                     raise AssertionError(f"the daemon ended with {process.returncode}:\n{self.stderr}")
@@ -132,13 +132,19 @@ class Daemon:
         path = self.root / "stderr"
         return path.read_text(errors="replace") if path.exists() else ""
 
+    async def until_it_serves(self, _wait_s: float) -> None:
+        """What a client does between two attempts, however long a start takes: `open_client(..., sleep=...)`."""
+        with anyio.fail_after(PATIENCE_S):
+            while not await self.serves():  # noqa: ASYNC110
+                await anyio.sleep(0.01)
+
     async def serves(self) -> bool:
         if not self.places.socket.exists():
             return False
         async with self.channel() as channel:
             check: aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary("/grpc.health.v1.Health/Check")
             try:
-                answer = health_pb2.HealthCheckResponse.FromString(await check(b"", timeout=1))
+                answer = health_pb2.HealthCheckResponse.FromString(await check(b"", timeout=5))
             except grpc.RpcError:
                 return False
             return bool(answer.status == health_pb2.HealthCheckResponse.SERVING)
@@ -147,7 +153,7 @@ class Daemon:
         """SIGKILL: nothing is tidied up, agents run on in their holders."""
         assert self._process is not None
         self._process.kill()
-        self._process.wait(BOUND_S)
+        self._process.wait(PATIENCE_S)
 
     async def stop(self) -> int:
         """SIGTERM; the exit code."""
@@ -159,7 +165,7 @@ class Daemon:
         """Wait until the process is gone; its exit code."""
         process = self._process
         assert process is not None
-        with anyio.fail_after(BOUND_S):
+        with anyio.fail_after(PATIENCE_S):
             return await anyio.to_thread.run_sync(process.wait, abandon_on_cancel=True)
 
     def reload(self, settings: Mapping[str, object]) -> None:
@@ -175,8 +181,9 @@ class Daemon:
     async def channel(self) -> AsyncIterator[aio.Channel]:
         """A connection of its own, as another program would have it."""
         options = [("grpc.use_local_subchannel_pool", 1), ("grpc.initial_reconnect_backoff_ms", 50)]
-        async with aio.insecure_channel(grpc_target(self.places.socket), options=options) as channel:
-            yield channel
+        with reachable(self.places.socket) as socket:
+            async with aio.insecure_channel(grpc_target(socket), options=options) as channel:
+                yield channel
 
     @asynccontextmanager
     async def agent_service(self) -> AsyncIterator[Agent]:
@@ -210,7 +217,7 @@ class Daemon:
 
 async def becomes_true(check: Callable[[], bool]) -> None:
     """Wait, within a bound, for something that nothing announces, such as the end of a process."""
-    with anyio.fail_after(BOUND_S):
+    with anyio.fail_after(PATIENCE_S):
         while not check():  # noqa: ASYNC110
             await anyio.sleep(0.01)
 

@@ -15,14 +15,15 @@ from betcode.domain.identifiers import MessageId, Seq, SessionId, new_session_id
 from betcode.domain.recovery import CrashPolicy
 from betcode.domain.rows import NewSession, PromptRow
 from betcode.providers.claude import ClaudeProvider
+from betcode.server import views
 from betcode.sessions import ClientName, PermissionAnswer, Supervisor, open_supervisor
 from betcode.storage import SqliteStore
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import agent_program, becomes_true
+from support.patience import PATIENCE_S
 from support.runs import runs_in
 from support.stored import store_at
 
-BOUND_S = 30.0
 ME = ClientName("me")
 
 
@@ -44,7 +45,7 @@ class Engine:
     async def until(self, wanted: Callable[[v1.AgentEvent], bool]) -> list[v1.AgentEvent]:
         after = Seq(self.events[-1].sequence if self.events else 0)
         new: list[v1.AgentEvent] = []
-        with anyio.fail_after(BOUND_S):
+        with anyio.fail_after(PATIENCE_S):
             async with aclosing(self.supervisor.watching.follow(self.session, after, ME)) as batches:
                 async for batch in batches:
                     for event in map(v1.AgentEvent.FromString, batch.events if batch.first else ()):
@@ -68,6 +69,15 @@ class Engine:
         assert found is not None
         return found[1]
 
+    async def told(self) -> v1.SessionSummary:
+        """The session as clients see it in their lists."""
+        return views.summary(await self.supervisor.summary(self.session))
+
+    async def another(self) -> "Engine":
+        """Another session of the same engine."""
+        new = a_session(self.work)
+        return Engine(self.supervisor, self.store, await self.supervisor.create(new), self.work)
+
     @property
     def agents(self) -> int:
         return len(self.pids)
@@ -87,6 +97,11 @@ class Engine:
         return len(path.read_text().splitlines()) if path.exists() else 0
 
 
+def a_session(work: Path) -> NewSession:
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(work.parent)}
+    return NewSession(new_session_id(), "claude", str(work), environment=environment, created_ns=1)
+
+
 @asynccontextmanager
 async def engine(
     root: Path, policy: CrashPolicy, session: SessionId | None = None, *, program: Path | None = None
@@ -95,13 +110,11 @@ async def engine(
     work = root / "work"
     work.mkdir(exist_ok=True)
     provider = ClaudeProvider(program or agent_program(root / "program"))
-    environment = {"PATH": "/usr/bin:/bin", "HOME": str(root)}
-    new = NewSession(new_session_id(), "claude", str(work), environment=environment, created_ns=1)
     async with (
         store_at(root / "log.db") as store,
         open_supervisor(store, {"claude": provider}, EngineSettings(), root / "runs", crashes=policy) as supervisor,
     ):
-        yield Engine(supervisor, store, session or await supervisor.create(new), work)
+        yield Engine(supervisor, store, session or await supervisor.create(a_session(work)), work)
         if session is not None:
             await supervisor.close(session)
     await becomes_true(lambda: not any(run.alive for run in runs_in(root / "runs")))  # a holder leaves last

@@ -14,6 +14,7 @@ from betcode.domain.records import Record, RecordKind
 from betcode.holder.launch import HolderSpec, end_leftovers, is_alive, start_holder
 from betcode.holder.reader import JournalReader
 from betcode.sessions.attachment import Attachment, HolderGone
+from support.patience import PATIENCE_S
 
 AGENTS = Path(__file__).with_name("agents")
 LIMIT = 64 * 1024 * 1024
@@ -35,10 +36,10 @@ class Held:
     def lines(self, kind: RecordKind = RecordKind.OUT) -> list[bytes]:
         return [record.data for record in self.records if record.kind is kind]
 
-    async def follow(self, attachment: Attachment, until: Callable[[Record], bool], *, within_s: float = 20) -> Record:
+    async def follow(self, attachment: Attachment, until: Callable[[Record], bool]) -> Record:
         """Read on until a record is the wanted one."""
         looked_at = 0
-        with anyio.fail_after(within_s):
+        with anyio.fail_after(PATIENCE_S):
             while True:
                 for record in self.records[looked_at:]:
                     if until(record):
@@ -46,16 +47,14 @@ class Held:
                 looked_at = len(self.records)
                 self.records += await more(self.reader, attachment)
 
-    async def line(self, attachment: Attachment, beginning: bytes, *, within_s: float = 20) -> bytes:
+    async def line(self, attachment: Attachment, beginning: bytes) -> bytes:
         """The first line of output that begins so."""
-        found = await self.follow(
-            attachment, lambda it: it.kind is RecordKind.OUT and it.data.startswith(beginning), within_s=within_s
-        )
+        found = await self.follow(attachment, lambda it: it.kind is RecordKind.OUT and it.data.startswith(beginning))
         return found.data
 
-    async def exit(self, attachment: Attachment, *, within_s: float = 20) -> bytes:
+    async def exit(self, attachment: Attachment) -> bytes:
         """What the journal says of the agent's end."""
-        return (await self.follow(attachment, lambda it: it.kind is RecordKind.EXIT, within_s=within_s)).data
+        return (await self.follow(attachment, lambda it: it.kind is RecordKind.EXIT)).data
 
     def read_rest(self) -> None:
         """Read a journal that nobody writes any more to its end."""
@@ -101,27 +100,27 @@ def held(
         run.reader.close()
 
 
-async def gone(pid: int, *, within_s: float = 10) -> None:
+async def gone(pid: int) -> None:
     """Wait until a process has ended."""
     try:
         handle = os.pidfd_open(pid)
     except ProcessLookupError:
         return
     try:
-        with anyio.fail_after(within_s):
+        with anyio.fail_after(PATIENCE_S):
             await anyio.wait_readable(handle)
     finally:
         os.close(handle)
 
 
-async def lock_fallen(run: Held, *, within_s: float = 1) -> None:
+async def lock_fallen(run: Held) -> None:
     """Wait until nobody holds the run's lock any more."""
-    with anyio.fail_after(within_s):
+    with anyio.fail_after(PATIENCE_S):
         while is_alive(run.run_dir):
             await anyio.lowlevel.checkpoint()
 
 
-async def holder_left(attachment: Attachment, *, within_s: float = 10) -> None:
+async def holder_left(attachment: Attachment) -> None:
     """Wait until the holder has closed its end."""
-    with anyio.fail_after(within_s), suppress(HolderGone):
+    with anyio.fail_after(PATIENCE_S), suppress(HolderGone):
         await attachment.grown(2**50)

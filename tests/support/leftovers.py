@@ -5,8 +5,9 @@ import signal
 import time
 from pathlib import Path
 
+from support.patience import PATIENCE_S
+
 PROC = Path("/proc")
-BOUND_S = 10.0
 
 
 def leftovers(below: Path) -> list[int]:
@@ -18,7 +19,7 @@ def leftovers(below: Path) -> list[int]:
 def end_leftovers(below: Path) -> int:
     """End them all, and what they start meanwhile; how many there were."""
     ended: set[int] = set()
-    until = time.monotonic() + BOUND_S
+    until = time.monotonic() + PATIENCE_S
     while found := leftovers(below):
         assert time.monotonic() < until, f"these do not end: {found}"
         for pid in found:

@@ -11,8 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, cast
 
 from support.model_script import Failure, Hang, Json, Place, Reply, Scripts, Text, Thinking, place_of, step_of
-
-_GATE_S = 60.0
+from support.patience import PATIENCE_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,7 @@ class ModelApi:
         """The steps of a script that were asked for, in order."""
         return [request.place.step for request in self.requests if request.place.script == script]
 
-    def wait_for_calls(self, script: str, number: int, timeout_s: float = 20) -> None:
+    def wait_for_calls(self, script: str, number: int, timeout_s: float = PATIENCE_S) -> None:
         """Until that many calls of the script have come in; blocks, so call it from a worker thread in async tests."""
 
         def enough() -> bool:
@@ -149,7 +148,7 @@ class _Handler(BaseHTTPRequestHandler):
             step = step.then
         if isinstance(step, Hang):
             self._stream_headers()
-            api.closing.wait(_GATE_S)
+            api.closing.wait(PATIENCE_S)
         elif body.get("stream"):
             self._stream(body, step)
         else:
@@ -195,7 +194,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self._event({"type": "content_block_delta", "index": index, "delta": delta})
                 sent += 1
                 if step.gate is not None and sent == step.gate_after_chunks:
-                    assert step.gate.wait(_GATE_S), "nobody opened the gate"
+                    assert step.gate.wait(PATIENCE_S), "nobody opened the gate"
                 if sent == step.drop_after_chunks:
                     self.close_connection = True
                     self.connection.close()

@@ -15,6 +15,7 @@ from betcode.domain.records import Record, RecordKind
 from betcode.holder.launch import is_alive
 from betcode.holder.platform import RUN_MARKER
 from betcode.holder.reader import JournalReader
+from support.patience import PATIENCE_S
 
 _SLICE_BYTES = 4 * 1024 * 1024
 _LINE_BYTES = 64 * 1024 * 1024
@@ -62,18 +63,18 @@ def lives(pid: int) -> bool:
     return stat.rsplit(")", 1)[1].split()[0] not in ("Z", "X") and pid != os.getpid()
 
 
-async def gone(pid: int, *, within_s: float) -> None:
+async def gone(pid: int) -> None:
     """Wait until the process is gone."""
     try:
         descriptor = os.pidfd_open(pid)
     except ProcessLookupError:
         return
     try:
-        with anyio.move_on_after(within_s):
+        with anyio.move_on_after(PATIENCE_S):
             await anyio.wait_readable(descriptor)
     finally:
         os.close(descriptor)
-    assert not lives(pid), f"process {pid} is still there after {within_s} s"
+    assert not lives(pid), f"process {pid} is still there after {PATIENCE_S:g} s"
 
 
 @contextmanager

@@ -11,6 +11,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from support.patience import PATIENCE_S
+
 Frame = dict[str, Any]
 
 
@@ -54,7 +56,7 @@ class StdioAgent:
         assert self._process.stdin is not None
         self._process.stdin.close()
 
-    def until(self, wanted: Callable[[Frame], bool] | str, timeout_s: float = 10) -> list[Frame]:
+    def until(self, wanted: Callable[[Frame], bool] | str, timeout_s: float = PATIENCE_S) -> list[Frame]:
         """The frames up to and with the first that is wanted (a type, or what a function says)."""
         frames: list[Frame] = []
         deadline = time.monotonic() + timeout_s
@@ -65,7 +67,7 @@ class StdioAgent:
             if frame.get("type") == wanted if isinstance(wanted, str) else wanted(frame):
                 return frames
 
-    def rest(self, timeout_s: float = 10) -> list[Frame]:
+    def rest(self, timeout_s: float = PATIENCE_S) -> list[Frame]:
         """Everything up to the end of stdout."""
         frames: list[Frame] = []
         deadline = time.monotonic() + timeout_s
@@ -73,7 +75,7 @@ class StdioAgent:
             frames.append(frame)
         return frames
 
-    def wait(self, timeout_s: float = 10) -> int:
+    def wait(self, timeout_s: float = PATIENCE_S) -> int:
         return self._process.wait(timeout_s)
 
     def _next(self, deadline: float) -> Frame | None:

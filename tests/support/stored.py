@@ -14,6 +14,7 @@ import apsw
 from betcode.domain.identifiers import Seq, SessionKey, new_session_id
 from betcode.domain.rows import NewSession, SessionState, StoredEvent
 from betcode.storage import SqliteStore, open_store
+from support.patience import PATIENCE_S
 
 
 @dataclass
@@ -78,7 +79,7 @@ def copy_files(path: Path, directory: Path) -> Path:
     return directory / path.name
 
 
-async def until(question: Callable[[], bool], bound_s: float = 10) -> None:
+async def until(question: Callable[[], bool], bound_s: float = PATIENCE_S) -> None:
     """Return when it is so; fail when it is not so in time."""
     with anyio.fail_after(bound_s):
         while not question():  # noqa: ASYNC110 - a file tells nobody when it changes

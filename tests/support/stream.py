@@ -13,8 +13,8 @@ from grpc_status import rpc_status
 
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import Agent
+from support.patience import PATIENCE_S
 
-BOUND_S = 20.0
 STANDING = ("input_lock", "presence")  # how things are, at any moment; not what happened
 Wanted = str | Callable[[v1.AgentEvent], bool]
 
@@ -63,7 +63,7 @@ class Stream:
 
     async def next(self) -> v1.AgentEvent | None:
         """The next event; None at the end of the stream."""
-        with anyio.fail_after(BOUND_S):
+        with anyio.fail_after(PATIENCE_S):
             while isinstance(event := await self.call.read(), v1.AgentEvent):
                 if kind_of(event) not in STANDING:
                     self.events.append(event)
@@ -112,7 +112,7 @@ async def history(agent: Agent, session_id: str, upto: Wanted, after: int = 0) -
     seen: list[v1.AgentEvent] = []
     call = agent.ResumeSession(v1.ResumeSessionRequest(session_id=session_id, from_sequence=after))
     try:
-        with anyio.fail_after(BOUND_S):
+        with anyio.fail_after(PATIENCE_S):
             async for event in call:
                 if event.sequence:
                     seen.append(event)
@@ -140,5 +140,5 @@ def info_of(error: aio.AioRpcError) -> ErrorInfo:
 
 
 async def status_of(call: "aio.Call") -> grpc.StatusCode:
-    with anyio.fail_after(BOUND_S):
+    with anyio.fail_after(PATIENCE_S):
         return await call.code()

@@ -7,8 +7,7 @@ import anyio
 
 from betcode.client import Accepted, Client
 from betcode.v1 import agent_pb2 as v1
-
-BOUND_S = 30.0
+from support.patience import PATIENCE_S
 
 
 def kind_of(event: v1.AgentEvent) -> str:
@@ -56,13 +55,11 @@ class Talk:
     async def say(self, text: str) -> Accepted:
         return await self.client.send(self.session_id, text)
 
-    async def until(
-        self, wanted: str | Callable[[v1.AgentEvent], bool], *, within_s: float = BOUND_S
-    ) -> list[v1.AgentEvent]:
+    async def until(self, wanted: str | Callable[[v1.AgentEvent], bool]) -> list[v1.AgentEvent]:
         """The new events up to and with the first that is wanted: a kind, or what a function says."""
         new: list[v1.AgentEvent] = []
         try:
-            with anyio.fail_after(within_s):
+            with anyio.fail_after(PATIENCE_S):
                 async with aclosing(self.client.follow(self.session_id, self.position)) as events:
                     async for event in events:
                         if event.sequence:
@@ -71,7 +68,7 @@ class Talk:
                         if kind_of(event) == wanted if isinstance(wanted, str) else wanted(event):
                             return new
         except TimeoutError:
-            raise AssertionError(f"no {wanted} in {within_s} s; new events: {kinds(new)}") from None
+            raise AssertionError(f"no {wanted} in {PATIENCE_S:g} s; new events: {kinds(new)}") from None
         raise AssertionError(f"the stream ended before {wanted}; new events: {kinds(new)}")
 
     async def turn(self, text: str) -> list[v1.AgentEvent]:
@@ -91,12 +88,10 @@ class Talk:
         page = await self.client.list_sessions()
         return next(summary for summary in page.sessions if summary.id == self.session_id)
 
-    async def summary_when(
-        self, wanted: Callable[[v1.SessionSummary], bool], *, within_s: float = BOUND_S
-    ) -> v1.SessionSummary:
+    async def summary_when(self, wanted: Callable[[v1.SessionSummary], bool]) -> v1.SessionSummary:
         """The session's line in the list as soon as it is as wanted."""
         summary = await self.summary()
-        with anyio.move_on_after(within_s):
+        with anyio.move_on_after(PATIENCE_S):
             while not wanted(summary):
                 await anyio.sleep(0.02)
                 summary = await self.summary()

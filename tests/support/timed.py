@@ -12,8 +12,9 @@ import anyio
 from betcode.client import Client, NewConversation, open_client
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import Daemon, agent_program, running_daemon
+from support.patience import PATIENCE_S
 from support.rounds.clock import clock_environment, move_clock
-from support.talk import BOUND_S, Talk
+from support.talk import Talk
 
 HOUR_S = 3600
 DAY_S = 86400
@@ -58,7 +59,9 @@ class Timed:
             db.close()
 
 
-async def eventually(ask: Callable[[], Awaitable[T]], wanted: Callable[[T], bool], *, within_s: float = BOUND_S) -> T:
+async def eventually(
+    ask: Callable[[], Awaitable[T]], wanted: Callable[[T], bool], *, within_s: float = PATIENCE_S
+) -> T:
     """The first answer that is as wanted."""
     answer = await ask()
     with anyio.move_on_after(within_s):

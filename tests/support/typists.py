@@ -7,7 +7,8 @@ import anyio
 
 from betcode.client import Client, ClientIdentity, open_client
 from betcode.v1 import agent_pb2 as v1
-from support.daemon import BOUND_S, Daemon
+from support.daemon import Daemon
+from support.patience import PATIENCE_S
 
 
 class Typist:
@@ -40,7 +41,7 @@ class Typist:
         await self.client.send(self.session_id, text)
 
     async def until(self, wanted: Callable[["Typist"], bool]) -> None:
-        with anyio.fail_after(BOUND_S):
+        with anyio.fail_after(PATIENCE_S):
             while not wanted(self):
                 await self._changed.wait()
 

@@ -71,7 +71,8 @@ async def _converse(options: Options, client: Client, screen: Screen, session_id
                 f"The session is closed and takes no messages; read it with: betcode session show {summary.id}",
                 ExitCode.INVALID_ARGUMENTS,
             )
-        talk = Talk(client, summary, screen, is_terminal=os.isatty(0), show_all=show_all)
+        is_terminal = os.isatty(0)
+        talk = Talk(client, summary, screen, is_terminal=is_terminal, show_all=show_all, as_json=options.as_json)
         code = await talk.run()
         wanted = await client.start_session(new_conversation(options)) if talk.wants_another else None
     return code

@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from contextlib import suppress
 
 import anyio
 
@@ -10,13 +11,14 @@ from betcode.cli.daemon_control import ensure_daemon
 from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.options import Options
 from betcode.cli.screen import Screen, standard_screen
-from betcode.client import Refused, open_client
+from betcode.client import ClientError, Refused, open_client
 from betcode.config.lockfile import Holder, is_held, read_holder
 from betcode.holder.launch import holder_pids
 from betcode.v1 import admin_pb2 as v1
 
 _STOP_BOUND_S = 30.0
 _PAUSE_S = 0.02
+_ANSWER_WITHIN_S = 5.0  # of a daemon that is asked; then it is told by a signal
 
 
 def stop(options: Options) -> int:
@@ -25,16 +27,37 @@ def stop(options: Options) -> int:
     if options.flag("agents"):
         return _stop_with_agents(options, screen)
     holder = _holder_soon(options)
+    left: int | None = None
     if holder is not None:
-        _terminate(holder)
+        left = anyio.run(_stop_idle, options, holder)
         _wait_until_gone(options, holder, screen)
     if options.as_json:
         screen.json({"stopped": holder is not None, "pid": holder.pid if holder else 0})
     elif holder is None:
         screen.line("No daemon is running")
     else:
-        screen.line(f"The daemon (pid {holder.pid}) has stopped; agents at work go on, and the next daemon finds them")
+        screen.line(f"The daemon (pid {holder.pid}) has stopped; {_at_work(options, left)}")
     return ExitCode.OK
+
+
+async def _stop_idle(options: Options, holder: Holder) -> int | None:
+    """How many agents are at work and go on; None where the daemon did not say, and was told by a signal."""
+    with anyio.move_on_after(_ANSWER_WITHIN_S), suppress(ClientError):
+        async with open_client(options.places) as client:
+            return (await client.stop_daemon(holder.pid, v1.AGENTS_AT_STOP_IDLE_END)).agents_left
+    _terminate(holder)
+    return None
+
+
+def _at_work(options: Options, left: int | None) -> str:
+    left = len(holder_pids(options.places.runs)) if left is None else left
+    if not left:
+        return "no agent was at work"
+    return (
+        "1 agent goes on, and the next daemon finds it"
+        if left == 1
+        else (f"{left} agents go on, and the next daemon finds them")
+    )
 
 
 def restart(options: Options) -> int:
@@ -104,7 +127,8 @@ def _fate(parted: v1.StopDaemonResponse) -> str:
 
 
 def _terminate(holder: Holder) -> None:
-    os.kill(holder.pid, signal.SIGTERM)
+    with suppress(ProcessLookupError):  # it is gone already
+        os.kill(holder.pid, signal.SIGTERM)
 
 
 def _holder_soon(options: Options) -> Holder | None:

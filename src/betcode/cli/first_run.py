@@ -14,13 +14,14 @@ from betcode.cli.daemon_control import ensure_daemon
 from betcode.cli.dispatch import guarded
 from betcode.cli.exit_codes import ExitCode
 from betcode.cli.headless import HeadlessTurn, Output
+from betcode.cli.identity import own_identity
 from betcode.cli.keyboard import can_ask
 from betcode.cli.new_session import default_agent, new_conversation
 from betcode.cli.on_ask import AskPolicy, OnAsk
 from betcode.cli.options import Options, options_from
 from betcode.cli.parser import build_parser
 from betcode.cli.screen import Screen, standard_screen
-from betcode.client import Client, ClientIdentity, NewConversation, open_client
+from betcode.client import Client, NewConversation, open_client
 
 _PROMPT = "Hello! In a few sentences: what is betcode?"
 
@@ -59,7 +60,7 @@ async def _first_run(options: Options) -> int:
     screen = standard_screen()
     agent = await _say_which_agent(options, screen)
     new = new_conversation(options)
-    async with open_client(options.places, ClientIdentity(client_type="cli")) as client:
+    async with open_client(options.places, own_identity(options)) as client:
         code = await _one_turn(client, new, screen, is_demo=agent == "demo")
         if code != ExitCode.OK and agent != "demo":
             screen.note(f"{agent} could not answer; this is the built-in demo agent instead")

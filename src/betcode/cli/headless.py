@@ -1,23 +1,34 @@
 """One turn from its message to its end: the answer to stdout, the rest to stderr, and an exit code."""
 
 import math
-import signal
 from collections.abc import Sequence
 from contextlib import aclosing, suppress
 from dataclasses import asdict
 from enum import Enum
 
 import anyio
-from anyio.abc import ObjectReceiveStream, ObjectSendStream, TaskGroup, TaskStatus
+from anyio.abc import ObjectReceiveStream, ObjectSendStream, TaskGroup
 
 from betcode.cli.answer import Answer
 from betcode.cli.asking import Asker
 from betcode.cli.exit_codes import ExitCode
+from betcode.cli.interrupting import Interrupting, Stop
 from betcode.cli.link_notes import LinkNotes
 from betcode.cli.lock_talk import is_locked, locked_out
 from betcode.cli.on_ask import AskPolicy, OnAsk
 from betcode.cli.parking import how_to_answer, was_denied
-from betcode.cli.prompts import Allow, Deny, Desk, Given, Permission, Prompt, Question, Stop, first_option, give_answer
+from betcode.cli.prompts import (
+    Allow,
+    Deny,
+    DenyAndStop,
+    Desk,
+    Given,
+    Permission,
+    Prompt,
+    Question,
+    first_option,
+    give_answer,
+)
 from betcode.cli.render import Describer
 from betcode.cli.screen import Screen
 from betcode.cli.turn_watch import TurnWatch
@@ -25,6 +36,7 @@ from betcode.client import Client, ClientError
 from betcode.domain.commands import AttachedFile
 from betcode.domain.errors import ErrorCode
 from betcode.domain.events_json import event_json
+from betcode.domain.identifiers import MessageId, new_message_id
 from betcode.v1 import agent_pb2 as v1
 
 _PATIENCE_S = 90.0
@@ -56,22 +68,21 @@ class HeadlessTurn:
         self._denied: dict[str, str] = {}  # what was, by request id
         self._parked: list[str] = []
         self._answered_here: set[str] = set()  # requests whose resolution is no news
-        self._interrupts = 0
+        self._accepted = anyio.Event()
+        self._interrupting = Interrupting(screen, self._cancel)
         self.info = v1.SessionInfo()  # the newest that was seen
 
     async def run(self, prompt: str, files: Sequence[AttachedFile] = ()) -> int:
         """The exit code that says how the turn ended."""
         if not self._is_new:
             self._desk.add_pending(await self._client.pending(self._session_id))
-        try:
-            accepted = await self._client.send(self._session_id, prompt, files)
-        except ClientError as error:
-            await self._take_back(error)
-            raise (locked_out(error, self._session_id) if is_locked(error) else error) from None
-        watch = TurnWatch(accepted.message_id)
+        message_id = new_message_id()
+        watch = TurnWatch(message_id)
         to_ask, asked = anyio.create_memory_object_stream[Prompt](math.inf)
         async with to_ask, asked, anyio.create_task_group() as tasks:
-            await tasks.start(self._heed_interrupts, tasks)  # whoever sees the next line may press Ctrl-C
+            # Before anything is sent: from then on a Ctrl-C has a turn to stop.
+            await tasks.start(self._interrupting.heed, tasks, tasks.cancel_scope.cancel, lambda: True)
+            sequence = await self._send(message_id, prompt, files)
             self._screen.note(f"Session {self._session_id}")
             match self._policy.on_ask:
                 case OnAsk.ASK:
@@ -82,9 +93,23 @@ class HeadlessTurn:
                     pass  # answered as they come
             for prompt_before in self._desk.all:
                 await self._meet(prompt_before, to_ask)
-            await self._follow(watch, 0 if self._is_new else accepted.sequence, to_ask)
+            await self._follow(watch, 0 if self._is_new else sequence, to_ask)
             tasks.cancel_scope.cancel()
         return self._end(watch)
+
+    async def _send(self, message_id: MessageId, prompt: str, files: Sequence[AttachedFile]) -> int:
+        """The number of the event that says that it is on the daemon's disk."""
+        try:
+            accepted = await self._client.send(self._session_id, prompt, files, message_id=message_id)
+        except ClientError as error:
+            await self._take_back(error)
+            raise (locked_out(error, self._session_id) if is_locked(error) else error) from None
+        self._accepted.set()
+        return accepted.sequence
+
+    async def _cancel(self) -> None:
+        await self._accepted.wait()  # before that there is nothing to stop
+        await self._client.cancel(self._session_id)
 
     async def _take_back(self, refusal: ClientError) -> None:
         """A session that was made for a message and is refused it would only stand in the list, empty."""
@@ -103,7 +128,7 @@ class HeadlessTurn:
                     await self._meet(prompt, to_ask)
                 if watch.see(event):
                     return
-        self._screen.note("The session was closed before the turn ended")
+        self._screen.note("The session has ended, and the turn with it")
         watch.stop_reason = watch.stop_reason or "cancelled"
 
     async def _show(self, event: v1.AgentEvent) -> None:
@@ -182,37 +207,18 @@ class HeadlessTurn:
             self._screen.note(error.message)
             return error.code != ErrorCode.INVALID_REQUEST
         self._desk.done(prompt)
-        if isinstance(typed, Deny | Stop):
+        if isinstance(typed, Deny | DenyAndStop):
             self._desk.forget(prompt.request_id)  # the other questions of its group go with it
             self._denied[prompt.request_id] = _called(prompt)
         return True
-
-    async def _heed_interrupts(self, tasks: TaskGroup, *, task_status: TaskStatus[None]) -> None:
-        with anyio.open_signal_receiver(signal.SIGINT) as signals:
-            task_status.started()
-            async for _ in signals:
-                self._screen.interrupted()
-                self._interrupts += 1
-                if self._interrupts > 1:
-                    tasks.cancel_scope.cancel()
-                    return
-                self._screen.note("Interrupting the turn; Ctrl-C again leaves it running")
-                tasks.start_soon(self._interrupt)
-
-    async def _interrupt(self) -> None:
-        """Beside the waiting for signals: a second Ctrl-C must be heard even when the daemon does not answer."""
-        try:
-            await self._client.cancel(self._session_id)
-        except ClientError as error:
-            self._screen.note(error.message)
 
     def _end(self, watch: TurnWatch) -> int:
         self._screen.end_answer()
         code = self._exit_code(watch)
         if self._output is not Output.TEXT:
             self._screen.json(self._result(watch, code))
-        if self._interrupts > 1:
-            self._screen.note(f"Left running. Find it again with: betcode attach {self._session_id}")
+        if self._interrupting.has_left:
+            self._screen.note(self._interrupting.parting(self._session_id))
         elif self._parked:
             self._say_how_to_go_on()
         elif watch.was_cancelled:
@@ -231,7 +237,7 @@ class HeadlessTurn:
         )
 
     def _exit_code(self, watch: TurnWatch) -> ExitCode:
-        if self._interrupts:
+        if self._interrupting.stop is not Stop.UNASKED:
             return ExitCode.INTERRUPTED
         if self._parked or (self._denied and not watch.failed):
             return ExitCode.PERMISSION_DENIED

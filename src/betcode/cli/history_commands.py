@@ -17,12 +17,12 @@ from betcode.cli.options import Options
 from betcode.cli.screen import Screen, standard_screen
 from betcode.cli.session_commands import connected
 from betcode.cli.table import table
-from betcode.cli.terminal_text import one_line
+from betcode.cli.terminal_text import columns, one_line, wrapped
 from betcode.client import Client
 from betcode.v1 import agent_pb2 as v1
 
 _HEADINGS = ("SESSION", "TIME", "WHO", "TEXT")
-_SPARE = ("WHO", "TIME")
+_LEAST_TEXT = 40  # columns that the text needs beside the rest
 _FORMATS = {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html"}
 
 
@@ -176,8 +176,7 @@ async def _search(options: Options) -> int:
         screen.json({"hits": hits, "total": found.total, "incomplete": found.incomplete}, indent=2)
         return ExitCode.OK
     if found.hits:
-        rows = [_row(hit, found.hits) for hit in found.hits]
-        for line in table(_HEADINGS, rows, screen.width, spare=_SPARE):
+        for line in hit_lines(found.hits, screen.width):
             screen.line(line)
     else:
         screen.line("Nothing was found")
@@ -187,6 +186,20 @@ async def _search(options: Options) -> int:
     if found.incomplete:
         screen.note("Not all history is indexed yet: search again in a moment for more")
     return ExitCode.OK
+
+
+def hit_lines(hits: Sequence[v1.SearchHit], width: int) -> list[str]:
+    """What was found, a line each; where that leaves too little to the text, it stands below with a line of its own."""
+    rows = [_row(hit, hits) for hit in hits]
+    beside = sum(2 + max(columns(row[index]) for row in (_HEADINGS, *rows)) for index in range(3))
+    if width - beside >= _LEAST_TEXT:
+        return table(_HEADINGS, rows, width)
+    lines: list[str] = []
+    for session, at, who, text in rows:
+        session_id, _, called = session.partition(" ")
+        lines.append(one_line(" · ".join(filter(None, (session_id, who, at, called))), width))
+        lines += [f"  {line}" for line in wrapped(text, width - 2)]
+    return lines
 
 
 def _row(hit: v1.SearchHit, page: Sequence[v1.SearchHit]) -> list[str]:

@@ -16,14 +16,15 @@ def is_locked(error: ClientError) -> bool:
     return error.code == ErrorCode.NO_INPUT_LOCK
 
 
-def called(client_id: str, client_type: str) -> str:
-    """A client as a person is told of it."""
-    return f"{client_type} {client_id}".strip()
+def called(client_id: str, client_type: str, client_name: str) -> str:
+    """A client as a person is told of it: by its name, or else by its id."""
+    return f"{client_type} {client_name or client_id}".strip()
 
 
 def holder_in(error: ClientError) -> str:
     """Who holds the lock, as the refusal says."""
-    return called(error.details.get("holder_client_id", ""), error.details.get("holder_client_type", ""))
+    facts = ("holder_client_id", "holder_client_type", "holder_client_name")
+    return called(*(error.details.get(fact, "") for fact in facts))
 
 
 def locked_out(error: ClientError, session_id: str) -> CommandFailed:
@@ -33,6 +34,19 @@ def locked_out(error: ClientError, session_id: str) -> CommandFailed:
         f"betcode session lock {short_id(session_id)}",
         ExitCode.PERMISSION_DENIED,
     )
+
+
+def who_lines(summary: v1.SessionSummary, own_id: str) -> list[str]:
+    """Who is at the session, one a line; the list of a crowd is cut."""
+    lines = [
+        called(each.client_id, each.client_type, each.client_name)
+        + (" (you)" if each.client_id == own_id else "")
+        + (", types" if each.client_id == summary.input_lock_client_id else "")
+        + (f", {each.behind} events behind" if each.lagging else "")
+        for each in summary.clients
+    ]
+    rest = summary.client_count - len(lines)
+    return [*lines, f"and {rest} more"] if rest else lines
 
 
 class LockTalk:
@@ -52,7 +66,7 @@ class LockTalk:
         own = self._client.identity.client_id
         had_it, self._is_ours = self._is_ours, change.holder_client_id == own
         if had_it and change.holder_client_id and not self._is_ours:
-            holder = called(change.holder_client_id, change.holder_client_type)
+            holder = called(change.holder_client_id, change.holder_client_type, change.holder_client_name)
             self._screen.note(f"The input lock went to {holder}; /lock asks for it")
         elif self._is_ours and self._waits and not self._asks:
             self._screen.note("You have the input lock now")
@@ -62,7 +76,7 @@ class LockTalk:
             self._screen.note("Nobody asks for the input lock any more; you keep it")
         if not self.asking or self.asking == asked_before:
             return False
-        asking = called(self.asking, change.asking_client_type)
+        asking = called(self.asking, change.asking_client_type, change.asking_client_name)
         self._screen.note(f"{asking} asks to type here. Without an answer it gets the input lock in a moment")
         return True
 

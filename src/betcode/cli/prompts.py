@@ -10,6 +10,7 @@ from betcode.cli.terminal_text import one_line
 from betcode.client import Client
 from betcode.v1 import agent_pb2 as v1
 
+_BUDGET = "Budget"  # the name under which the daemon asks for more
 _SHOWN_LINES = 24
 _SHOWN_LETTERS = 4000
 _OFFER_WIDTH = 100
@@ -29,6 +30,8 @@ class Permission:
     def lines(self, *, whole: bool = False) -> list[str]:
         """The tool, what it is for, and its input, with nothing left out silently."""
         request = self.request
+        if self._is_of_budget:
+            return [request.description]
         plan = "The agent has a plan and asks whether to go ahead"
         title = plan if self.is_plan else f"{request.tool_name} asks for permission"
         shown = [f"{title}: {request.description}" if request.description else title]
@@ -40,12 +43,17 @@ class Permission:
         return shown
 
     @property
+    def _is_of_budget(self) -> bool:
+        """Whether the daemon asks, and no agent: its sentence says everything that its input does."""
+        return self.request.tool_name == _BUDGET and not self.request.tool_use_id and bool(self.request.description)
+
+    @property
     def is_plan(self) -> bool:
         return self.request.tool_name == "ExitPlanMode"
 
     @property
     def is_editable(self) -> bool:
-        return not self.is_plan and not self.was_cut and self.request.tool_name != "Budget"
+        return not self.is_plan and not self.was_cut and not self._is_of_budget
 
     def choices(self) -> list[str]:
         """What may be granted for the rest of the session, each by its number."""
@@ -56,6 +64,8 @@ class Permission:
 
     @property
     def question(self) -> str:
+        if self._is_of_budget:
+            return "Raise it? [y = yes, n = no, n REASON] "
         session = "s NUMBER = for this session, " if self.request.grant_offers else ""
         edit = "e = edit, " if self.is_editable else ""
         return f"Allow? [y = yes, {session}{edit}n = no, n REASON, i = no and stop, v = show all] "
@@ -112,7 +122,7 @@ class Deny:
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class DenyAndStop:
     """Deny, and end the turn."""
 
     message: str = ""
@@ -140,8 +150,8 @@ class Edit:
     text: str = ""
 
 
-Given = Allow | AllowSession | AllowEdited | Deny | Stop | Reply
-Typed = Allow | AllowSession | Edit | Deny | Stop | Reply | ShowAll | ShowChoices
+Given = Allow | AllowSession | AllowEdited | Deny | DenyAndStop | Reply
+Typed = Allow | AllowSession | Edit | Deny | DenyAndStop | Reply | ShowAll | ShowChoices
 
 
 def understand(prompt: Prompt, line: str) -> Typed | None:
@@ -159,7 +169,7 @@ def understand(prompt: Prompt, line: str) -> Typed | None:
             case "n" | "no":
                 return Deny(rest.strip())
             case "i":
-                return Stop(rest.strip())
+                return DenyAndStop(rest.strip())
             case "v" if not rest:
                 return ShowAll()
             case _:
@@ -285,7 +295,7 @@ async def give_answer(client: Client, prompt: Prompt, typed: Given) -> None:
             await client.answer(prompt.request_id, response)
         case Deny(message):
             await client.answer_permission(prompt.request_id, v1.DENY, message=message)
-        case Stop(message):
+        case DenyAndStop(message):
             await client.answer_permission(prompt.request_id, v1.DENY_WITH_INTERRUPT, message=message)
         case Reply(text):
             assert isinstance(prompt, Question)

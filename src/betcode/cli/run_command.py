@@ -11,12 +11,13 @@ from betcode.cli.daemon_control import ensure_daemon
 from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.finding import find_session
 from betcode.cli.headless import HeadlessTurn, Output
+from betcode.cli.identity import own_identity
 from betcode.cli.keyboard import can_ask
 from betcode.cli.new_session import new_conversation
 from betcode.cli.on_ask import AskPolicy, OnAsk
 from betcode.cli.options import Options
 from betcode.cli.screen import standard_screen
-from betcode.client import ClientIdentity, open_client
+from betcode.client import open_client
 from betcode.domain.commands import AttachedFile
 
 _OF_A_NEW_SESSION = ("provider", "model", "cwd")
@@ -44,7 +45,7 @@ async def _run(options: Options, prompt: str, files: Sequence[AttachedFile]) -> 
     asks = can_ask()
     await ensure_daemon(options, screen.note, announce=asks)
     output = Output.JSON if options.as_json and options.text("output") == "text" else Output(options.text("output"))
-    async with open_client(options.places, ClientIdentity(client_type="cli")) as client:
+    async with open_client(options.places, own_identity(options)) as client:
         given = options.text("session")
         is_new = not given
         session_id = await (client.start_session(new_conversation(options)) if is_new else find_session(client, given))

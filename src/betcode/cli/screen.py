@@ -58,6 +58,7 @@ class Screen:
 
     def json(self, value: Mapping[str, object], *, indent: int | None = None) -> None:
         """One JSON value; compact on a line of its own unless an indent is given."""
+        self._leave_question()
         self._out.write(safe_json(json.dumps(value, ensure_ascii=False, indent=indent)) + "\n")
         self._out.flush()
 

@@ -11,16 +11,17 @@ from betcode.cli.budgets import budget_fact
 from betcode.cli.daemon_control import ensure_daemon
 from betcode.cli.exit_codes import ExitCode
 from betcode.cli.finding import find_session, find_summary, short_id
+from betcode.cli.identity import own_identity
 from betcode.cli.keyboard import can_ask
 from betcode.cli.link_notes import LinkNotes
-from betcode.cli.lock_talk import called
+from betcode.cli.lock_talk import called, who_lines
 from betcode.cli.new_session import working_directory
 from betcode.cli.options import Options
 from betcode.cli.screen import Screen, standard_screen
 from betcode.cli.table import table
 from betcode.cli.transcript import Transcript
 from betcode.cli.waiting_words import standing, waiting_words
-from betcode.client import Client, ClientIdentity, open_client
+from betcode.client import Client, open_client
 from betcode.domain.events_json import connections_json, event_json, summary_json
 from betcode.v1 import agent_pb2 as v1
 
@@ -32,7 +33,7 @@ _SPARE = ("COST", "MESSAGES", "AGENT", "CHANGED")  # what a narrow terminal leav
 async def connected(options: Options, screen: Screen) -> AsyncIterator[Client]:
     """A client of a daemon that serves, started if need be."""
     await ensure_daemon(options, screen.note, announce=can_ask())
-    async with open_client(options.places, ClientIdentity(client_type="cli")) as client:
+    async with open_client(options.places, own_identity(options)) as client:
         yield client
 
 
@@ -139,7 +140,7 @@ def _facts(one: v1.SessionSummary) -> list[str]:
         "waits": waiting_words(one, datetime.now(UTC)),
         "holds": ", ".join(one.holds),
         "connected": _connected(one),
-        "types": one.input_lock_client_id,
+        "types": _typist(one),
         "agent": " ".join(filter(None, (one.provider, one.model))),
         "directory": one.working_directory,
         "created": _local(one.created_at),
@@ -160,14 +161,17 @@ def _local(at: Timestamp) -> str:
     return at.ToDatetime(UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
+def _typist(one: v1.SessionSummary) -> str:
+    """Whose messages are taken, by its name where it is among those that are listed."""
+    for each in one.clients:
+        if each.client_id == one.input_lock_client_id:
+            return called(each.client_id, each.client_type, each.client_name)
+    return one.input_lock_client_id
+
+
 def _connected(one: v1.SessionSummary) -> str:
     """Who follows it; the list of a crowd is cut."""
-    shown = [
-        called(each.client_id, each.client_type) + (f" ({each.behind} events behind)" if each.lagging else "")
-        for each in one.clients
-    ]
-    rest = one.client_count - len(shown)
-    return ", ".join(shown) + (f" and {rest} more" if rest else "")
+    return "; ".join(who_lines(one, own_id=""))
 
 
 def follow(options: Options) -> int:

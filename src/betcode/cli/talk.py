@@ -1,20 +1,22 @@
 """A conversation in plain lines: watch, type, answer, cancel."""
 
-import signal
 from collections import deque
 from contextlib import aclosing
 
 import anyio
-from anyio.abc import TaskGroup, TaskStatus
+from anyio.abc import TaskGroup
 
 from betcode.cli.asking import edited
 from betcode.cli.attaching import read_files
 from betcode.cli.exit_codes import CommandFailed, ExitCode
+from betcode.cli.finding import find_summary
+from betcode.cli.interrupting import Interrupting, Stop
 from betcode.cli.keyboard import Keyboard
 from betcode.cli.link_notes import LinkNotes
-from betcode.cli.lock_talk import LockTalk, holder_in, is_locked
+from betcode.cli.lock_talk import LockTalk, holder_in, is_locked, who_lines
 from betcode.cli.prompts import (
     Deny,
+    DenyAndStop,
     Desk,
     Edit,
     Given,
@@ -22,12 +24,11 @@ from betcode.cli.prompts import (
     Prompt,
     ShowAll,
     ShowChoices,
-    Stop,
     give_answer,
     understand,
 )
 from betcode.cli.screen import Screen
-from betcode.cli.transcript import Transcript
+from betcode.cli.transcript import EventLines, Transcript
 from betcode.cli.turn_watch import TurnWatch
 from betcode.client import Client, ClientError
 from betcode.domain.commands import AttachedFile
@@ -44,6 +45,7 @@ Lines are messages to the agent, or answers while it asks.
 /compact      have the agent shorten its context
 /lock         ask to be the one who types
 /give, /keep  answer who asks for that
+/who          who is here, and who types
 /new          begin another session here
 /quit         leave; the agent goes on"""
 _NO_TERMINAL = "nobody could be asked, since there is nothing left to read on stdin"
@@ -53,7 +55,14 @@ class Talk:
     """One person at one session; leaving ends nothing."""
 
     def __init__(
-        self, client: Client, summary: v1.SessionSummary, screen: Screen, *, is_terminal: bool, show_all: bool
+        self,
+        client: Client,
+        summary: v1.SessionSummary,
+        screen: Screen,
+        *,
+        is_terminal: bool,
+        show_all: bool,
+        as_json: bool = False,
     ) -> None:
         self.wants_another = False
         self._client = client
@@ -61,7 +70,7 @@ class Talk:
         self._screen = screen
         self._is_terminal = is_terminal
         self._show_all = show_all
-        self._transcript = Transcript(screen)
+        self._transcript = EventLines(screen) if as_json else Transcript(screen)
         self._desk = Desk()
         self._lock = LockTalk(client, summary.id, screen)
         self._keyboard = Keyboard()
@@ -75,7 +84,7 @@ class Talk:
         self._files: list[AttachedFile] = []  # that go with the next message
         self._input_ended = False
         self._denied = False
-        self._interrupted = False
+        self._interrupting = Interrupting(screen, self._cancel)
 
     async def run(self) -> ExitCode:
         """Until the person leaves or the session ends."""
@@ -83,7 +92,9 @@ class Talk:
             self._caught_up.set()
             self._invite()
         async with anyio.create_task_group() as tasks:
-            await tasks.start(self._heed_interrupts, tasks)
+            await tasks.start(
+                self._interrupting.heed, tasks, lambda: self._leave(tasks.cancel_scope), lambda: self._turn_open
+            )
             tasks.start_soon(self._read_lines, tasks)
             await self._watch(tasks.cancel_scope)
             tasks.cancel_scope.cancel()
@@ -109,6 +120,8 @@ class Talk:
         """History is read whole and its end is shown, so that what is shown begins with a message."""
         if event.session_info.compacted_before:
             self._past[-1].append(event)
+        elif event.sequence == 0:
+            self._transcript.show(event)  # true of now, and no part of what is read for its end
         if event.sequence == 0:
             self._lock_changed(event)
             return
@@ -136,12 +149,15 @@ class Talk:
         self._lock_changed(event)
         if kind == "status_change":
             self._turn_open = event.status_change.status != v1.IDLE
-            self._interrupted = self._interrupted and self._turn_open
+            if not self._turn_open:
+                self._interrupting.over()
         typed_here = kind == "user_input" and event.user_input.message_id in self._own and self._is_terminal
         prompt = self._desk.see(event)
         if prompt is not None:
             self._transcript.take_note(event)
-        elif not typed_here:
+        elif typed_here:
+            self._transcript.typed(event)
+        else:
             self._transcript.show(event)
         for message_id, watch in list(self._own.items()):
             if watch.see(event):
@@ -222,6 +238,11 @@ class Talk:
                 await self._cancel()
             case "/lock":
                 tasks.start_soon(self._ask_for_lock)
+            case "/who":
+                for one in who_lines(
+                    await find_summary(self._client, self._session_id), self._client.identity.client_id
+                ):
+                    self._screen.note(one)
             case "/say":
                 await self._say(rest)
             case "/attach":
@@ -233,7 +254,9 @@ class Talk:
         return False
 
     def _leave(self, scope: anyio.CancelScope) -> None:
-        if self._is_terminal and not self.wants_another:
+        if self._interrupting.has_left and self._interrupting.stop is not Stop.UNASKED:
+            self._screen.note(self._interrupting.parting(self._session_id))
+        elif self._is_terminal and not self.wants_another:
             self._screen.note(f"Left. Come back with: betcode attach {self._session_id}")
         scope.cancel()
 
@@ -290,7 +313,9 @@ class Talk:
                 await self._answer(prompt, answer)
 
     async def _answer(self, prompt: Prompt, answer: Given) -> None:
-        if isinstance(answer, Deny | Stop):  # at once: what the answer brings about may be the end of this conversation
+        if isinstance(
+            answer, Deny | DenyAndStop
+        ):  # at once: what the answer brings about may be the end of this conversation
             self._denied = self._denied or self._input_ended
         try:
             await give_answer(self._client, prompt, answer)
@@ -299,7 +324,7 @@ class Talk:
             if error.code == ErrorCode.INVALID_REQUEST and not self._input_ended:
                 self._screen.ask(prompt.question)  # it is still open
                 return
-        if isinstance(answer, Deny | Stop):
+        if isinstance(answer, Deny | DenyAndStop):
             self._desk.forget(prompt.request_id)
         self._desk.done(prompt)
         self._ask_current()
@@ -329,24 +354,3 @@ class Talk:
         if self._is_terminal:
             self._keyboard.forget_what_was_typed()  # before the question could be read
         self._screen.ask(question)
-
-    # ------------------------------------------------------------ Ctrl-C
-
-    async def _heed_interrupts(self, tasks: TaskGroup, *, task_status: TaskStatus[None]) -> None:
-        with anyio.open_signal_receiver(signal.SIGINT) as signals:
-            task_status.started()
-            async for _ in signals:
-                self._screen.interrupted()
-                if not self._turn_open or self._interrupted:
-                    self._leave(tasks.cancel_scope)
-                    return
-                self._interrupted = True
-                self._screen.note("Interrupting the turn; Ctrl-C again leaves it running")
-                tasks.start_soon(self._interrupt)
-
-    async def _interrupt(self) -> None:
-        """Beside the waiting for signals: a second Ctrl-C must be heard even when the daemon does not answer."""
-        try:
-            await self._cancel()
-        except ClientError as error:
-            self._screen.note(error.message)

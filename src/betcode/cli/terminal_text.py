@@ -32,6 +32,25 @@ def one_line(text: str, width: int) -> str:
     return taken + "…"
 
 
+def wrapped(text: str, width: int) -> list[str]:
+    """The text in lines of at most `width` columns, broken between words where that can be."""
+    lines: list[str] = []
+    line = ""
+    for word in clean(text).split():
+        if line and columns(line) + 1 + columns(word) <= width:
+            line = f"{line} {word}"
+            continue
+        if line:
+            lines.append(line)
+        line = ""
+        for letter in word:
+            if columns(line + letter) > width:
+                lines.append(line)
+                line = ""
+            line += letter
+    return [*lines, line] if line else lines
+
+
 def ending(text: str, width: int) -> str:
     """The text, or as much of its end as fits into `width` columns behind an ellipsis."""
     if columns(text) <= width:

@@ -4,6 +4,7 @@ from betcode.cli.answer import Answer
 from betcode.cli.prompts import Permission
 from betcode.cli.render import Describer, turn_summary
 from betcode.cli.screen import Screen
+from betcode.domain.events_json import event_json
 from betcode.v1 import agent_pb2 as v1
 
 
@@ -53,6 +54,21 @@ class Transcript:
         """Of a prompt that is shown elsewhere, so that its end can be told in the right words."""
         self._describer.describe(event)
 
+    def typed(self, event: v1.AgentEvent) -> None:
+        """Of a message that was typed here: it stands on the screen already."""
+
     def _turn_over(self) -> None:
         self._screen.end_answer()
         self._answer = Answer()
+
+
+class EventLines:
+    """The same conversation for a script: every event, one JSON object a line."""
+
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
+
+    def show(self, event: v1.AgentEvent) -> None:
+        self._screen.json(event_json(event))
+
+    take_note = typed = show

@@ -16,7 +16,7 @@ from betcode.client.errors import as_client_errors
 from betcode.client.policy import PolicyClient
 from betcode.config.places import Places
 from betcode.domain.commands import AttachedFile
-from betcode.domain.identifiers import MessageId, new_message_id
+from betcode.domain.identifiers import MessageId, new_message_id, new_session_id
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1.admin_pb2 import AgentsAtStop, StopDaemonRequest, StopDaemonResponse
 from betcode.v1.admin_pb2_grpc import AdminServiceStub
@@ -76,7 +76,7 @@ class Client:
         return PolicyClient(self._connection)
 
     async def start_session(self, new: NewConversation) -> str:
-        """A new session's id. No agent runs before the first message."""
+        """A new session's id. No agent runs before the first message. However often it is tried, one is made."""
         start = v1.StartConversation(
             working_directory=new.working_directory,
             provider=new.provider,
@@ -86,6 +86,7 @@ class Client:
             metadata=new.metadata,
             environment=new.environment,
             budget=new.budget,
+            new_session_id=new_session_id(),
         )
         request = v1.SubmitRequest(request=v1.AgentRequest(start=start))
         return (await self._connection.call(self._stub.Submit, request)).session_id
@@ -104,7 +105,7 @@ class Client:
         response = await self._connection.call(
             self._stub.Submit, v1.SubmitRequest(session_id=session_id, request=message)
         )
-        return Accepted(own_id, response.sequence)
+        return Accepted(MessageId(response.message_id) or own_id, response.sequence)
 
     def follow(
         self, session_id: str, after: int = 0, *, on_link: OnLink = ignore_link, include_compacted: bool = False

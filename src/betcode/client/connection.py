@@ -43,6 +43,7 @@ class ClientIdentity:
 
     client_id: str = field(default_factory=lambda: secrets.token_hex(6))
     client_type: str = "library"
+    client_name: str = ""  # for people: which of their screens it is
 
 
 class LinkState(Enum):
@@ -85,7 +86,11 @@ class Connection:
 
     @property
     def metadata(self) -> Metadata:
-        return (("x-client-id", self.identity.client_id), ("x-client-type", self.identity.client_type))
+        who = self.identity
+        named = (("x-client-id", who.client_id), ("x-client-type", who.client_type))
+        # Headers are printable ASCII; in a name anything else is shown as what it is not.
+        shown = "".join(letter if " " <= letter <= "~" else "?" for letter in who.client_name)
+        return (*named, ("x-client-name", shown)) if shown else named
 
     def ladder(self) -> Ladder:
         return Ladder(self.ladder_ms)

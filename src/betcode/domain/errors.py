@@ -159,12 +159,15 @@ class NoInputLock(BetcodeError):
 
     code = ErrorCode.NO_INPUT_LOCK
 
-    def __init__(self, session_id: str, holder_client_id: str, holder_client_type: str) -> None:
+    def __init__(
+        self, session_id: str, holder_client_id: str, holder_client_type: str, holder_client_name: str = ""
+    ) -> None:
         super().__init__(
             "Another client holds input lock",
             session_id=session_id,
             holder_client_id=holder_client_id,
             holder_client_type=holder_client_type,
+            holder_client_name=holder_client_name,
         )
 
 

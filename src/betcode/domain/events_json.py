@@ -68,7 +68,13 @@ def connections_json(summary: v1.SessionSummary) -> dict[str, object]:
         "input_lock_client_id": summary.input_lock_client_id,
         "client_count": summary.client_count,
         "clients": [
-            {"client_id": one.client_id, "client_type": one.client_type, "behind": one.behind, "lagging": one.lagging}
+            {
+                "client_id": one.client_id,
+                "client_type": one.client_type,
+                "client_name": one.client_name,
+                "behind": one.behind,
+                "lagging": one.lagging,
+            }
             for one in summary.clients
         ],
     }

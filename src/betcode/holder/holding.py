@@ -52,10 +52,10 @@ class Holder:
         """Work until the agent's end is recorded and nobody needs the holder any more."""
         self._reap()  # it may have ended before its end could be signalled
         while not self._on_time(time.monotonic()):
+            if self._journal.end > self._rung_at:  # also by what had waited for room
+                self._ring()
             for key, events in self._selector.select(self._timeout()):
                 key.data(events)
-            if self._journal.end > self._rung_at:
-                self._ring()
         self._door.remove()
 
     def _timeout(self) -> float | None:

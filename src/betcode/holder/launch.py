@@ -20,6 +20,7 @@ from betcode.holder.platform import RUN_MARKER, Process, descendants, descends_f
 
 __all__ = [
     "HolderDidNotStart",
+    "HolderKilled",
     "HolderSpec",
     "allow_many_open_files",
     "bar",
@@ -42,6 +43,10 @@ _OPEN_FILES = resource.getrlimit(resource.RLIMIT_NOFILE)  # what whoever started
 
 class HolderDidNotStart(Exception):
     """The holder could not take up its work; nothing of it is left running."""
+
+
+class HolderKilled(HolderDidNotStart):
+    """Somebody killed it before it could say that it is ready; its agent may have begun."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +75,7 @@ def start_holder(spec: HolderSpec) -> int:
 
     It blocks for some 50 ms. That the agent itself cannot be started is no failure here: the journal's `exit` says so.
 
-    Raises: HolderDidNotStart.
+    Raises: HolderDidNotStart, HolderKilled.
     """
     try:
         spec.run_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -126,22 +131,27 @@ def _start(command: list[str], spec: HolderSpec) -> int:
             starter.stdin.write(json.dumps(message).encode())
             starter.stdin.close()
         answer = _read_line(starter.stdout.fileno())
-        if not answer:
+        if answer is None:
             starter.kill()
+            raise HolderDidNotStart(f"the holder said nothing within {_START_WITHIN_S:.0f} s")
+    said = spec.run_dir / "holder.log"
+    if not answer and not said.stat().st_size:  # one that fails says why
+        raise HolderKilled("the holder was killed before it was ready")
     word, _, rest = answer.decode("utf-8", "replace").strip().partition(" ")
     if word == "ready":
         return int(rest)
-    raise HolderDidNotStart(rest or f"the holder said nothing; see {spec.run_dir / 'holder.log'}")
+    raise HolderDidNotStart(rest or f"the holder broke off; see {said}")
 
 
-def _read_line(fd: int) -> bytes:
+def _read_line(fd: int) -> bytes | None:
+    """What was said before the pipe was closed; None where neither a line nor an end has come in time."""
     line = b""
     until = time.monotonic() + _START_WITHIN_S
     readable = select.poll()  # not select(), which takes no descriptor past 1023
     readable.register(fd, select.POLLIN)
     while not line.endswith(b"\n"):
         if not readable.poll(max(0.0, until - time.monotonic()) * 1000):
-            return b""
+            return None
         piece = os.read(fd, 4096)
         if not piece:
             return line

@@ -30,7 +30,7 @@ from betcode.sessions import ClientName
 logger = logging.getLogger(__name__)
 
 TICKET_LIFE_S = 60.0
-_TICKETS_LIMIT = 10_000
+TICKETS_LIMIT = 10_000
 _LOOKS = 4  # at a peer whose process has just ended, before it counts as one that hides
 _LOOK_AGAIN_S = 0.05
 
@@ -45,11 +45,21 @@ class Tickets:
     def issue(self, pid: int) -> str:
         """A new one, good for a minute, as often as its holder likes."""
         now = self.clock()
-        if len(self._known) >= _TICKETS_LIMIT:
-            self._known = {token: known for token, known in self._known.items() if known[0] > now}
+        self._forget(now)
         token = secrets.token_urlsafe(24)
         self._known[token] = (now + TICKET_LIFE_S, pid)
         return token
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def _forget(self, now: float) -> None:
+        """Those that have run out, and the oldest of too many; all live equally long, so the first go first."""
+        while self._known:
+            first = next(iter(self._known))
+            if self._known[first][0] > now and len(self._known) < TICKETS_LIMIT:
+                return
+            del self._known[first]
 
     def owner(self, token: str) -> int | None:
         """The process that asked for it; None where it is unknown or has run out."""
@@ -172,4 +182,4 @@ async def _reply(connection: socket.socket, tickets: Tickets, gate: Gate) -> byt
 
 
 def _with_peer(client: ClientName, peer: str) -> ClientName:
-    return ClientName(f"{client.client_id} ({peer})", client.client_type)
+    return replace(client, client_id=f"{client.client_id} ({peer})")

@@ -3,6 +3,7 @@
 import json
 import os.path
 import time
+import uuid
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -11,7 +12,14 @@ from google.protobuf import json_format
 from betcode.domain.commands import AttachedFile, SendMessage
 from betcode.domain.documents import SearchQuestion
 from betcode.domain.errors import FeatureNotAvailable, InvalidRequest
-from betcode.domain.identifiers import MessageId, SessionId, new_message_id, new_session_id
+from betcode.domain.identifiers import (
+    MessageId,
+    NotAnIdentifier,
+    SessionId,
+    new_message_id,
+    new_session_id,
+    parse_session_id,
+)
 from betcode.domain.ports import SessionFilter
 from betcode.domain.rows import NewSession
 from betcode.domain.session import SessionStatus
@@ -56,7 +64,7 @@ def new_session(start: v1.StartConversation, default_provider: DefaultProvider) 
     _check_size("environment", start.environment, _ENVIRONMENT_LIMIT_BYTES)
     directory = start.working_directory
     return NewSession(
-        session_id=new_session_id(),
+        session_id=_own_id(start.new_session_id) if start.new_session_id else new_session_id(),
         provider=start.provider or default_provider(start.environment),
         working_directory=os.path.normpath(directory) if directory else "",
         model=start.model,
@@ -67,6 +75,18 @@ def new_session(start: v1.StartConversation, default_provider: DefaultProvider) 
         created_ns=time.time_ns(),
         budget=budgets.budget_of(start.budget),
     )
+
+
+def _own_id(text: str) -> SessionId:
+    """The id that a client made for its session; like ours it begins with the time."""
+    try:
+        session = parse_session_id(text)
+        if uuid.UUID(session).version != 7:
+            raise NotAnIdentifier(text)
+    except NotAnIdentifier:
+        message = f"{text[:80]!r} is no id for a session: make a UUID of version 7, or leave it out"
+        raise InvalidRequest(message) from None
+    return session
 
 
 def message(said: v1.UserMessage) -> SendMessage:

@@ -17,6 +17,7 @@ from google.protobuf.message import DecodeError, Message
 from grpc import aio
 
 from betcode.domain.errors import BetcodeError, DaemonStopping, InvalidRequest
+from betcode.domain.text import shortened
 from betcode.server.errors import InternalFault, status_of
 from betcode.sessions import ClientName
 
@@ -29,8 +30,10 @@ ResponseT = TypeVar("ResponseT", bound=Message)
 
 CLIENT_ID = "x-client-id"
 CLIENT_TYPE = "x-client-type"
+CLIENT_NAME = "x-client-name"
 TICKET = "x-betcode-ticket"
 _NAME_LIMIT = 128
+_SHOWN_LIMIT = 64  # of a name for people
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,14 @@ def caller_of(context: Context) -> Caller:
         if isinstance(value, str):
             names[key] = value[:_NAME_LIMIT]
     client_id = names.get(CLIENT_ID) or f"client-{uuid.uuid4().hex[:12]}"
-    return Caller(ClientName(client_id, names.get(CLIENT_TYPE, "")), names.get(TICKET, ""))
+    return Caller(
+        ClientName(client_id, names.get(CLIENT_TYPE, ""), _shown(names.get(CLIENT_NAME, ""))), names.get(TICKET, "")
+    )
+
+
+def _shown(name: str) -> str:
+    """A name for people, on one short line and without anything that could do more than be read."""
+    return shortened(" ".join("".join(filter(str.isprintable, name)).split()), _SHOWN_LIMIT)
 
 
 async def greet(caller: Caller, context: Context) -> None:
@@ -189,7 +199,10 @@ class Rim:
     async def _abort(self, context: Context, error: Exception) -> NoReturn:
         if isinstance(error, aio.AbortError):
             raise error
-        if not isinstance(error, BetcodeError):
+        if isinstance(error, aio.InternalError):  # so gRPC calls it where a client leaves while something is sent to it
+            logger.info("a client left before it was answered: %s", error)
+            error = InternalFault()
+        elif not isinstance(error, BetcodeError):
             logger.error("a call failed", exc_info=error)
             error = InternalFault()
         # The frames of a call that failed become garbage in a circle, which is collected only now and then. None of

@@ -116,7 +116,11 @@ def summary(entry: Summary) -> v1.SessionSummary:
     for each in entry.clients[:_CLIENTS_SHOWN]:
         name = each.client
         view.clients.add(
-            client_id=name.client_id, client_type=name.client_type, behind=each.behind, lagging=each.lagging
+            client_id=name.client_id,
+            client_type=name.client_type,
+            client_name=name.shown_as,
+            behind=each.behind,
+            lagging=each.lagging,
         )
     view.created_at.FromNanoseconds(row.new.created_ns)
     view.updated_at.FromNanoseconds(state.updated_ns or row.new.created_ns)

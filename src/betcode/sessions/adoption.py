@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import anyio
 import anyio.to_thread
@@ -24,7 +25,9 @@ from betcode.v1 import agent_pb2 as v1
 
 logger = logging.getLogger(__name__)
 
-ATTACH_WITHIN_S = 10.0
+READ_WITHIN_S = 10.0
+ANSWER_WITHIN_S = 1.0  # a holder does in a millisecond; one that is stopped is taken over when it goes on
+_ENDED_AT_ONCE = 8  # orphans
 _ALL = 1_000_000
 _NO_AGENT = "The daemon found no agent for this session when it started, so the turn is over. Send a message to go on"
 
@@ -42,29 +45,28 @@ class Found:
 
 async def take_up(room: Room, open_session: Callable[[SessionId], Awaitable[LiveSession]]) -> Found:
     """No process without a row, and no running row without a process."""
-    runs: list[tuple[AgentRun, bool]] = []
-    adopted = ended = 0
+    alive: list[AgentRun] = []
+    ended: list[AgentRun] = []
     known: set[str] = set()
     for session_id, row in await room.store.live_runs():
         live = await open_session(session_id)
         run = live.run = AgentRun(live, row)
         known.add(row.run_id)
-        alive = is_alive(run.directory)
-        adopted += alive
-        ended += not alive
+        (alive if is_alive(run.directory) else ended).append(run)
         room.tasks.start_soon(run.adopt)
         if live.writer.state.status is SessionStatus.CLOSED:
             room.tasks.start_soon(wind_up, live, anyio.Event())  # a daemon died in the middle of it
-        runs.append((run, alive))
     orphans = await _end_orphans(room, known)
-    with anyio.move_on_after(ATTACH_WITHIN_S):
-        for run, alive in runs:
-            # Clients find those that had ended read to their end.
-            await (run.attached if alive else run.ended).wait()
+    with anyio.move_on_after(READ_WITHIN_S):  # clients find those that had ended read to their end
+        for run in ended:
+            await run.ended.wait()
+    with anyio.move_on_after(ANSWER_WITHIN_S):
+        for run in alive:
+            await run.attached.wait()
     clients, locks = await room.store.connections()
     forget: tuple[Change, ...] = (ForgetClients(),) if clients or locks else ()
     waiting, idle = await _settle_the_rest(room, open_session, forget)
-    found = Found(adopted, ended, orphans, waiting, idle, clients, locks)
+    found = Found(len(alive), len(ended), orphans, waiting, idle, clients, locks)
     logger.info(
         "found %d agents at work, %d that had ended, %d without a row; %d sessions with messages to deliver, "
         "%d without an agent that are idle now; forgot %d clients and %d input locks",
@@ -81,9 +83,11 @@ async def take_up(room: Room, open_session: Callable[[SessionId], Awaitable[Live
 
 async def _end_orphans(room: Room, known: set[str]) -> int:
     found = await anyio.to_thread.run_sync(strays, known, room.runs_dir)
-    for run_id in found:
-        logger.warning("ending an agent that no session knows: run %s", run_id)
-        await anyio.to_thread.run_sync(end_leftovers, RunId(run_id), 0, 0)
+    limiter = anyio.CapacityLimiter(_ENDED_AT_ONCE)
+    async with anyio.create_task_group() as tasks:  # those that do not listen take seconds each
+        for run_id in found:
+            logger.warning("ending an agent that no session knows: run %s", run_id)
+            tasks.start_soon(partial(anyio.to_thread.run_sync, end_leftovers, RunId(run_id), 0, 0, limiter=limiter))
     return len(found)
 
 

@@ -27,8 +27,7 @@ async def answer_prompt(session: LiveSession, request_id: str, decision: Decisio
         PromptNotFound: there never was such a prompt.
         PermissionStale: it was answered differently, or cannot be answered any more.
     """
-    session.refuse_if_degraded()
-    async with session.lock:
+    async with session.changing():
         if session.budget.prompt is not None and session.budget.prompt.request_id == request_id:
             await session.budget.answer(decision, client)
             return False
@@ -50,8 +49,7 @@ async def answer_questions(
         PromptNotFound, InvalidRequest
         PermissionStale: one of them was answered differently, or none can be answered any more.
     """
-    session.refuse_if_degraded()
-    async with session.lock:
+    async with session.changing():
         prompt = session.prompts.get(request_id) or session.open_left(request_id)
         row = prompt or await _prompt_of_the_past(session, request_id)
         check_answers(row, answers)

@@ -27,6 +27,7 @@ from betcode.holder.platform import ShortName
 END_GRACE_S = 5.0
 _LOOK_EVERY_S = 0.02
 _ASK_AGAIN_S = 0.5
+_LEAVES_WITHIN_S = 10.0
 _AGENT_ENDED = "the agent has ended"
 _INPUT_CLOSED = "the agent's input is closed"
 _SHORTAGE = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
@@ -160,6 +161,13 @@ async def give_up(run_dir: Path, run: RunRow) -> None:
             if not is_shortage(error):
                 raise
         await anyio.sleep(_ASK_AGAIN_S)
+
+
+async def see_off(run_dir: Path) -> None:
+    """The agent has ended: wait until its holder has left, and remove the socket of one that was killed just then."""
+    with anyio.move_on_after(_LEAVES_WITHIN_S), suppress(OSError):  # what is missed here is found by the next sweep
+        while not bar(run_dir):  # noqa: ASYNC110 - a lock falls silently
+            await anyio.sleep(_LOOK_EVERY_S)
 
 
 async def _connect(run_dir: Path) -> socket.socket:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -147,6 +147,15 @@ class BudgetGate:
         told = events.resolved(self.prompt.request_id, "withdrawn", message=why)
         return [told], [SavePrompt(replace(self.prompt, state=PromptState.WITHDRAWN))]
 
+    def in_vain(self, given_up: Container[str], why: str) -> tuple[list[v1.AgentEvent], list[Change]]:
+        """What is said and stored where all that waits for the answer is given up; `settle` follows."""
+        return ([], []) if any(row.input_id not in given_up for row in self.waiting) else self.withdrawn(why)
+
+    def settle(self) -> None:
+        """After inputs were given up: nothing waits for an answer any more."""
+        if not self.waiting:
+            self.prompt = None
+
     # ------------------------------------------------------------ inside
 
     @property
@@ -185,7 +194,9 @@ class BudgetGate:
         budget, prompt, dropped = self._budget, self.prompt, dict[str, None]()
         if not budget.told:
             then = "is refused" if budget.on_reached is OnReached.REFUSE else "waits until a person raises it"
-            said.append(_notice(f"The budget is reached ({self._figures()}): the next message {then}", *self._reached))
+            asks = bool(self.waiting) and budget.on_reached is OnReached.ASK and prompt is None
+            figures = "" if asks else f" ({self._figures()})"  # the question behind it has them
+            said.append(_notice(f"The budget is reached{figures}: the next message {then}", *self._reached))
         if self.waiting and budget.on_reached is OnReached.REFUSE:
             told, kept = self.withdrawn(_NOT_RAISED)
             said += told
@@ -205,8 +216,7 @@ class BudgetGate:
         await session.writer.write_surely(said, changes, budget=replace(budget, told=True), status=status)
         self._forget(dropped)
         note_opened(session, opened)
-        if session.run is None:
-            session.room.slots.give_back(session)
+        session.settle()  # a message that has to wait needs neither slot nor place in line
         logger.info("the budget is reached: %s", self._figures(), extra=session.log_extra)
 
     def _question(self, said_before: int) -> tuple[PromptRow, v1.AgentEvent]:
@@ -218,7 +228,7 @@ class BudgetGate:
             "limit": describe(state.budget.limits, names),
             "limit_if_allowed": describe(after.limits, names),
         }
-        what = f"The budget is reached ({self._figures()}). Allow raises it to {facts['limit_if_allowed']}"
+        what = f"{facts['spent']} of {facts['limit']} spent: raise the budget to {facts['limit_if_allowed']}?"
         event = events.permission_request(time_ordered_uuid(), TOOL_NAME, what, json.dumps(facts))
         row = PromptRow(
             request_id=event.permission_request.request_id,

@@ -25,8 +25,7 @@ async def cancel_turn(session: LiveSession, *, cancel_queued: bool) -> Cancelled
 
     What is accepted after this is not touched by it.
     """
-    session.refuse_if_degraded()
-    async with session.lock:
+    async with session.changing():
         dropped = await session.budget.drop_waiting("cancelled") if cancel_queued else ()
         done = await _cancel(session, cancel_queued=cancel_queued)
         return replace(done, withdrawn=(*dropped, *done.withdrawn))

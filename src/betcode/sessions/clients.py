@@ -9,6 +9,7 @@ class ClientName:
 
     client_id: str
     client_type: str = ""
+    shown_as: str = ""  # for people, and so that they know which of their screens it is; nothing is decided by it
 
 
 @dataclass(frozen=True, slots=True)

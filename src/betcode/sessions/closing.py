@@ -19,8 +19,10 @@ _END_WITHIN_S = 8.0  # SIGTERM, 5 s, then the holder kills; one that is stopped 
 _KILLED_WITHIN_S = 20.0
 
 
-async def close(session: LiveSession) -> bool:
+async def close(session: LiveSession, *, to_delete: bool = False) -> bool:
     """End the session: its agent is ended, followers get the rest and leave. False where it was closed before."""
+    if to_delete:
+        session.closed_words = "the session was deleted"
     was_open = await _note_closed(session)
     ended = anyio.Event()
     # Not in the caller's task: whoever asked may leave before the agent has ended.
@@ -30,25 +32,25 @@ async def close(session: LiveSession) -> bool:
 
 
 async def _note_closed(session: LiveSession) -> bool:
-    async with session.lock:
+    async with session.changing(even_degraded=True):
         if session.writer.state.status is SessionStatus.CLOSED:
             return False
         closed = advance(session.writer.state.status, SessionStimulus.CLOSED)
         open_prompts = [*session.prompts.values(), *session.left.values()]
-        ended = left_prompts.withdrawn(session.session_id, open_prompts, left_prompts.CLOSED)
+        ended = left_prompts.withdrawn(session.session_id, open_prompts, session.closed_words)
         said, changes = ended.said, ended.changes
-        asked, kept = session.budget.withdrawn("the session was closed")
+        asked, kept = session.budget.withdrawn(session.closed_words)
         said += asked
         changes += kept
         waiting = session.unheard()
         changes += session.recovery.ended_by(RunStimulus.GIVEN_UP)
         changes += [MoveInput(row.session, row.input_id, InputState.CANCELLED) for row in waiting]
         said += [
-            events.message_state(row.input_id, v1.MESSAGE_STATE_CANCELLED, "the session was closed")
+            events.message_state(row.input_id, v1.MESSAGE_STATE_CANCELLED, session.closed_words)
             for row in waiting
             if row.kind is InputKind.MESSAGE
         ]
-        said.append(events.notice(v1.NOTICE_KIND_RUN, "The session was closed"))
+        said.append(events.notice(v1.NOTICE_KIND_RUN, session.closed_words.capitalize()))
         await session.writer.write(said, changes, status=closed)
         session.recovery.over()
         session.prompts.clear()
@@ -56,7 +58,7 @@ async def _note_closed(session: LiveSession) -> bool:
         session.budget.prompt = None
         for row in waiting:
             del session.inputs[row.input_id]
-        compacting.settle(session, "the session was closed")
+        compacting.settle(session, session.closed_words)
         session.may_start = False
         session.desk.close()
         return True

@@ -15,9 +15,11 @@ import anyio
 from betcode.domain.changes import AddInput
 from betcode.domain.commands import CompactContext
 from betcode.domain.errors import CompactionFailed, CompactionUnsupported, ErrorCode, InvalidRequest, SessionActive
-from betcode.domain.identifiers import NotAnIdentifier, Seq, parse_uuid, time_ordered_uuid
-from betcode.domain.rows import OPENS_TURN, InputKind, InputRow, InputState, SessionState
+from betcode.domain.identifiers import NotAnIdentifier, Seq, SessionId, SessionKey, parse_uuid, time_ordered_uuid
+from betcode.domain.ports import Store
+from betcode.domain.rows import NO_SEQ, OPENS_TURN, InputKind, InputRow, InputState, SessionState
 from betcode.sessions import events
+from betcode.sessions.tally import KIND_OF
 from betcode.v1 import agent_pb2 as v1
 
 if TYPE_CHECKING:
@@ -25,6 +27,10 @@ if TYPE_CHECKING:
     from betcode.sessions.run import AgentRun
 
 _READ_BYTES = 64 * 1024
+_WITH_SUMMARY = (
+    "The session that this one was forked from was compacted before anything was said here: "
+    "the agent begins with that summary and not with the whole conversation"
+)
 _NO_REASON = "the agent did not say why"
 
 
@@ -57,11 +63,11 @@ async def compact(session: LiveSession, request_id: str = "", *, why: str = "") 
         PoolExhausted, AgentMemoryExhausted, AgentUnavailable, StorageDegraded: and nothing was begun.
         CompactionFailed: the session is as it was before.
     """
-    session.refuse_if_degraded()
-    async with session.lock:
+    async with session.changing():
         session.refuse_if_closed()
         if not session.provider.capabilities.compaction:
             raise CompactionUnsupported(session.session_id, session.provider.name)
+        request_id = _spelled(request_id)
         under_way = session.compaction or await _known(session, request_id)
         if under_way is None:
             if not session.at_rest or any(row.kind in OPENS_TURN for row in session.inputs.values()):
@@ -84,14 +90,17 @@ def is_compact(state: SessionState) -> bool:
     return not state.conversation_began or state.message_count == state.landmarks.compacted_at
 
 
+def _spelled(request_id: str) -> str:
+    try:
+        return parse_uuid(request_id) if request_id else ""
+    except NotAnIdentifier:
+        raise InvalidRequest(f"The idempotency key {request_id[:80]!r} is not a UUID: make one") from None
+
+
 async def _known(session: LiveSession, request_id: str) -> Compaction | None:
     """One that was asked for under this id before, and is over."""
     if not request_id:
         return None
-    try:
-        parse_uuid(request_id)
-    except NotAnIdentifier:
-        raise InvalidRequest(f"The idempotency key {request_id[:80]!r} is not a UUID: make one") from None
     row = await session.room.store.find_input(session.writer.key, request_id)
     if row is None:
         return None
@@ -119,6 +128,25 @@ async def _begin(session: LiveSession, request_id: str, why: str) -> Compaction:
     session.room.faults("after-compaction-asked")
     session.go_on()
     return under_way
+
+
+async def compacted_after(store: Store, session: SessionKey, at: Seq) -> Seq:
+    """Where the conversation that went on there was compacted first; 0: it was not."""
+    data = await store.first_of_kind(session, KIND_OF["compaction"], at)
+    if data is None:
+        return NO_SEQ
+    event = v1.AgentEvent.FromString(data)
+    # Cleared: that one goes on as another, and the one before it is still there.
+    return NO_SEQ if event.compaction.new_conversation_id else Seq(event.sequence)
+
+
+async def before_fork(session: LiveSession) -> list[v1.AgentEvent]:
+    """What a fork's history says where its conversation branches off from one that was compacted since the fork."""
+    new, store = session.writer.new, session.room.store
+    original = await store.find_session(SessionId(new.forked_from)) if new.fork_point else None
+    if original is None or not await compacted_after(store, original.key, new.forked_at):
+        return []
+    return [events.notice(v1.NOTICE_KIND_FORK, _WITH_SUMMARY)]
 
 
 # ---------------------------------------------------------------- what becomes of it

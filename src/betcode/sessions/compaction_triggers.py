@@ -65,6 +65,7 @@ def _may(session: LiveSession) -> bool:
 
 def _begin(session: LiveSession, why: str) -> None:
     session.users += 1  # held open until it is over
+    session.compacts_itself = False  # not a second time by the turn that ends with this one
     session.room.tasks.start_soon(_compact, session, why)
 
 
@@ -72,9 +73,8 @@ async def _compact(session: LiveSession, why: str) -> None:
     try:
         done = await compact(session, why=why)
     except SessionActive:
-        return  # a message came first; its turn ends too
+        session.compacts_itself = True  # a message came first; its turn ends too
     except BetcodeError as trouble:
-        session.compacts_itself = False
         reason = trouble.details.get("reason", trouble.message)
         logger.warning("a session was not compacted: %s", reason, extra=session.log_extra)
     else:

@@ -88,6 +88,13 @@ def of_lost_turn(message_ids: Sequence[str]) -> list[v1.AgentEvent]:
     ]
 
 
+def of_waiting() -> v1.AgentEvent:
+    message = (
+        "The daemon was stopped together with its agents. What was sent and not begun goes on with the next message"
+    )
+    return events.notice(v1.NOTICE_KIND_RUN, message)
+
+
 def of_stop() -> list[v1.AgentEvent]:
     message = (
         "The daemon was stopped together with its agents in the middle of a turn. "

@@ -112,25 +112,21 @@ def _cancelled(run: AgentRun) -> list[InputRow]:
 
 def consequences(session: LiveSession, end: End) -> tuple[list[v1.AgentEvent], list[Change], dict[str, object]]:
     """What is said, stored and changed in the session because its agent is gone."""
-    said: list[v1.AgentEvent] = []
-    changes: list[Change] = []
-    for input_id, state in end.fates.items():
-        row = session.inputs[input_id]
-        changes.append(MoveInput(row.session, row.input_id, state))
-        if row.kind is InputKind.MESSAGE:
-            reason = "cancelled" if end.after_cancel else end.note
-            said.append(events.message_state(row.input_id, _SHOWN[state], reason))
+    said, changes = _what_went_with_it(session, end)
     active = session.writer.state.status is SessionStatus.ACTIVE
     fields: dict[str, object] = {}
+    is_owed = _goes_on(session, end)
+    rests = active and (end.stopped or not is_owed)
+    if end.stopped and is_owed and (end.after_cancel or _ends_compaction(session, end)):
+        said.append(crash_words.of_waiting())
     if end.after_cancel:
-        rests = active and not _goes_on(session, end)
         said += crash_words.of_cancel(end, rests=rests)
         fields |= {"turn_interrupted": False, "crashes": NO_CRASHES}
         if rests:
             fields["status"] = SessionStatus.IDLE
-    elif not end.crashed and any(session.inputs[name].kind is InputKind.COMPACTION for name in end.fates):
-        rests = active and not _goes_on(session, end)
-        said += compacting.last_words(session, end.note, rests=rests)
+    elif not end.crashed and _ends_compaction(session, end):
+        why = "the daemon was stopped together with its agents" if end.stopped else _why(session, end)
+        said += compacting.last_words(session, why, rests=rests)
         if rests:
             fields["status"] = SessionStatus.IDLE
     elif end.crashed:
@@ -153,7 +149,7 @@ def why_not_continued(session: LiveSession, end: End, fields: Mapping[str, objec
     if end.after_cancel:
         return left_prompts.CANCELLED
     if session.is_closed:
-        return left_prompts.CLOSED
+        return session.closed_words
     interrupted = bool(fields.get("turn_interrupted", session.writer.state.turn_interrupted))
     if end.retry_in_s is not None or (interrupted and session.provider.capabilities.continues_broken_turn):
         return ""
@@ -169,6 +165,25 @@ async def prompts_after(
         open_prompts = [*session.prompts.values(), *session.left.values()]
         return left_prompts.withdrawn(session.session_id, open_prompts, why), {}
     return await left_prompts.left_by(session, run.row.key, is_told=is_told)
+
+
+def _what_went_with_it(session: LiveSession, end: End) -> tuple[list[v1.AgentEvent], list[Change]]:
+    """The inputs that are given up, and the budget's question where none of them is left."""
+    said: list[v1.AgentEvent] = []
+    changes: list[Change] = []
+    for input_id, state in end.fates.items():
+        row = session.inputs[input_id]
+        changes.append(MoveInput(row.session, row.input_id, state))
+        if row.kind is InputKind.MESSAGE:
+            reason = "cancelled" if end.after_cancel else _why(session, end)
+            said.append(events.message_state(row.input_id, _SHOWN[state], reason))
+    told, kept = session.budget.in_vain(end.fates, "The messages that waited for the answer are given up")
+    return [*said, *told], [*changes, *kept]
+
+
+def _why(session: LiveSession, end: End) -> str:
+    """How an agent ends that was told to is no news: who closed its session is."""
+    return session.closed_words if session.writer.state.status is SessionStatus.CLOSED else end.note
 
 
 def _asked_for(run: AgentRun) -> bool:
@@ -236,6 +251,10 @@ def _fate(run: AgentRun, end: End, row: InputRow) -> InputState | None:
     if row.run == run.row.key and not session.provider.capabilities.recognises_repeats:
         return InputState.UNKNOWN
     return None
+
+
+def _ends_compaction(session: LiveSession, end: End) -> bool:
+    return any(session.inputs[name].kind is InputKind.COMPACTION for name in end.fates)
 
 
 def _goes_on(session: LiveSession, end: End) -> bool:

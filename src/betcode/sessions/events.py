@@ -197,6 +197,7 @@ def input_lock(holder: ClientName, asking: ClientName, answer_by_ns: int, line: 
     told = event.input_lock
     told.holder_client_id, told.holder_client_type = holder.client_id, holder.client_type
     told.asking_client_id, told.asking_client_type = asking.client_id, asking.client_type
+    told.holder_client_name, told.asking_client_name = holder.shown_as, asking.shown_as
     if answer_by_ns:
         told.answer_by.FromNanoseconds(answer_by_ns)
     told.waiting_client_ids.extend(line)
@@ -210,6 +211,7 @@ def presence(clients: Sequence[Present]) -> v1.AgentEvent:
         event.presence.clients.add(
             client_id=each.client.client_id,
             client_type=each.client.client_type,
+            client_name=each.client.shown_as,
             behind=each.behind,
             lagging=each.lagging,
         )

@@ -84,9 +84,8 @@ async def look(registry: Registry) -> list[int]:
 async def _settle(session: LiveSession) -> list[int]:
     """What is due in one session; when something is due there next."""
     room = session.room
-    session.refuse_if_degraded()
     coming: list[int] = []
-    async with session.lock:
+    async with session.changing():
         for row in open_prompts(session):
             now_ns = room.deadlines.clock.now_ns()
             lifetime = lifetime_of(room.settings)

@@ -12,6 +12,7 @@ from betcode.domain.identifiers import Seq, SessionId, new_session_id
 from betcode.domain.rows import ForkedPart, SessionRow, SessionState, StoredEvent
 from betcode.domain.session import SessionStatus
 from betcode.sessions import events
+from betcode.sessions.compacting import compacted_after
 from betcode.sessions.registry import Registry
 from betcode.sessions.requests import NAME_CHARACTERS, check_name
 from betcode.sessions.tally import KIND_OF, Tally
@@ -106,16 +107,12 @@ async def _turn_end(registry: Registry, row: SessionRow, at: Seq) -> v1.AgentEve
 
 
 async def _refuse_before_compaction(registry: Registry, row: SessionRow, at: Seq) -> None:
-    data = await registry.room.store.first_of_kind(row.key, KIND_OF["compaction"], at)
-    if data is None:
-        return
-    event = v1.AgentEvent.FromString(data)
-    if not event.compaction.new_conversation_id:  # else that was cleared, and the one before it is still there
+    if compacted_at := await compacted_after(registry.room.store, row.key, at):
         raise ForkRefused(
-            f"The conversation was compacted at {event.sequence}, and its agent knows no point before that: "
+            f"The conversation was compacted at {compacted_at}, and its agent knows no point before that: "
             "fork a later turn",
             session_id=row.new.session_id,
-            compacted_at=str(event.sequence),
+            compacted_at=str(compacted_at),
         )
 
 

@@ -96,8 +96,7 @@ class GrantDesk:
         """
         rule = _rule(tool_name, pattern, allows=allows)
         async with self._registry.using(session) as live:
-            live.refuse_if_degraded()
-            async with live.lock:
+            async with live.changing():
                 live.refuse_if_closed()
                 if len(live.grants) >= _MOST:
                     raise InvalidRequest(f"The session has {_MOST} grants already: clear some first")
@@ -116,8 +115,7 @@ class GrantDesk:
             SessionNotFound, StorageDegraded
         """
         async with self._registry.using(session) as live:
-            live.refuse_if_degraded()
-            async with live.lock:
+            async with live.changing():
                 gone = [row for row in live.grants if _is_named(row, tool_name, pattern)]
                 if not gone:
                     return 0

@@ -63,6 +63,18 @@ class InputLock:
         assert self.admits(client)
         return replace(self, holder=client, last_input=now)
 
+    def unsent(
+        self, client: str, before: "InputLock", now: float, times: Times
+    ) -> tuple["InputLock", tuple[Decision, ...]]:
+        """A message that was `sent` was not taken: no input, and a lock that was free `before` is the next one's."""
+        if client != self.holder:
+            return self, ()
+        if before.holder == client:
+            return replace(self, last_input=before.last_input), ()
+        if not self.line:
+            return InputLock(), ()
+        return self._given(self.line[0].client, now, times)
+
     def asked(self, client: str, now: float, times: Times) -> tuple["InputLock", tuple[Decision, ...]]:
         """A client asks for the lock: given at once where it is free, else the holder has its time to answer."""
         if self.admits(client):

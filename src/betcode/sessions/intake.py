@@ -9,6 +9,7 @@ from betcode.domain.audit import DecidedBy
 from betcode.domain.bounds import bound
 from betcode.domain.changes import AddAudit, AddBlob, Change, MoveInput, SavePrompt, SaveRun
 from betcode.domain.commands import AnswerPermission, Behaviour
+from betcode.domain.errors import ErrorCode
 from betcode.domain.identifiers import Seq, SessionId, SessionKey
 from betcode.domain.ports import Dialogue
 from betcode.domain.records import Record, RecordKind
@@ -38,6 +39,7 @@ _INPUT_STATE = {
     v1.MESSAGE_STATE_CANCELLED: InputState.CANCELLED,
     v1.MESSAGE_STATE_UNKNOWN: InputState.UNKNOWN,
 }
+_NEVER_BEGAN = "the agent let go of it before it began"
 _OPEN = frozenset({InputState.ACCEPTED, InputState.DELIVERED})
 
 
@@ -68,6 +70,7 @@ class Intake:
     turn_completed: bool = False
     turn_cancelled: bool = False
     settled: list[str] = field(default_factory=list)  # messages that came to an end
+    compaction_settled: bool = False  # and whether a compaction did
     offer: Callable[[v1.PermissionRequest], None] = lambda _: None  # says with a request what may be granted
     asked: dict[str, _Asked] = field(default_factory=dict)  # new prompts
     given: list[PromptRow] = field(default_factory=list)  # new prompts that are answered as one before them was
@@ -91,10 +94,8 @@ class Intake:
                 self._handed_over(run, record.number)
             elif record.kind is RecordKind.EXIT:
                 self.exit = record
-        if run.cancel_step.owes_an_end and self.is_turn_lost and not self._is_busy(dialogue, run):
-            # It let go of what it had not begun: there is no result to come, so the turn is ended here.
-            self._end_turn()
-            self.said += [events.turn_complete("cancelled", self.settled), events.status(v1.IDLE)]
+        if not self.turn_completed and not self._is_busy(dialogue, run):
+            self._end_what_never_began(is_cancelled=run.cancel_step.owes_an_end)
         after = replace(run, offset=records[-1].end, dialogue_state=dialogue.state())
         if self.turn_completed and run.cancel_step:
             after = self._end_cancel(after)
@@ -283,7 +284,21 @@ class Intake:
 
     def _is_busy(self, dialogue: Dialogue, run: RunRow) -> bool:
         mine = (row for row in self.inputs.values() if row.run == run.key)
-        return dialogue.turn_open or any(row.kind is InputKind.MESSAGE for row in mine)
+        return dialogue.turn_open or any(row.kind in OPENS_TURN for row in mine)
+
+    def _end_what_never_began(self, *, is_cancelled: bool) -> None:
+        """The agent let go of something before it began with it: there is no result to come, so its turn ends here."""
+        if is_cancelled and (self.settled or self.compaction_settled):
+            self._end_turn()
+            self.said.append(events.turn_complete("cancelled", self.settled))
+        elif self.compaction_settled:
+            self._end_turn()
+            failed = events.error(ErrorCode.COMPACTION_FAILED, "Session compaction failed", reason=_NEVER_BEGAN)
+            self.said += [failed, events.turn_complete("error")]
+        else:
+            return
+        if not any(row.kind in OPENS_TURN for row in self.inputs.values()):
+            self.said.append(events.status(v1.IDLE))
 
     def _withdraw_queued(self, run: RunRow) -> None:
         """What an agent before had in its queue was queued when the cancel came."""
@@ -322,6 +337,7 @@ class Intake:
         else:
             del self.inputs[input_id]
             self.settled += [input_id] if row.kind is InputKind.MESSAGE else []
+            self.compaction_settled |= row.kind is InputKind.COMPACTION
         self.changes.append(MoveInput(self.session, input_id, state))
 
 

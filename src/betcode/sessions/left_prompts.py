@@ -27,7 +27,6 @@ NOT_ASKED_AGAIN = "The turn is over, and the agent that went on with it did not 
 NOT_CONTINUED = "The agent that asked is gone, and its turn is not continued"
 GIVEN_UP = "The agent that asked is gone, and was given up"
 CANCELLED = "The turn was cancelled"
-CLOSED = "the session was closed"
 _UNUSED = "The answer that was kept for {tool} was not used: the agent did not ask again"
 SUPERSEDED = "The agent that goes on has asked this again"
 SUPERSEDED_OTHERWISE = "The agent that goes on has asked otherwise"

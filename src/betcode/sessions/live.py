@@ -2,6 +2,8 @@
 
 import logging
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import anyio
@@ -54,6 +56,7 @@ class LiveSession:
         self.recovery = Recovery(self)
         self.screening = Screening(self)
         self.may_start = False  # once it was given up, a person decides when it goes on
+        self.closed_words = "the session was closed"  # or deleted: why what was open in it is not any more
         self.deliverable = anyio.Event()
 
     # ------------------------------------------------------------ what others see
@@ -174,10 +177,9 @@ class LiveSession:
         slots, run = self.room.slots, self.run
         owed = any(self._needs_slot(row) for row in self.inputs.values())
         working = run is not None and (run.dialogue.turn_open or self.unconsumed(run))
-        if slots.has(self):
-            if not owed and (self.prompts or not working):
-                slots.give_back(self)
-        elif working and not self.prompts and not owed:
+        if not owed and (self.prompts or not working):
+            slots.give_back(self)  # or its place in line
+        elif not owed and not slots.has(self):
             slots.take(self)  # background work began a turn by itself
         self.go_on()
 
@@ -235,10 +237,37 @@ class LiveSession:
                 retry_after_ms="2000",
             )
 
+    @asynccontextmanager
+    async def changing(self, *, even_degraded: bool = False) -> AsyncIterator[None]:
+        """The lock, for what somebody asks for; what has happened already takes it as it is, and may keep it for long.
+
+        `even_degraded` is for what may make room: it is tried, and only not kept waiting behind what cannot be written.
+
+        Raises:
+            StorageDegraded: nothing can be written, or could not any more while others were before us.
+        """
+        while True:
+            if not even_degraded:
+                self.refuse_if_degraded()
+            with anyio.CancelScope() as waiting:
+                self.writer.in_line.add(waiting)
+                try:
+                    await self.lock.acquire()
+                finally:
+                    self.writer.in_line.discard(waiting)
+            if not waiting.cancelled_caught:
+                break
+            self.refuse_if_degraded()
+        try:
+            yield
+        finally:
+            self.lock.release()
+
     async def admit(self) -> None:
         """Raises PoolExhausted, AgentMemoryExhausted, AgentUnavailable where one more turn cannot be."""
         if self.run is None:
             self.provider.check(self.writer.new.environment or {})
+            self.room.slots.admit(self)  # before any other agent is sent home for a turn that is refused
             await self.room.memory.make_room()
         self.room.slots.admit(self)
 

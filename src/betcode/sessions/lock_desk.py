@@ -61,17 +61,29 @@ class LockDesk:
                 self._apply(*self._lock.left(client.client_id, anyio.current_time(), self._times))
                 self._names.pop(client.client_id, None)
 
-    def admit(self, client: ClientName) -> None:
-        """Let a message of this client pass; it holds the lock then, as long as it is here.
+    def refuse_if_locked(self, client: ClientName) -> None:
+        """Raises NoInputLock where another client holds it."""
+        if not self._lock.admits(client.client_id):
+            raise self._locked_out()
+
+    @contextmanager
+    def typing(self, client: ClientName) -> Iterator[None]:
+        """While a message of this client is taken; it holds the lock then, as long as it is here.
+
+        A message that is not taken after all leaves the lock as it was.
 
         Raises:
             NoInputLock: another client holds it.
         """
-        if not self._lock.admits(client.client_id):
-            holder = self.holder
-            raise NoInputLock(self._writer.new.session_id, holder.client_id, holder.client_type)
+        self.refuse_if_locked(client)
+        before = self._lock
         if client.client_id in self._here:  # who is not here could not leave, and would keep it for ever
             self._apply(self._lock.sent(client.client_id, anyio.current_time()), ())
+        try:
+            yield
+        except Exception:
+            self._apply(*self._lock.unsent(client.client_id, before, anyio.current_time(), self._times))
+            raise
 
     async def request(self, client: ClientName) -> tuple[bool, str]:
         """Whether the client has the lock now, and who gave it up; waits while the holder may answer.
@@ -110,7 +122,7 @@ class LockDesk:
         if grant and asking and asking == lock.holder and asking != client.client_id:
             return
         if lock.holder and lock.holder != client.client_id:
-            raise NoInputLock(self._writer.new.session_id, lock.holder, self.holder.client_type)
+            raise self._locked_out()
         if not lock.waits(asking):
             raise InvalidRequest("Nobody of that name waits for the input lock", asking_client_id=asking)
         self._apply(*lock.answered(asking, grant, anyio.current_time(), self._times))
@@ -129,6 +141,10 @@ class LockDesk:
     def _times(self) -> Times:
         settings = self._room.settings
         return Times(settings.lock_answer_s, settings.lock_idle_s)
+
+    def _locked_out(self) -> NoInputLock:
+        holder = self.holder
+        return NoInputLock(self._writer.new.session_id, holder.client_id, holder.client_type, holder.shown_as)
 
     def _name(self, client_id: str) -> ClientName:
         return self._names.get(client_id, NOBODY)

@@ -89,8 +89,7 @@ def touch(session: LiveSession, act: ExtendOn) -> None:
 
 async def _extend(session: LiveSession) -> None:
     try:
-        session.refuse_if_degraded()
-        async with session.lock:
+        async with session.changing():
             extended = _extended(session)
             await session.writer.write((), [SavePrompt(row) for row in extended])
             for row in extended:

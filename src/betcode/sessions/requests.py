@@ -9,7 +9,7 @@ from betcode.config.settings import EngineSettings
 from betcode.domain.budget import Budget
 from betcode.domain.commands import SendMessage
 from betcode.domain.errors import InvalidRequest
-from betcode.domain.identifiers import NotAnIdentifier, parse_uuid
+from betcode.domain.identifiers import MessageId, NotAnIdentifier, parse_uuid
 from betcode.domain.rows import NewSession
 from betcode.sessions.attachments import checked
 
@@ -64,7 +64,7 @@ def check_name(name: str) -> None:
 
 
 def check_message(message: SendMessage, settings: EngineSettings) -> SendMessage:
-    """The message with its files as what they are.
+    """The message with its id in the usual spelling and its files as what they are.
 
     Raises:
         InvalidRequest: it is empty, too large, carries no proper id or a file that cannot be taken.
@@ -72,7 +72,7 @@ def check_message(message: SendMessage, settings: EngineSettings) -> SendMessage
     if not message.content.strip() and not message.attachments:
         raise InvalidRequest("The message is empty: write something or attach a file")
     try:
-        parse_uuid(message.message_id)
+        message_id = MessageId(parse_uuid(message.message_id))
     except NotAnIdentifier:
         raise InvalidRequest(f"The message id {message.message_id[:80]!r} is not a UUID: make one") from None
     if len(message.content.encode("utf-8", "surrogatepass")) > settings.message_limit_bytes:
@@ -80,7 +80,7 @@ def check_message(message: SendMessage, settings: EngineSettings) -> SendMessage
             f"The message is longer than {settings.message_limit_bytes} bytes: attach a file or send less",
             limit_bytes=str(settings.message_limit_bytes),
         )
-    return replace(message, attachments=checked(message.attachments, settings))
+    return replace(message, message_id=message_id, attachments=checked(message.attachments, settings))
 
 
 def _check_directory(text: str) -> None:

@@ -4,10 +4,11 @@ import logging
 import shutil
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from betcode.holder.launch import is_alive
+from betcode.holder.launch import bar, is_alive
 from betcode.holder.segments import compress_behind
 
 logger = logging.getLogger(__name__)
@@ -44,6 +45,7 @@ def sweep(
             # The disk may be full. Nothing is lost, and dropping old runs is what makes room.
             logger.warning("a journal could not be compressed: %s", trouble, extra={"run_id": directory.name})
         if has_ended:
+            _remove_socket(directory)
             ended.append((_changed(directory), directory))
     removed = 0
     total = 0
@@ -61,6 +63,13 @@ def is_full(runs_dir: Path) -> bool:
         return shutil.disk_usage(runs_dir).free < _FULL_BELOW_BYTES
     except OSError:
         return False  # somebody removed it; the next agent's start makes it again
+
+
+def _remove_socket(directory: Path) -> None:
+    """A holder and the daemon that would have seen it off were killed together: nobody will answer there."""
+    with suppress(OSError):
+        if (directory / "socket").exists():
+            bar(directory)
 
 
 def _directories(runs_dir: Path) -> list[Path]:

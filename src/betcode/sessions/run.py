@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -29,7 +29,7 @@ from betcode.domain.session import SessionStatus
 from betcode.holder.launch import bar, end_leftovers
 from betcode.holder.reader import JournalReader
 from betcode.sessions import compacting, compaction_triggers, ending, events
-from betcode.sessions.attachment import END_GRACE_S, Attachment, HolderGone, attach, give_up, is_shortage
+from betcode.sessions.attachment import END_GRACE_S, Attachment, HolderGone, attach, give_up, is_shortage, see_off
 from betcode.sessions.calls import CallDesk
 from betcode.sessions.cut_short import cut_short
 from betcode.sessions.delivery import deliver
@@ -138,20 +138,22 @@ class AgentRun:
             memory.remove(self)
             self.attached.set()
         await self._finish(trouble)
+        await see_off(self.directory)
 
     async def _stay(self) -> None:
         """Read on until the agent's end is read, through whatever happens to the connection."""
         reader = JournalReader(
             self.directory, self.row.offset, line_limit_bytes=self.session.room.settings.frame_limit_bytes
         )
-        while True:
-            try:
-                if await self._stay_with_holder(reader):
-                    return
-            except Exception as error:
-                if not is_shortage(error):
-                    raise
-            await anyio.sleep(REATTACH_AFTER_S)
+        with closing(reader):
+            while True:
+                try:
+                    if await self._stay_with_holder(reader):
+                        return
+                except Exception as error:
+                    if not is_shortage(error):
+                        raise
+                await anyio.sleep(REATTACH_AFTER_S)
 
     async def _stay_with_holder(self, reader: JournalReader) -> bool:
         """True once the agent's end was read, from its holder or from what a dead one left."""
@@ -255,6 +257,8 @@ class AgentRun:
                 self._hand_over(intake, session.answer_row(decision_in(answered).command(answered)))
             self._answer_by_rule(intake)
             opened = give_times(session, intake.said, intake.changes, intake.prompts)
+            if self.dialogue.conversation_began and not writer.state.conversation_began:
+                intake.said += await compacting.before_fork(session)
             session.room.faults("after-reading")
             state = writer.state
             status = session.status_after(self, row, intake.inputs)
@@ -385,6 +389,7 @@ class AgentRun:
             self.row = row
             session.inputs = {name: kept for name, kept in session.inputs.items() if name not in end.fates}
             session.prompts, session.left = {}, left
+            session.budget.settle()
             compacting.settle(session, "it was cancelled" if end.after_cancel else end.note)
             if end.crashed:
                 logger.error("the agent crashed: %s", end.note, extra=session.log_extra)

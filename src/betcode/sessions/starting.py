@@ -18,7 +18,7 @@ from betcode.domain.errors import StorageDegraded
 from betcode.domain.ports import LaunchContext
 from betcode.domain.rows import RunRow
 from betcode.domain.run import RunStimulus
-from betcode.holder.launch import HolderSpec, start_holder
+from betcode.holder.launch import HolderKilled, HolderSpec, start_holder
 
 if TYPE_CHECKING:
     from betcode.sessions.run import AgentRun
@@ -67,8 +67,12 @@ async def start(run: AgentRun) -> bool:
     spec = replace(spec, opening=launch.opening)
     if launch.files:
         await anyio.to_thread.run_sync(_write_privately, run.directory, launch.files)
-    pid = await anyio.to_thread.run_sync(start_holder, spec)
-    logger.info("started an agent under holder %d", pid, extra=session.log_extra)
+    try:
+        pid = await anyio.to_thread.run_sync(start_holder, spec)
+    except HolderKilled as killed:  # what it left is read and ended like that of any other
+        logger.warning("the agent was started, but %s", killed, extra=session.log_extra)
+    else:
+        logger.info("started an agent under holder %d", pid, extra=session.log_extra)
     return True
 
 
@@ -86,7 +90,8 @@ async def _created(run: AgentRun) -> RunRow:
     while True:
         try:
             row = await store.create_run(run.session.writer.key, run.row.run_id, time.time_ns())
-        except StorageDegraded:
+        except StorageDegraded as trouble:
+            run.session.writer.degrade(trouble.message)
             await anyio.sleep(_RETRY_AFTER_S)
         else:
             return replace(row, dialogue_version=version, dialogue_state=run.dialogue.state())

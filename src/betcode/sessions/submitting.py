@@ -5,22 +5,22 @@ import hashlib
 from betcode.domain.changes import AddInput
 from betcode.domain.commands import SendMessage
 from betcode.domain.errors import InvalidRequest
-from betcode.domain.identifiers import MessageId, Seq
+from betcode.domain.identifiers import MessageId
 from betcode.domain.rows import InputRow
 from betcode.sessions import events
 from betcode.sessions.attachments import stored
 from betcode.sessions.clients import ClientName
 from betcode.sessions.live import LiveSession
 from betcode.sessions.requests import check_message
+from betcode.sessions.told import Accepted
 from betcode.v1 import agent_pb2 as v1
 
 
-async def submit(session: LiveSession, message: SendMessage, client: ClientName) -> Seq:
+async def submit(session: LiveSession, message: SendMessage, client: ClientName) -> Accepted:
     """Accept a message: on disk, acknowledged by its user_input event, on its way to the agent."""
     digest = _digest(message)
     message = check_message(message, session.room.settings)
-    session.refuse_if_degraded()
-    async with session.lock:
+    async with session.changing():
         session.refuse_if_closed()
         known = session.inputs.get(message.message_id) or await session.room.store.find_input(
             session.writer.key, message.message_id
@@ -28,7 +28,7 @@ async def submit(session: LiveSession, message: SendMessage, client: ClientName)
         if known is not None:
             return _same_again(known, digest)
         session.budget.refuse_if_exceeded()
-        session.desk.admit(client)
+        session.desk.refuse_if_locked(client)
         await session.admit()
         seq = session.writer.next_seq
         row = session.message_row(message, digest, seq)
@@ -41,12 +41,13 @@ async def submit(session: LiveSession, message: SendMessage, client: ClientName)
             reason = f"Waiting for a free place: {slots.at_work} turns are at work"
             said.append(events.message_state(row.input_id, v1.MESSAGE_STATE_ACCEPTED, reason))
         status = session.writer.state.status if session.budget.lets_wait(row) else session.opened()
-        await session.writer.write(said, [AddInput(row), *blobs], status=status)
+        with session.desk.typing(client):
+            await session.writer.write(said, [AddInput(row), *blobs], status=status)
         session.inputs[row.input_id] = row
         session.may_start = True
         session.recovery.hurry()
         session.go_on()
-        return seq
+        return Accepted(message.message_id, seq)
 
 
 def _digest(message: SendMessage) -> bytes:
@@ -57,9 +58,9 @@ def _digest(message: SendMessage) -> bytes:
     return digest.digest()
 
 
-def _same_again(known: InputRow, digest: bytes) -> Seq:
+def _same_again(known: InputRow, digest: bytes) -> Accepted:
     if known.content != digest:
         raise InvalidRequest(
             "This message id was used for another message: make a new one", message_id=MessageId(known.input_id)
         )
-    return known.seq
+    return Accepted(MessageId(known.input_id), known.seq)

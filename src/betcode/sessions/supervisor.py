@@ -18,7 +18,6 @@ from betcode.domain.documents import SearchPage, SearchQuestion
 from betcode.domain.errors import (
     AgentUnavailable,
     AmbiguousSession,
-    InvalidRequest,
     SessionNotFound,
     StorageFailed,
 )
@@ -27,8 +26,7 @@ from betcode.domain.lifetimes import ExtendOn
 from betcode.domain.notification import Notifier
 from betcode.domain.ports import Provider, SessionFilter, Store
 from betcode.domain.recovery import CrashPolicy
-from betcode.domain.rows import NewSession, PromptRow, SessionRow, SessionState, StoredEvent
-from betcode.sessions import events
+from betcode.domain.rows import NewSession, PromptRow, SessionRow, SessionState
 from betcode.sessions.adoption import Found, take_up
 from betcode.sessions.answer_desk import AnswerDesk
 from betcode.sessions.audit_desk import AuditDesk
@@ -37,6 +35,7 @@ from betcode.sessions.cancelling import Cancelled, cancel_turn
 from betcode.sessions.clients import ClientName
 from betcode.sessions.closing import close
 from betcode.sessions.compacting import Compacted, compact
+from betcode.sessions.creating import create
 from betcode.sessions.expiry import keep_times, keep_touch
 from betcode.sessions.forking import Forked, fork
 from betcode.sessions.grants import GrantDesk
@@ -45,14 +44,13 @@ from betcode.sessions.memory import AgentMemory
 from betcode.sessions.policy import Policy
 from betcode.sessions.prompt_times import touch
 from betcode.sessions.registry import Registry
-from betcode.sessions.requests import check_budget, check_name, check_new_session
+from betcode.sessions.requests import check_budget, check_name
 from betcode.sessions.room import Faults, Room, no_faults
 from betcode.sessions.roster import Roster
 from betcode.sessions.rule_book import RuleShelf
 from betcode.sessions.slots import Slots
 from betcode.sessions.stopping import AgentsAtStop, Parting, end_all
 from betcode.sessions.submitting import submit
-from betcode.sessions.tally import KIND_OF
 from betcode.sessions.told import Accepted, EngineFacts, Summary
 from betcode.sessions.waiting import Waiting, for_api
 from betcode.sessions.watching import Watching
@@ -77,22 +75,12 @@ class Supervisor:
     # ------------------------------------------------------------ sessions
 
     async def create(self, new: NewSession) -> SessionId:
-        """A session with its first event; nothing is started.
+        """A session with its first event; nothing is started. The same again makes no second one.
 
         Raises:
-            InvalidRequest: it could not work; nothing was made.
+            InvalidRequest: it could not work, or another session has the id; nothing was made.
         """
-        if new.provider not in self._room.providers:
-            known = ", ".join(sorted(self._room.providers))
-            raise InvalidRequest(f"No such provider {new.provider[:80]!r}: choose one of {known}")
-        check_new_session(new)
-        store = self._room.store
-        state = SessionState(last_seq=Seq(1), epoch=store.epoch, updated_ns=new.created_ns, budget=new.budget)
-        first = events.session_info(new, state, is_resumed=False)
-        first.sequence = 1
-        stored = StoredEvent(Seq(1), KIND_OF["session_info"], first.SerializeToString())
-        await store.create_session(new, state, [stored])
-        return new.session_id
+        return await create(self._room, new)
 
     async def resolve(self, text: str) -> SessionId:
         """The session of that id, in either spelling.
@@ -142,14 +130,12 @@ class Supervisor:
             InvalidRequest, SessionNotFound, StorageDegraded
         """
         check_name(name)
-        async with self._registry.using(session) as live:
-            live.refuse_if_degraded()
-            async with live.lock:
-                try:
-                    await live.writer.write((), name=name)
-                except StorageFailed:
-                    await self._registry.row(session)  # it was deleted meanwhile
-                    raise
+        async with self._registry.using(session) as live, live.changing():
+            try:
+                await live.writer.write((), name=name)
+            except StorageFailed:
+                await self._registry.row(session)  # it was deleted meanwhile
+                raise
 
     async def fork(self, session: SessionId, at: Seq, name: str) -> Forked:
         """A new session that goes on from a turn of this one.
@@ -167,8 +153,7 @@ class Supervisor:
         """
         check_budget(budget)
         async with self._registry.using(session) as live:
-            live.refuse_if_degraded()
-            async with live.lock:
+            async with live.changing():
                 live.refuse_if_closed()
                 await live.budget.change(budget)
             return live.writer.state
@@ -178,7 +163,11 @@ class Supervisor:
         return await self._room.store.search(question)
 
     async def close(self, session: SessionId) -> bool:
-        """End it for good; False where it was closed before. Its history stays."""
+        """End it for good; False where it was closed before. Its history stays.
+
+        Raises:
+            SessionNotFound, StorageDegraded
+        """
         async with self._registry.using(session) as live:
             return await close(live)
 
@@ -189,7 +178,7 @@ class Supervisor:
             AgentUnavailable: its agent could not be ended, and still needs its rows.
         """
         async with self._registry.using(session) as live:
-            await close(live)
+            await close(live, to_delete=True)
             if live.run is not None:
                 raise AgentUnavailable("The session is closed, but its agent cannot be ended: delete it later")
             await self._room.store.delete_session(live.writer.key)
@@ -207,9 +196,9 @@ class Supervisor:
         """
         async with self._registry.using(session) as live:
             with live.desk.here(client):
-                seq = await submit(live, message, client)
+                accepted = await submit(live, message, client)
             touch(live, ExtendOn.HUMAN)
-            return Accepted(message.message_id, seq)
+            return accepted
 
     async def request_lock(self, session: SessionId, client: ClientName) -> tuple[bool, str]:
         """Whether the client may type now, and who gave the input lock up; waits while its holder may answer.

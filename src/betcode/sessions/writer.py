@@ -45,6 +45,7 @@ class SessionWriter:
         self.state: SessionState = row.state
         self.tail = Tail(row.state.last_seq)
         self.degraded_reason = ""
+        self.in_line: set[anyio.CancelScope] = set()  # of those who wait to write; nobody waits for what is degraded
         self._store = store
 
     @property
@@ -129,7 +130,7 @@ class SessionWriter:
             try:
                 await self.write(said, changes, **fields)
             except StorageDegraded as trouble:
-                self._degrade(trouble.message)
+                self.degrade(trouble.message)
                 await anyio.sleep(RETRY_AFTER_S)
             else:
                 self._recover()
@@ -138,15 +139,18 @@ class SessionWriter:
     def note_disk(self, *, full: bool) -> None:
         """A full disk may silence an agent before there is anything to write: say so all the same."""
         if full:
-            self._degrade(DISK_FULL)
+            self.degrade(DISK_FULL)
         elif self.degraded_reason == DISK_FULL:
             self._recover()
 
-    def _degrade(self, reason: str) -> None:
+    def degrade(self, reason: str) -> None:
+        """Say that nothing can be written, and why; the next write that works takes it back."""
         if not self.degraded_reason:
             logger.error("nothing can be written: %s", reason, extra=self._log_extra)
             self.tail.post(_BOARD, events.degraded(reason).SerializeToString())  # who comes meanwhile hears it, too
         self.degraded_reason = reason
+        for waiting in self.in_line:
+            waiting.cancel()
 
     def _recover(self) -> None:
         if self.degraded_reason:

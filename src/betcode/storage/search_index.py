@@ -23,6 +23,7 @@ _STEP_ROWS = 1_000
 _STEP_BYTES = 1024 * 1024
 _FORGET_ROWS = 2_000
 _CHECKPOINT_PAGES = 1_000
+_CACHE_KIB = 1024  # four times that makes it no quicker, and a daemon takes on weight for hours until it is full
 
 # Contentless: the words and where they occur; the text itself is in the log. A document's row is its event's place.
 _SCHEMA = f"""
@@ -143,6 +144,7 @@ def _connected(path: Path) -> apsw.Connection:
     db = connect(path)
     hold_timeout(db, path, WRITER_TIMEOUT_MS)
     db.pragma("synchronous", 0)  # after a power cut it is made again anyway
+    db.pragma("cache_size", -_CACHE_KIB)
     db.wal_autocheckpoint(_CHECKPOINT_PAGES)
     return db
 

@@ -289,6 +289,7 @@ class StartConversation(_message.Message):
     ENVIRONMENT_FIELD_NUMBER: _builtins.int
     PROVIDER_FIELD_NUMBER: _builtins.int
     BUDGET_FIELD_NUMBER: _builtins.int
+    NEW_SESSION_ID_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
     """empty: a new session"""
     working_directory: _builtins.str
@@ -301,6 +302,10 @@ class StartConversation(_message.Message):
     """
     provider: _builtins.str
     """of a new session; empty: the daemon's default"""
+    new_session_id: _builtins.str
+    """Of a new session: a UUID of version 7 that the client makes. Asked for again with the same id, it is the same
+    session, and not a second one. Since 0.2.0
+    """
     @_builtins.property
     def allowed_tools(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     @_builtins.property
@@ -327,10 +332,11 @@ class StartConversation(_message.Message):
         environment: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         provider: _builtins.str = ...,
         budget: Global___Budget | None = ...,
+        new_session_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_from_sequence", b"_from_sequence", "budget", b"budget", "from_sequence", b"from_sequence"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_from_sequence", b"_from_sequence", "allowed_tools", b"allowed_tools", "budget", b"budget", "environment", b"environment", "from_sequence", b"from_sequence", "metadata", b"metadata", "model", b"model", "plan_mode", b"plan_mode", "provider", b"provider", "session_id", b"session_id", "working_directory", b"working_directory", "worktree_id", b"worktree_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_from_sequence", b"_from_sequence", "allowed_tools", b"allowed_tools", "budget", b"budget", "environment", b"environment", "from_sequence", b"from_sequence", "metadata", b"metadata", "model", b"model", "new_session_id", b"new_session_id", "plan_mode", b"plan_mode", "provider", b"provider", "session_id", b"session_id", "working_directory", b"working_directory", "worktree_id", b"worktree_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__from_sequence: _TypeAlias = _typing.Literal["from_sequence"]  # noqa: Y015
     _WhichOneofArgType__from_sequence: _TypeAlias = _typing.Literal["_from_sequence", b"_from_sequence"]  # noqa: Y015
@@ -347,7 +353,9 @@ class UserMessage(_message.Message):
     IDEMPOTENCY_KEY_FIELD_NUMBER: _builtins.int
     content: _builtins.str
     idempotency_key: _builtins.str
-    """Added by this project: a UUID the client makes. The user_input event that names it acknowledges the message."""
+    """Added by this project: a UUID the client makes. The user_input event that names it, in lower case, acknowledges
+    the message.
+    """
     @_builtins.property
     def attachments(self) -> _containers.RepeatedCompositeFieldContainer[Global___Attachment]: ...
     def __init__(
@@ -1454,11 +1462,17 @@ class InputLockChange(_message.Message):
     HOLDER_CLIENT_TYPE_FIELD_NUMBER: _builtins.int
     ASKING_CLIENT_TYPE_FIELD_NUMBER: _builtins.int
     WAITING_CLIENT_IDS_FIELD_NUMBER: _builtins.int
+    HOLDER_CLIENT_NAME_FIELD_NUMBER: _builtins.int
+    ASKING_CLIENT_NAME_FIELD_NUMBER: _builtins.int
     holder_client_id: _builtins.str
     """empty: nobody"""
     asking_client_id: _builtins.str
     holder_client_type: _builtins.str
     asking_client_type: _builtins.str
+    holder_client_name: _builtins.str
+    """as it is called for people (x-client-name); since 0.2.0"""
+    asking_client_name: _builtins.str
+    """since 0.2.0"""
     @_builtins.property
     def answer_by(self) -> _timestamp_pb2.Timestamp:
         """silence until then gives the lock to the asking client"""
@@ -1476,10 +1490,12 @@ class InputLockChange(_message.Message):
         holder_client_type: _builtins.str = ...,
         asking_client_type: _builtins.str = ...,
         waiting_client_ids: _abc.Iterable[_builtins.str] | None = ...,
+        holder_client_name: _builtins.str = ...,
+        asking_client_name: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["answer_by", b"answer_by"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer_by", b"answer_by", "asking_client_id", b"asking_client_id", "asking_client_type", b"asking_client_type", "holder_client_id", b"holder_client_id", "holder_client_type", b"holder_client_type", "waiting_client_ids", b"waiting_client_ids"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer_by", b"answer_by", "asking_client_id", b"asking_client_id", "asking_client_name", b"asking_client_name", "asking_client_type", b"asking_client_type", "holder_client_id", b"holder_client_id", "holder_client_name", b"holder_client_name", "holder_client_type", b"holder_client_type", "waiting_client_ids", b"waiting_client_ids"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1515,11 +1531,14 @@ class PresentClient(_message.Message):
     CLIENT_TYPE_FIELD_NUMBER: _builtins.int
     BEHIND_FIELD_NUMBER: _builtins.int
     LAGGING_FIELD_NUMBER: _builtins.int
+    CLIENT_NAME_FIELD_NUMBER: _builtins.int
     client_id: _builtins.str
     client_type: _builtins.str
     behind: _builtins.int
     """events between its position and the newest"""
     lagging: _builtins.bool
+    client_name: _builtins.str
+    """as it is called for people (x-client-name); since 0.2.0"""
     def __init__(
         self,
         *,
@@ -1527,10 +1546,11 @@ class PresentClient(_message.Message):
         client_type: _builtins.str = ...,
         behind: _builtins.int = ...,
         lagging: _builtins.bool = ...,
+        client_name: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["behind", b"behind", "client_id", b"client_id", "client_type", b"client_type", "lagging", b"lagging"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["behind", b"behind", "client_id", b"client_id", "client_name", b"client_name", "client_type", b"client_type", "lagging", b"lagging"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

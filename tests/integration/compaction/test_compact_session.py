@@ -13,7 +13,8 @@ from betcode.domain.identifiers import new_session_id
 from betcode.v1 import agent_pb2 as v1
 from support.compaction import Place, a_place, boundary_of, is_compacting, snapshots
 from support.daemon import Daemon, obedient_daemon
-from support.talk import BOUND_S, assert_whole, is_idle, kinds, settled_text
+from support.patience import PATIENCE_S
+from support.talk import assert_whole, is_idle, kinds, settled_text
 from support.world import demo_talk
 
 pytestmark = pytest.mark.anyio
@@ -143,7 +144,7 @@ async def test_every_way_of_reading_gives_the_snapshot_once(daemon: Daemon, plac
 
 async def _until(call: object, newest: int) -> list[v1.AgentEvent]:
     events: list[v1.AgentEvent] = []
-    with anyio.fail_after(BOUND_S):
+    with anyio.fail_after(PATIENCE_S):
         while not events or events[-1].sequence < newest:
             event = await call.read()  # type: ignore[attr-defined]
             assert isinstance(event, v1.AgentEvent)
@@ -155,7 +156,7 @@ async def test_who_follows_live_just_goes_on(place: Place) -> None:
     """The talk has read from the first event; the boundary passes behind it."""
     live = place.talk.client.follow(place.talk.session_id)
     seen: list[v1.AgentEvent] = []
-    with anyio.fail_after(BOUND_S):
+    with anyio.fail_after(PATIENCE_S):
         while not seen or seen[-1].sequence < place.talk.position:
             seen.append(await anext(live))
         await place.talk.client.compact(place.talk.session_id)

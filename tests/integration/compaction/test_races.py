@@ -1,7 +1,5 @@
 """A compaction and something else at the same time: each pair has one outcome."""
 
-import os
-import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import TypeVar
@@ -12,9 +10,12 @@ import pytest
 from betcode.client import Client, ClientError, Refused, open_client
 from betcode.v1 import agent_pb2 as v1
 from support.compaction import Place, a_place, boundary_of, is_compacting, read
-from support.daemon import Daemon, agent_program, becomes_true, obedient_daemon
+from support.daemon import Daemon, agent_program, becomes_true, obedient_daemon, running_daemon
+from support.patience import PATIENCE_S
+from support.rounds.rounds import mindful_program
 from support.runs import gone
-from support.talk import BOUND_S, assert_whole, is_idle, kinds, settled_text, states_of
+from support.talk import assert_whole, is_idle, kinds, settled_text, states_of
+from support.world import obedient_talk
 
 pytestmark = pytest.mark.anyio
 ValueT = TypeVar("ValueT")
@@ -29,7 +30,7 @@ class Asked:
 
     async def ask(self, client: Client, session_id: str) -> None:
         try:
-            with anyio.fail_after(2 * BOUND_S):
+            with anyio.fail_after(2 * PATIENCE_S):
                 self.done = await client.compact(session_id)
         except ClientError as error:
             self.error = error
@@ -137,6 +138,49 @@ async def test_cancelled_it_fails_and_the_session_is_as_before(place: Place) -> 
     assert settled_text(await talk.turn("say two")) == "two"
 
 
+@pytest.mark.behaviour("compaction.failure", "cancel.turn-complete")
+async def test_cancelled_before_its_agent_begins_it_ends_and_the_agent_stays(tmp_path: Path) -> None:
+    settings = {"agents": {"idle_retire": "50ms"}, "cancel": {"interrupt": "10m"}}
+    async with (
+        running_daemon(tmp_path / "home", settings=settings, claude_bin=mindful_program(tmp_path)) as daemon,
+        open_client(daemon.places) as client,
+    ):
+        talk = await obedient_talk(daemon, client, BETCODE_MINDFUL_BEGINS="begin")
+        (daemon.work / "begin").touch()
+        await talk.turn("say one")
+        await talk.summary_when(lambda one: one.run_state == "exited")
+        (daemon.work / "begin").unlink()
+        asked = Asked()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(asked.ask, client, talk.session_id)
+            await talk.until(lambda event: event.message_state.state == v1.MESSAGE_STATE_DELIVERED)
+            assert await client.cancel(talk.session_id, cancel_queued=True)
+        assert (asked.code, asked.error and asked.error.details["reason"]) == ("COMPACTION_FAILED", "it was cancelled")
+        events = await talk.until(is_idle)
+        assert [e.turn_complete.stop_reason for e in events if e.HasField("turn_complete")] == ["cancelled"]
+        (daemon.work / "begin").touch()
+        assert settled_text(await talk.turn("say two")) == "two"
+        assert len(daemon.agent_pids) == 2, "the agent that let go of it was not ended"
+        assert_whole(talk.events)
+
+
+@pytest.mark.behaviour("compaction.failure")
+async def test_an_agent_that_does_not_begin_with_it_has_failed_it(place: Place) -> None:
+    talk, asked = place.talk, Asked()
+    place.direct("decline")
+    await asked.ask(talk.client, talk.session_id)
+    assert asked.code == "COMPACTION_FAILED"
+    assert asked.error is not None
+    assert "before it began" in asked.error.details["reason"]
+    events = await talk.until(is_idle)
+    assert [e.turn_complete.stop_reason for e in events if e.HasField("turn_complete")] == ["error"]
+    assert (await talk.summary()).status == "idle"
+    assert settled_text(await talk.turn("say two")) == "two"
+    place.direct()
+    assert (await talk.client.compact(talk.session_id)).messages_after == 1
+    assert len((place.work / "agent.pids").read_text().split()) == 1
+
+
 @pytest.mark.parametrize(
     ("how", "code", "state"),
     [
@@ -236,7 +280,10 @@ async def test_an_agent_that_does_not_start_fails_it(tmp_path: Path) -> None:
 
 
 async def test_a_compaction_outlives_its_daemon_and_its_caller_hears_of_it(tmp_path: Path) -> None:
-    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+    async with (
+        obedient_daemon(tmp_path) as daemon,
+        open_client(daemon.places, sleep=daemon.until_it_serves) as client,
+    ):
         place = await a_place(daemon, client, tmp_path / "here", "say one")
         place.direct("wait go")
         talk, asked = place.talk, Asked()
@@ -264,7 +311,7 @@ async def test_a_daemon_killed_at_any_step_leaves_it_done_once(tmp_path: Path, s
         place = await a_place(daemon, client, tmp_path / "here", "say one")
         await daemon.stop()
         await daemon.start(BETCODE_FAULT=f"{step}:1")
-        with anyio.fail_after(BOUND_S):
+        with anyio.fail_after(PATIENCE_S):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(Asked().ask, client, place.talk.session_id)
                 await daemon.ended()
@@ -287,7 +334,7 @@ async def test_an_agent_that_ended_while_no_daemon_ran_has_failed_it(tmp_path: P
             daemon.kill()
             tasks.cancel_scope.cancel()
         place.let_go()
-        await gone(int((place.work / "agent.pids").read_text()), within_s=BOUND_S)
+        await gone(int((place.work / "agent.pids").read_text()))
         await daemon.start()
         events = await talk.until(is_idle)
         assert [e.error.code for e in events if e.HasField("error")] == ["COMPACTION_FAILED"]
@@ -304,7 +351,7 @@ async def test_one_that_is_asked_for_while_a_cancelled_agent_makes_way_is_no_res
         await talk.until(lambda event: event.text_delta.text == "waiting")
         await client.cancel(talk.session_id)
         await talk.until(is_idle)
-        with anyio.fail_after(BOUND_S):
+        with anyio.fail_after(PATIENCE_S):
             await client.compact(talk.session_id)
         events = await talk.until("compaction")
         begun = next(place for place, event in enumerate(events) if is_compacting(event))
@@ -317,12 +364,10 @@ async def test_one_asked_for_while_the_agent_makes_way_is_not_told_as_rest(tmp_p
     settings = {"cancel": {"interrupt": "100ms", "sigint": "10s", "term": "1s"}}
     async with obedient_daemon(tmp_path, settings=settings) as daemon, open_client(daemon.places) as client:
         talk = (await a_place(daemon, client, tmp_path / "here", "say one")).talk
-        await talk.say("polite stays\ndeaf\nwait never")
+        await talk.say("polite stops\ndeaf\nwait never")  # so that it is still there after its turn
         await talk.until(lambda event: event.text_delta.text == "waiting")
         await client.cancel(talk.session_id)
         await talk.until(is_idle)
-        agent = int((tmp_path / "here" / "agent.pids").read_text())
-        os.kill(agent, signal.SIGSTOP)  # so that it is still there
         asked = Asked()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(asked.ask, client, talk.session_id)

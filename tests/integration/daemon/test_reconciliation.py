@@ -13,6 +13,7 @@ from betcode.config.lockfile import is_held
 from betcode.holder.launch import held_runs, holder_pids
 from betcode.sessions.census import breaches
 from support.daemon import Daemon, becomes_true, obedient_daemon
+from support.patience import PATIENCE_S
 from support.runs import process_of
 from support.talk import Talk, assert_whole, is_idle, kinds, settled_text
 from support.world import obedient_talk
@@ -121,7 +122,7 @@ async def test_what_a_dead_holder_left_running_without_a_row_is_ended(tmp_path: 
         with process_of(run_id) as leftover:
             assert breaches([], daemon.places.runs) == [f"run {run_id} has 1 processes and no running row"]
             await daemon.start()
-            assert leftover.wait(20) == -signal.SIGTERM
+            assert leftover.wait(PATIENCE_S) == -signal.SIGTERM
         assert (await client.health()).metadata["found_at_start_orphans"] == "1"
         assert in_order(daemon)
 

@@ -14,7 +14,8 @@ from grpc import aio
 
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import Agent, Daemon, agent_program, running_daemon
-from support.stream import BOUND_S, Stream, conversation, info_of, is_idle, kind_of, kinds
+from support.patience import PATIENCE_S
+from support.stream import Stream, conversation, info_of, is_idle, kind_of, kinds
 
 pytestmark = pytest.mark.anyio
 COMMIT = 'use Bash {"command": "git commit -m wip"}'
@@ -44,7 +45,7 @@ async def answer(
 ) -> v1.AnswerPermissionResponse:
     response = v1.PermissionResponse(request_id=request_id, decision=decision, **more)
     request = v1.AnswerPermissionRequest(response=response, equal_prompts=equal)
-    with anyio.fail_after(BOUND_S):
+    with anyio.fail_after(PATIENCE_S):
         return await agent.AnswerPermission(request, metadata=(("x-client-id", client), ("x-client-type", "phone")))
 
 

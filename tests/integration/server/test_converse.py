@@ -11,8 +11,8 @@ from grpc import aio
 
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import Agent, Daemon, obedient_daemon
+from support.patience import PATIENCE_S
 from support.stream import (
-    BOUND_S,
     conversation,
     finished_session,
     history,
@@ -54,7 +54,7 @@ async def test_a_stream_closed_before_its_first_message_makes_nothing(agent: Age
     before = await sessions(agent)
     call = agent.Converse()
     await call.done_writing()
-    with anyio.fail_after(BOUND_S):
+    with anyio.fail_after(PATIENCE_S):
         event = await call.read()
     assert isinstance(event, v1.AgentEvent)
     assert event.error.code == "INVALID_REQUEST"
@@ -129,7 +129,7 @@ async def test_a_message_to_an_idle_session_without_a_process_starts_exactly_one
         conversation(agent, working_directory=str(daemon.work)) as stream,
     ):
         await stream.turn("say one")
-        with anyio.fail_after(BOUND_S):
+        with anyio.fail_after(PATIENCE_S):
             while (summary := (await sessions(agent))[stream.session_id]).run_state != "exited":
                 assert summary.status == "idle"
                 await anyio.sleep(0.02)

@@ -11,8 +11,8 @@ from grpc import aio
 
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import Agent, Daemon, obedient_daemon
+from support.patience import PATIENCE_S
 from support.stream import (
-    BOUND_S,
     conversation,
     finished_session,
     history,
@@ -34,7 +34,7 @@ async def followed(agent: Agent, session_id: str, after: int = 0) -> list[v1.Age
     seen: list[v1.AgentEvent] = []
     call = agent.Follow(v1.FollowRequest(session_id=session_id, from_sequence=after))
     try:
-        with anyio.fail_after(BOUND_S):
+        with anyio.fail_after(PATIENCE_S):
             async for batch in call:
                 seen.extend(event for event in batch.events if event.sequence)
                 if is_idle(seen[-1]):
@@ -100,7 +100,7 @@ async def test_an_unknown_session_is_not_found(agent: Agent, call_name: str) -> 
         "DeleteSession": v1.DeleteSessionRequest,
     }[call_name]
     call = getattr(agent, call_name)(request(session_id=str(uuid.uuid4())))
-    with pytest.raises(aio.AioRpcError) as error, anyio.fail_after(BOUND_S):
+    with pytest.raises(aio.AioRpcError) as error, anyio.fail_after(PATIENCE_S):
         await (call.read() if call_name in ("ResumeSession", "Follow") else call)
     assert error.value.code() is grpc.StatusCode.NOT_FOUND
     assert info_of(error.value).reason == "SESSION_NOT_FOUND"
@@ -123,7 +123,7 @@ async def test_a_stream_of_a_closed_session_gives_everything_and_ends(agent: Age
     session_id = await finished_session(agent, str(tmp_path))
     open_stream = agent.ResumeSession(v1.ResumeSessionRequest(session_id=session_id))
     assert (await agent.CloseSession(v1.CloseSessionRequest(session_id=session_id))).was_open
-    with anyio.fail_after(BOUND_S):
+    with anyio.fail_after(PATIENCE_S):
         live = [event async for event in open_stream if event.sequence]
         after = [event async for event in agent.ResumeSession(v1.ResumeSessionRequest(session_id=session_id))]
     assert "turn_complete" in kinds(after)
@@ -135,7 +135,7 @@ async def test_a_stream_of_a_closed_session_gives_everything_and_ends(agent: Age
 async def test_a_deleted_session_ends_its_streams_and_is_gone(agent: Agent, tmp_path: Path) -> None:
     session_id = await finished_session(agent, str(tmp_path))
     call = agent.Follow(v1.FollowRequest(session_id=session_id))
-    with anyio.fail_after(BOUND_S):
+    with anyio.fail_after(PATIENCE_S):
         await call.read()
         assert (await agent.DeleteSession(v1.DeleteSessionRequest(session_id=session_id))).deleted
         while isinstance(await call.read(), v1.AgentEventBatch):
@@ -169,7 +169,7 @@ async def test_a_client_that_reads_nothing_costs_nobody_anything(tmp_path: Path)
         assert "slow" in [client.client_id for client in present if client.lagging]
         assert resident_bytes(daemon.pid) - before < 40_000_000
         late: list[v1.AgentEvent] = []
-        with anyio.fail_after(60):
+        with anyio.fail_after(PATIENCE_S):
             while len(late) < len(numbered) and isinstance(event := await slow.read(), v1.AgentEvent):
                 late += [event] if event.sequence else []
         assert late == numbered
@@ -219,7 +219,7 @@ async def test_ten_followers_some_stalled_some_vanishing_all_see_the_same(agent:
             seen[number] = await numbered_until_idle(agent, session_id, 0, 1_000_000, stall_until=ended)
 
         ended = anyio.Event()
-        with anyio.fail_after(60):
+        with anyio.fail_after(PATIENCE_S):
             async with anyio.create_task_group() as tasks:
                 for number in range(4):
                     tasks.start_soon(steady, number)

@@ -11,7 +11,8 @@ from grpc import aio
 
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import Agent, Daemon, agent_program, running_daemon
-from support.stream import BOUND_S, Stream, conversation, is_idle, kind_of
+from support.patience import PATIENCE_S
+from support.stream import Stream, conversation, is_idle, kind_of
 
 pytestmark = pytest.mark.anyio
 ME = (("x-client-id", "somebody"), ("x-client-type", "phone"))
@@ -33,7 +34,7 @@ async def asked(stream: Stream, text: str = COMMIT) -> v1.PermissionRequest:
 
 async def allow_session(agent: Agent, request_id: str, pattern: str = "") -> v1.AnswerPermissionResponse:
     response = v1.PermissionResponse(request_id=request_id, decision=v1.ALLOW_SESSION, grant_pattern=pattern)
-    with anyio.fail_after(BOUND_S):
+    with anyio.fail_after(PATIENCE_S):
         return await agent.AnswerPermission(v1.AnswerPermissionRequest(response=response), metadata=ME)
 
 

@@ -13,7 +13,8 @@ from grpc import aio
 from betcode.v1 import agent_pb2 as v1
 from support import answering
 from support.daemon import Agent, Daemon, obedient_daemon
-from support.stream import BOUND_S, Stream, conversation, history, info_of, is_idle, kind_of, kinds, text_of
+from support.patience import PATIENCE_S
+from support.stream import Stream, conversation, history, info_of, is_idle, kind_of, kinds, text_of
 
 pytestmark = pytest.mark.anyio
 
@@ -28,7 +29,7 @@ async def answered(
 ) -> v1.AnswerPermissionResponse:
     metadata = [("x-client-id", "somebody")] + ([("x-betcode-ticket", ticket)] if ticket else [])
     response = v1.PermissionResponse(request_id=request_id, decision=decision, message="because")
-    with anyio.fail_after(BOUND_S):
+    with anyio.fail_after(PATIENCE_S):
         return await agent.AnswerPermission(v1.AnswerPermissionRequest(response=response), metadata=metadata)
 
 
@@ -181,7 +182,7 @@ async def test_an_agents_own_process_may_watch_but_not_answer(tmp_path: Path) ->
                 there = daemon.work / "there"
                 os.mkfifo(there)
                 await stream.say(f"spawn {tool('stay', daemon.places.socket, there)}")
-                with anyio.fail_after(BOUND_S):
+                with anyio.fail_after(PATIENCE_S):
                     await anyio.to_thread.run_sync(there.read_bytes)
                 error = await refused(agent, request.request_id)
                 assert error.code() is grpc.StatusCode.PERMISSION_DENIED

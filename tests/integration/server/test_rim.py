@@ -1,9 +1,11 @@
 """The rim of the API: undecodable requests, what is not built, reflection, health, clients that leave."""
 
 import json
+import logging
 import random
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 
 import anyio
 import grpc
@@ -14,13 +16,15 @@ from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection_pb2
 
 from betcode.holder.platform import resident_bytes
+from betcode.server.rim import Caller, Context, Rim
 from betcode.server.serving import contract_services
 from betcode.server.unbuilt import FEATURES, feature_of
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1 import health_pb2 as betcode_health
 from support.daemon import Agent, Daemon, obedient_daemon
+from support.patience import PATIENCE_S
 from support.raw import RawCalls
-from support.stream import BOUND_S, conversation, finished_session, info_of, is_idle, status_of, text_of
+from support.stream import conversation, finished_session, info_of, is_idle, status_of, text_of
 
 pytestmark = pytest.mark.anyio
 
@@ -239,10 +243,10 @@ async def test_a_stopping_daemon_sends_its_clients_away_politely(tmp_path_factor
             await stream.until(lambda event: event.text_delta.text == "waiting")
             position = stream.events[-1].sequence
             resumed = agent.ResumeSession(v1.ResumeSessionRequest(session_id=stream.session_id, from_sequence=position))
-            with anyio.fail_after(BOUND_S):
+            with anyio.fail_after(PATIENCE_S):
                 await resumed.initial_metadata()
             assert await daemon.stop() == 0
-            with anyio.fail_after(BOUND_S), suppress(aio.AioRpcError):
+            with anyio.fail_after(PATIENCE_S), suppress(aio.AioRpcError):
                 while isinstance(await resumed.read(), v1.AgentEvent):
                     pass
             assert await status_of(resumed) is grpc.StatusCode.UNAVAILABLE
@@ -260,3 +264,26 @@ async def test_a_stopping_daemon_sends_its_clients_away_politely(tmp_path_factor
             async with conversation(again, start) as second:
                 assert text_of(await second.until(is_idle)).endswith("after")
         assert len(daemon.agent_pids) == 1
+
+
+async def test_a_client_that_left_while_something_was_sent_to_it_is_no_fault_in_the_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+
+    async def left(_caller: Caller, _request: v1.FollowRequest, _context: Context) -> None:
+        raise aio.InternalError("what gRPC says of a stream that breaks under a message")
+
+    server = aio.server()
+    methods = {"Follow": Rim().stream(v1.FollowRequest, left)}
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("rim.Test", methods),))
+    server.add_insecure_port(f"unix:{tmp_path}/socket")
+    await server.start()
+    try:
+        async with aio.insecure_channel(f"unix:{tmp_path}/socket") as channel:
+            with pytest.raises(aio.AioRpcError):
+                await RawCalls(channel).first("/rim.Test/Follow", b"")
+    finally:
+        await server.stop(None)
+    assert "left before it was answered" in caplog.text
+    assert not [record for record in caplog.records if record.levelno >= logging.WARNING]

@@ -10,9 +10,11 @@ import grpc
 import pytest
 from grpc import aio
 
+from betcode.domain.identifiers import new_message_id, new_session_id
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import Agent, Daemon, obedient_daemon
-from support.stream import BOUND_S, conversation, finished_session, history, info_of, is_idle, kinds, message, text_of
+from support.patience import PATIENCE_S
+from support.stream import conversation, finished_session, history, info_of, is_idle, kinds, message, text_of
 
 pytestmark = pytest.mark.anyio
 
@@ -27,7 +29,7 @@ async def made(agent: Agent, directory: Path, **fields: object) -> str:
 
 
 async def refusal(call: Awaitable[object]) -> aio.AioRpcError:
-    with pytest.raises(aio.AioRpcError) as error, anyio.fail_after(BOUND_S):
+    with pytest.raises(aio.AioRpcError) as error, anyio.fail_after(PATIENCE_S):
         await call
     return error.value
 
@@ -135,6 +137,8 @@ def a_file(directory: Path) -> str:
         (lambda d: v1.StartConversation(working_directory=str(d), provider="nobody"), "provider"),
         (lambda d: v1.StartConversation(working_directory=str(d), metadata={"k": "v" * 20_000}), "at most"),
         (lambda d: v1.StartConversation(working_directory=str(d), environment={"A=B": "c"}), "environment"),
+        (lambda d: v1.StartConversation(working_directory=str(d), new_session_id="../x"), "no id for a session"),
+        (lambda d: v1.StartConversation(working_directory=str(d), new_session_id=new_message_id()), "version 7"),
     ],
 )
 async def test_a_session_that_could_not_work_is_not_made(
@@ -147,6 +151,29 @@ async def test_a_session_that_could_not_work_is_not_made(
     assert says in (error.details() or "")
     assert info_of(error).reason == "INVALID_REQUEST"
     assert (await listed(agent)).total == before
+
+
+async def test_a_session_that_is_asked_for_again_under_its_own_id_is_made_once(agent: Agent, tmp_path: Path) -> None:
+    own, before = new_session_id(), (await listed(agent)).total
+    ids: list[str] = []
+
+    async def ask() -> None:
+        ids.append(await made(agent, tmp_path, new_session_id=own, budget=v1.Budget(max_turns=3)))
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(8):
+            tasks.start_soon(ask)
+    await agent.SetBudget(v1.SetBudgetRequest(session_id=own, budget=v1.Budget(max_turns=5)))
+    await ask()
+    assert ids == [own] * 9
+    assert (await listed(agent)).total == before + 1
+    assert len(await history(agent, own, "session_info")) == 1
+    other = v1.StartConversation(working_directory=str(tmp_path), new_session_id=own, model="another")
+    error = await refusal(agent.Submit(v1.SubmitRequest(request=v1.AgentRequest(start=other))))
+    assert (info_of(error).reason, "Another session has this id" in (error.details() or "")) == (
+        "INVALID_REQUEST",
+        True,
+    )
 
 
 @pytest.mark.skipif(os.getuid() == 0, reason="root can read every directory")

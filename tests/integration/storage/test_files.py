@@ -15,6 +15,7 @@ from betcode.domain.identifiers import SessionKey
 from betcode.domain.ports import SessionFilter
 from betcode.domain.rows import SessionState
 from betcode.storage import open_store
+from support.patience import PATIENCE_S
 from support.stored import Fatal, ask, events, making, new_session, store_at
 
 pytestmark = pytest.mark.anyio
@@ -35,7 +36,7 @@ async def test_every_file_is_its_owners_alone(tmp_path: Path) -> None:
     path = tmp_path / "state" / "betcode.db"
     async with store_at(path) as store:
         await new_session(store)
-        with anyio.fail_after(20):
+        with anyio.fail_after(PATIENCE_S):
             while not (await store.search(SearchQuestion("anything"))).complete:
                 pass
         modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}

@@ -13,6 +13,7 @@ from betcode.domain.identifiers import Seq, SessionId, SessionKey
 from betcode.domain.rows import NewSession, SessionState, StoredEvent
 from betcode.storage import SqliteStore
 from betcode.v1.agent_pb2 import AgentEvent, TextDelta, ToolCallResult, UserInput
+from support.patience import PATIENCE_S
 from support.stored import ask, locked_by_another_program, making, store_at
 
 pytestmark = pytest.mark.anyio
@@ -41,7 +42,7 @@ async def session_saying(
 
 async def found(store: SqliteStore, query: str, **more: object) -> SearchPage:
     """What the index has once it has read everything."""
-    with anyio.fail_after(20):
+    with anyio.fail_after(PATIENCE_S):
         while True:
             page = await store.search(SearchQuestion(query, **more))  # type: ignore[arg-type]
             if page.complete:
@@ -206,7 +207,7 @@ async def test_an_index_that_cannot_be_written_stops_no_commit_and_catches_up(tm
         _, key = await session_saying(store, said("lime"))
         assert (await found(store, "lime")).total == 2
         with locked_by_another_program(tmp_path / "search.db"):
-            with anyio.fail_after(2):
+            with anyio.fail_after(PATIENCE_S):
                 state = SessionState(last_seq=Seq(2))
                 await store.commit([AppendEvents(key, (stored(2, said("lemon")),)), SaveSession(key, state)])
             await store.delete_session(gone)
@@ -223,7 +224,7 @@ async def test_damage_that_a_search_meets_is_mended(tmp_path: Path) -> None:
         ask(index, "PRAGMA wal_checkpoint(TRUNCATE)")
         ask(index, "UPDATE documents_data SET block = x'00' WHERE id > 10")
 
-        with anyio.fail_after(20):
+        with anyio.fail_after(PATIENCE_S):
             while (await store.search(SearchQuestion("date"))).total != 500:
                 pass
 

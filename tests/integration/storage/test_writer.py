@@ -16,6 +16,7 @@ from betcode.domain.changes import AppendEvents
 from betcode.domain.errors import StorageDegraded, StorageFailed
 from betcode.storage import SqliteStore, open_store
 from betcode.storage.writer import Writer
+from support.patience import PATIENCE_S
 from support.stored import Fatal, all_events, ask, events, new_session, store_at
 
 pytestmark = pytest.mark.anyio
@@ -33,7 +34,7 @@ class Steps:
     def __call__(self, step: str) -> None:
         if step == "before-commit":
             self.held.set()
-            assert self.hold.wait(10)
+            assert self.hold.wait(PATIENCE_S)
             self.commits += 1
 
 
@@ -48,7 +49,7 @@ async def hold(steps: Steps, commit: Callable[[], object], tasks: anyio.abc.Task
     steps.held.clear()
     steps.hold.clear()
     tasks.start_soon(commit)  # type: ignore[arg-type]
-    assert await anyio.to_thread.run_sync(steps.held.wait, 10)
+    assert await anyio.to_thread.run_sync(steps.held.wait, PATIENCE_S)
 
 
 async def test_what_waits_goes_in_one_transaction(tmp_path: Path) -> None:
@@ -120,12 +121,12 @@ async def test_the_writers_end_is_told_and_nobody_waits_for_it(tmp_path: Path) -
     async with open_store(tmp_path / "betcode.db", on_fatal=fatal, faults=end) as store:
         session = await new_session(store)
         armed.set()
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE_S):
             with pytest.raises(StorageFailed):
                 await store.commit([AppendEvents(session, events(1))])
             with pytest.raises(StorageFailed):
                 await store.writable()
-        assert await anyio.to_thread.run_sync(fatal.happened.wait, 5)
+        assert await anyio.to_thread.run_sync(fatal.happened.wait, PATIENCE_S)
         assert fatal.errors == [ended]
         assert await all_events(store, session) == []  # reading goes on
 
@@ -149,7 +150,7 @@ async def test_a_cancelled_caller_learns_that_its_commit_happened(tmp_path: Path
                         steps.held.clear()
                         steps.hold.clear()
                         task = native.create_task(commit())
-                        assert await anyio.to_thread.run_sync(steps.held.wait, 10)
+                        assert await anyio.to_thread.run_sync(steps.held.wait, PATIENCE_S)
                         task.cancel()
                         await anyio.lowlevel.checkpoint()
                         steps.hold.set()

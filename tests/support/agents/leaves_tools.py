@@ -1,6 +1,7 @@
 """An agent that starts tools in sessions of their own; `exit` leaves them running, `stay` waits with them.
 
-Each tool holds the agent's stdout and ignores SIGTERM; some fork on and on until they are stopped.
+Each tool holds the agent's stdout and ignores SIGTERM, as the agent that stays does; some fork on before they rest.
+When it says `set up`, nobody is there but the agent and the tools that have told their pids.
 """
 
 import os
@@ -11,7 +12,8 @@ import threading
 
 def tool(forks: int) -> None:
     """A process that left the agent's session, orphaned by a double fork."""
-    if os.fork():
+    if between := os.fork():
+        os.waitpid(between, 0)
         return
     os.setsid()
     if os.fork():
@@ -23,9 +25,11 @@ def tool(forks: int) -> None:
     threading.Event().wait()
 
 
-for _ in range(3):
-    tool(2)
 if sys.argv[1] == "stay":
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
+for _ in range(3):
+    tool(2)
+os.write(1, b"set up\n")
+if sys.argv[1] == "stay":
     threading.Event().wait()
 sys.stdin.readline()  # told to go by any input

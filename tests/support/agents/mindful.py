@@ -6,6 +6,7 @@ It writes down, in `ledger` in its working directory and before anyone hears of 
     did ID        the message's turn is over
     dropped ID    a queued message was cancelled before it began
     heard ID      an answer to a request came in
+    withdrew ID   it takes a request back: an answer that came in is not heeded
     ran ID        the tool that the request was for did its work
 
 A message that it took up in an earlier life is not run again: it is said to be completed. With
@@ -36,26 +37,37 @@ from pathlib import Path
 import obedient  # type: ignore[import-not-found,unused-ignore] # beside this file, wherever it runs
 
 LEDGER = Path("ledger")
+COMPACT = "/compact"
 
 
-def note(what: str, name: str, **more: object) -> None:
-    line = json.dumps({"what": what, "id": name, "pid": os.getpid(), **more}) + "\n"
-    descriptor = os.open(LEDGER, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    try:
-        os.write(descriptor, line.encode())
-    finally:
-        os.close(descriptor)
+class Ledger:
+    """What was done in one conversation; those of other sessions in the same directory are in the same file."""
 
+    def __init__(self, session: str) -> None:
+        self._session = session
 
-def ledger() -> list[dict[str, str]]:
-    return [json.loads(line) for line in LEDGER.read_text().splitlines()] if LEDGER.exists() else []
+    def note(self, what: str, name: str, **more: object) -> None:
+        entry = {"what": what, "id": name, "session": self._session, "pid": os.getpid(), **more}
+        descriptor = os.open(LEDGER, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            os.write(descriptor, (json.dumps(entry) + "\n").encode())
+        finally:
+            os.close(descriptor)
+
+    def entries(self) -> list[dict[str, str]]:
+        lines = LEDGER.read_text().splitlines() if LEDGER.exists() else []
+        return [entry for entry in map(json.loads, lines) if entry["session"] == self._session]
 
 
 class Answers(queue.Queue[obedient.Frame]):
     """Notes every answer that arrives, whether somebody waits for it or not."""
 
+    def __init__(self, ledger: Ledger) -> None:
+        super().__init__()
+        self._ledger = ledger
+
     def put(self, item: obedient.Frame, block: bool = True, timeout: float | None = None) -> None:
-        note("heard", item["request_id"], behaviour=item.get("response", {}).get("behavior", ""))
+        self._ledger.note("heard", item["request_id"], behaviour=item.get("response", {}).get("behavior", ""))
         super().put(item, block, timeout)
 
 
@@ -64,14 +76,16 @@ class Mindful(obedient.Agent):  # type: ignore[misc,unused-ignore]
 
     def __init__(self, arguments: list[str]) -> None:
         super().__init__(arguments)
-        self._answers = Answers()
+        self._ledger = Ledger(self.session)
+        self._answers = Answers(self._ledger)
         self._queued: list[str] = []  # ids, in the order of their coming
         self._lock = threading.Lock()
         self._current = ""
-        past = ledger()
+        past = self._ledger.entries()
         self._known = {entry["id"]: entry.get("text", "") for entry in past if entry["what"] == "began"}
         over = {entry["id"] for entry in past if entry["what"] == "did"}
-        self._open = [name for name in self._known if name not in over]
+        # A compaction that broke off is nothing to go on with.
+        self._open = [name for name, text in self._known.items() if name not in over and text != COMPACT]
         name = os.environ.get("BETCODE_MINDFUL_SPEECHLESS")
         self._speechless = Path(name) if name and not Path(name).exists() else None
 
@@ -101,13 +115,13 @@ class Mindful(obedient.Agent):  # type: ignore[misc,unused-ignore]
         content = message["message"]["content"]
         text = content if isinstance(content, str) else "\n".join(b["text"] for b in content if b["type"] == "text")
         if self._current not in self._known:
-            note("began", self._current, text=text)
+            self._ledger.note("began", self._current, text=text)
             self._known[self._current] = text
             if self._speechless is not None:
                 self._speechless.touch()
                 os.kill(os.getpid(), signal.SIGKILL)
         else:
-            note("again", self._current)
+            self._ledger.note("again", self._current)
         self._turn(message)
         if "own" in message:
             super()._lifecycle({"uuid": message["own"]}, "completed")
@@ -135,7 +149,7 @@ class Mindful(obedient.Agent):  # type: ignore[misc,unused-ignore]
                 for message in waiting:
                     if not message.get("begun") and not message.get("dropped"):
                         message["dropped"] = True
-                        note("dropped", message["uuid"])
+                        self._ledger.note("dropped", message["uuid"])
                         dropped.append(message["uuid"])
         self._interrupted.set()
         response = {"still_queued": [], "cancelled": dropped}
@@ -146,7 +160,7 @@ class Mindful(obedient.Agent):  # type: ignore[misc,unused-ignore]
 
     def _lifecycle(self, message: obedient.Frame, state: str) -> None:
         if state == "completed" and message["uuid"] == self._current:
-            note("did", self._current)
+            self._ledger.note("did", self._current)
             self._current = ""
         if "own" not in message and self._speechless is None:
             super()._lifecycle(message, state)
@@ -157,7 +171,7 @@ class Mindful(obedient.Agent):  # type: ignore[misc,unused-ignore]
                 case "falter":
                     yield from self._falter()
                 case "vanish":
-                    note("did", self._current)
+                    self._ledger.note("did", self._current)
                     os._exit(3)
                 case "linger":
                     yield self._linger()
@@ -165,8 +179,8 @@ class Mindful(obedient.Agent):  # type: ignore[misc,unused-ignore]
                     yield from super()._deeds(line)
 
     def _falter(self) -> Iterator[str]:
-        if not any(entry["what"] == "faltered" and entry["id"] == self._current for entry in ledger()):
-            note("faltered", self._current)
+        if not any(entry["what"] == "faltered" and entry["id"] == self._current for entry in self._ledger.entries()):
+            self._ledger.note("faltered", self._current)
             yield "faltering"
             os._exit(3)
         yield "steady"
@@ -176,13 +190,15 @@ class Mindful(obedient.Agent):  # type: ignore[misc,unused-ignore]
         return "lingering"
 
     def _write(self, frame: obedient.Frame) -> None:
+        if frame["type"] == "control_cancel_request":
+            self._ledger.note("withdrew", frame["request_id"])
         with self._writing:  # the thread that listens speaks too
             super()._write(frame)
 
     def _request(self, name: str, given: obedient.Frame, tool: str) -> obedient.Frame:
         reply: obedient.Frame = super()._request(name, given, tool)
         if name != "AskUserQuestion" and reply.get("behavior") == "allow":
-            note("ran", tool)
+            self._ledger.note("ran", tool)
         return reply
 
 

@@ -13,7 +13,7 @@
     deaf              hears no interrupt from here on
     ignore SIGNAL…    nor these signals
     mind SIGNAL…      is ended by these as any program is
-    polite [stays]    ends its turn on SIGINT and then, as the real one does, itself
+    polite [stays|stops]  ends its turn on SIGINT and then, as the real one does, itself; or stays, or is as if stopped
     die               exits with 3 in the middle of the turn
     stumble NAME      does so once: not where the file NAME exists, which it makes first
     env NAME          says the value of an environment variable
@@ -25,6 +25,8 @@ The message /compact compacts, and 40 tokens are left. A file called `compact` i
 
     wait NAME         goes on when the file NAME appears (or it is interrupted)
     fail REASON       fails, and says why
+    decline           does not begin with it (alone)
+    deaf              hears no interrupt from here on
     die               exits with 3 in the middle of it
 
 A file called `input` in the working directory holds what a tool is to be given beside the rest, and while there is one
@@ -66,7 +68,8 @@ class Agent:
         self._messages: queue.Queue[Frame | None] = queue.Queue()
         self._answers: queue.Queue[Frame] = queue.Queue()
         self._interrupted = threading.Event()
-        self._is_deaf = self._leaves = self._is_screened = False
+        self._is_deaf = self._is_screened = False
+        self._then = "stays"
         self._cost = 0.0
         self._plan = "--permission-mode=plan" in arguments
         self._said = ""  # the id of the message that is being said
@@ -83,8 +86,10 @@ class Agent:
         threading.Thread(target=self._listen, daemon=True).start()
         while (message := self._messages.get()) is not None:
             self._turn(message)
-            if self._leaves:
+            if self._then == "leaves":
                 return
+            if self._then == "stops":
+                signal.raise_signal(signal.SIGSTOP)
 
     def _listen(self) -> None:
         for line in sys.stdin:
@@ -215,11 +220,11 @@ class Agent:
         yield "so be it "
 
     def _be_polite(self, how: str) -> Iterator[str]:
-        signal.signal(signal.SIGINT, lambda _number, _frame: self._stop(leaves=how != "stays"))
+        signal.signal(signal.SIGINT, lambda _number, _frame: self._stop(how or "leaves"))
         yield "polite "
 
-    def _stop(self, *, leaves: bool) -> None:
-        self._leaves = leaves
+    def _stop(self, then: str) -> None:
+        self._then = then
         self._interrupted.set()
 
     def _die(self, _: str) -> Iterator[str]:
@@ -231,17 +236,20 @@ class Agent:
         yield number
 
     def _compact_as_told(self, message: Frame) -> None:
+        directions = Path("compact").read_text() if Path("compact").exists() else ""
+        if directions == "decline":
+            self._lifecycle(message, "cancelled")
+            return
         self._lifecycle(message, "started")
         self._write({"type": "system", "subtype": "status", "status": "compacting"})
         trouble = ""
         try:
-            directions = Path("compact").read_text() if Path("compact").exists() else ""
             for line in directions.splitlines():
                 verb, _, rest = line.partition(" ")
                 if verb == "fail":
                     trouble = rest
                 else:
-                    list({"wait": self._wait, "die": self._die}[verb](rest))
+                    list({"wait": self._wait, "deaf": self._go_deaf, "die": self._die}[verb](rest))
         except Interrupted:
             trouble = "API Error: Request was aborted."
         outcome: Frame = (

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import uuid
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
@@ -12,7 +13,7 @@ import anyio.abc
 import apsw
 
 from betcode.client import Client, ClientIdentity, NewConversation
-from betcode.client.errors import ClientError
+from betcode.client.errors import ClientError, Unreachable
 from betcode.domain.identifiers import MessageId
 from betcode.holder.launch import holder_pid
 from betcode.holder.platform import descendants
@@ -23,13 +24,15 @@ from support.daemon import Daemon
 from support.disk import fill
 from support.rounds import plan as steps
 from support.rounds.clock import move_clock
-from support.rounds.evidence import Given, Sent
+from support.rounds.evidence import Asked, Given, Sent
 from support.rounds.facts import Facts
 from support.rounds.keeper import Keeper
 from support.rounds.plan import How, Plan, Step, Target, Way
 from support.rounds.viewers import Viewer, ViewerProcess, through
 
 _CALL_WITHIN_S = 90.0
+_NO_ROOM = (apsw.IOError, apsw.FullError, apsw.CantOpenError)  # on a full disk, not even to look
+_FORK_AGAIN_S = (0.2, 0.5, 1.0, 2.0)
 
 
 def identity_of(client: int) -> ClientIdentity:
@@ -51,8 +54,11 @@ class Round:
         self.facts = Facts(daemon.places.database, daemon.places.runs)
         self.cut_places = through(daemon.places, cut_socket)
         self.sessions: list[str] = []
+        self.work: dict[str, Path] = {}  # where each session's agents work; a fork's work where its original's do
+        self.originals: dict[str, str] = {}  # of the forks
         self.sent: dict[str, list[Sent]] = {}
         self.given: dict[str, list[Given]] = {}
+        self.compactions: dict[str, list[Asked]] = {}
         self.viewers: list[Viewer] = []
         self.deleted: set[str] = set()
         self.torn: set[str] = set()  # sessions whose holder was killed
@@ -60,18 +66,32 @@ class Round:
         self.acting = 0  # calls under way
         self.clients: list[Client] = []
 
-    def work_of(self, session: int) -> Path:
-        return self.root / f"work{session}"
+    def id_of(self, session: int) -> str:
+        """Of a session or a fork; one that is not made, or not yet, stands for another."""
+        return self.sessions[session % len(self.sessions)]
+
+    def know(self, session_id: str, work: Path, original: str = "") -> None:
+        self.sessions.append(session_id)
+        self.work[session_id] = work
+        self.sent[session_id], self.given[session_id], self.compactions[session_id] = [], [], []
+        if original:
+            self.originals[session_id] = original
 
     async def make_sessions(self) -> None:
         for number in range(self.plan.sessions):
-            work = self.work_of(number)
+            work = self.root / f"work{number}"
             work.mkdir()
             environment = {"PATH": "/usr/bin:/bin", "HOME": str(self.root), "LANG": "C.UTF-8"}
             new = NewConversation(str(work), provider="claude", environment=environment)
-            session_id = await self.clients[0].start_session(new)
-            self.sessions.append(session_id)
-            self.sent[session_id], self.given[session_id] = [], []
+            self.know(await self.clients[0].start_session(new), work)
+            if self.plan.has_past:
+                await self._have_a_turn(self.sessions[-1])
+
+    async def _have_a_turn(self, session_id: str) -> None:
+        await self.say(session_id, 0, str(uuid.uuid4()), "say this was before")
+        with anyio.fail_after(_CALL_WITHIN_S):
+            while (known := self.facts.session(session_id)) is None or known.status != "idle":  # noqa: ASYNC110
+                await anyio.sleep(0.02)
 
     # ------------------------------------------------------------ steps
 
@@ -82,9 +102,9 @@ class Round:
     async def _do(self, step: Step) -> None:
         match step:
             case steps.Say():
-                self.act(self.say, step.session, step.client, step.message_id, step.text)
+                self.act(self.say, self.id_of(step.session), step.client, step.message_id, step.text)
             case steps.Go():
-                (self.work_of(step.session) / "go").touch()
+                (self.work[self.id_of(step.session)] / "go").touch()
             case steps.Watch():
                 self._watch(step)
             case steps.Leave():
@@ -94,8 +114,12 @@ class Round:
                 await anyio.sleep(step.ms / 1000)
             case steps.Answer() | steps.Cancel() | steps.Rename() | steps.Close() | steps.Stop():
                 self.act(self._call, step)
+            case steps.Compact():
+                self.act(self._compact, step)
+            case steps.Fork():
+                self.act(self._fork, step)
             case steps.AskLock():
-                self.act(self.clients[step.client].request_lock, self.sessions[step.session])
+                self.act(self.clients[step.client].request_lock, self.id_of(step.session))
             case steps.AnswerLock():
                 self.act(self._answer_lock, step)
             case _:
@@ -106,9 +130,9 @@ class Round:
             case steps.Answer():
                 await self.answer(step)
             case steps.Cancel():
-                await self.clients[0].cancel(self.sessions[step.session], cancel_queued=step.queued)
+                await self.clients[0].cancel(self.id_of(step.session), cancel_queued=step.queued)
             case steps.Rename():
-                await self.clients[0].rename(self.sessions[step.session], step.name)
+                await self.clients[0].rename(self.id_of(step.session), step.name)
             case steps.Close():
                 await self._close(step)
             case steps.Stop():
@@ -157,8 +181,7 @@ class Round:
 
         self.tasks.start_soon(acting)
 
-    async def say(self, session: int, client: int, message_id: str, text: str) -> None:
-        session_id = self.sessions[session]
+    async def say(self, session_id: str, client: int, message_id: str, text: str) -> None:
         sent = self.sent[session_id]
         place = len(sent)
         sent.append(Sent(message_id, text))  # until an answer is there it is not known
@@ -166,7 +189,7 @@ class Round:
         sent[place] = Sent(message_id, text, accepted.sequence)
 
     async def answer(self, step: steps.Answer) -> None:
-        session_id = self.sessions[step.session]
+        session_id = self.id_of(step.session)
         prompts = await self.clients[0].pending(session_id)
         if not prompts:
             return
@@ -194,10 +217,41 @@ class Round:
 
     async def _answer_lock(self, step: steps.AnswerLock) -> None:
         asking = identity_of(step.asking).client_id
-        await self.clients[step.client].answer_lock_request(self.sessions[step.session], asking, grant=step.grant)
+        await self.clients[step.client].answer_lock_request(self.id_of(step.session), asking, grant=step.grant)
+
+    async def _compact(self, step: steps.Compact) -> None:
+        session_id = self.id_of(step.session)
+        (self.work[session_id] / "compact").write_text(step.how)
+        try:
+            done = await self.clients[0].compact(session_id)
+        except ClientError as error:
+            self.compactions[session_id].append(Asked(error.code))
+        else:
+            told = Asked("done", done.messages_before, done.messages_after, done.tokens_saved)
+            self.compactions[session_id].append(told)
+
+    async def _fork(self, step: steps.Fork) -> None:
+        original = self.id_of(step.session)
+        try:
+            known = self.facts.session(original)
+        except _NO_ROOM:
+            return
+        at = (known.last_seq if known is not None else 0) * step.at // 1000
+        for pause_s in _FORK_AGAIN_S:
+            with suppress(Unreachable):  # it may be there all the same, and another one is another fork
+                made = await self.clients[0].fork(original, at_sequence=at)
+                self.know(made.session_id, self.work[original], original)
+                return
+            await anyio.sleep(pause_s)
+
+    def know_all_forks(self) -> None:
+        """Those too of which no client was told, because the line was cut meanwhile."""
+        for session_id, original in self.facts.forks():
+            if session_id not in self.sessions:
+                self.know(session_id, self.work[original], original)
 
     async def _close(self, step: steps.Close) -> None:
-        session_id = self.sessions[step.session]
+        session_id = self.id_of(step.session)
         if step.delete:
             self.deleted.add(session_id)  # from here on it may be gone at any moment
             await self.clients[0].delete(session_id)
@@ -214,7 +268,7 @@ class Round:
     # ------------------------------------------------------------ clients that watch
 
     def _watch(self, step: steps.Watch) -> None:
-        session_id = self.sessions[step.session]
+        session_id = self.id_of(step.session)
         known = self.facts.session(session_id)
         after = (known.last_seq if known is not None else 0) * step.after // 1000
         viewer = Viewer(f"{step.way} {len(self.viewers)}", session_id, step.way, after)
@@ -238,7 +292,7 @@ class Round:
                 process.signal(signal.SIGKILL)
         else:
             if step.target is Target.HOLDER:
-                self.torn.add(self.sessions[step.session])
+                self.torn.add(self.id_of(step.session))
             for pid in self._pids(step.target, step.session):
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
@@ -247,7 +301,7 @@ class Round:
         """The processes at work for a session."""
         if target is Target.DAEMON:
             return [self.keeper.pid]
-        known = self.facts.session(self.sessions[session])
+        known = self.facts.session(self.id_of(session))
         found: list[int] = []
         for run in self.facts.runs(known.key) if known is not None else ():
             holder = holder_pid(run.directory) if run.directory.exists() else None
@@ -294,8 +348,8 @@ class Round:
             locking.set_busy_timeout(1000)
             locking.execute("BEGIN IMMEDIATE")
             await anyio.sleep(ms / 1000)
-        except apsw.BusyError:
-            return  # the daemon has it just now
+        except (apsw.BusyError, *_NO_ROOM):
+            return  # or the daemon has it just now
         finally:
             locking.close()
             self.acting -= 1

@@ -10,11 +10,12 @@ Numbered = tuple[int, bytes]  # an event's number and its bytes, as somebody was
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What one client was shown on one stream, from its first event to wherever it was cut."""
+    """What one client was shown in one piece, from its first event to wherever it was cut."""
 
     client: str
     after: int
     shown: tuple[Numbered, ...]
+    asked_after: int | None = None  # a snapshot stood for what comes between this number and `after`
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,16 @@ class Given:
     request_id: str
     allow: bool
     outcome: str  # "taken", "again", a refusal's code, or "" where the client got no clear answer
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What became of a compaction, as the client that asked for it was told."""
+
+    outcome: str  # "done", a refusal's code, or "" where the client got no clear answer
+    messages_before: int = 0
+    messages_after: int = 0
+    tokens_saved: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +80,13 @@ class SessionEvidence:
     followed: tuple[Numbered, ...] = ()  # Follow from 0
     resumed: tuple[Numbered, ...] = ()  # ResumeSession from 0
     boundary: int = 0  # up to where it was compacted
+    forked_at: int = 0  # the newest event that it was given by the session it was forked from
+    original: tuple[Numbered, ...] = ()  # the log of that session up to there, where it is still known
     reading: tuple[v1.AgentEvent, ...] = ()  # one undisturbed translation of its journals
     views: tuple[View, ...] = ()
     sent: tuple[Sent, ...] = ()
     given: tuple[Given, ...] = ()
+    compactions: tuple[Asked, ...] = ()
     ledger: tuple[Noted, ...] = ()
     keeps_ledger: bool = True  # the real CLI does not
     refusals: tuple[str, ...] = ()  # that no client should ever meet
@@ -88,5 +102,6 @@ class RoundEvidence:
     errors_logged: tuple[str, ...] = ()
     left_running: tuple[str, ...] = ()  # after everything was ended
     left_lying: tuple[str, ...] = ()  # files that should be gone
+    left_open: tuple[str, ...] = ()  # files of agents that have ended, in the daemon
     descriptors: tuple[int, int] = (0, 0)  # of the daemon: before anything happened, after everything settled
     resident_bytes: int = 0

@@ -28,6 +28,7 @@ class SessionFacts:
     open_messages: int
     open_prompts: int
     boundary: int = 0
+    forked_at: int = 0
 
 
 class Facts:
@@ -48,7 +49,7 @@ class Facts:
 
     def session(self, session_id: str) -> SessionFacts | None:
         rows = self._ask(
-            "SELECT key, status, last_seq, deleted, compaction_sequence, "
+            "SELECT key, status, last_seq, deleted, compaction_sequence, forked_at, "
             "(SELECT count(*) FROM inputs WHERE session = sessions.key AND kind = 'message' "
             "AND state IN ('accepted', 'delivered')), "
             "(SELECT count(*) FROM pending_permissions WHERE session_id = sessions.key AND state = 'open') "
@@ -57,8 +58,12 @@ class Facts:
         )
         if not rows:
             return None
-        key, status, last_seq, deleted, boundary, messages, prompts = rows[0]
-        return SessionFacts(key, status, last_seq, bool(deleted), messages, prompts, boundary)
+        key, status, last_seq, deleted, boundary, forked_at, messages, prompts = rows[0]
+        return SessionFacts(key, status, last_seq, bool(deleted), messages, prompts, boundary, forked_at)
+
+    def forks(self) -> list[tuple[str, str]]:
+        """Every fork that is there and the session it came from, oldest first."""
+        return self._ask("SELECT session_id, forked_from FROM sessions WHERE forked_from != '' AND NOT deleted")
 
     def log(self, key: int) -> tuple[Numbered, ...]:
         rows = self._ask("SELECT seq, data FROM events WHERE place >> 40 = ? ORDER BY place", key)
@@ -98,8 +103,10 @@ def reading(provider: Provider, session_id: str, directory: Path, runs: Sequence
     return events
 
 
-def ledger(directory: Path) -> tuple[Noted, ...]:
+def ledger(directory: Path, session_id: str = "") -> tuple[Noted, ...]:
+    """What the agents of one session, or all that ever worked there, have really done."""
     path = directory / "ledger"
     lines = path.read_text().splitlines() if path.exists() else []
     entries = [json.loads(line) for line in lines]
-    return tuple(Noted(one["what"], one["id"], one["pid"], one.get("behaviour", "")) for one in entries)
+    own = [one for one in entries if session_id in ("", one["session"])]
+    return tuple(Noted(one["what"], one["id"], one["pid"], one.get("behaviour", "")) for one in own)

@@ -2,7 +2,8 @@
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,14 +15,14 @@ from betcode.sessions.census import breaches
 from betcode.v1.admin_pb2 import AGENTS_AT_STOP_ALL_END
 from support.daemon import Daemon
 from support.rounds.driver import Round
-from support.rounds.evidence import RoundEvidence, SessionEvidence
+from support.rounds.evidence import Numbered, RoundEvidence, Sent, SessionEvidence
 from support.rounds.facts import Facts, ledger, reading
 from support.rounds.judge import DESCRIPTORS_MORE
 from support.rounds.plan import Way
 from support.rounds.viewers import read_all
 
-_READ_WITHIN_S = 30.0
-_REST_WITHIN_S = 10.0
+_READ_WITHIN_S = 60.0
+_REST_WITHIN_S = 60.0
 _LOOK_EVERY_S = 0.05
 _STAYS = {"betcode.db", "betcode.db.incarnation", "daemon.lock", "daemon.log", "daemon.sock.lock"}
 _STAYS |= {"daemon.sock.ticket.lock", "runs", "search.db"}
@@ -35,8 +36,10 @@ async def gather(round_: Round, descriptors_before: int) -> RoundEvidence:
         viewer.leaving.cancel()
     for process in round_.client_processes:
         process.end()
+    round_.know_all_forks()
     disagreements = await _until_none(lambda: breaches(facts.live_runs(), daemon.places.runs))
-    sessions = [await _gather_session(round_, number) for number in range(len(round_.sessions))]
+    sessions = [await _gather_session(round_, session_id) for session_id in round_.sessions]
+    left_open = await _until_none(lambda: _open_without_agent(daemon, facts.live_runs()))
     descriptors = await _descriptors(daemon, descriptors_before)
     resident = resident_bytes(daemon.pid)
     round_.keeper.keeps = False
@@ -52,13 +55,14 @@ async def gather(round_: Round, descriptors_before: int) -> RoundEvidence:
         errors_logged=tuple(_errors(daemon, was_short=round_.keeper.was_short)),
         left_running=tuple(running),
         left_lying=tuple(_left_lying(round_)),
+        left_open=tuple(left_open),
         descriptors=(descriptors_before, descriptors),
         resident_bytes=resident,
     )
 
 
-async def _gather_session(round_: Round, number: int) -> SessionEvidence:
-    session_id, facts, work = round_.sessions[number], round_.facts, round_.work_of(number)
+async def _gather_session(round_: Round, session_id: str) -> SessionEvidence:
+    facts, work = round_.facts, round_.work[session_id]
     viewers = [viewer for viewer in round_.viewers if viewer.session_id == session_id]
     views = tuple(view for viewer in viewers for view in viewer.evidence())
     refusals = tuple(refusal for viewer in viewers for refusal in viewer.refusals)
@@ -71,10 +75,29 @@ async def _gather_session(round_: Round, number: int) -> SessionEvidence:
         may_have_gaps=session_id in round_.torn,
         views=views,
         refusals=refusals,
-        sent=tuple(round_.sent[session_id]),
+        original=_shared_log(round_, session_id, known.forked_at),
+        sent=tuple(_sent(round_, session_id)),
         given=tuple(round_.given[session_id]),
-        ledger=ledger(work),
+        compactions=tuple(round_.compactions[session_id]),
+        ledger=ledger(work, session_id),
     )
+
+
+def _sent(round_: Round, session_id: str) -> list[Sent]:
+    """What was sent to it, and to the session it was forked from as far as that is its history too."""
+    sent, original, known = round_.sent[session_id], round_.originals.get(session_id), round_.facts.session(session_id)
+    if original is None or known is None:
+        return sent
+    before = [one for one in _sent(round_, original) if one.seq is None or one.seq <= known.forked_at]
+    return [*before, *sent]
+
+
+def _shared_log(round_: Round, session_id: str, forked_at: int) -> tuple[Numbered, ...]:
+    original = round_.originals.get(session_id)
+    known = round_.facts.session(original) if original is not None else None
+    if known is None or known.is_deleted:
+        return ()
+    return tuple((seq, data) for seq, data in round_.facts.log(known.key) if seq <= forked_at)
 
 
 async def read_session(daemon: Daemon, session_id: str, work: Path) -> SessionEvidence:
@@ -94,6 +117,7 @@ async def read_session(daemon: Daemon, session_id: str, work: Path) -> SessionEv
         followed=followed,
         resumed=resumed,
         boundary=known.boundary,
+        forked_at=known.forked_at,
         reading=tuple(reading(ClaudeProvider(), session_id, work, facts.runs(known.key))),
         inputs=facts.inputs(known.key),
         prompts=facts.prompts(known.key),
@@ -120,6 +144,20 @@ async def _descriptors(daemon: Daemon, before: int) -> int:
 
 def open_descriptors(daemon: Daemon) -> int:
     return len(os.listdir(f"/proc/{daemon.pid}/fd"))  # noqa: PTH208 the number is wanted, not paths
+
+
+def open_run_files(daemon: Daemon) -> list[Path]:
+    """The files of runs that the daemon has open."""
+    found: list[Path] = []
+    for entry in Path(f"/proc/{daemon.pid}/fd").iterdir():
+        with suppress(OSError):  # closed since we looked
+            target = entry.readlink()
+            found += [target] if target.is_relative_to(daemon.places.runs) else []
+    return found
+
+
+def _open_without_agent(daemon: Daemon, live_runs: Sequence[str]) -> list[str]:
+    return [str(path) for path in open_run_files(daemon) if path.parent.name not in live_runs]
 
 
 def _errors(daemon: Daemon, *, was_short: bool) -> Iterator[str]:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from betcode.v1 import agent_pb2 as v1
 from support.rounds.evidence import Numbered, RoundEvidence, SessionEvidence
+from support.rounds.judge_compactions import COUNTED, judge_compactions
 from support.rounds.judge_messages import judge_messages
 from support.rounds.judge_prompts import answered_unseen, asked_in, judge_prompts
 
@@ -29,6 +30,7 @@ def judge(evidence: RoundEvidence) -> list[str]:
     found += [f"the daemon met an error of its own: {error}" for error in evidence.errors_logged]
     found += [f"still running after the end: {name}" for name in evidence.left_running]
     found += [f"left lying about: {name}" for name in evidence.left_lying]
+    found += [f"the daemon still has open: {name}" for name in evidence.left_open]
     before, after = evidence.descriptors
     if after > before + DESCRIPTORS_MORE:
         found.append(f"the daemon has {after} descriptors open, and had {before}")
@@ -48,14 +50,30 @@ def judge_session(one: SessionEvidence) -> list[str]:
     found += _numbers(log)
     found += _readings_agree(one)
     found += _views_hold(one)
-    found += _agents_part(events[1:], one)
+    found += _is_a_fork(one)
+    found += _agents_part(own_part(one, events), one)
     found += _turns(events)
     found += judge_messages(one, events)
     found += judge_prompts(one, events)
+    found += judge_compactions(one, events)
     found += [f"said more after it had come to rest: {_line(data)}" for _, data in one.after_rest[:1]]
     if one.status not in _AT_REST:
         found.append(f"is {one.status} though nothing is left to do")
     return found
+
+
+def own_part(one: SessionEvidence, events: Sequence[v1.AgentEvent]) -> Sequence[v1.AgentEvent]:
+    """What comes after the session was introduced; a fork is introduced behind the history that it was given."""
+    places = (place for place, event in enumerate(events) if event.sequence > one.forked_at)
+    introduced = next((place for place in places if events[place].HasField("session_info")), 0)
+    return events[introduced + 1 :]
+
+
+def _is_a_fork(one: SessionEvidence) -> Iterator[str]:
+    """It begins with the history of the session it was forked from, byte by byte."""
+    shared = [(seq, data) for seq, data in one.log if seq <= one.forked_at]
+    if one.original and shared != list(one.original):
+        yield f"the fork differs from its original {_first_difference(shared, one.original)}"
 
 
 def _numbers(log: Sequence[tuple[int, v1.AgentEvent]]) -> Iterator[str]:
@@ -75,10 +93,9 @@ def _numbers(log: Sequence[tuple[int, v1.AgentEvent]]) -> Iterator[str]:
 
 def _readings_agree(one: SessionEvidence) -> Iterator[str]:
     """Follow and ResumeSession give the log from its beginning, or from where it was compacted."""
-    expected = [(seq, data) for seq, data in one.log if seq > one.boundary]
-    for name, reading in (("Follow", one.followed), ("ResumeSession", one.resumed)):
-        got = [(seq, data) for seq, data in reading if seq > one.boundary or not one.boundary]
-        if got != expected:
+    expected = [(seq, data) for seq, data in one.log if seq >= one.boundary]
+    for name, got in (("Follow", one.followed), ("ResumeSession", one.resumed)):
+        if list(got) != expected:
             yield f"{name} differs from the log {_first_difference(got, expected)}"
 
 
@@ -103,12 +120,11 @@ def _one_content_for_a_number(one: SessionEvidence) -> Iterator[str]:
 
 
 def _views_hold(one: SessionEvidence) -> Iterator[str]:
-    """On each stream every event after its beginning, once and in order."""
+    """On each stream every event after its beginning, or after what a snapshot stands for, once and in order."""
     numbers = [seq for seq, _ in one.log]
     for view in one.views:
         shown = [seq for seq, _ in view.shown]
-        start = view.after if not one.boundary or view.after >= one.boundary else min([one.boundary, *shown]) - 1
-        expected = [seq for seq in numbers if seq > start][: len(shown)]
+        expected = [seq for seq in numbers if seq > view.after][: len(shown)]
         if shown != expected:
             yield f"{view.client} asked after {view.after} and was shown {_ranges(shown)} of {_ranges(expected)}"
 
@@ -152,6 +168,9 @@ def _as_the_agent_said(event: v1.AgentEvent) -> v1.AgentEvent:
         if bare.HasField(kind):
             for name in _ADDED_TO_PROMPTS.intersection(getattr(bare, kind).DESCRIPTOR.fields_by_name):
                 getattr(bare, kind).ClearField(name)
+    if bare.HasField("compaction"):
+        for counted in COUNTED:
+            bare.compaction.ClearField(counted)
     return bare
 
 

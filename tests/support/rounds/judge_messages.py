@@ -87,7 +87,9 @@ def _really_run(one: SessionEvidence, events: Sequence[v1.AgentEvent]) -> Iterat
     """The agent's own ledger: begun once, done once where it is said to be consumed, never where it was refused."""
     began = Counter(noted.name for noted in one.ledger if noted.what == "began")
     did = Counter(noted.name for noted in one.ledger if noted.what == "did")
-    shown = {event.user_input.message_id for event in events if event.HasField("user_input")}
+    inputs = [event for event in events if event.HasField("user_input")]
+    shown = {event.user_input.message_id for event in inputs if event.sequence > one.forked_at}
+    known = shown | {input_id for input_id, row in one.inputs.items() if row.kind == "compaction"}
     delivered = {
         event.message_state.message_id for event in events if event.message_state.state == v1.MESSAGE_STATE_DELIVERED
     }
@@ -96,7 +98,7 @@ def _really_run(one: SessionEvidence, events: Sequence[v1.AgentEvent]) -> Iterat
     for message_id, count in (began + did).items():
         if began[message_id] > 1 or did[message_id] > 1:
             yield f"message {message_id} was begun {began[message_id]} times and done {did[message_id]} times"
-        if message_id not in shown:
+        if message_id not in known:
             yield f"message {message_id} reached the agent and is not in the log ({count})"
     for message_id in shown:
         row = one.inputs.get(message_id)

@@ -30,6 +30,7 @@ def judge_prompts(one: SessionEvidence, events: Sequence[v1.AgentEvent]) -> Iter
     by_id = {told.request_id: told for told in reversed(resolved)}  # the first counts
     heard = {noted.name for noted in one.ledger if noted.what == "heard"}
     unseen = answered_unseen(events)
+    heard -= {noted.name for noted in one.ledger if noted.what == "withdrew"}
     for request_id, count in asked.items():
         if count > 1:
             yield f"prompt {request_id} is asked {count} times"

@@ -38,6 +38,7 @@ class Keeper:
 
     def heal(self) -> None:
         """From here on nothing dies by itself any more."""
+        self._fault = ""
         if self.pid in self._doomed:
             self.kill()
 

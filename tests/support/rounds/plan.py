@@ -71,6 +71,20 @@ class Rename:
 
 
 @dataclass(frozen=True, slots=True)
+class Compact:
+    session: int
+    how: str  # what directs the agent from now on: see agents/obedient.py
+
+
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """Another session goes on from a turn of this one; later steps may be about it."""
+
+    session: int
+    at: int  # in thousandths of what there is; 0: now
+
+
+@dataclass(frozen=True, slots=True)
 class Close:
     session: int
     delete: bool
@@ -162,8 +176,8 @@ class Wait:
 
 
 Step: TypeAlias = (
-    Say | Answer | Cancel | AskLock | AnswerLock | Rename | Close | Go | Watch | Cut | Leave | Kill | Pause | Stop
-    | DieAt | FillDisk | LockDatabase | MoveClock | Wait
+    Say | Answer | Cancel | AskLock | AnswerLock | Rename | Compact | Fork | Close | Go | Watch | Cut | Leave | Kill
+    | Pause | Stop | DieAt | FillDisk | LockDatabase | MoveClock | Wait
 )  # fmt: skip
 
 
@@ -175,18 +189,26 @@ class Plan:
     has_small_disk: bool
     turn_limit: int
     idle_retire_s: float
+    has_past: bool  # each session has had a turn before
     steps: tuple[Step, ...]
 
     def __str__(self) -> str:
         head = (
             f"round {self.seed}: {self.sessions} sessions, {self.clients} clients, {self.turn_limit} turns at once, "
             f"idle agents leave after {self.idle_retire_s} s"
-            f"{', a small disk' if self.has_small_disk else ''}"
+            f"{', a small disk' if self.has_small_disk else ''}{', a turn each before' if self.has_past else ''}"
         )
         return "\n".join([head, *(f"  {number:2} {step}" for number, step in enumerate(self.steps))])
 
 
-STEPS_OF_THE_DAEMON = ("before-commit", "after-commit", "after-reading", "after-hand-over", "after-answer")
+STEPS_OF_THE_DAEMON = (
+    "before-commit",
+    "after-commit",
+    "after-reading",
+    "after-hand-over",
+    "after-answer",
+    "after-compaction-asked",
+)
 TEXTS = (
     "say one two three",
     "count 40",
@@ -199,7 +221,10 @@ TEXTS = (
     "falter\nsay steady",
     "linger\nsay it lingers",
     "count 20\nwait go\ntool",
+    "say before\ncompact\nsay after",
 )
+SHORT_TEXTS = ("say one two three", "count 40", "falter\nsay steady", "say before\ncompact\nsay after")
+COMPACTIONS = ("", "", "", "wait go", "wait the end", "fail it is not to be", "die")
 _DAY_S = 24 * 3600
 
 
@@ -211,7 +236,11 @@ class _Maker:
         self.has_small_disk = self._chance.random() < 0.15
         self.turn_limit = self._chance.choice((1, 2, 5, 5))
         self.idle_retire_s = self._chance.choice((0.2, 600.0, 600.0))
+        # In many rounds an agent waits for most of the time, and is neither compacted nor forked: in these it rests.
+        self._rests = self._chance.random() < 0.4
+        self.has_past = self._rests or self._chance.random() < 0.5
         self._said: list[Say] = []
+        self._forks = 0
 
     def steps(self) -> list[Step]:
         chance = self._chance
@@ -224,6 +253,8 @@ class _Maker:
             (3, lambda: AskLock(self._session(), self._client())),
             (2, lambda: AnswerLock(self._session(), self._client(), self._client(), chance.random() < 0.5)),
             (1, lambda: Rename(self._session(), f"name {chance.randrange(100)}")),
+            (16 if self._rests else 4, lambda: Compact(self._session(), chance.choice(COMPACTIONS))),
+            (8 if self._rests else 3, self._fork),
             (1, lambda: Close(self._session(), delete=chance.random() < 0.4)),
             (5, lambda: Go(self._session())),
             (6, self._watch),
@@ -243,13 +274,16 @@ class _Maker:
             weighted.append((6, lambda: FillDisk(chance.randrange(50, 1500))))
         makers = [maker for weight, maker in weighted for _ in range(weight)]
         for _ in range(chance.randrange(8, 22)):
-            made.append(chance.choice(makers)())
+            step = chance.choice(makers)()
+            made.append(step)
             if chance.random() < 0.7:
                 made.append(Wait(int(chance.expovariate(1 / 60))))
+            if isinstance(step, Compact) and chance.random() < 0.3:
+                made.append(Cancel(step.session, chance.random() < 0.5))
         return made
 
     def _session(self) -> int:
-        return self._chance.randrange(self.sessions)
+        return self._chance.randrange(self.sessions + self._forks)
 
     def _client(self) -> int:
         return self._chance.randrange(self.clients)
@@ -257,7 +291,7 @@ class _Maker:
     def _say(self) -> Step:
         chance = self._chance
         name = str(uuid.UUID(int=chance.getrandbits(128), version=4))
-        say = Say(self._session(), self._client(), name, chance.choice(TEXTS))
+        say = Say(self._session(), self._client(), name, chance.choice(SHORT_TEXTS if self._rests else TEXTS))
         self._said.append(say)
         return say
 
@@ -265,6 +299,11 @@ class _Maker:
         """The same message again: by the same client, or by another one."""
         before = self._chance.choice(self._said)
         return Say(before.session, self._client(), before.message_id, before.text)
+
+    def _fork(self) -> Step:
+        fork = Fork(self._session(), self._chance.choice((0, 0, 0, 500, 900)))
+        self._forks += 1
+        return fork
 
     def _watch(self) -> Step:
         chance = self._chance
@@ -282,5 +321,6 @@ def make_plan(seed: int) -> Plan:
         has_small_disk=maker.has_small_disk,
         turn_limit=maker.turn_limit,
         idle_retire_s=maker.idle_retire_s,
+        has_past=maker.has_past,
         steps=tuple(steps),
     )

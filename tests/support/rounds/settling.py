@@ -13,7 +13,7 @@ from support.rounds.driver import Round
 from support.rounds.facts import SessionFacts
 
 SETTLE_WITHIN_S = 90.0
-_CATCH_UP_WITHIN_S = 20.0
+_CATCH_UP_WITHIN_S = 60.0
 _LOOK_EVERY_S = 0.05
 _NUDGE = "say go on"
 _NUDGE_AFTER = 20  # looks at a session that rests with messages it has not consumed
@@ -27,8 +27,9 @@ async def settle(round_: Round) -> list[str]:
             os.kill(pid, signal.SIGCONT)
     for process in round_.client_processes:
         process.signal(signal.SIGCONT)
-    for number in range(len(round_.sessions)):
-        (round_.work_of(number) / "go").touch()
+    for work in round_.work.values():
+        (work / "go").touch()
+        (work / "the end").touch()
     quiet = 0
     waiting: dict[str, int] = {}
     with anyio.move_on_after(SETTLE_WITHIN_S):
@@ -45,7 +46,7 @@ async def _look(round_: Round, waiting: dict[str, int]) -> list[str]:
     left: list[str] = []
     if not await round_.daemon.serves():
         return ["the daemon does not serve"]
-    for number, session_id in enumerate(round_.sessions):
+    for session_id in round_.sessions:
         try:
             known = round_.facts.session(session_id)
         except apsw.BusyError:
@@ -66,7 +67,7 @@ async def _look(round_: Round, waiting: dict[str, int]) -> list[str]:
                     waiting[session_id] = 0
                     nudges = sum(sent.text == _NUDGE for sent in round_.sent[session_id])
                     # Another client each time: only one of them may type.
-                    await round_.say(number, nudges % len(round_.clients), str(uuid.uuid4()), _NUDGE)
+                    await round_.say(session_id, nudges % len(round_.clients), str(uuid.uuid4()), _NUDGE)
     return left
 
 
@@ -99,6 +100,8 @@ def _behind(round_: Round) -> list[str]:
             continue
         known = round_.facts.session(viewer.session_id)
         if known is None or known.is_deleted or viewer.session_id in round_.deleted:
+            continue
+        if viewer.is_shut_out and known.status == "closed":
             continue
         if viewer.position < known.last_seq:
             found.append(f"{viewer.name} saw nothing after {viewer.position} of {known.last_seq}, and {viewer.doing}")

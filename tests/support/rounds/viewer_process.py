@@ -23,7 +23,7 @@ async def main(state_dir: str, socket: str, session_id: str, after: str, file: s
         aclosing(client.follow(session_id, int(after))) as events,
     ):
         async for event in events:
-            if event.sequence:
+            if event.sequence or event.session_info.is_compacted:
                 data = event.SerializeToString()
                 os.write(descriptor, struct.pack("<QI", event.sequence, len(data)) + data)
 

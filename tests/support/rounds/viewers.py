@@ -6,7 +6,7 @@ import signal
 import struct
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -28,6 +28,7 @@ _AGAIN_AFTER_S = 0.03
 _QUICK_LADDER_MS = (5, 20, 50, 100)
 _OVER = (grpc.StatusCode.NOT_FOUND, grpc.StatusCode.OUT_OF_RANGE, grpc.StatusCode.INVALID_ARGUMENT)
 _OURS_TO_MEND = (grpc.StatusCode.INTERNAL, grpc.StatusCode.UNKNOWN, grpc.StatusCode.OUT_OF_RANGE)
+_CLOSED = grpc.StatusCode.FAILED_PRECONDITION
 _CUT_WHILE_WRITING = "Internal error from Core"  # what grpc calls a connection that is lost before the first word
 
 
@@ -43,6 +44,7 @@ class Viewer:
     refusals: list[str] = field(default_factory=list)
     leaving: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     has_ended: bool = False  # the daemon ended the stream: there is nothing more to see
+    is_shut_out: bool = False  # nobody attaches to a closed session; Follow reads its history
     process: "ViewerProcess | None" = None
     doing: str = "nothing yet"
 
@@ -56,7 +58,7 @@ class Viewer:
     def evidence(self) -> Iterator[View]:
         _ = self.position
         for after, shown in self.views:
-            yield View(self.name, after, tuple(shown))
+            yield from in_pieces(self.name, after, shown)
 
     async def watch(self, daemon: Daemon, cut_places: Places, identity: ClientIdentity) -> None:
         with self.leaving:
@@ -75,14 +77,13 @@ class Viewer:
                     async with aclosing(_stream(channel, self.way, self.session_id, after)) as events:
                         async for data in events:
                             self.doing = "reads"
-                            seq = v1.AgentEvent.FromString(data).sequence
-                            if seq:
-                                shown.append((seq, data))
+                            shown += noted(v1.AgentEvent.FromString(data), data)
                     self.has_ended = True
                 except aio.AioRpcError as error:
                     if error.code() in _OURS_TO_MEND and error.details() != _CUT_WHILE_WRITING:
                         self.refusals.append(f"{self.name} got {error.code().name}: {error.details()}")
-                    self.has_ended = error.code() in _OVER
+                    self.is_shut_out = self.way is Way.CONVERSE and error.code() is _CLOSED
+                    self.has_ended = self.is_shut_out or error.code() in _OVER
                 except asyncio.CancelledError:
                     task = asyncio.current_task()
                     if task is None or task.cancelling():
@@ -97,11 +98,31 @@ class Viewer:
             try:
                 async with aclosing(client.follow(self.session_id, self.after)) as events:
                     async for event in events:
-                        shown += [(event.sequence, event.SerializeToString())] if event.sequence else []
+                        shown += noted(event, event.SerializeToString())
             except ClientError as error:
                 if error.status in _OURS_TO_MEND:
                     self.refusals.append(f"{self.name} got {error.status.name}: {error.message}")
             self.has_ended = True
+
+
+def noted(event: v1.AgentEvent, data: bytes) -> list[Numbered]:
+    """History, and the snapshot that stands for what was compacted of it; its number is 0."""
+    is_history = event.sequence > 0 or event.session_info.is_compacted
+    return [(event.sequence, data)] if is_history else []
+
+
+def in_pieces(client: str, after: int, shown: Sequence[Numbered]) -> Iterator[View]:
+    """What a client was shown, with a new piece behind each snapshot."""
+    piece: list[Numbered] = []
+    asked_after: int | None = None
+    for seq, data in shown:
+        if seq:
+            piece.append((seq, data))
+            continue
+        yield View(client, after, tuple(piece), asked_after)
+        asked_after = piece[-1][0] if piece else after
+        after, piece = v1.AgentEvent.FromString(data).session_info.compacted_before - 1, []
+    yield View(client, after, tuple(piece), asked_after)
 
 
 async def _stream(channel: aio.Channel, way: Way, session_id: str, after: int) -> AsyncGenerator[bytes, None]:

@@ -10,6 +10,7 @@ from betcode.cli.prompts import (
     Allow,
     AllowSession,
     Deny,
+    DenyAndStop,
     Desk,
     Edit,
     Permission,
@@ -17,7 +18,6 @@ from betcode.cli.prompts import (
     Reply,
     ShowAll,
     ShowChoices,
-    Stop,
     understand,
 )
 from betcode.v1 import agent_pb2 as v1
@@ -56,8 +56,8 @@ COLOURS = Question(question("Which colours?", multi=True).user_question)
         ("no", Deny()),
         ("n use git instead", Deny("use git instead")),
         ("v", ShowAll()),
-        ("i", Stop()),
-        ("i that is enough", Stop("that is enough")),
+        ("i", DenyAndStop()),
+        ("i that is enough", DenyAndStop("that is enough")),
         ("e", Edit()),
         ("e git status", Edit("git status")),
         ("s", ShowChoices()),
@@ -166,3 +166,10 @@ def test_the_questions_of_a_group_leave_one_by_one_or_together() -> None:
     assert desk.all == (second,)
     desk.see(resolved("g"))
     assert desk.current is None
+
+
+def test_a_question_about_the_budget_is_one_sentence_and_an_agents_tool_of_that_name_is_shown_whole() -> None:
+    request = v1.PermissionRequest(tool_name="Budget", description="2 of 2 turns spent?", input_json='{"spent": "2"}')
+    assert Permission(request).lines() == ["2 of 2 turns spent?"]
+    request.tool_use_id = "toolu_1"
+    assert Permission(request).lines() == ["Budget asks for permission: 2 of 2 turns spent?", "    spent: 2"]

@@ -13,6 +13,7 @@ import pytest
 from betcode.daemon.faults import faults_of
 from betcode.daemon.providers import find_providers
 from betcode.daemon.stop import EXIT_CANNOT_SERVE, Stop
+from support.patience import PATIENCE_S
 
 
 def executable(path: Path) -> Path:
@@ -58,7 +59,7 @@ async def test_a_failed_store_ends_the_daemon_from_any_thread() -> None:
     stop = Stop()
     try:
         await anyio.to_thread.run_sync(stop.on_fatal, OSError("the disk is gone"))
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE_S):
             await stop.asked.wait()
         assert stop.exit_code == EXIT_CANNOT_SERVE
     finally:
@@ -76,6 +77,6 @@ def test_a_fault_ends_the_process_at_the_named_step() -> None:
         "for step in 'abab': print(step, flush=True); fault(step)\n"
         "print('survived')\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=20)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.returncode == -signal.SIGKILL
     assert done.stdout.split() == ["a", "b", "a", "b"]

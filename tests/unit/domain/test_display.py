@@ -1,7 +1,7 @@
 """JSON for people to look at: bounded, and never an error."""
 
 import json
-import time
+import tracemalloc
 
 import pytest
 from google.protobuf.json_format import MessageToDict
@@ -75,15 +75,18 @@ def test_deep_nesting_is_cut_and_can_be_parsed_again(levels: int, opening: str, 
         json.dumps({"description": "seen", **{str(n): n for n in range(50_000)}}),
     ],
 )
-def test_big_inputs_are_shown_in_part_and_quickly(text: str) -> None:
-    started = time.perf_counter()
+def test_big_inputs_are_shown_in_part(text: str) -> None:
     shown = struct_of(text)
-    assert time.perf_counter() - started < 1
     assert shown.ByteSize() < 100_000
     assert shown.fields["description"].string_value == "seen"
 
 
 def test_what_has_too_many_values_is_not_read_at_all() -> None:
-    started = time.perf_counter()
-    assert "too many values" in struct_of("[" + "{}," * 7_000_000 + "{}]").fields["…"].string_value
-    assert time.perf_counter() - started < 1
+    text = "[" + "{}," * 7_000_000 + "{}]"
+    tracemalloc.start()
+    try:
+        assert "too many values" in struct_of(text).fields["…"].string_value
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 1_000_000, "and neither copied"

@@ -87,9 +87,17 @@ def test_a_files_name_cannot_end_what_it_names() -> None:
     assert file["text"] == '<file name="a&quot;&gt;&lt;b&gt;.txt" type="text/plain">\nwords\n</file>'
 
 
-def test_a_file_that_the_agent_cannot_take_is_refused() -> None:
+@pytest.mark.parametrize(
+    ("kind", "data"),
+    [
+        ("application/octet-stream", b"\xff\xfe\x00"),
+        ("application/octet-stream", b"words\x00words"),
+        ("text/plain", b"words\x00words"),
+    ],
+)
+def test_a_file_that_the_agent_cannot_take_is_refused(kind: str, data: bytes) -> None:
     with pytest.raises(InvalidRequest) as refusal:
-        send(SendMessage(MESSAGE_ID, "look", (AttachedFile("a.bin", "application/octet-stream", b"\xff\xfe\x00"),)))
+        send(SendMessage(MESSAGE_ID, "look", (AttachedFile("a.bin", kind, data),)))
     assert refusal.value.details["filename"] == "a.bin"
 
 

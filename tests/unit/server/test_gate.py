@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from betcode.domain.errors import AnswerRefused
-from betcode.server.gate import TICKET_LIFE_S, Gate, Tickets, connected_peers
+from betcode.server.gate import TICKET_LIFE_S, TICKETS_LIMIT, Gate, Tickets, connected_peers
 from betcode.server.rim import Caller
 from betcode.sessions import ClientName
 
@@ -42,11 +42,22 @@ def test_tickets_are_never_the_same() -> None:
 def test_old_tickets_are_forgotten() -> None:
     clock = Clock()
     tickets = Tickets(clock)
-    first = [tickets.issue(1) for _ in range(10_000)]
-    clock.now += TICKET_LIFE_S + 1
-    tickets.issue(2)
-    assert len(tickets._known) == 1
+    first = [tickets.issue(1) for _ in range(10)]
+    clock.now += TICKET_LIFE_S - 1
+    second = tickets.issue(2)
+    clock.now += 1
+    third = tickets.issue(3)
+    assert len(tickets) == 2
     assert all(tickets.owner(token) is None for token in first)
+    assert (tickets.owner(second), tickets.owner(third)) == (2, 3)
+
+
+def test_the_oldest_of_too_many_tickets_are_forgotten() -> None:
+    tickets = Tickets(Clock())
+    issued = [tickets.issue(1) for _ in range(TICKETS_LIMIT + 1)]
+    assert len(tickets) == TICKETS_LIMIT
+    assert tickets.owner(issued[0]) is None
+    assert tickets.owner(issued[1]) == 1
 
 
 @pytest.mark.anyio

@@ -33,6 +33,16 @@ def test_the_first_to_send_holds_it_and_nobody_else_is_admitted() -> None:
     assert not lock.admits("ben")
 
 
+def test_a_message_that_was_not_taken_leaves_the_lock_as_it_was() -> None:
+    assert held_by_ann().unsent("ann", InputLock(), 1, TIMES) == (InputLock(), ())
+    again = held_by_ann().sent("ann", 7)
+    assert again.unsent("ann", held_by_ann(), 8, TIMES) == (held_by_ann(), ())
+    asked, _ = held_by_ann().asked("ben", 1, TIMES)
+    assert asked.unsent("ann", InputLock(), 2, TIMES) == (InputLock("ben", 2), (Given("ben", "ann"),))
+    given, _ = asked.answered("ben", True, 2, TIMES)
+    assert given.unsent("ann", InputLock(), 3, TIMES) == (given, ())
+
+
 @pytest.mark.behaviour("input-lock.request.free")
 def test_a_free_lock_is_given_at_once() -> None:
     lock, decided = InputLock().asked("ben", 5, TIMES)

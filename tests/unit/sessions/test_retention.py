@@ -31,6 +31,18 @@ def test_an_ended_run_is_compressed_and_kept(tmp_path: Path) -> None:
     assert sweep(tmp_path, {}, keep_s=7 * DAY_S, keep_bytes=10**9).compressed == 0
 
 
+def test_the_socket_of_a_dead_holder_goes_and_a_living_ones_stays(tmp_path: Path) -> None:
+    dead, alive = a_run(tmp_path, "dead"), a_run(tmp_path, "alive")
+    for directory in (dead, alive):
+        (directory / "lock").write_text("4711\n")
+        (directory / "socket").touch()
+    with (alive / "lock").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        sweep(tmp_path, {}, keep_s=7 * DAY_S, keep_bytes=10**9)
+    assert (alive / "socket").exists()
+    assert not (dead / "socket").exists()
+
+
 def test_old_runs_go_and_young_ones_stay(tmp_path: Path) -> None:
     old = a_run(tmp_path, "old")
     sweep(tmp_path, {}, keep_s=7 * DAY_S, keep_bytes=10**9)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from betcode.domain.identifiers import Seq
 from betcode.domain.rows import StoredEvent
 from betcode.sessions.tail import LIMIT_BYTES, LIMIT_EVENTS, Tail
+from support.patience import PATIENCE_S
 
 
 def stored(*numbers: int, size: int = 4) -> list[StoredEvent]:
@@ -88,7 +89,7 @@ async def test_an_announcement_wakes_everyone_who_waits() -> None:
         await tail.change()
         woken.append(name)
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE_S):
         async with anyio.create_task_group() as tasks:
             for name in range(3):
                 tasks.start_soon(wait, name)

@@ -7,6 +7,7 @@ import anyio
 import pytest
 
 from betcode.storage.lane import GiveWay, Lane, outcome
+from support.patience import PATIENCE_S
 
 pytestmark = pytest.mark.anyio
 
@@ -14,10 +15,10 @@ pytestmark = pytest.mark.anyio
 async def test_the_loop_sleeps_until_the_thread_has_finished() -> None:
     order: list[str] = []
     started = threading.Event()
-    way = GiveWay(asyncio.get_running_loop(), bound_s=10)
+    way = GiveWay(asyncio.get_running_loop(), bound_s=PATIENCE_S)
 
     def work() -> None:
-        assert started.wait(10)
+        assert started.wait(PATIENCE_S)
         order.append("thread")
         way.finished()
 
@@ -35,7 +36,7 @@ async def test_the_loop_sleeps_until_the_thread_has_finished() -> None:
 async def test_a_thread_that_does_not_finish_does_not_stop_the_loop() -> None:
     way = GiveWay(asyncio.get_running_loop())
     way.handed_over()
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE_S):
         for _ in range(20):
             await anyio.sleep(0.001)
     way.finished()

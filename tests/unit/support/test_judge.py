@@ -238,6 +238,18 @@ def test_a_sound_history_is_accepted() -> None:
     assert judge_session(sound()) == []
 
 
+def test_an_answer_that_a_cancel_overtook_is_accepted() -> None:
+    made = events()
+    taken_back = v1.AgentEvent()
+    taken_back.permission_resolved.request_id, taken_back.permission_resolved.resolution = REQUEST, "withdrawn"
+    made.insert(7, taken_back)
+    one = with_events(sound(), made)
+    one = replace(one, reading=(*one.reading[:4], made_bare(taken_back), *one.reading[4:]))
+    assert "is resolved 2 times" in " ".join(judge_session(one))
+    late = (*one.ledger, Noted("withdrew", REQUEST, RUN))
+    assert judge_session(replace(one, ledger=late)) == []
+
+
 def test_a_gap_that_says_why_is_accepted() -> None:
     assert judge_session(jumping(5, 1_000_000, reason="restored backup")) == []
 
@@ -264,6 +276,7 @@ def test_a_broken_promise_is_found(name: str) -> None:
         (RoundEvidence((), errors_logged=("boom",)), "an error of its own"),
         (RoundEvidence((), left_running=("17 sleep",)), "still running"),
         (RoundEvidence((), left_lying=("socket",)), "left lying about"),
+        (RoundEvidence((), left_open=("journal",)), "still has open: journal"),
         (RoundEvidence((), descriptors=(30, 60)), "60 descriptors open, and had 30"),
         (RoundEvidence((), resident_bytes=1 << 30), "takes 1024 MiB"),
         (RoundEvidence((replace(sound(), status="active"),)), "s: is active"),

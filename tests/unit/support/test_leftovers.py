@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from support.leftovers import end_leftovers, leftovers
+from support.patience import PATIENCE_S
 
 WAITS = [sys.executable, "-c", "import signal; print(flush=True); signal.pause()"]
 
@@ -16,7 +17,7 @@ def test_a_process_that_works_below_the_directory_is_ended(tmp_path: Path) -> No
         left.stdout.readline()
         assert leftovers(tmp_path) == [left.pid]
         assert end_leftovers(tmp_path) == 1
-        assert left.wait(5) == -9
+        assert left.wait(PATIENCE_S) == -9
 
 
 def test_a_process_whose_environment_names_the_directory_is_ended(tmp_path: Path) -> None:
@@ -25,7 +26,7 @@ def test_a_process_whose_environment_names_the_directory_is_ended(tmp_path: Path
         assert left.stdout is not None
         left.stdout.readline()
         assert end_leftovers(tmp_path) == 1
-        assert left.wait(5) == -9
+        assert left.wait(PATIENCE_S) == -9
 
 
 def test_a_process_elsewhere_is_left_alone(tmp_path: Path) -> None:

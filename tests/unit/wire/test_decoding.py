@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -145,8 +146,17 @@ def test_any_value_in_any_field_is_something(frame: dict[str, Any], data: st.Dat
     decode(json.dumps(frame).encode())
 
 
-def test_a_line_of_twenty_megabytes_is_read_quickly() -> None:
+def cost(work: Callable[[bytes], object], line: bytes) -> float:
+    """Processor time, at best: what else the machine does is not counted."""
+    took = []
+    for _ in range(3):
+        began = time.thread_time()
+        work(line)
+        took.append(time.thread_time() - began)
+    return min(took)
+
+
+def test_a_line_of_twenty_megabytes_costs_little_more_than_its_json() -> None:
     line = json.dumps({**FRAMES[2], "tool_use_result": {"stdout": "x" * 20_000_000}}).encode()
-    started = time.perf_counter()
     assert isinstance(decode(line), User)
-    assert time.perf_counter() - started < 1
+    assert cost(decode, line) < 10 * cost(json.loads, line)

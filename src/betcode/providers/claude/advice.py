@@ -7,6 +7,10 @@ from dataclasses import replace
 from betcode.domain.ports import Failure
 
 _GONE = Failure("Claude Code no longer has this conversation: start a new session (the history here stays)", False)
+_NO_POINT = Failure(
+    "the session that this one was forked from was compacted before anything was said here, and Claude Code knows no "
+    "point before that: fork a later turn of it, or start a new session (the history here stays)"
+)
 _TAKEN = Failure("Claude Code has a conversation under this id already: start a new session", True)
 _OUTDATED = Failure("this Claude Code does not know an option that betcode needs: update it")
 _LOGIN = Failure("log in: run `claude` once in a terminal, or set ANTHROPIC_API_KEY")
@@ -18,6 +22,7 @@ _STILLBORN = Failure(
 FAILURES: Sequence[tuple[str, Failure]] = (
     (r"No conversation found with session ID", _GONE),
     (r"--resume requires a valid session ID", _GONE),
+    (r"No message found with message\.uuid", _NO_POINT),
     (r"Session ID \S+ is already in use", _TAKEN),
     (r"Invalid session ID", Failure("Claude Code does not take this session's id: start a new session")),
     (r"^error: unknown option", _OUTDATED),

@@ -5,6 +5,7 @@ import json
 from html import escape
 from typing import Any, assert_never
 
+from betcode.domain.attachments import is_text
 from betcode.domain.commands import (
     AnswerCall,
     AnswerPermission,
@@ -129,12 +130,10 @@ def _blocks(attached: AttachedFile) -> list[dict[str, Any]]:
         # The model is told no name with an image, and people speak of files by their names.
         what = "document" if kind == _DOCUMENT else "image"
         return [{"type": "text", "text": f"<file {name} />"}, {"type": what, "source": source}]
-    try:
-        text = attached.data.decode()
-    except UnicodeDecodeError:
+    if not is_text(attached.data):
         raise InvalidRequest(
             f"{attached.filename!r} cannot be attached: the agent takes images (png, jpeg, gif, webp), PDF and text",
             filename=attached.filename,
             mime_type=attached.mime_type,
-        ) from None
-    return [{"type": "text", "text": f"<file {name}>\n{text}\n</file>"}]
+        )
+    return [{"type": "text", "text": f"<file {name}>\n{attached.data.decode()}\n</file>"}]

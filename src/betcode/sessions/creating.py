@@ -1,0 +1,50 @@
+"""A new session; asked for again under the id that its client made, it is the same one."""
+
+from dataclasses import replace
+
+from betcode.domain.errors import InvalidRequest, StorageFailed
+from betcode.domain.identifiers import Seq, SessionId
+from betcode.domain.rows import NewSession, SessionState, StoredEvent
+from betcode.sessions import events
+from betcode.sessions.requests import check_new_session
+from betcode.sessions.room import Room
+from betcode.sessions.tally import KIND_OF
+
+
+async def create(room: Room, new: NewSession) -> SessionId:
+    """A session with its first event; nothing is started.
+
+    Raises:
+        InvalidRequest: it could not work, or another session has the id; nothing was made.
+    """
+    if new.provider not in room.providers:
+        known = ", ".join(sorted(room.providers))
+        raise InvalidRequest(f"No such provider {new.provider[:80]!r}: choose one of {known}")
+    if await _was_made(room, new):
+        return new.session_id
+    check_new_session(new)
+    state = SessionState(last_seq=Seq(1), epoch=room.store.epoch, updated_ns=new.created_ns, budget=new.budget)
+    first = events.session_info(new, state, is_resumed=False)
+    first.sequence = 1
+    stored = StoredEvent(Seq(1), KIND_OF["session_info"], first.SerializeToString())
+    try:
+        await room.store.create_session(new, state, [stored])
+    except StorageFailed:
+        if not await _was_made(room, new):  # by the same request, which was under way still
+            raise
+    return new.session_id
+
+
+async def _was_made(room: Room, new: NewSession) -> bool:
+    """Whether this very session is there.
+
+    Raises:
+        InvalidRequest: there is another of that id.
+    """
+    row = await room.store.find_session(new.session_id)
+    if row is None:
+        return False
+    # When it was made is not asked for, and what it may spend may have been changed since.
+    if replace(row.new, created_ns=new.created_ns, budget=new.budget) != new:
+        raise InvalidRequest("Another session has this id: make a new one", session_id=new.session_id)
+    return True
