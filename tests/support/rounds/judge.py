@@ -168,7 +168,7 @@ def _as_the_agent_said(event: v1.AgentEvent) -> v1.AgentEvent:
         if bare.HasField(kind):
             for name in _ADDED_TO_PROMPTS.intersection(getattr(bare, kind).DESCRIPTOR.fields_by_name):
                 getattr(bare, kind).ClearField(name)
-    if event.HasField("compaction"):
+    if bare.HasField("compaction"):
         for counted in COUNTED:
             bare.compaction.ClearField(counted)
     return bare
