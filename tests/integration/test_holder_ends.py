@@ -11,6 +11,7 @@ import pytest
 from betcode.domain.records import RecordKind
 from betcode.holder.launch import descends_from, end_leftovers
 from betcode.holder.platform import marked
+from betcode.holder.protocol import REFUSED_NOTE
 from betcode.sessions.attachment import Attachment, HolderGone, attach
 from support.holding import Held, agent_command, gone, held, lock_fallen, more
 from support.patience import PATIENCE_S
@@ -172,5 +173,8 @@ async def test_an_agents_own_processes_are_refused(tmp_path: Path) -> None:
             hello = attachment.hello
             assert b"refused" in answer
             assert b"may not talk to its holder" in answer
+            [note] = run.lines(RecordKind.NOTE)
+            assert note.startswith(f"{REFUSED_NOTE}pid ".encode())
+            assert f" < {run.pid} (python".encode() in note
             assert descends_from(hello.agent_pid, {run.pid})
             assert not descends_from(os.getpid(), {run.pid})

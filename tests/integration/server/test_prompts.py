@@ -14,6 +14,7 @@ from betcode.v1 import agent_pb2 as v1
 from support import answering
 from support.daemon import Agent, Daemon, obedient_daemon
 from support.patience import PATIENCE_S
+from support.rule_files import decisions
 from support.stream import Stream, conversation, history, info_of, is_idle, kind_of, kinds, text_of
 
 pytestmark = pytest.mark.anyio
@@ -166,8 +167,11 @@ async def test_an_invented_ticket_is_refused(agent: Agent, tmp_path: Path) -> No
 
 async def test_an_agents_own_process_gets_no_ticket(agent: Agent, daemon: Daemon, tmp_path: Path) -> None:
     async with conversation(agent, working_directory=str(tmp_path)) as stream:
+        before = [kept for kept in decisions(daemon) if kept.by == "gate"]
         said = text_of(await stream.turn(f"spawn {tool('ticket', daemon.places.ticket_socket)}"))
         assert said.startswith("refused")
+        after = [kept for kept in decisions(daemon) if kept.by == "gate"]
+        assert [(kept.what, kept.outcome) for kept in after[len(before) :]] == [("refused_answer", "refused")]
 
 
 async def test_an_agents_own_process_may_watch_but_not_answer(tmp_path: Path) -> None:
