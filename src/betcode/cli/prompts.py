@@ -200,7 +200,9 @@ def chosen_options(asked: v1.UserQuestion, text: str) -> str | None:
     if not all(part.isascii() and part.isdigit() and 1 <= int(part) <= len(asked.options) for part in parts):
         return None
     options = [asked.options[int(part) - 1] for part in parts]
-    return ", ".join(option.label or option.value for option in options)
+    labels = [option.label or option.value for option in options]
+    is_clear = len(labels) == 1 or not any("," in label for label in labels)
+    return ", ".join(labels) if is_clear else json.dumps(labels, ensure_ascii=False)
 
 
 def first_option(question: Question) -> Reply:

@@ -7,6 +7,7 @@ from betcode.cli.options import Options, options_from
 from betcode.cli.parser import build_parser
 from betcode.cli.permission_answer import Answers, answer_from
 from betcode.cli.permission_commands import find_prompt
+from betcode.cli.prompts import chosen_options
 from betcode.v1 import agent_pb2 as v1
 
 PUSH = v1.PendingPrompt(
@@ -70,6 +71,13 @@ def test_questions_are_named_by_number_header_and_text() -> None:
     assert answers("--choose", "1", "--choose", "2") == {"Which?": "red", "Why=?": "blue"}
     assert answers("--question", "2=since a=b") == {"Why=?": "since a=b"}
     assert answers("--question", "Colour=1", "--question", "Why=?=so") == {"Which?": "red", "Why=?": "so"}
+
+
+def test_several_options_stay_apart_whatever_they_are_called() -> None:
+    options = [v1.QuestionOption(label="red, or so"), v1.QuestionOption(label="blue")]
+    asked = v1.UserQuestion(question="Which?", options=options, multi_select=True)
+    assert chosen_options(asked, "1,2") == '["red, or so", "blue"]'
+    assert chosen_options(asked, "1") == "red, or so"
 
 
 @pytest.mark.parametrize(
