@@ -18,17 +18,16 @@ import anyio
 import anyio.lowlevel
 import anyio.to_thread
 
-from betcode.domain.changes import AddAudit, AddInput, SaveRun
-from betcode.domain.commands import RefuseRequest, SendMessage
-from betcode.domain.identifiers import RunKey, Seq, new_message_id, new_run_id
+from betcode.domain.changes import SaveRun
+from betcode.domain.identifiers import RunKey, new_run_id
 from betcode.domain.ports import Dialogue
 from betcode.domain.records import Record
-from betcode.domain.rows import InputRow, RunRow
+from betcode.domain.rows import RunRow
 from betcode.domain.run import CancelStep, RunState, RunStimulus, advance
 from betcode.domain.session import SessionStatus
 from betcode.holder.launch import bar, end_leftovers
 from betcode.holder.reader import JournalReader
-from betcode.sessions import compacting, compaction_triggers, ending, events
+from betcode.sessions import compacting, compaction_triggers, ending
 from betcode.sessions.attachment import END_GRACE_S, Attachment, HolderGone, attach, give_up, is_shortage, see_off
 from betcode.sessions.calls import CallDesk
 from betcode.sessions.cut_short import cut_short
@@ -38,7 +37,7 @@ from betcode.sessions.grants import make_offers
 from betcode.sessions.hanging import HangWatch
 from betcode.sessions.intake import Intake
 from betcode.sessions.prompt_times import give_times, note_opened
-from betcode.sessions.prompts import decision_in
+from betcode.sessions.replies import Replies, hand_over
 from betcode.sessions.starting import start
 from betcode.sessions.waiting import pause_after_agent, pause_fields
 
@@ -50,8 +49,6 @@ logger = logging.getLogger(__name__)
 READ_BYTES = 512 * 1024
 RETIRE_GRACE_S = 10.0
 REATTACH_AFTER_S = 0.2
-GO_ON = "Continue from where you left off."
-OWN_CLIENT = "betcode"  # who says what no person said
 
 
 class AgentRun:
@@ -83,7 +80,7 @@ class AgentRun:
         self.active_at = anyio.current_time()
         self.watch = HangWatch(self)
         self.calls = CallDesk(self)
-        self._refused: set[str] = set()
+        self._replies = Replies(self)
         self._exit: Record | None = None
 
     @property
@@ -250,12 +247,8 @@ class AgentRun:
             answering, before = self.dialogue.answering, self.row
             row = intake.take(self.dialogue, self.row, records)
             if row.cancel_step is CancelStep.INTERRUPTED and self.dialogue.answering and not answering:
-                self._hand_over(intake, session.interrupt_row(cancel_queued=row.cancel_queued))
-            await self._refuse_ids_used_before(intake)
-            self._refuse_what_nobody_answers(intake)
-            for answered in intake.given:
-                self._hand_over(intake, session.answer_row(decision_in(answered).command(answered)))
-            self._answer_by_rule(intake)
+                hand_over(intake, session.interrupt_row(cancel_queued=row.cancel_queued))
+            await self._replies.add_to(intake)
             opened = give_times(session, intake.said, intake.changes, intake.prompts)
             if self.dialogue.conversation_began and not writer.state.conversation_began:
                 intake.said += await compacting.before_fork(session)
@@ -264,7 +257,7 @@ class AgentRun:
             status = session.status_after(self, row, intake.inputs)
             if state.turn_interrupted and state.status is not status is SessionStatus.IDLE:
                 if intake.is_turn_lost and state.crashes.in_a_row > 1:
-                    self._ask_to_go_on(intake)
+                    self._replies.ask_to_go_on(intake)
                     status = state.status
                 else:
                     intake.end_lost_turn()
@@ -298,45 +291,6 @@ class AgentRun:
             self.escalation.sweep(before.turn_began)
         session.followers.look_for_laggards()
         return False
-
-    def _ask_to_go_on(self, intake: Intake) -> None:
-        """An agent that crashed takes its turn up by itself, but only once: after that it has to be told."""
-        message = SendMessage(new_message_id(), GO_ON)
-        seq = Seq(self.session.writer.next_seq + len(intake.said))
-        intake.said.append(events.user_input(GO_ON, message.message_id, OWN_CLIENT, ()))
-        nobody_sends_it_again = message.message_id.encode()
-        self._hand_over(intake, self.session.message_row(message, nobody_sends_it_again, seq))
-
-    async def _refuse_ids_used_before(self, intake: Intake) -> None:
-        for request_id in list(intake.asked):
-            known = await self.session.room.store.find_prompt(request_id)
-            if known is not None:
-                intake.refuse(request_id)
-                self._refuse(intake, RefuseRequest(request_id, "this request id was used before"))
-
-    def _refuse_what_nobody_answers(self, intake: Intake) -> None:
-        for command in self.dialogue.refusals:
-            if command.request_id not in self._refused:
-                self._refused.add(command.request_id)
-                self._refuse(intake, command)
-
-    def _answer_by_rule(self, intake: Intake) -> None:
-        waits = self.dialogue.open_requests
-        for screened in intake.decided:
-            if screened.answer is not None and screened.answer.request_id in waits:
-                intake.changes.append(AddAudit(screened.entry))
-                self._hand_over(intake, self.session.control_row(screened.answer, screened.answer.request_id))
-        rows, entries = self.calls.answers(intake.inputs)
-        for row in rows:
-            self._hand_over(intake, row)
-        intake.changes.extend(AddAudit(entry) for entry in entries)
-
-    def _refuse(self, intake: Intake, command: RefuseRequest) -> None:
-        self._hand_over(intake, self.session.control_row(command))
-
-    def _hand_over(self, intake: Intake, row: InputRow) -> None:
-        intake.inputs[row.input_id] = row
-        intake.changes.append(AddInput(row))
 
     # ------------------------------------------------------------ ending
 

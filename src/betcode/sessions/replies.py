@@ -1,0 +1,72 @@
+"""What the engine itself tells an agent because of what it has just said, in the commit that takes it in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from betcode.domain.changes import AddAudit, AddInput
+from betcode.domain.commands import RefuseRequest, SendMessage
+from betcode.domain.identifiers import Seq, new_message_id
+from betcode.domain.rows import InputRow
+from betcode.sessions import events
+from betcode.sessions.intake import Intake
+from betcode.sessions.prompts import decision_in
+
+if TYPE_CHECKING:
+    from betcode.sessions.run import AgentRun
+
+GO_ON = "Continue from where you left off."
+OWN_CLIENT = "betcode"  # who says what no person said
+
+
+class Replies:
+    """Refusals, what rules and grants answer, and what was answered before; no person is asked about any of it."""
+
+    def __init__(self, run: AgentRun) -> None:
+        self._run = run
+        self._refused: set[str] = set()
+
+    async def add_to(self, intake: Intake) -> None:
+        """Everything that a batch of records calls for."""
+        session = self._run.session
+        for request_id in list(intake.asked):
+            if await session.room.store.find_prompt(request_id) is not None:
+                intake.refuse(request_id)
+                self._refuse(intake, RefuseRequest(request_id, "this request id was used before"))
+        for command in self._run.dialogue.refusals:
+            if command.request_id not in self._refused:
+                self._refused.add(command.request_id)
+                self._refuse(intake, command)
+        for answered in intake.given:
+            hand_over(intake, session.answer_row(decision_in(answered).command(answered)))
+        self._answer_by_rule(intake)
+
+    def ask_to_go_on(self, intake: Intake) -> None:
+        """An agent that crashed takes its turn up by itself, but only once: after that it has to be told."""
+        session = self._run.session
+        message = SendMessage(new_message_id(), GO_ON)
+        seq = Seq(session.writer.next_seq + len(intake.said))
+        intake.said.append(events.user_input(GO_ON, message.message_id, OWN_CLIENT, ()))
+        nobody_sends_it_again = message.message_id.encode()
+        hand_over(intake, session.message_row(message, nobody_sends_it_again, seq))
+
+    def _answer_by_rule(self, intake: Intake) -> None:
+        waits = self._run.dialogue.open_requests
+        for screened in intake.decided:
+            if screened.answer is not None and screened.answer.request_id in waits:
+                intake.changes.append(AddAudit(screened.entry))
+                row = self._run.session.control_row(screened.answer, screened.answer.request_id)
+                hand_over(intake, row)
+        rows, entries = self._run.calls.answers(intake.inputs)
+        for row in rows:
+            hand_over(intake, row)
+        intake.changes.extend(AddAudit(entry) for entry in entries)
+
+    def _refuse(self, intake: Intake, command: RefuseRequest) -> None:
+        hand_over(intake, self._run.session.control_row(command))
+
+
+def hand_over(intake: Intake, row: InputRow) -> None:
+    """Store it with what was taken in, as something that the agent is to get."""
+    intake.inputs[row.input_id] = row
+    intake.changes.append(AddInput(row))
