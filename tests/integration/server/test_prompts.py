@@ -63,6 +63,20 @@ async def test_an_open_prompt_is_listed_until_it_is_answered(agent: Agent, tmp_p
         assert not (await agent.ListPending(v1.ListPendingRequest(session_id=stream.session_id))).prompts
 
 
+@pytest.mark.behaviour("reconnect.awaiting-permission")
+async def test_who_resumes_while_a_person_is_awaited_reads_the_prompt_and_can_answer_it(
+    agent: Agent, tmp_path: Path
+) -> None:
+    async with conversation(agent, working_directory=str(tmp_path)) as stream:
+        request = await asked(stream)
+        session_id = stream.session_id
+    read = (await history(agent, session_id, "permission_request"))[-1].permission_request
+    assert read == request
+    assert not (await answered(agent, read.request_id)).already_answered
+    resolved = (await history(agent, session_id, "permission_resolved"))[-1].permission_resolved
+    assert (resolved.request_id, resolved.decision) == (request.request_id, v1.ALLOW_ONCE)
+
+
 async def test_the_same_answer_again_is_success_and_another_is_stale(agent: Agent, tmp_path: Path) -> None:
     async with conversation(agent, working_directory=str(tmp_path)) as stream:
         request = await asked(stream)

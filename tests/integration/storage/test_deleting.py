@@ -44,6 +44,7 @@ def rows(path: Path) -> dict[str, object]:
     return {table: ask(path, f"SELECT count(*) FROM {table}")[0][0] for table in TABLES}
 
 
+@pytest.mark.behaviour("permission.store.cascade")
 async def test_a_deleted_session_is_gone_at_once_and_leaves_nothing(tmp_path: Path) -> None:
     path = tmp_path / "betcode.db"
     async with store_at(path) as store:

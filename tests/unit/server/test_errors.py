@@ -15,6 +15,7 @@ CATALOGUE = {
     "SESSION_CLOSED": (grpc.StatusCode.FAILED_PRECONDITION, "Session has been closed"),
     "SESSION_ACTIVE": (grpc.StatusCode.FAILED_PRECONDITION, "Session has active turn"),
     "COMPACTION_FAILED": (grpc.StatusCode.INTERNAL, "Session compaction failed"),
+    "PERMISSION_TIMEOUT": (grpc.StatusCode.DEADLINE_EXCEEDED, "Permission request timed out"),
     "PERMISSION_STALE": (grpc.StatusCode.FAILED_PRECONDITION, ""),
     "POOL_EXHAUSTED": (grpc.StatusCode.RESOURCE_EXHAUSTED, "Subprocess pool at capacity"),
     "SUBPROCESS_CRASHED": (grpc.StatusCode.INTERNAL, "Claude process crashed"),
@@ -41,6 +42,7 @@ def test_every_error_class_has_a_code_of_the_table() -> None:
     assert {each.code for each in classes} == set(ErrorCode) - only_as_events
 
 
+@pytest.mark.behaviour("error.code.permission-timeout")
 @pytest.mark.parametrize("name", CATALOGUE)
 def test_the_catalogue_is_followed(name: str) -> None:
     assert STATUS[ErrorCode(name)] is CATALOGUE[name][0]
