@@ -152,5 +152,7 @@ async def test_a_turn_that_is_continued_after_a_crash_is_screened_from_its_first
         await talk.answer(await talk.asked(), allow=True)
         events = await talk.until(is_idle)
         assert "Denied by" in results(events)[-1].output
-        first, second = (json.loads(run.lines(RecordKind.IN)[0]) for run in world.runs)
-        assert first["request"]["subtype"] == second["request"]["subtype"] == "initialize"
+        # More than two where the first was killed before it had written its transcript.
+        openings = [json.loads(run.lines(RecordKind.IN)[0])["request"]["subtype"] for run in world.runs]
+        assert openings == ["initialize"] * len(openings)
+        assert len(openings) >= 2
