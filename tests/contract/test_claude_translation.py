@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from betcode.domain.ports import Dialogue
+from betcode.domain.ports import CallScreening, Dialogue
 from betcode.domain.records import Record, RecordKind
 from betcode.providers.claude import ClaudeProvider
 from betcode.v1 import agent_pb2 as v1
@@ -387,7 +387,7 @@ def test_the_agents_last_words_are_kept_for_whoever_explains_its_end() -> None:
 def test_a_call_that_is_to_be_screened_waits_until_its_answer_came_by() -> None:
     dialogue = PROVIDER.dialogue(SESSION, "")
     rest = up_to("n_hooks", b'"hook_callback"', dialogue)
-    assert dialogue.screens_calls
+    assert dialogue.call_screening is CallScreening.YES
     [call] = dialogue.calls
     assert (call.request_id, call.tool_name) == ("8c36e44e-8435-449a-8d6b-ad83bf109e7e", "Bash")
     assert (json.loads(call.input_json)["command"], call.cwd) == (

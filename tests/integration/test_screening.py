@@ -197,7 +197,7 @@ class TestEveryCall:
             await talk.until("text_delta")
             write_rules(project_rules(daemon), deny=["Bash(ls *)"])
             [run] = runs_in(daemon.places.runs)
-            await becomes_true(lambda: any(b"initialize" in line for line in run.lines(RecordKind.IN)))
+            await becomes_true(lambda: any(b"control_response" in line for line in run.lines(RecordKind.OUT)))
             (daemon.work / "go").touch()
             assert settled_text(await talk.until(is_idle)).endswith("kept out")
 

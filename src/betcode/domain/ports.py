@@ -214,6 +214,15 @@ class Failure:
     did_nothing: bool = False  # it did not even begin with a turn
 
 
+class CallScreening(StrEnum):
+    """Whether an agent shows every use of a tool before its own rules decide."""
+
+    NO = "no"
+    TOLD = "told"  # to, and has not said yet that it does
+    YES = "yes"
+    REFUSED = "refused"
+
+
 @dataclass(frozen=True, slots=True)
 class ToolCall:
     """A use of a tool that waits to be screened, before the agent's own rules are asked."""
@@ -252,9 +261,7 @@ class Dialogue(Protocol):
         ...
 
     @property
-    def screens_calls(self) -> bool:
-        """The agent was told to ask about every use of a tool."""
-        ...
+    def call_screening(self) -> CallScreening: ...
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:

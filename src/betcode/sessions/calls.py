@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+import anyio
+
 from betcode.domain.audit import AuditEntry
 from betcode.domain.changes import AddAudit, AddInput
 from betcode.domain.commands import ScreenCalls
 from betcode.domain.identifiers import time_ordered_uuid
+from betcode.domain.ports import CallScreening
 from betcode.domain.rows import InputKind, InputRow
 
 if TYPE_CHECKING:
     from betcode.sessions.run import AgentRun
+
+_ACKNOWLEDGED_WITHIN_S = 30.0
 
 
 class CallDesk:
@@ -21,7 +26,20 @@ class CallDesk:
     def __init__(self, run: AgentRun) -> None:
         self._run = run
         self._answered: set[str] = set()  # requests whose answers are on their way
-        self.is_told = False  # it has been told, or will be, to ask about every use of a tool
+        self._told_at: float | None = None  # when it was told to show every use of a tool, as far as that is known
+        if run.dialogue.call_screening is CallScreening.TOLD:
+            self.told()  # by a daemon before us
+
+    def told(self) -> None:
+        """It has been told, or will be before anything else, to show every use of a tool."""
+        self._told_at = anyio.current_time()
+
+    @property
+    def holds_messages(self) -> bool:
+        """Whether a message has to wait: the agent would begin with it before it shows what it does."""
+        state = self._run.dialogue.call_screening
+        is_open = state in (CallScreening.NO, CallScreening.TOLD) and self._told_at is not None
+        return is_open and anyio.current_time() < (self._told_at or 0) + _ACKNOWLEDGED_WITHIN_S
 
     def answers(self, inputs: Mapping[str, InputRow]) -> tuple[list[InputRow], list[AuditEntry]]:
         """What is to be said to those that wait and are not answered yet, and what is kept of it."""
@@ -57,6 +75,8 @@ class CallDesk:
     def look(self) -> None:
         """Notice rules that have changed while the agent asks nothing; never waits."""
         session = self._run.session
+        if self._told_at is not None and self._run.dialogue.call_screening is not CallScreening.YES:
+            session.deliverable.set()  # a message may have waited long enough
         screening = session.screening
         if not self._is_told and self._run.attachment is not None and (screening.is_wanted or screening.has_changed):
             session.room.tasks.start_soon(self._heed_rules)
@@ -77,8 +97,8 @@ class CallDesk:
             row = session.control_row(ScreenCalls(time_ordered_uuid()))
             await session.writer.write_surely((), [AddInput(row)])
             session.inputs[row.input_id] = row
-            self.is_told = True
+            self.told()
 
     @property
     def _is_told(self) -> bool:
-        return self.is_told or self._run.dialogue.screens_calls
+        return self._told_at is not None or self._run.dialogue.call_screening is not CallScreening.NO

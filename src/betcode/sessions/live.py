@@ -157,6 +157,8 @@ class LiveSession:
                 continue
             if self._is_held_back(row, run, ready):
                 continue
+            if row.kind is InputKind.MESSAGE and run.calls.holds_messages:
+                continue
             if row.kind is InputKind.MESSAGE and run.row.cancel_step:
                 continue  # it came after the cancel, and must not be hit by it
             if row.kind in _NO_SLOT or self.room.slots.has(self):

@@ -58,7 +58,7 @@ async def start(run: AgentRun) -> bool:
         run.row = await _created(run)
         if launch.opening:
             run.row = replace(run.row, last_input=1)
-            run.calls.is_told = True
+            run.calls.told()
         await writer.write_surely((), [SaveRun(run.row), *session.recovery.ended_by(RunStimulus.RETRY_DUE)])
         session.recovery.over()
     if run.asked_to_end:

@@ -98,12 +98,11 @@ class Agent:
                 self._messages.put(frame)
             elif frame["type"] == "control_response":
                 self._answers.put(frame["response"])
-            elif frame["type"] == "control_request" and frame["request"]["subtype"] == "initialize":
-                self._is_screened = True
-            elif (
-                frame["type"] == "control_request" and frame["request"]["subtype"] == "interrupt" and not self._is_deaf
-            ):
-                self._interrupted.set()
+            elif frame["type"] == "control_request" and not self._is_deaf:
+                if frame["request"]["subtype"] == "initialize":
+                    self._is_screened = True
+                else:
+                    self._interrupted.set()
                 ok = {"subtype": "success", "request_id": frame["request_id"], "response": {"still_queued": []}}
                 self._write({"type": "control_response", "response": ok})
         self._messages.put(None)

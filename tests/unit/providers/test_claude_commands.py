@@ -23,6 +23,7 @@ from betcode.domain.commands import (
 )
 from betcode.domain.errors import InvalidRequest
 from betcode.domain.identifiers import MessageId
+from betcode.domain.ports import CallScreening
 from betcode.domain.records import RecordKind
 from betcode.providers.claude import ClaudeProvider
 from support.recordings import SESSION, WIRE, record, records_of
@@ -188,9 +189,15 @@ def test_a_screened_call_that_nothing_is_against_is_left_to_the_agent() -> None:
 def test_an_agent_can_be_told_at_any_time_to_show_every_call() -> None:
     dialogue = PROVIDER.dialogue(SESSION, "")
     line = dialogue.send(ScreenCalls("s"))
-    assert not dialogue.screens_calls
+    states = [dialogue.call_screening]
     dialogue.receive(record(line, RecordKind.IN))
-    assert dialogue.screens_calls
+    states.append(dialogue.call_screening)
+    refused = PROVIDER.dialogue(SESSION, "", dialogue.state(), version=PROVIDER.dialogue_version)
+    dialogue.receive(record({"type": "control_response", "response": {"subtype": "success", "request_id": "s"}}))
+    states.append(dialogue.call_screening)
+    assert states == [CallScreening.NO, CallScreening.TOLD, CallScreening.YES]
+    refused.receive(record({"type": "control_response", "response": {"subtype": "error", "request_id": "s"}}))
+    assert refused.call_screening is CallScreening.REFUSED
 
 
 def test_sending_changes_nothing_until_the_record_comes_by() -> None:

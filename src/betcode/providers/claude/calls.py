@@ -5,11 +5,11 @@ import json
 import msgspec
 from msgspec import Raw, Struct
 
-from betcode.domain.ports import ToolCall
+from betcode.domain.ports import CallScreening, ToolCall
 from betcode.providers.claude import turns
 from betcode.providers.claude.moment import Moment
 from betcode.providers.claude.state import State
-from betcode.wire.frames import EMPTY_OBJECT, Asked, ControlRequest
+from betcode.wire.frames import EMPTY_OBJECT, Asked, ControlRequest, ControlResponse
 
 # As long as a timer of the agent's can be, 24 days. At its end the agent does not use the tool.
 TIMEOUT_S = 2**31 // 1000
@@ -55,9 +55,18 @@ def waiting(state: State, known: dict[str, ToolCall]) -> tuple[ToolCall, ...]:
 def on_command(frame: ControlRequest, now: Moment) -> None:
     """A control request of ours has been written to the agent."""
     if frame.request.subtype == "initialize":
-        now.state.screens_calls = True
+        now.state.screening = CallScreening.TOLD
+        now.state.screening_asked = frame.request_id
     else:
         turns.on_interrupt(frame, now)
+
+
+def on_reply(frame: ControlResponse, now: Moment) -> None:
+    """The agent has done what a control request of ours asked, or has refused it."""
+    if now.state.screening_asked and frame.response.request_id == now.state.screening_asked:
+        done = frame.response.subtype == "success"
+        now.state.screening = CallScreening.YES if done else CallScreening.REFUSED
+        now.state.screening_asked = ""
 
 
 def _call(request_id: str, asked: Asked) -> ToolCall:

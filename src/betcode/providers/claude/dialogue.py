@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from betcode.domain.commands import Command, RefuseRequest
-from betcode.domain.ports import ApiPause, Failure, ToolCall
+from betcode.domain.ports import ApiPause, CallScreening, Failure, ToolCall
 from betcode.domain.records import Record, RecordKind
 from betcode.domain.rows import NewSession
 from betcode.domain.text import shortened
@@ -78,6 +78,7 @@ HANDLERS: Mapping[type, Handler] = MappingProxyType(
         frames.CommandLifecycle: turns.on_lifecycle,
         frames.ControlRequest: prompts.on_request,
         frames.ControlCancel: prompts.on_withdrawn,
+        ControlResponse: calls.on_reply,
         frames.ConversationReset: system.on_reset,
         frames.RateLimit: pauses.on_rate_limit,
         Init: system.on_init,
@@ -152,8 +153,8 @@ class ClaudeDialogue:
         return self._state.has_spoken
 
     @property
-    def screens_calls(self) -> bool:
-        return self._state.screens_calls
+    def call_screening(self) -> CallScreening:
+        return CallScreening(self._state.screening)
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:

@@ -85,7 +85,8 @@ class State(Struct, omit_defaults=True):
     requests: dict[str, OpenRequest] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
     calls: dict[str, str] = field(default_factory=dict)  # that wait to be screened: request id to tool
-    screens_calls: bool = False  # the agent was told to ask about every call
+    screening: str = "no"  # whether the agent shows every call
+    screening_asked: str = ""  # the request that told it to
     has_spoken: bool = False
     pending: dict[str, int] = field(default_factory=dict)  # messages delivered: 0, queued: 1, started: 2
     has_lifecycle: bool = False
