@@ -81,6 +81,18 @@ def test_a_file_has_every_row_and_no_secret(here: Shell, tmp_path: Path) -> None
         assert "[redacted:password]" in text
 
 
+def test_a_history_loses_secrets_of_inputs_unless_it_is_wanted_raw(here: Shell) -> None:
+    session = records(here)[0]["session_id"]
+
+    def used(*options: str) -> str:
+        history = json.loads(here.run("session", "export", session, *options).stdout)
+        return json.dumps([event for event in history["events"] if event["type"] == "tool_call_start"])
+
+    assert SECRET in used("--raw")
+    assert SECRET not in used()
+    assert "[redacted:password]" in used()
+
+
 def test_a_whole_audit_gives_its_head_which_can_be_shown_again(here: Shell) -> None:
     done = here.run("audit", "verify")
     assert done.returncode == 0

@@ -23,8 +23,10 @@ _COLUMNS = """number, at_ns, session_id, request_id, tool_name, input_sha256, wh
 _READ = f"""
 SELECT {_COLUMNS} FROM audit WHERE number > ? AND (? = '' OR session_id = ?) ORDER BY number LIMIT ?
 """
+_LAST_UNTIL = "SELECT max(number) FROM audit WHERE at_ns < :until"
 _FIRST_SINCE = "SELECT min(number) FROM audit WHERE at_ns >= :since"
-_WANTED = "number > :after AND at_ns >= :since AND at_ns < :until"
+# The plus keeps SQLite from taking the index of times here: it would have to sort what it finds by number.
+_WANTED = "number > :after AND number <= :last AND +at_ns >= :since AND +at_ns < :until"
 _OF_SESSION = " AND session_id = :session"
 _NEWEST = """
 SELECT min(number) FROM (SELECT number FROM audit WHERE {wanted} ORDER BY number DESC LIMIT :newest)
@@ -49,18 +51,18 @@ def page(db: apsw.Connection, which: AuditFilter, after: int | None, limit: int)
     """Rows that are wanted behind number `after`, in order; None: from the first of them."""
     wanted = _WANTED + (_OF_SESSION if which.session_id else "")
     values: dict[str, int | str] = {"since": which.since_ns, "until": which.until_ns, "session": which.session_id}
-    if after is None:
-        after = _BEFORE_ALL
-        if which.since_ns:  # an index knows where it begins; the rows before need not be looked at
-            first = _number(db, _FIRST_SINCE, {"since": which.since_ns})
-            if first is None:
-                return []
-            after = first - 1
-        if which.newest:
-            newest = values | {"after": after, "newest": which.newest}
-            first = _number(db, _NEWEST.format(wanted=wanted), newest)
-            after = after if first is None else first - 1
-    found = db.execute(_PAGE.format(columns=_COLUMNS, wanted=wanted), values | {"after": after, "limit": limit})
+    # An index knows between which rows those of a time are; the others need not be looked at.
+    first = _number(db, _FIRST_SINCE, values) if which.since_ns and after is None else _BEFORE_ALL + 1
+    last = _number(db, _LAST_UNTIL, values) if which.until_ns < AuditFilter().until_ns else which.until_ns
+    if first is None or last is None:
+        return []
+    values |= {"after": first - 1 if after is None else after, "last": last}
+    if which.newest and after is None:
+        newest = _number(db, _NEWEST.format(wanted=wanted), values | {"newest": which.newest})
+        if newest is None:
+            return []
+        values["after"] = newest - 1
+    found = db.execute(_PAGE.format(columns=_COLUMNS, wanted=wanted), values | {"limit": limit})
     return [_row(row) for row in found]
 
 

@@ -131,6 +131,10 @@ def test_json_without_secrets_keeps_its_very_text() -> None:
     assert redacted_json(text) == text
 
 
+def test_a_name_in_json_is_read_however_its_letters_are_written() -> None:
+    assert json.loads(redacted_json('{"\\u0070assword": "tiger"}')) == {"password": "[redacted:password]"}
+
+
 def test_what_only_begins_like_json_is_redacted_as_text() -> None:
     assert redacted_json('{"password": "tiger", ') == '{"password": "[redacted:password]", '
 
