@@ -65,12 +65,13 @@ def test_a_question_is_answered_by_number(here: Shell) -> None:
         assert person.ended() == 0
 
 
+@pytest.mark.behaviour("exit-code.3")
 def test_a_prompt_that_somebody_else_answers_is_let_go(here: Shell) -> None:
     with here.terminal("run", "tool") as person:
         session = person.expect("Allow? [y").split("Session ")[1].split()[0]
         assert here.run("attach", session, stdin="n not like this\n").returncode == 0
         person.expect("denied")
-        assert person.ended() == 0
+        assert person.ended() == 3  # whoever denied it
 
 
 def test_escape_sequences_do_not_reach_the_terminal(here: Shell) -> None:
