@@ -11,6 +11,7 @@ from typing import Any, Literal, cast
 from betcode.config.notifying import NotifySettings, command_line, occasions, place, web_address
 from betcode.config.permission_times import durations, is_so, refuse_wrong_ttl
 from betcode.config.units import NotUnderstood, duration_s, size_bytes
+from betcode.domain.jsonc import NotJson, parse
 
 _MIB = 1024 * 1024
 FILE_NAME = "settings.json"
@@ -112,8 +113,8 @@ def load_settings(config_dir: Path) -> Loaded:
     except (OSError, UnicodeDecodeError) as error:
         raise WrongSetting(f"{path} cannot be read: {error}") from error
     try:
-        values = json.loads(text) if text.strip() else {}
-    except (ValueError, RecursionError) as error:
+        values = parse(text).plain if text.strip() else {}
+    except NotJson as error:
         raise WrongSetting(f"{path} is not JSON: {error}") from error
     if not isinstance(values, dict):
         raise WrongSetting(f"{path} must hold one JSON object")

@@ -19,6 +19,17 @@ class Located:
     value: Value
     line: int
 
+    @property
+    def plain(self) -> object:
+        """The value without its lines."""
+        match self.value:
+            case dict():
+                return {name: inner.plain for name, inner in self.value.items()}
+            case list():
+                return [inner.plain for inner in self.value]
+            case _:
+                return self.value
+
 
 class NotJson(Exception):
     """The text is not JSON; says at which line and why."""

@@ -40,6 +40,12 @@ def test_permission_rules_stand_in_the_same_file_and_are_no_settings(tmp_path: P
     assert ["permissions.denny" in warning for warning in loaded.warnings] == [True]
 
 
+def test_comments_and_trailing_commas_are_read_as_in_other_settings(tmp_path: Path) -> None:
+    (tmp_path / "settings.json").write_text('{ // mine\n  "agents": {"turn_limit": 3,}, /* the rest stays */\n}')
+    loaded = load_settings(tmp_path)
+    assert (loaded.settings.engine.turn_limit, loaded.warnings) == (3, ())
+
+
 def test_an_unknown_key_is_a_warning_with_a_suggestion(tmp_path: Path) -> None:
     loaded = load_settings(written(tmp_path, {"agents": {"turn_limits": 3}}))
     assert loaded.settings == Settings()
