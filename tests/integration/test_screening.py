@@ -201,6 +201,17 @@ class TestEveryCall:
             (daemon.work / "go").touch()
             assert settled_text(await talk.until(is_idle)).endswith("kept out")
 
+    async def test_a_message_waits_until_the_agent_says_that_it_shows_every_use(self, tmp_path: Path) -> None:
+        async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+            talk = await obedient_talk(daemon, client)
+            await talk.turn("say one")
+            write_rules(project_rules(daemon), deny=["Bash(ls *)"])
+            assert settled_text(await talk.turn("peek")).endswith("kept out")
+            [run] = runs_in(daemon.places.runs)
+            records = [record.data for record in run.records()]
+            said = next(number for number, data in enumerate(records) if b'"content": "peek"' in data)
+            assert any(b'"control_response"' in data for data in records[:said])
+
     @pytest.mark.parametrize("step", ["after-reading", "after-commit", "after-hand-over"])
     async def test_a_daemon_that_dies_while_it_decides_denies_once(self, tmp_path: Path, step: str) -> None:
         async with running_daemon(tmp_path, claude_bin=agent_program(tmp_path)) as daemon:
