@@ -2,7 +2,7 @@
 
 import os
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +15,7 @@ from betcode.client.errors import Refused
 from betcode.domain.errors import ErrorCode
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import Daemon, agent_program, obedient_daemon
+from support.rule_files import decisions
 from support.talk import Talk, assert_whole, is_idle, states_of, streamed_text
 from support.world import obedient_talk
 
@@ -92,6 +93,28 @@ async def test_cancelling_a_compaction_with_what_waits_behind_it_takes_the_quest
         await asked.rests()
 
 
+async def _set_anew(asked: Asked) -> None:
+    await asked.client.set_budget(asked.talk.session_id, v1.Budget())
+
+
+async def _cancel_all(asked: Asked) -> None:
+    await asked.client.cancel_turn(asked.talk.session_id, cancel_queued=True)
+
+
+async def _close(asked: Asked) -> None:
+    await asked.client.close(asked.talk.session_id)
+
+
+@pytest.mark.parametrize("end", [_set_anew, _cancel_all, _close])
+async def test_a_question_that_is_taken_back_is_in_the_audit(
+    tmp_path: Path, end: Callable[[Asked], Awaitable[None]]
+) -> None:
+    async with asked_for_more(tmp_path) as asked:
+        await end(asked)
+        rows = [(row.tool, row.outcome, row.by) for row in decisions(asked.daemon)]
+        assert rows == [("Budget", "withdrawn", "person")]
+
+
 async def test_another_budget_that_is_reached_too_is_asked_for_anew(tmp_path: Path) -> None:
     async with asked_for_more(tmp_path) as asked:
         talk = asked.talk
@@ -133,6 +156,7 @@ async def test_a_turn_that_is_given_up_takes_the_question_behind_it_along(tmp_pa
         resolved = [event.permission_resolved for event in events if event.HasField("permission_resolved")]
         assert [(one.request_id, one.resolution) for one in resolved] == [(request.request_id, "withdrawn")]
         assert states_of(events, behind.message_id)[-1] == "CANCELLED"
+        assert [(row.outcome, row.by) for row in decisions(daemon)][-1] == ("withdrawn", "agent")
         await talk.until(is_idle)
         assert await client.pending(talk.session_id) == []
         await asked.rests()

@@ -8,6 +8,7 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from betcode.domain.audit import DecidedBy
 from betcode.domain.budget import Budget, OnReached, describe, limited, raised, reached
 from betcode.domain.changes import Change, MoveInput, SavePrompt
 from betcode.domain.errors import BudgetExceeded, InvalidRequest
@@ -16,6 +17,7 @@ from betcode.domain.rows import InputKind, InputRow, InputState, PromptKind, Pro
 from betcode.sessions import events
 from betcode.sessions.clients import ClientName
 from betcode.sessions.decided import recorded
+from betcode.sessions.left_prompts import audited
 from betcode.sessions.prompt_times import give_times, note_opened
 from betcode.sessions.prompts import Decision
 from betcode.v1 import agent_pb2 as v1
@@ -28,6 +30,7 @@ logger = logging.getLogger(__name__)
 TOOL_NAME = "Budget"
 OF_NO_RUN = RunKey(0)  # no agent asks this, and none takes it along when it ends
 _NOT_RAISED = "the budget is reached and was not raised"
+_SET_ANEW = "the budget was set anew"
 _WAITS = "Waiting until a person raises the budget"
 
 
@@ -120,8 +123,8 @@ class BudgetGate:
         changes: list[Change] = []
         status = session.writer.state.status
         if self.prompt is not None:  # it names the old limits; where the new ones are reached too it is asked anew
-            said.append(events.resolved(self.prompt.request_id, "superseded", message="the budget was set anew"))
-            changes.append(SavePrompt(replace(self.prompt, state=PromptState.WITHDRAWN)))
+            said.append(events.resolved(self.prompt.request_id, "superseded", message=_SET_ANEW))
+            changes += self._taken_back(_SET_ANEW, DecidedBy.PERSON)
             status = session.opened() if self.waiting else status
         await session.writer.write(said, changes, budget=budget, status=status)
         if changes:
@@ -140,16 +143,17 @@ class BudgetGate:
         self._forget(dropped)
         return tuple(dropped)
 
-    def withdrawn(self, why: str) -> tuple[list[v1.AgentEvent], list[Change]]:
+    def withdrawn(self, why: str, by: DecidedBy = DecidedBy.PERSON) -> tuple[list[v1.AgentEvent], list[Change]]:
         """What is said and stored when the open question has no sense any more."""
         if self.prompt is None:
             return [], []
-        told = events.resolved(self.prompt.request_id, "withdrawn", message=why)
-        return [told], [SavePrompt(replace(self.prompt, state=PromptState.WITHDRAWN))]
+        return [events.resolved(self.prompt.request_id, "withdrawn", message=why)], self._taken_back(why, by)
 
     def in_vain(self, given_up: Container[str], why: str) -> tuple[list[v1.AgentEvent], list[Change]]:
         """What is said and stored where all that waits for the answer is given up; `settle` follows."""
-        return ([], []) if any(row.input_id not in given_up for row in self.waiting) else self.withdrawn(why)
+        if any(row.input_id not in given_up for row in self.waiting):
+            return [], []
+        return self.withdrawn(why, DecidedBy.AGENT)
 
     def settle(self) -> None:
         """After inputs were given up: nothing waits for an answer any more."""
@@ -157,6 +161,13 @@ class BudgetGate:
             self.prompt = None
 
     # ------------------------------------------------------------ inside
+
+    def _taken_back(self, why: str, by: DecidedBy) -> list[Change]:
+        """The open question's row without an answer, and the audit's; a person who set something else gave none."""
+        assert self.prompt is not None
+        row = self.prompt
+        entry = audited(self._session.session_id, row, "withdrawn", by, note=why)
+        return [SavePrompt(replace(row, state=PromptState.WITHDRAWN, message=why)), entry]
 
     @property
     def _budget(self) -> Budget:
