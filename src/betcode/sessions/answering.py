@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from betcode.domain.changes import AddInput, Change, SavePrompt
-from betcode.domain.errors import PromptNotFound
+from betcode.domain.errors import InvalidRequest, PromptNotFound
 from betcode.domain.rows import PromptRow
 from betcode.sessions import events, kept_answers
 from betcode.sessions.clients import ClientName
@@ -26,6 +26,7 @@ async def answer_prompt(session: LiveSession, request_id: str, decision: Decisio
     Raises:
         PromptNotFound: there never was such a prompt.
         PermissionStale: it was answered differently, or cannot be answered any more.
+        InvalidRequest: a deny rule speaks of the edited input; the prompt stays open.
     """
     async with session.changing():
         if session.budget.prompt is not None and session.budget.prompt.request_id == request_id:
@@ -34,6 +35,7 @@ async def answer_prompt(session: LiveSession, request_id: str, decision: Decisio
         prompt = session.prompts.get(request_id) or session.open_left(request_id)
         if prompt is None:
             return same_as_before(await _prompt_of_the_past(session, request_id), decision)
+        await _refuse_if_denied(session, prompt, decision)
         await _resolve(session, prompt, decision, client)
         return False
 
@@ -95,6 +97,15 @@ async def _resolve(session: LiveSession, prompt: PromptRow, decision: Decision, 
     logger.info("answered %s", decision.name, extra=session.log_extra | {"request_id": prompt.request_id})
     session.room.faults("after-answer")
     session.go_on()
+
+
+async def _refuse_if_denied(session: LiveSession, prompt: PromptRow, decision: Decision) -> None:
+    """The agent runs what comes back and asks no rule about it: what rules deny must not come in by an edit."""
+    if not decision.updated_input:
+        return
+    await session.screening.refresh()
+    if rule := session.screening.denial(prompt.tool_name, decision.updated_input):
+        raise InvalidRequest(f"The edited input is denied by a rule: {rule}", request_id=prompt.request_id)
 
 
 async def _prompt_of_the_past(session: LiveSession, request_id: str) -> PromptRow:

@@ -102,6 +102,11 @@ class Screening:
         behaviour, message = (Behaviour.ALLOW, "") if allows else (Behaviour.DENY, _denial(verdict))
         return Screened(entry, AnswerPermission(request.request_id, behaviour, request.input_json, message))
 
+    def denial(self, tool_name: str, input_json: str) -> str:
+        """Which rule denies a use that a person would allow; empty: none does."""
+        verdict = screen(ToolUse.of(tool_name, input_json), self._rules, self._grants)
+        return shortened(str(verdict.rule), _LONGEST) if verdict.outcome is Outcome.DENY else ""
+
     def screen_call(self, call: ToolCall) -> tuple[AnswerCall, AuditEntry | None]:
         """Decide about a use before the agent's own rules do; they decide where ours have nothing against it."""
         if call.tool_name in FOR_PEOPLE:

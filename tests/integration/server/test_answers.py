@@ -15,6 +15,7 @@ from grpc import aio
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import Agent, Daemon, agent_program, running_daemon
 from support.patience import PATIENCE_S
+from support.rule_files import write_rules
 from support.stream import Stream, conversation, info_of, is_idle, kind_of, kinds
 
 pytestmark = pytest.mark.anyio
@@ -168,6 +169,20 @@ async def test_an_edited_input_is_what_runs_and_what_history_tells(
             {"command": "git status", "timeout": 10},
         ]
         assert "sha256" in next(row for row in audited(daemon, stream.session_id) if row[2] == "person")[-1]
+
+
+async def test_an_edit_does_not_get_around_a_deny_rule(agent: Agent, tmp_path: Path) -> None:
+    async with conversation(agent, working_directory=str(tmp_path)) as stream:
+        request = await asked(stream)
+        write_rules(tmp_path / ".claude" / "settings.json", deny=["Bash(git push *)"])  # while it waits
+        denied = '{"command": "git commit -m wip && git push origin"}'
+        error = await refused(agent, request.request_id, v1.ALLOW_WITH_EDIT, updated_input_json=denied)
+        assert error.code() is grpc.StatusCode.INVALID_ARGUMENT
+        assert "deny Bash(git push *)" in (error.details() or "")
+        edited = '{"command": "git commit -m better"}'
+        await answer(agent, request.request_id, v1.ALLOW_WITH_EDIT, updated_input_json=edited)
+        await stream.until(is_idle)
+        assert [one["updatedInput"] for one in heard(tmp_path)] == [json.loads(edited)]
 
 
 @pytest.mark.behaviour("permission.answer.duplicate", "permission.answer.idempotency-key")
