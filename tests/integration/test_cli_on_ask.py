@@ -1,9 +1,11 @@
 """`betcode run --on-ask`: a run that is asked and has nobody at its terminal ends, and says how to go on."""
 
 import json
+import shlex
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -64,6 +66,18 @@ def test_a_parked_run_ends_at_once_and_goes_on_when_it_is_answered(here: Shell, 
     assert [one["behavior"] for one in heard()] == ["allow"]
     again = here.json("run", "--json", "--session", result["session_id"], "say more")
     assert (again["exit_code"], again["text"].split()) == (0, ["more", "done"])
+
+
+@pytest.mark.behaviour("exit-code.3")
+def test_a_run_that_an_agent_started_may_not_even_deny_and_ends_all_the_same(tmp_path: Path) -> None:
+    with shell(tmp_path) as here:
+        own = [f"{name}={value}" for name, value in here.environment.items() if name.startswith("BETCODE_")]
+        inner = shlex.join(["env", *own, *here.argv("run", "--on-ask", "deny", "--json", "tool")])
+        (here.work / "inner.sh").write_text(f"{inner} </dev/null 2>inner.err\n")
+        outer = here.json("run", "--json", "spawn sh inner.sh")
+        result = json.loads(outer["text"])
+        assert (result["exit_code"], result["denied"], len(result["parked"])) == (3, [], 1)
+        assert f"betcode permission answer {result['parked'][0]}" in (here.work / "inner.err").read_text()
 
 
 def test_a_parked_question_is_answered_by_number(here: Shell, heard: Any) -> None:

@@ -93,7 +93,8 @@ class HeadlessTurn:
                     pass  # answered as they come
             for prompt_before in self._desk.all:
                 await self._meet(prompt_before, to_ask)
-            await self._follow(watch, 0 if self._is_new else sequence, to_ask)
+            if not self._parked:
+                await self._follow(watch, 0 if self._is_new else sequence, to_ask)
             tasks.cancel_scope.cancel()
         return self._end(watch)
 
@@ -126,7 +127,7 @@ class HeadlessTurn:
                 prompt = self._desk.see(event)
                 if prompt is not None:
                     await self._meet(prompt, to_ask)
-                if watch.see(event):
+                if watch.see(event) or self._parked:
                     return
         self._screen.note("The session has ended, and the turn with it")
         watch.stop_reason = watch.stop_reason or "cancelled"
@@ -161,10 +162,15 @@ class HeadlessTurn:
                 for line in prompt.lines():
                     self._screen.note(line)
                 self._screen.note(f"Denied: {self._policy.reason}")
-                await self._give(prompt, Deny(self._policy.reason))
+                await self._give_or_park(prompt, Deny(self._policy.reason))
             case OnAsk.ALLOW:
                 self._screen.note("Allowed: the demo agent only pretends to use tools")
-                await self._give(prompt, Allow() if isinstance(prompt, Permission) else first_option(prompt))
+                await self._give_or_park(prompt, Allow() if isinstance(prompt, Permission) else first_option(prompt))
+
+    async def _give_or_park(self, prompt: Prompt, typed: Given) -> None:
+        """A prompt that stays open is left to people: for one, a run that an agent started may not answer for them."""
+        if await self._give(prompt, typed) not in (None, ErrorCode.PERMISSION_STALE):
+            self._parked.append(prompt.request_id)
 
     async def _park_all(self, asked: ObjectReceiveStream[Prompt], tasks: TaskGroup) -> None:
         """Leave at the first prompt that is still open when its time is up."""
@@ -195,22 +201,23 @@ class HeadlessTurn:
     async def _ask_all(self, asked: ObjectReceiveStream[Prompt]) -> None:
         asker = Asker(self._screen, self._desk)
         async for prompt in asked:
-            while (typed := await asker.ask(prompt)) is not None and not await self._give(prompt, typed):
-                pass  # it cannot be answered like this, and is still open
+            while typed := await asker.ask(prompt):
+                if await self._give(prompt, typed) != ErrorCode.INVALID_REQUEST:
+                    break  # else it cannot be answered like this, and is still open
 
-    async def _give(self, prompt: Prompt, typed: Given) -> bool:
-        """Whether nothing is left to say to it."""
+    async def _give(self, prompt: Prompt, typed: Given) -> str | None:
+        """Why the answer was not taken; None: it was."""
         self._answered_here.add(prompt.request_id)
         try:
             await give_answer(self._client, prompt, typed)
         except ClientError as error:
             self._screen.note(error.message)
-            return error.code != ErrorCode.INVALID_REQUEST
+            return error.code
         self._desk.done(prompt)
         if isinstance(typed, Deny | DenyAndStop):
             self._desk.forget(prompt.request_id)  # the other questions of its group go with it
             self._denied[prompt.request_id] = _called(prompt)
-        return True
+        return None
 
     def _end(self, watch: TurnWatch) -> int:
         self._screen.end_answer()
