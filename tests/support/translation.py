@@ -11,6 +11,8 @@ from betcode.v1 import agent_pb2 as v1
 
 # What the engine says of itself: messages it accepted, answers it took, runs it began.
 _OF_THE_ENGINE = ("user_input", "presence")
+# And what it adds to the prompts of an agent.
+_ADDED_TO_PROMPTS = frozenset({"note", "supersedes", "expires_at", "grant_offers", "segments", "deciding_rule"})
 
 
 def undisturbed(provider: Provider, session_id: str, directory: str, records: Iterable[Record]) -> list[v1.AgentEvent]:
@@ -31,17 +33,28 @@ def of_the_agent(events: Sequence[v1.AgentEvent]) -> list[v1.AgentEvent]:
             or event.message_state.state == v1.MESSAGE_STATE_ACCEPTED
         )
         if not by_engine:
-            bare = v1.AgentEvent()
-            bare.CopyFrom(event)
-            bare.sequence = 0
-            kept.append(bare)
+            kept.append(as_the_agent_said(event))
     return kept
+
+
+def as_the_agent_said(event: v1.AgentEvent) -> v1.AgentEvent:
+    """Without its number, and without what the engine adds to a prompt."""
+    bare = v1.AgentEvent()
+    bare.CopyFrom(event)
+    bare.sequence = 0
+    for kind in ("permission_request", "user_question"):
+        if bare.HasField(kind):
+            for name in _ADDED_TO_PROMPTS.intersection(getattr(bare, kind).DESCRIPTOR.fields_by_name):
+                getattr(bare, kind).ClearField(name)
+    return bare
 
 
 def assert_same(log: Sequence[v1.AgentEvent], reading: Sequence[v1.AgentEvent]) -> None:
     """Each event of the reading once and in order in the log; says where they part."""
     for place, (logged, read) in enumerate(zip(log, reading, strict=False)):
-        assert logged == read, f"event {place}: the log has {_line(logged)}, the reading {_line(read)}"
+        assert as_the_agent_said(logged) == as_the_agent_said(read), (
+            f"event {place}: the log has {_line(logged)}, the reading {_line(read)}"
+        )
     assert len(log) == len(reading)
 
 

@@ -61,8 +61,9 @@ class Policy:
             InvalidRequest: it is no directory, or the list cannot be written.
             StorageDegraded: the decision cannot be kept, so it is not made.
         """
-        name = os.path.realpath(directory)
-        if self._trusted is None or not Path(directory).is_absolute() or (trusted and not Path(name).is_dir()):
+        name = "" if "\0" in directory else os.path.realpath(directory)
+        is_place = bool(name) and Path(directory).is_absolute() and (not trusted or Path(name).is_dir())
+        if self._trusted is None or not is_place:
             raise InvalidRequest(f"{directory[:500]!r} is no directory: give the whole path of the project")
         is_listed = any(project.directory == name for project in await self.trusted())
         if is_listed is trusted:

@@ -11,6 +11,8 @@ import anyio
 import grpc
 import pytest
 from google.protobuf.descriptor import MethodDescriptor
+from google.protobuf.message import DecodeError, Message
+from google.protobuf.message_factory import GetMessageClass
 from grpc import aio
 from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection_pb2
@@ -55,13 +57,24 @@ async def outcome(raw: RawCalls, method: MethodDescriptor, data: bytes) -> aio.A
     return None
 
 
+def _is_read(request: type[Message], data: bytes) -> bool:
+    try:
+        request.FromString(data)
+    except DecodeError:
+        return False
+    return True
+
+
 @pytest.mark.behaviour("error.status.invalid-argument")
 @pytest.mark.parametrize("method", BUILT, ids=lambda method: str(method.name))
 async def test_bytes_that_are_no_request_are_an_invalid_argument(daemon: Daemon, method: MethodDescriptor) -> None:
     if not method.input_type.fields:
         pytest.skip("nothing can be wrong in a message without fields but its wire format")
     async with daemon.channel() as channel:
+        request = GetMessageClass(method.input_type)
         for data in (b"\xff\xff\xff", b"\x0a\x7fshort", b"\x0a\x02\xff\xfe"):
+            if _is_read(request, data):
+                continue  # whose first field is no text takes the last one for a field it does not know
             error = await outcome(RawCalls(channel), method, data)
             assert error is not None
             assert error.code() is grpc.StatusCode.INVALID_ARGUMENT, (data, error)

@@ -8,6 +8,7 @@ from support.rounds.evidence import Numbered, RoundEvidence, SessionEvidence
 from support.rounds.judge_compactions import COUNTED, judge_compactions
 from support.rounds.judge_messages import judge_messages
 from support.rounds.judge_prompts import answered_unseen, asked_in, judge_prompts
+from support.translation import as_the_agent_said
 
 DESCRIPTORS_MORE = 16  # connections that close a moment later, the pages of a database that was opened
 RESIDENT_BYTES = 160 * 1024 * 1024  # a daemon after a minute with a few sessions; it starts with about 55 MB
@@ -17,9 +18,6 @@ _OF_THE_ENGINE = frozenset(
     {"user_input", "message_state", "permission_resolved", "notice", "status_change", "error", "turn_complete"}
     | {"session_info", "gap", "input_lock", "presence", "compaction"}
 )
-
-# What the engine adds to the prompts of an agent.
-_ADDED_TO_PROMPTS = frozenset({"note", "supersedes", "expires_at", "grant_offers", "segments", "deciding_rule"})
 
 
 def judge(evidence: RoundEvidence) -> list[str]:
@@ -161,13 +159,7 @@ def _is_reading_of(event: v1.AgentEvent, read: v1.AgentEvent) -> bool:
 
 
 def _as_the_agent_said(event: v1.AgentEvent) -> v1.AgentEvent:
-    bare = v1.AgentEvent()
-    bare.CopyFrom(event)
-    bare.sequence = 0
-    for kind in ("permission_request", "user_question"):
-        if bare.HasField(kind):
-            for name in _ADDED_TO_PROMPTS.intersection(getattr(bare, kind).DESCRIPTOR.fields_by_name):
-                getattr(bare, kind).ClearField(name)
+    bare = as_the_agent_said(event)
     if bare.HasField("compaction"):
         for counted in COUNTED:
             bare.compaction.ClearField(counted)
