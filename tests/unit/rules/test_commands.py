@@ -132,6 +132,8 @@ COVERED = [
     ("Bash(bash *)", "bash -c 'ls'", False),
     ("Bash(command *)", "command -v git", True),
     ("Bash(sort *)", "sort -n x", True),
+    ("Bash(git *)", 'git log -n"$n" --since="$day"', True),
+    ("Bash(git *)", 'git commit -m"$words"', True),
     ("Bash(PowerShell)", "git status", False),
 ]
 

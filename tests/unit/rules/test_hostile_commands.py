@@ -224,6 +224,14 @@ git --config-env=core.pager=X log
 git fetch --upload-pack='rm -rf /'
 git fetch --upload-pac=evil
 git push --receive-pack=evil
+git fetch --upload-pack="$x" y
+git fetch --upload-pa{ck=evil,} y
+git fetch {--upload-pack=evil,y}
+git fetch --"$x" y
+opt=--upload-pack=evil; git fetch $opt y
+opt="--upload-pack=evil"; git fetch $opt y
+tar xf a.tar --to-command="$x"
+sort -o"$x" y
 git log --output=/etc/passwd
 git log --outpu=/etc/passwd
 git grep --open-files-in-pager=evil x
