@@ -35,6 +35,21 @@ RISKY: Final[Mapping[str, tuple[str, ...]]] = {
 _GIT_TAKES_A_VALUE: Final = frozenset(
     {"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env"}
 )
+# Of its subcommands: the words behind them that run or write something else; none: they themselves do.
+_GIT_RISKY: Final[Mapping[str, tuple[str, ...]]] = {
+    "bisect": ("run",),
+    "clone": ("-u", "-c", "--config"),
+    "config": (),
+    "daemon": (),
+    "difftool": ("-x", "--extcmd"),
+    "filter-branch": (),
+    "grep": ("-O",),
+    "hook": (),
+    "rebase": ("-x",),
+    "send-email": (),
+    "submodule": ("foreach",),
+}
+_GIT_CONFIG_READS: Final = frozenset({"--get", "--get-all", "--get-regexp", "--list", "-l", "get", "list"})
 
 SAFE_VARIABLES: Final = names(
     "CGO_ENABLED CI CLICOLOR CLICOLOR_FORCE COLORTERM COLUMNS DEBUG FORCE_COLOR GO111MODULE GOARCH GOOS "
@@ -73,7 +88,19 @@ def risky_words(command: Command) -> tuple[int, ...]:
     found = [number for number, word in enumerate(command.words) if number and _may_be_one_of(word, options)]
     if name == "git":
         found += [number for number in git_globals(command) if (command.words[number].value or "").startswith("-c")]
+        found += _risky_git_words(command)
     return tuple(sorted(set(found)))
+
+
+def _risky_git_words(command: Command) -> list[int]:
+    at = 1 + len(git_globals(command))
+    values = [word.value or "" for word in command.words[at:]]
+    options = _GIT_RISKY.get(values[0]) if values else None
+    if options is None or (values[0] == "config" and values[1:2] and values[1] in _GIT_CONFIG_READS):
+        return []
+    if not options:
+        return [at]
+    return [at + number for number, word in enumerate(command.words[at:]) if number and _may_be_one_of(word, options)]
 
 
 def _may_be_one_of(word: Word, options: tuple[str, ...]) -> bool:

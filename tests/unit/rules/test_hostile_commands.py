@@ -236,6 +236,19 @@ git log --output=/etc/passwd
 git log --outpu=/etc/passwd
 git grep --open-files-in-pager=evil x
 git rebase --exec evil
+git rebase -x evil HEAD~3
+git bisect run evil
+git submodule foreach 'rm x'
+git difftool -x evil
+git difftool --extcmd=evil
+git grep -Oevil x
+git clone -u evil x
+git clone -c core.sshCommand=evil x
+git config alias.status '!evil'
+git config --global core.pager evil
+git -C sub config core.sshCommand evil
+git filter-branch --tree-filter evil
+git hook run evil
 tar xf a.tar --checkpoint=1 --checkpoint-action=exec=evil
 tar xf a.tar --to-command=evil
 tar xf a.tar -I evil
