@@ -36,7 +36,7 @@ async def test_a_project_is_trusted_and_no_longer(tmp_path: Path) -> None:
         assert screen(use, book.rules).outcome is Outcome.ALLOW
         assert await policy.trust(str(project), trusted=False, client="me")
         assert screen(use, (await policy.rule_book(str(project), environment)).rules).outcome is Outcome.ASK
-        for wrong in ("project", str(tmp_path / "nothing")):
+        for wrong in ("project", str(tmp_path / "nothing"), f"{project}\0"):
             with pytest.raises(InvalidRequest):
                 await policy.trust(wrong, trusted=True)
         kept = [(row.entry.what.value, row.entry.outcome, row.entry.rule) for row in await store.audit(0, "", 10)]

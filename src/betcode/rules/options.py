@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from betcode.rules.commands import Command, names
+from betcode.rules.commands import Assignment, Command, Word, names
 
 # A rule such as `git log *` was not meant for these: it covers them only where it spells them out.
 RISKY: Final[Mapping[str, tuple[str, ...]]] = {
@@ -35,12 +35,29 @@ RISKY: Final[Mapping[str, tuple[str, ...]]] = {
 _GIT_TAKES_A_VALUE: Final = frozenset(
     {"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env"}
 )
+# Of its subcommands: the words behind them that run or write something else; none: they themselves do.
+_GIT_RISKY: Final[Mapping[str, tuple[str, ...]]] = {
+    "bisect": ("run",),
+    "clone": ("-u", "-c", "--config"),
+    "config": (),
+    "daemon": (),
+    "difftool": ("-x", "--extcmd"),
+    "filter-branch": (),
+    "grep": ("-O",),
+    "hook": (),
+    "rebase": ("-x",),
+    "send-email": (),
+    "submodule": ("foreach",),
+}
+_GIT_CONFIG_READS: Final = frozenset({"--get", "--get-all", "--get-regexp", "--list", "-l", "get", "list"})
 
 SAFE_VARIABLES: Final = names(
     "CGO_ENABLED CI CLICOLOR CLICOLOR_FORCE COLORTERM COLUMNS DEBUG FORCE_COLOR GO111MODULE GOARCH GOOS "
     "LANG LANGUAGE LC_ALL LC_COLLATE LC_CTYPE LC_MESSAGES LC_NUMERIC LC_TIME LINES NODE_ENV NO_COLOR "
     "PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED RUST_BACKTRACE RUST_LOG TERM TZ VERBOSE"
 )
+_QUOTES = re.compile(r"[\"'\\]")
+_EXPANDS = re.compile(r"[$`{*?\[]")
 # A variable in small letters is the script's own, except for those that programs or zsh read.
 _OWN_VARIABLE = re.compile(r"[a-z][a-z0-9_]*|_[a-z0-9_]+|[a-z]")
 _READ_VARIABLES: Final = names(
@@ -59,18 +76,41 @@ def is_own_variable(name: str) -> bool:
     return name in SAFE_VARIABLES or (bool(_OWN_VARIABLE.fullmatch(name)) and name not in _READ_VARIABLES)
 
 
+def may_set_option(assigned: Assignment) -> bool:
+    """Would a program take the variable's value for an option?"""
+    return _QUOTES.sub("", assigned.written.partition("=")[2]).startswith("-")
+
+
 def risky_words(command: Command) -> tuple[int, ...]:
     """Which words make a known program run or write something else."""
     name = (command.name or "").rpartition("/")[2]
     options = RISKY.get(name, ())
-    found = [
-        number
-        for number, word in enumerate(command.words)
-        if number and word.value is not None and _is_one_of(word.value, options)
-    ]
+    found = [number for number, word in enumerate(command.words) if number and _may_be_one_of(word, options)]
     if name == "git":
         found += [number for number in git_globals(command) if (command.words[number].value or "").startswith("-c")]
+        found += _risky_git_words(command)
     return tuple(sorted(set(found)))
+
+
+def _risky_git_words(command: Command) -> list[int]:
+    at = 1 + len(git_globals(command))
+    values = [word.value or "" for word in command.words[at:]]
+    options = _GIT_RISKY.get(values[0]) if values else None
+    if options is None or (values[0] == "config" and values[1:2] and values[1] in _GIT_CONFIG_READS):
+        return []
+    if not options:
+        return [at]
+    return [at + number for number, word in enumerate(command.words[at:]) if number and _may_be_one_of(word, options)]
+
+
+def _may_be_one_of(word: Word, options: tuple[str, ...]) -> bool:
+    """Also where the shell has yet to put something into a word: what it begins with is told by how it is written."""
+    if word.value is not None:
+        return _is_one_of(word.value, options)
+    known = _EXPANDS.split(_QUOTES.sub("", word.written), maxsplit=1)[0]
+    if not known.startswith("-"):
+        return bool(options) and word.written.startswith("{")
+    return _is_one_of(known, options) or ("=" not in known and any(option.startswith(known) for option in options))
 
 
 def _is_one_of(value: str, options: tuple[str, ...]) -> bool:

@@ -13,7 +13,7 @@ from betcode.rules.domains import host_of
 from betcode.rules.files import edited_by, read_by
 from betcode.rules.guarded import guarded_name, mentions
 from betcode.rules.lists import EDITING, READING, Grants, RuleList, Rules, canonical
-from betcode.rules.options import is_own_variable
+from betcode.rules.options import is_own_variable, may_set_option
 from betcode.rules.patterns import covering
 from betcode.rules.place import Place, expanded, spellings, within
 from betcode.rules.rule import COMMAND_TOOLS, NAMED_TOOLS, Rule
@@ -314,7 +314,7 @@ class _Subject:
                 return Verdict(Outcome.ASK, f"no rule speaks of {_short(part)}")
             used += found
         for assigned in self.script.assignments:
-            if not is_own_variable(assigned.name):
+            if not is_own_variable(assigned.name) or may_set_option(assigned):
                 return Verdict(Outcome.ASK, f"it sets {assigned.name}")
         for tool, words in (("Edit", self.script.writes), ("Read", self.script.reads)):
             for word in words:

@@ -61,9 +61,9 @@ class Policy:
             InvalidRequest: it is no directory, or the list cannot be written.
             StorageDegraded: the decision cannot be kept, so it is not made.
         """
-        name = "" if "\0" in directory else os.path.realpath(directory)
-        is_place = bool(name) and Path(directory).is_absolute() and (not trusted or Path(name).is_dir())
-        if self._trusted is None or not is_place:
+        # In a thread: a directory may be on a disk that does not answer.
+        name = await anyio.to_thread.run_sync(_project, directory, trusted)
+        if self._trusted is None or name is None:
             raise InvalidRequest(f"{directory[:500]!r} is no directory: give the whole path of the project")
         is_listed = any(project.directory == name for project in await self.trusted())
         if is_listed is trusted:
@@ -90,3 +90,11 @@ class Policy:
     def _change(self, name: str, trusted: bool, client: str) -> bool:
         assert self._trusted is not None
         return self._trusted.set(name, trusted=trusted, by=client)
+
+
+def _project(directory: str, must_exist: bool) -> str | None:
+    """The directory's own name; None where it is none."""
+    if not Path(directory).is_absolute() or "\0" in directory:
+        return None
+    name = os.path.realpath(directory)
+    return name if not must_exist or Path(name).is_dir() else None

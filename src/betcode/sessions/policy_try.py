@@ -64,7 +64,7 @@ async def try_rules(room: Room, text: str, path: str, since_ns: int) -> AsyncGen
         InvalidRequest: the text is no settings file.
     """
     file = SettingsText(Layer.USER, path, text)
-    tried = Tried(_problems(room, file))
+    tried = Tried(await anyio.to_thread.run_sync(_problems, room, file))
     offset = 0
     while True:
         rows, _ = await room.store.list_sessions(SessionFilter(limit=_PAGE, offset=offset))
@@ -89,7 +89,7 @@ def _problems(room: Room, file: SettingsText) -> tuple[str, ...]:
 async def _try_session(room: Room, row: SessionRow, file: SettingsText, since_ns: int, tried: Tried) -> None:
     book = room.rules.book(row.new.working_directory, row.new.environment, row.new.allowed_tools)
     await book.refresh()
-    others = book.instead([file]).at(book.place)
+    others = await anyio.to_thread.run_sync(lambda: book.instead([file]).at(book.place))
     found = 0
     async with aclosing(_recorded(room, row, since_ns, tried)) as batches:
         async for uses in batches:

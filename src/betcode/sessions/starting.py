@@ -37,7 +37,8 @@ async def start(run: AgentRun) -> bool:
         carried = provider.carry_over(previous.dialogue_state, previous.dialogue_version)
         run.dialogue = provider.dialogue(writer.new, run.conversation_id, carried, version=provider.dialogue_version)
     environment = writer.new.environment
-    await session.screening.refresh()
+    async with session.lock:  # as everywhere: of two who read the files at once the slower would win
+        await session.screening.refresh()
     context = LaunchContext(
         conversation_id=run.conversation_id,
         resume=writer.state.conversation_began,

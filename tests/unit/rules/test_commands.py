@@ -132,6 +132,12 @@ COVERED = [
     ("Bash(bash *)", "bash -c 'ls'", False),
     ("Bash(command *)", "command -v git", True),
     ("Bash(sort *)", "sort -n x", True),
+    ("Bash(git *)", "git config --get user.name", True),
+    ("Bash(git config *)", "git config user.name me", True),
+    ("Bash(git *)", "git bisect start", True),
+    ("Bash(git *)", "git clean -n -x", True),
+    ("Bash(git *)", 'git log -n"$n" --since="$day"', True),
+    ("Bash(git *)", 'git commit -m"$words"', True),
     ("Bash(PowerShell)", "git status", False),
 ]
 

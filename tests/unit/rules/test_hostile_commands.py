@@ -224,10 +224,31 @@ git --config-env=core.pager=X log
 git fetch --upload-pack='rm -rf /'
 git fetch --upload-pac=evil
 git push --receive-pack=evil
+git fetch --upload-pack="$x" y
+git fetch --upload-pa{ck=evil,} y
+git fetch {--upload-pack=evil,y}
+git fetch --"$x" y
+opt=--upload-pack=evil; git fetch $opt y
+opt="--upload-pack=evil"; git fetch $opt y
+tar xf a.tar --to-command="$x"
+sort -o"$x" y
 git log --output=/etc/passwd
 git log --outpu=/etc/passwd
 git grep --open-files-in-pager=evil x
 git rebase --exec evil
+git rebase -x evil HEAD~3
+git bisect run evil
+git submodule foreach 'rm x'
+git difftool -x evil
+git difftool --extcmd=evil
+git grep -Oevil x
+git clone -u evil x
+git clone -c core.sshCommand=evil x
+git config alias.status '!evil'
+git config --global core.pager evil
+git -C sub config core.sshCommand evil
+git filter-branch --tree-filter evil
+git hook run evil
 tar xf a.tar --checkpoint=1 --checkpoint-action=exec=evil
 tar xf a.tar --to-command=evil
 tar xf a.tar -I evil
