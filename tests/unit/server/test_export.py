@@ -71,17 +71,22 @@ async def test_what_looks_like_a_secret_in_a_tools_input_is_left_out_unless_it_i
     asked = v1.PermissionRequest(request_id="token=r", tool_name="Bash", input_json=whole, segments=["--token tiger"])
     asked.grant_offers.add(pattern="Bash(mysql --password=tiger)")
     resolved = v1.PermissionResolved(request_id="r", updated_input_json=whole, grant_pattern="Bash(a --token=tiger)")
+    reminder = v1.PermissionReminder(request_id="r", tool_name="Bash", description="login --token tiger")
+    granted = v1.Notice(kind=v1.NOTICE_KIND_GRANT, message="Bash(a --token=tiger) is granted for this session")
+    granted.details["pattern"] = "Bash(a --token=tiger)"
     events = numbered(
         v1.AgentEvent(tool_call_start=start),
         v1.AgentEvent(permission_request=asked),
         v1.AgentEvent(permission_resolved=resolved),
+        v1.AgentEvent(permission_reminder=reminder),
+        v1.AgentEvent(notice=granted),
     )
     hidden = await export(file_format, events)
     assert "tiger" not in hidden
     assert "redacted:password" in hidden
     assert "tiger" in await export(file_format, events, raw=True)
     if file_format == "json":
-        [tool_call, request, _] = json.loads(hidden)["events"]
+        [tool_call, request, *_] = json.loads(hidden)["events"]
         assert tool_call["tool_call_start"]["input"] == {
             "command": "mysql --password=[redacted:password]",
             "timeout": 5,

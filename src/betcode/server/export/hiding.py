@@ -10,7 +10,9 @@ from google.protobuf.struct_pb2 import Struct
 from betcode.domain.secrets import redacted, redacted_json
 from betcode.v1 import agent_pb2 as v1
 
-_WITH_INPUTS = frozenset({"tool_call_start", "permission_request", "permission_resolved", "user_question"})
+_WITH_INPUTS = frozenset(
+    {"tool_call_start", "permission_request", "permission_reminder", "permission_resolved", "user_question"}
+)
 
 
 def without_secrets(event: v1.AgentEvent) -> v1.AgentEvent:
@@ -18,6 +20,10 @@ def without_secrets(event: v1.AgentEvent) -> v1.AgentEvent:
     kind = event.WhichOneof("event")
     if kind in _WITH_INPUTS:
         _hide(getattr(event, kind))
+    elif kind == "notice" and event.notice.kind == v1.NOTICE_KIND_GRANT:  # a grant may be a whole command
+        event.notice.message = redacted(event.notice.message)
+        for name, value in list(event.notice.details.items()):
+            event.notice.details[name] = redacted(value)
     return event
 
 
