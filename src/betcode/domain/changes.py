@@ -72,12 +72,12 @@ class AddGrant:
 
 
 @dataclass(frozen=True, slots=True)
-class ClearGrants:
-    """Those of a session, of one of its tools, or a single one."""
+class ClearGrant:
+    """The grant of a session with that pattern, if it has one."""
 
     session: SessionKey
-    tool_name: str = ""  # empty: of all tools
-    pattern: str | None = None  # None: all patterns
+    tool_name: str
+    pattern: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ Change = (
     | MoveInput
     | SavePrompt
     | AddGrant
-    | ClearGrants
+    | ClearGrant
     | AddAudit
     | AddBlob
     | SaveClients

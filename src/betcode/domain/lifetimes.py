@@ -13,7 +13,6 @@ MINUTE_NS = 60 * 1_000_000_000
 class ExtendOn(StrEnum):
     """What counts as a sign that somebody will answer."""
 
-    NOTHING = "nothing"
     HUMAN = "human"  # a message, an answer
     ACTIVITY = "activity"  # also a client that attaches, or is attached
 

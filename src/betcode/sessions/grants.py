@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from betcode.domain.audit import Audited, AuditEntry, DecidedBy
-from betcode.domain.changes import AddAudit, AddGrant, Change, ClearGrants
+from betcode.domain.changes import AddAudit, AddGrant, Change, ClearGrant
 from betcode.domain.errors import InvalidRequest
 from betcode.domain.identifiers import SessionId
 from betcode.domain.rows import GrantRow
@@ -69,7 +69,7 @@ def granted(
     )
     outcome = "granted" if row.allows else "refused"
     entry = _entry(session, row.tool_name, outcome, client, rule=row.pattern, request_id=request_id)
-    return row, [ClearGrants(row.session, row.tool_name, row.pattern), AddGrant(row), AddAudit(entry)]
+    return row, [ClearGrant(row.session, row.tool_name, row.pattern), AddGrant(row), AddAudit(entry)]
 
 
 def with_grant(rows: Iterable[GrantRow], row: GrantRow) -> tuple[GrantRow, ...]:
@@ -118,7 +118,7 @@ class GrantDesk:
             changes: list[Change] = []
             for row in gone:
                 entry = _entry(live, row.tool_name, "cleared", client, rule=row.pattern)
-                changes += [ClearGrants(row.session, row.tool_name, row.pattern), AddAudit(entry)]
+                changes += [ClearGrant(row.session, row.tool_name, row.pattern), AddAudit(entry)]
             names = ", ".join(row.pattern for row in gone[:10]) + (" and more" if len(gone) > 10 else "")
             told = _notice(f"No longer granted or refused: {names}", client_id=client.client_id)
             await live.writer.write([told] if not live.is_closed else (), changes)

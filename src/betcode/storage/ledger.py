@@ -6,7 +6,7 @@ from typing import Any, assert_never
 
 import apsw
 
-from betcode.domain.changes import AddGrant, ClearGrants, SavePrompt
+from betcode.domain.changes import AddGrant, ClearGrant, SavePrompt
 from betcode.domain.errors import StorageFailed
 from betcode.domain.identifiers import RunKey, Seq, SessionId, SessionKey
 from betcode.domain.rows import AskedUse, GrantRow, Kept, PromptKind, PromptRow, PromptState
@@ -49,14 +49,14 @@ WHERE session = ? ORDER BY key
 """
 
 
-def apply(db: apsw.Connection, change: SavePrompt | AddGrant | ClearGrants) -> None:
+def apply(db: apsw.Connection, change: SavePrompt | AddGrant | ClearGrant) -> None:
     match change:
         case SavePrompt():
             _save_prompt(db, change.row)
         case AddGrant():
             _add_grant(db, change.grant)
-        case ClearGrants():
-            _clear_grants(db, change)
+        case ClearGrant():
+            _clear_grant(db, change)
         case _:
             assert_never(change)
 
@@ -107,17 +107,9 @@ def _add_grant(db: apsw.Connection, grant: GrantRow) -> None:
     _one_row(db, f"session {grant.session}")
 
 
-def _clear_grants(db: apsw.Connection, change: ClearGrants) -> None:
-    """Those of one tool, or all."""
-    if change.pattern is not None:
-        statement = "DELETE FROM permission_grants WHERE session = ? AND tool_name = ? AND pattern = ?"
-        db.execute(statement, (change.session, change.tool_name, change.pattern))
-    elif change.tool_name:
-        db.execute(
-            "DELETE FROM permission_grants WHERE session = ? AND tool_name = ?", (change.session, change.tool_name)
-        )
-    else:
-        db.execute("DELETE FROM permission_grants WHERE session = ?", (change.session,))
+def _clear_grant(db: apsw.Connection, change: ClearGrant) -> None:
+    statement = "DELETE FROM permission_grants WHERE session = ? AND tool_name = ? AND pattern = ?"
+    db.execute(statement, (change.session, change.tool_name, change.pattern))
 
 
 def grants(db: apsw.Connection, session: SessionKey) -> list[GrantRow]:

@@ -15,7 +15,7 @@ from betcode.domain.changes import (
     AppendEvents,
     AssignInput,
     Change,
-    ClearGrants,
+    ClearGrant,
     ForgetClients,
     MoveInput,
     SaveClients,
@@ -68,7 +68,7 @@ def apply(db: apsw.Connection, changes: Sequence[Change]) -> None:
             case MoveInput():
                 db.execute(_MOVE_INPUT, (change.state, change.session, change.input_id))
                 _one_row(db, f"input {change.input_id}")
-            case SavePrompt() | AddGrant() | ClearGrants():
+            case SavePrompt() | AddGrant() | ClearGrant():
                 ledger.apply(db, change)
             case AddAudit():
                 auditing.add(db, change.entry)

@@ -7,7 +7,7 @@ import apsw
 import pytest
 
 from betcode.domain.audit import Audited, AuditEntry, DecidedBy, input_hash
-from betcode.domain.changes import AddAudit, AddGrant, ClearGrants, SavePrompt
+from betcode.domain.changes import AddAudit, AddGrant, ClearGrant, SavePrompt
 from betcode.domain.identifiers import RunKey, Seq, SessionKey
 from betcode.domain.rows import GrantRow, PromptKind, PromptRow, PromptState, SessionState
 from betcode.storage import SqliteStore
@@ -128,9 +128,9 @@ async def test_a_grant_is_its_sessions_alone_and_can_be_taken_back(store: Sqlite
     await store.commit([AddGrant(build), AddGrant(edit)])
     assert await store.grants(session) == [build, edit]
     assert await store.grants(other) == []
-    await store.commit([ClearGrants(session, "Bash", "Bash(ls)"), ClearGrants(session, "Edit")])
+    await store.commit([ClearGrant(session, "Bash", "Bash(ls)"), ClearGrant(session, "Edit", "")])
     assert await store.grants(session) == [build]
-    await store.commit([ClearGrants(session)])
+    await store.commit([ClearGrant(session, "Bash", "Bash(make *)")])
     assert await store.grants(session) == []
 
 
