@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -113,16 +113,6 @@ def check_file(path: Path, noted: Noted | None = None, limit: int = 5000) -> Ite
         raise DatabaseUnusable(f"{path} has no audit: {error}") from error
     except (apsw.Error, OSError) as error:
         raise unusable(path, error) from error
-
-
-def first_broken(rows: Iterable[AuditRow], before: bytes = FIRST_HASH) -> AuditRow | None:
-    """The first row that is not what was written, or that does not follow the one before; None where all are whole."""
-    expected = 1
-    for row in rows:
-        if row.number != expected or row.hash != hash_of(row.number, row.entry, before):
-            return row
-        expected, before = expected + 1, row.hash
-    return None
 
 
 def hash_of(number: int, entry: AuditEntry, before: bytes) -> bytes:
