@@ -9,12 +9,17 @@ from betcode.domain.ports import CallScreening, ToolCall
 from betcode.providers.claude import turns
 from betcode.providers.claude.moment import Moment
 from betcode.providers.claude.state import State
+from betcode.v1 import agent_pb2 as v1
 from betcode.wire.frames import EMPTY_OBJECT, Asked, ControlRequest, ControlResponse
 
 # As long as a timer of the agent's can be, 24 days. At its end the agent does not use the tool.
 TIMEOUT_S = 2**31 // 1000
 _CALLBACK = "betcode-screening"
 _MOST_OPEN = 1024
+_NOT_SHOWN = (
+    "The agent does not show what it does before it does it: rules hold for what it asks about, "
+    "and otherwise as far as it knows them itself"
+)
 
 
 class _HookInput(Struct):
@@ -67,6 +72,8 @@ def on_reply(frame: ControlResponse, now: Moment) -> None:
         done = frame.response.subtype == "success"
         now.state.screening = CallScreening.YES if done else CallScreening.REFUSED
         now.state.screening_asked = ""
+        if not done:
+            now.notice(v1.NOTICE_KIND_RUN, _NOT_SHOWN)
 
 
 def _call(request_id: str, asked: Asked) -> ToolCall:
