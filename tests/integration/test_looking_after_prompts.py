@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import cast
 
 import anyio
 import pytest
@@ -45,13 +46,13 @@ class LeapingClock:
         self.at_ns = at_ns
 
 
-async def waits(root: Path, settings: EngineSettings, *, asked_ns: int = 0) -> list[int]:
+async def waits(root: Path, settings: EngineSettings, *, asked_ns: int = 0, kind: str = "permission") -> list[int]:
     """How long was waited, in minutes, between the first looks."""
     clock = LeapingClock(leaps=3)
     async with store_at(root / "log.db") as store, anyio.create_task_group() as tasks:
         if asked_ns:
             key = await store.create_session(making(), SessionState(), [])
-            row = PromptRow("r", key, RunKey(1), PromptKind.PERMISSION, "Bash", "{}", b"", Seq(1), asked_ns)
+            row = PromptRow("r", key, RunKey(1), cast("PromptKind", kind), "Bash", "{}", b"", Seq(1), asked_ns)
             await store.commit([SavePrompt(replace(row, expires_ns=asked_ns + 7 * 24 * 60 * MINUTE_NS))])
         room = Room(
             store=store,
@@ -80,6 +81,10 @@ async def test_they_are_looked_at_when_the_next_reminder_is_due(tmp_path: Path) 
     settings = EngineSettings(reminder_intervals_s=(7 * 60.0,))
     waited = await waits(tmp_path, settings, asked_ns=NOW_NS)
     assert waited[:2] == [5, 2]
+
+
+async def test_a_row_that_cannot_be_read_ends_nothing(tmp_path: Path) -> None:
+    assert await waits(tmp_path, EngineSettings(), asked_ns=NOW_NS, kind="of a later release") == [1, 1, 1, 1]
 
 
 async def test_who_waits_is_woken_by_something_sooner() -> None:

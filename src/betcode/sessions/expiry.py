@@ -42,6 +42,10 @@ async def keep_times(registry: Registry) -> None:
         except BetcodeError as trouble:
             logger.warning("open prompts could not be looked at: %s", trouble)
             deadlines.note(deadlines.clock.now_ns() + MINUTE_NS)
+        except Exception:
+            # A row that cannot be read; all else that the daemon does is not harmed.
+            logger.exception("open prompts could not be looked at")
+            deadlines.note(deadlines.clock.now_ns() + MINUTE_NS)
         await deadlines.wait()
 
 
