@@ -72,6 +72,7 @@ class Intake:
     turn_cancelled: bool = False
     settled: list[str] = field(default_factory=list)  # messages that came to an end
     compaction_settled: bool = False  # and whether a compaction did
+    denial: Callable[[str, str], str] = lambda _tool, _input: ""  # which rule denies a use
     offer: Callable[[v1.PermissionRequest], None] = lambda _: None  # says with a request what may be granted
     asked: dict[str, _Asked] = field(default_factory=dict)  # new prompts
     given: list[PromptRow] = field(default_factory=list)  # new prompts that are answered as one before them was
@@ -140,7 +141,7 @@ class Intake:
         A deny of either kind is stronger than an allowance.
         """
         screened = self._screened(shown[0])
-        recalled = kept_answers.recall(row, self.left.values(), self.now_ns)
+        recalled = self._unless_denied(kept_answers.recall(row, self.left.values(), self.now_ns))
         if screened is not None and screened.answer is not None and not _denies(recalled, screened.answer):
             self.decided.append(screened)
             self._pass_over()
@@ -158,6 +159,16 @@ class Intake:
         self.asked[row.request_id] = _Asked(range(said, len(self.said)), self.changes[changes:], old)
         self._pass_over()
         return False
+
+    def _unless_denied(
+        self, recalled: kept_answers.Given | kept_answers.Asked
+    ) -> kept_answers.Given | kept_answers.Asked:
+        """An edit that was kept is held against the rules as they are now, like one that is given now."""
+        if isinstance(recalled, kept_answers.Given) and recalled.before.updated_input:
+            before = recalled.before
+            if self.denial(before.tool_name, before.updated_input):
+                return kept_answers.Asked(kept_answers.EDIT_DENIED, before)
+        return recalled
 
     def _pass_over(self) -> None:
         for row in kept_answers.passed_over(self.left.values()):

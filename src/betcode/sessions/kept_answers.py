@@ -25,6 +25,7 @@ ASKED_BEFORE = "The agent that asked this before was lost. This takes the place 
 ASKED_OTHERWISE = "The agent asked otherwise before it was lost. This takes the place of that request"
 ANSWER_UNUSED = "{what} then, and the answer was not used"
 ALLOWED_BEFORE = "You allowed this before the agent was lost"
+EDIT_DENIED = "You allowed this with another input before the agent was lost. A rule denies that input now"
 MAY_HAVE_RUN = "This was allowed before, and then the agent was lost: it may have run already"
 DENIED_BEFORE = "This was denied before, and then the agent was lost"
 

@@ -243,6 +243,7 @@ class AgentRun:
                 time.time_ns(),
                 session.screening.screen,
             )
+            intake.denial = session.screening.denial
             intake.offer = partial(make_offers, place=session.place)
             answering, before = self.dialogue.answering, self.row
             row = intake.take(self.dialogue, self.row, records)

@@ -46,12 +46,16 @@ def denied(request: v1.PermissionRequest) -> Screened:
 
 
 def taken(
-    screen: Callable[[v1.PermissionRequest], Screened] | None, *lines: str, left: PromptRow | None = None
+    screen: Callable[[v1.PermissionRequest], Screened] | None,
+    *lines: str,
+    left: PromptRow | None = None,
+    denial: str = "",
 ) -> Intake:
     dialogue = ClaudeProvider().dialogue(NewSession(SessionId(CONVERSATION), "claude", "/"), CONVERSATION)
     run = RunRow(RunKey(1), SessionKey(1), RunId("r"), RunState.RUNNING, started_ns=1)
     lost = {left.request_id: left} if left else {}
     intake = Intake(SessionKey(1), Seq(1), {}, {}, lost, SessionId(CONVERSATION), now_ns=2, screen=screen)
+    intake.denial = lambda _tool, _input: denial
     intake.take(dialogue, run, [said(line, number) for number, line in enumerate(lines, 1)])
     return intake
 
@@ -100,6 +104,16 @@ def test_a_denial_by_rule_or_by_a_person_is_stronger_than_what_allows(
     assert intake.prompts == {}
     assert bool(intake.decided) == by_rule
     assert [row.decision for row in intake.given] == ([] if by_rule else [decision])
+
+
+@pytest.mark.parametrize(("rule", "is_given"), [("deny Edit(x)", False), ("", True)])
+def test_an_edit_that_was_kept_is_held_against_the_rules_of_now(rule: str, is_given: bool) -> None:
+    left = replace(left_with("ALLOW_WITH_EDIT"), updated_input='{"command":"other"}')
+    intake = taken(None, REQUEST.replace("Bash", "Edit"), left=left, denial=rule)
+    assert [row.updated_input for row in intake.given] == ([left.updated_input] if is_given else [])
+    assert list(intake.prompts) == ([] if is_given else ["r-1"])
+    asked = [event.permission_request for event in intake.said if event.HasField("permission_request")]
+    assert ["A rule denies that input now" in one.note for one in asked] == ([] if is_given else [True])
 
 
 def test_what_a_rule_decides_first_leaves_no_allowance_for_the_second() -> None:
