@@ -138,11 +138,11 @@ class Intake:
     def _open(self, row: PromptRow, shown: list[v1.AgentEvent]) -> bool:
         """A new prompt: answered by rules and grants (True), by what was said to an agent before, or put to people.
 
-        A deny of either kind is stronger than an allowance.
+        A deny of either kind is stronger than an allowance, and so is a person's edit.
         """
         screened = self._screened(shown[0])
         recalled = self._unless_denied(kept_answers.recall(row, self.left.values(), self.now_ns))
-        if screened is not None and screened.answer is not None and not _denies(recalled, screened.answer):
+        if screened is not None and screened.answer is not None and not _restricts(recalled, screened.answer):
             self.decided.append(screened)
             self._pass_over()
             return True
@@ -355,8 +355,8 @@ class Intake:
         self.changes.append(MoveInput(self.session, input_id, state))
 
 
-def _denies(recalled: kept_answers.Given | kept_answers.Asked, answer: AnswerPermission) -> bool:
-    """Whether a person has denied what a rule or a grant allows."""
-    if isinstance(recalled, kept_answers.Asked):
+def _restricts(recalled: kept_answers.Given | kept_answers.Asked, answer: AnswerPermission) -> bool:
+    """Whether a person has denied what a rule or a grant allows, or wants something else to run in its place."""
+    if isinstance(recalled, kept_answers.Asked) or answer.behaviour is not Behaviour.ALLOW:
         return False
-    return not recalled.before.allows and answer.behaviour is Behaviour.ALLOW
+    return not recalled.before.allows or bool(recalled.before.updated_input)

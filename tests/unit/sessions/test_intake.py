@@ -116,6 +116,12 @@ def test_an_edit_that_was_kept_is_held_against_the_rules_of_now(rule: str, is_gi
     assert ["A rule denies that input now" in one.note for one in asked] == ([] if is_given else [True])
 
 
+def test_what_a_person_put_in_place_of_the_input_runs_though_a_rule_allows_the_input() -> None:
+    left = replace(left_with("ALLOW_WITH_EDIT"), updated_input='{"command":"other"}')
+    intake = taken(allowed, REQUEST.replace("Bash", "Edit"), left=left)
+    assert (intake.decided, [row.updated_input for row in intake.given]) == ([], [left.updated_input])
+
+
 def test_what_a_rule_decides_first_leaves_no_allowance_for_the_second() -> None:
     intake = taken(allowed, REQUEST, left=left_with("ALLOW_ONCE"))
     assert [row.kept for row in intake.left.values()] == [Kept.OFFERED]
