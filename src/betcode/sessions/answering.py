@@ -100,12 +100,15 @@ async def _resolve(session: LiveSession, prompt: PromptRow, decision: Decision, 
 
 
 async def _refuse_if_denied(session: LiveSession, prompt: PromptRow, decision: Decision) -> None:
-    """The agent runs what comes back and asks no rule about it: what rules deny must not come in by an edit."""
-    if not decision.updated_input:
+    """The agent runs what is allowed and asks no rule about it: not what an edit, or the wait, has put under a deny."""
+    if not decision.allows:
         return
     await session.screening.refresh()
-    if rule := session.screening.denial(prompt.tool_name, decision.updated_input):
-        raise InvalidRequest(f"The edited input is denied by a rule: {rule}", request_id=prompt.request_id)
+    if rule := session.screening.denial(prompt.tool_name, decision.updated_input or prompt.input_json):
+        what = "The edited input is" if decision.updated_input else "This is by now"
+        raise InvalidRequest(
+            f"{what} denied by a rule ({rule}): deny it, or change the rule", request_id=prompt.request_id
+        )
 
 
 async def _prompt_of_the_past(session: LiveSession, request_id: str) -> PromptRow:

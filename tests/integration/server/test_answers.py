@@ -185,6 +185,19 @@ async def test_an_edit_does_not_get_around_a_deny_rule(agent: Agent, tmp_path: P
         assert [one["updatedInput"] for one in heard(tmp_path)] == [json.loads(edited)]
 
 
+async def test_what_a_rule_denies_by_now_cannot_be_allowed_any_more(agent: Agent, tmp_path: Path) -> None:
+    async with conversation(agent, working_directory=str(tmp_path)) as stream:
+        request = await asked(stream)
+        write_rules(tmp_path / ".claude" / "settings.json", deny=["Bash(git commit *)"])  # while it waits
+        for decision in (v1.ALLOW_ONCE, v1.ALLOW_SESSION):
+            error = await refused(agent, request.request_id, decision)
+            assert error.code() is grpc.StatusCode.INVALID_ARGUMENT
+            assert "deny Bash(git commit *)" in (error.details() or "")
+        await answer(agent, request.request_id, v1.DENY)
+        await stream.until(is_idle)
+        assert [one["behavior"] for one in heard(tmp_path)] == ["deny"]
+
+
 @pytest.mark.behaviour("permission.answer.duplicate", "permission.answer.idempotency-key")
 async def test_the_first_answer_wins_and_the_others_hear_who_and_when(agent: Agent, tmp_path: Path) -> None:
     async with conversation(agent, working_directory=str(tmp_path)) as stream:
