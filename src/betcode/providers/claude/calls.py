@@ -43,6 +43,8 @@ def opened(frame: ControlRequest, state: State, known: dict[str, ToolCall]) -> N
     call = _call(frame.request_id, frame.request)
     state.calls[call.request_id] = call.tool_name
     known[call.request_id] = call
+    if call.tool_use_id and call.cwd:
+        state.directories[call.tool_use_id] = call.cwd  # the question that may follow does not say it
     if len(state.calls) > _MOST_OPEN:
         del state.calls[next(iter(state.calls))]
 
