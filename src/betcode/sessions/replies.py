@@ -33,7 +33,9 @@ class Replies:
             if await session.room.store.find_prompt(request_id) is not None:
                 intake.refuse(request_id)
                 self._refuse(intake, RefuseRequest(request_id, USED_BEFORE))
-        for command in self._run.dialogue.refusals:
+        refusals = self._run.dialogue.refusals
+        self._refused &= {command.request_id for command in refusals}  # an id may come again
+        for command in refusals:
             if command.request_id not in self._refused:
                 self._refused.add(command.request_id)
                 self._refuse(intake, command)

@@ -83,6 +83,9 @@ def _by_parts(line: bytes, refusal: msgspec.ValidationError) -> Frame | Unknown 
     kind = value.get("type")
     if not isinstance(kind, str) or kind not in _KINDS:
         return Unknown(kind if isinstance(kind, str) else "", line)
+    request_id = value.get("request_id")
+    if isinstance(request_id, int | float):
+        value["request_id"] = str(request_id)  # what waits for an answer must not be passed over
     if kind == "system":
         return _salvaged(line, value, _system_kind(value), refusal)
     return _salvaged(line, value, TopLevel, refusal)

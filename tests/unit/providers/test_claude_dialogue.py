@@ -12,7 +12,7 @@ from betcode.domain.records import Record, RecordKind
 from betcode.providers.claude import ClaudeDialogue, ClaudeProvider
 from betcode.providers.claude.dialogue import HANDLERS
 from betcode.providers.claude.moment import Moment
-from betcode.providers.claude.state import VERSION, State, load
+from betcode.providers.claude.state import State
 from betcode.v1 import agent_pb2 as v1
 from betcode.wire.frames import Assistant, Result
 from support.dialogue import INIT, RESULT, fresh, hear, say
@@ -378,16 +378,3 @@ def test_a_long_life_leaves_a_small_state() -> None:
         say(dialogue, said(f"m{n}", tool_use(f"list-{n}", "TodoWrite", todos=[{"content": "x" * 900}] * 300)))
         say(dialogue, said(f"n{n}", tool_use(f"one-{n}", "TaskCreate", subject="y" * 900)))
     assert len(dialogue.state()) < 128 * 1024
-
-
-def test_the_directory_of_a_use_outlives_the_daemon_and_not_the_use() -> None:
-    dialogue = fresh()
-    called = {"tool_name": "Bash", "tool_input": {"command": "cat key"}, "cwd": "/secret"}
-    hook = {"subtype": "hook_callback", "callback_id": "screening", "tool_use_id": "t1", "input": called}
-    say(dialogue, INIT, {"type": "control_request", "request_id": "h1", "request": hook})
-    answer = {"subtype": "success", "request_id": "h1", "response": {}}
-    hear(dialogue, {"type": "control_response", "response": answer})
-    after = ClaudeDialogue(SESSION, load(dialogue.state(), VERSION))
-    assert after.directory_of("t1") == "/secret"
-    say(after, tool_result("t1"))
-    assert after.directory_of("t1") is None

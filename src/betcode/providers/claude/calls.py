@@ -36,8 +36,6 @@ def is_call(frame: ControlRequest) -> bool:
 
 def opened(frame: ControlRequest, state: State, known: dict[str, ToolCall]) -> None:
     """A use of a tool waits. Its input, which may be large, is kept in memory only; the state knows that it waits."""
-    if not frame.request_id:
-        return
     for request_id in [each for each in known if each not in state.calls]:
         del known[request_id]
     call = _call(frame.request_id, frame.request)

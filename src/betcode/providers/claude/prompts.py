@@ -14,6 +14,7 @@ from betcode.wire.frames import Asked, ControlCancel, ControlRequest, ControlRes
 _MOST_OPEN = 64
 _MOST_SUGGESTIONS = 16
 _LONGEST = 2000
+_LONGEST_NAME = 100
 _LONGEST_PLAN = 16 * 1024
 
 
@@ -57,7 +58,12 @@ class _Suggestion(Struct):
 
 def on_request(frame: ControlRequest, now: Moment) -> None:
     state, asked = now.state, frame.request
-    if not frame.request_id or frame.request_id in state.requests:
+    if not frame.request_id:
+        what = shortened(asked.tool_name or asked.subtype, _LONGEST_NAME)
+        now.notice(v1.NOTICE_KIND_MALFORMED, f"The agent asked for {what or 'something'} under no id, and was refused")
+        state.refused[""] = "a request needs an id, which is a text"
+        return
+    if frame.request_id in state.requests:
         return
     if asked.subtype != "can_use_tool":
         state.refused[frame.request_id] = f"{asked.subtype or 'this request'} is not supported here"
