@@ -192,7 +192,7 @@ class Intake:
             self._supersede(old, row)
         for event in shown:
             request = event.permission_request if event.HasField("permission_request") else event.user_question
-            request.note = asked.note
+            request.note = ". ".join(note for note in (request.note, asked.note) if note)
             request.supersedes = old.request_id if old is not None else ""
         row = replace(self._with_events(row, shown), answers=asked.answers)
         self.said += shown

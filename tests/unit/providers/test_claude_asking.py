@@ -7,7 +7,6 @@ from betcode.providers.claude.state import VERSION, load
 from support.dialogue import INIT, fresh, hear, say
 from support.recordings import SESSION
 
-
 RESULT = {"type": "tool_result", "tool_use_id": "t1", "content": "done"}
 
 
@@ -48,3 +47,28 @@ def test_a_use_that_is_shown_without_an_id_waits_for_its_answer() -> None:
     hook = {"subtype": "hook_callback", "callback_id": "screening", "input": {"tool_name": "Bash", "tool_input": {}}}
     say(dialogue, INIT, {"type": "control_request", "request_id": "", "request": hook})
     assert [(call.request_id, call.tool_name) for call in dialogue.calls] == [("", "Bash")]
+
+
+@pytest.mark.parametrize(
+    ("request_id", "own_input"),
+    [
+        ('"r"', '{"a": NaN, "input": {"b": ["}", 1e999]}}'),
+        ('"r"', '{"a":' + '{"a":' * 1100 + "1" + "}" * 1100 + "}"),
+        ("7", '{"a":' + '{"a":' * 1100 + "1" + "}" * 1100 + "}"),
+        ("7", "{NaN"),
+    ],
+)
+def test_what_cannot_be_read_is_kept_byte_for_byte(request_id: str, own_input: str) -> None:
+    asked = '{"subtype":"can_use_tool","tool_name":"X","input": ' + own_input + ' ,"tool_use_id":"t"}'
+    events = say(fresh(), f'{{"type":"control_request","request_id":{request_id},"request":{asked}}}')
+    requests = [event.permission_request for event in events if event.HasField("permission_request")]
+    assert [request.input_json for request in requests] == ([own_input] if own_input != "{NaN" else [])
+    assert all(request.note.endswith(f"it is {len(own_input)} bytes") for request in requests)
+
+
+def test_a_number_for_an_id_leaves_the_input_as_it_was_written() -> None:
+    asked = '{"subtype":"can_use_tool","tool_name":"X","input":{"n": 1e2, "big": 123456789012345678901234567890}}'
+    events = say(fresh(), '{"type":"control_request","request_id":7,"request":' + asked + "}")
+    [request] = [event.permission_request for event in events if event.HasField("permission_request")]
+    assert request.input_json == '{"n": 1e2, "big": 123456789012345678901234567890}'
+    assert request.note == ""

@@ -89,9 +89,11 @@ def _request(request_id: str, asked: Asked, parent: str, now: Moment) -> None:
     request.tool_name = asked.tool_name
     request.tool_use_id = asked.tool_use_id
     request.input.CopyFrom(struct_of(own_input))
-    request.input_json = own_input.decode(errors="replace") if asked.is_exact else ""
+    request.input_json = bytes(asked.input if asked.is_exact else asked.own_text).decode(errors="replace")
+    if not asked.is_exact:
+        request.note = f"The input could not be read; it is {len(bytes(asked.own_text))} bytes"
     request.description = shortened(
-        asked.description or tools.description_in(request.input) or asked.decision_reason or "", _LONGEST
+        asked.description or tools.description_in(request.input) or asked.decision_reason or request.note, _LONGEST
     )
     for suggestion in (asked.permission_suggestions or [])[:_MOST_SUGGESTIONS]:
         text = bytes(suggestion).decode(errors="replace")
