@@ -268,6 +268,10 @@ class Dialogue(Protocol):
         """Uses of tools that wait to be screened; each is gone once its answer came by."""
         ...
 
+    def directory_of(self, tool_use_id: str) -> str | None:
+        """Where a tool is used that the agent showed before it asks; None: it did not, or the use is over."""
+        ...
+
     @property
     def answering(self) -> tuple[str, ...]:
         """The messages that the open turn has begun to answer; others may be queued in the agent."""

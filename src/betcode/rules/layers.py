@@ -100,6 +100,8 @@ def _permissions(text: str | None) -> dict[str, Located] | NotJson:
     """The value of "permissions" in a file, or what is wrong with the file."""
     if text is None or len(text) > FILE_CHARACTERS:
         return NotJson("it cannot be read" if text is None else "it is too long", 0)
+    if not text:  # an editor is writing it anew: what it forbade a moment ago still counts
+        return NotJson("it is empty", 0)
     if not text.strip():
         return {}
     try:

@@ -267,6 +267,8 @@ class _Subject:
         return verdict
 
     def _allowed(self, lists: Sequence[RuleList]) -> Verdict:
+        if self.use.input is None:
+            return Verdict(Outcome.ASK, "its input could not be read, so no rule allows it")
         guarded = guarded_name(self.paths, self._place.guarded) if self.tool in EDITING else None
         for listed in lists:
             rule = listed.whole(self.tool)

@@ -51,7 +51,8 @@ class CallDesk:
         rows: list[InputRow] = []
         entries: list[AuditEntry] = []
         for call in waiting:
-            if call.request_id in self._answered or call.request_id.encode("utf-8", "replace") in on_their_way:
+            about = call.request_id.encode("utf-8", "replace")
+            if call.request_id in self._answered or (about and about in on_their_way):
                 continue
             answer, entry = session.screening.screen_call(call)
             rows.append(session.control_row(answer, call.request_id))

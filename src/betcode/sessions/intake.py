@@ -40,6 +40,7 @@ _INPUT_STATE = {
     v1.MESSAGE_STATE_CANCELLED: InputState.CANCELLED,
     v1.MESSAGE_STATE_UNKNOWN: InputState.UNKNOWN,
 }
+USED_BEFORE = "this request id was used before"
 _NEVER_BEGAN = "the agent let go of it before it began"
 _OPEN = frozenset({InputState.ACCEPTED, InputState.DELIVERED})
 
@@ -48,6 +49,7 @@ _OPEN = frozenset({InputState.ACCEPTED, InputState.DELIVERED})
 class _Asked:
     """What came of a new prompt, so that it can be taken back."""
 
+    row: PromptRow
     said: range
     changes: Sequence[Change]
     old: PromptRow | None  # that it took the place or the answer of
@@ -156,7 +158,7 @@ class Intake:
                 self._ask(row, asked, shown, screened)
             case never:
                 assert_never(never)
-        self.asked[row.request_id] = _Asked(range(said, len(self.said)), self.changes[changes:], old)
+        self.asked[row.request_id] = _Asked(row, range(said, len(self.said)), self.changes[changes:], old)
         self._pass_over()
         return False
 
@@ -201,7 +203,7 @@ class Intake:
             self._supersede(old, row)
         for event in shown:
             request = event.permission_request if event.HasField("permission_request") else event.user_question
-            request.note = asked.note
+            request.note = ". ".join(note for note in (request.note, asked.note) if note)
             request.supersedes = old.request_id if old is not None else ""
         row = replace(self._with_events(row, shown), answers=asked.answers)
         self.said += shown
@@ -256,14 +258,15 @@ class Intake:
 
     def refuse(self, request_id: str) -> None:
         """Take a new prompt back: its id means another one already, so no answer could be told apart."""
+        asked = self.asked.pop(request_id)
         self.prompts.pop(request_id, None)
         self.given = [row for row in self.given if row.request_id != request_id]
-        asked = self.asked.pop(request_id)
         self.changes = [change for change in self.changes if not any(change is other for other in asked.changes)]
         if asked.old is not None:
             self.left[asked.old.request_id] = asked.old
         for place in asked.said:
             self.said[place] = events.malformed("The agent asked under an id that was used before, and was refused")
+        self.changes.append(audited(self.session_id, asked.row, "refused", DecidedBy.GATE, note=USED_BEFORE))
 
     def _close_prompt(self, request_id: str) -> None:
         """The agent does not wait for an answer any more."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -64,7 +65,7 @@ class Decision:
         if self.answers:
             return AnswerQuestions(prompt.request_id, prompt.input_json, spoken(prompt, self.answers))
         if self.allows:
-            return AnswerPermission(prompt.request_id, Behaviour.ALLOW, self.updated_input or prompt.input_json)
+            return AnswerPermission(prompt.request_id, Behaviour.ALLOW, self.updated_input or _sent_back(prompt))
         stops = self.value == v1.DENY_WITH_INTERRUPT
         return AnswerPermission(prompt.request_id, Behaviour.DENY, prompt.input_json, self.message, stops)
 
@@ -130,6 +131,19 @@ def _granted(answer: PermissionAnswer, prompt: PromptRow, place: Place) -> Rule 
     if isinstance(rule, str):
         raise InvalidRequest(rule, request_id=answer.request_id)
     return rule
+
+
+def _sent_back(prompt: PromptRow) -> str:
+    """The agent's own text; empty, so that it uses what it has, where that is nothing it could read."""
+    try:
+        json.loads(prompt.input_json, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        return ""
+    return prompt.input_json
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")
 
 
 def json_value(text: str) -> object:

@@ -9,7 +9,7 @@ from betcode.domain.commands import RefuseRequest, SendMessage
 from betcode.domain.identifiers import Seq, new_message_id
 from betcode.domain.rows import InputRow
 from betcode.sessions import events
-from betcode.sessions.intake import Intake
+from betcode.sessions.intake import USED_BEFORE, Intake
 from betcode.sessions.prompts import decision_in
 
 if TYPE_CHECKING:
@@ -32,8 +32,10 @@ class Replies:
         for request_id in list(intake.asked):
             if await session.room.store.find_prompt(request_id) is not None:
                 intake.refuse(request_id)
-                self._refuse(intake, RefuseRequest(request_id, "this request id was used before"))
-        for command in self._run.dialogue.refusals:
+                self._refuse(intake, RefuseRequest(request_id, USED_BEFORE))
+        refusals = self._run.dialogue.refusals
+        self._refused &= {command.request_id for command in refusals}  # an id may come again
+        for command in refusals:
             if command.request_id not in self._refused:
                 self._refused.add(command.request_id)
                 self._refuse(intake, command)

@@ -43,6 +43,8 @@ from betcode.sessions.waiting import pause_after_agent, pause_fields
 
 if TYPE_CHECKING:
     from betcode.sessions.live import LiveSession
+    from betcode.sessions.screening import Screened
+    from betcode.v1 import agent_pb2 as v1
 
 logger = logging.getLogger(__name__)
 
@@ -226,6 +228,9 @@ class AgentRun:
         row = self.row
         await anyio.to_thread.run_sync(end_leftovers, row.run_id, row.agent_pid, row.agent_start)
 
+    def _screen(self, request: v1.PermissionRequest) -> Screened:
+        return self.session.screening.screen(request, self.dialogue.directory_of(request.tool_use_id))
+
     async def _take_in(self, records: Sequence[Record]) -> bool:
         """Events, rows, position and the dialogue's state in one commit; True when the agent's end was among them."""
         session = self.session
@@ -241,7 +246,7 @@ class AgentRun:
                 dict(session.left),
                 session.session_id,
                 time.time_ns(),
-                session.screening.screen,
+                self._screen,
             )
             intake.denial = session.screening.denial
             intake.offer = partial(make_offers, place=session.place)

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 _LONGEST = 2_000  # characters of what is said of rules
 _SEGMENTS = 100
-_REMEMBERED = 256
 _UNREAD = "it could not be read what the agent is about to do"
 
 
@@ -55,7 +54,6 @@ class Screening:
         self._made_of: tuple[int, tuple[GrantRow, ...]] | None = None
         self._rules = self.book.rules
         self._grants = Grants((), self.book.place)
-        self._for_people: dict[str, str] = {}  # uses that a rule asks about, as seen before the agent asked, and why
 
     async def refresh(self) -> None:
         """Read the files that have changed. Costs a look at each where none has."""
@@ -87,13 +85,10 @@ class Screening:
     def forbidden(self) -> Forbidden:
         return self.book.forbidden
 
-    def screen(self, request: v1.PermissionRequest) -> Screened:
-        """Decide about a use that the agent asks for."""
-        use = ToolUse.of(request.tool_name, request.input_json)
+    def screen(self, request: v1.PermissionRequest, cwd: str | None = None) -> Screened:
+        """Decide about a use that the agent asks for; `cwd` is where, as far as that was seen before it asked."""
+        use = ToolUse.of(request.tool_name, request.input_json, cwd)
         verdict = screen(use, self._rules, self._grants)
-        seen = self._for_people.pop(request.tool_use_id, None)
-        if seen is not None and verdict.outcome is Outcome.ALLOW:
-            verdict = Verdict(Outcome.ASK, seen)  # the agent's question does not say in which directory it is
         entry = self._entry(request.request_id, request.tool_name, request.input_json, verdict)
         if verdict.outcome is Outcome.ASK or request.tool_name in FOR_PEOPLE:
             why = str(verdict.rule) if verdict.rule is not None else verdict.reason
@@ -117,7 +112,6 @@ class Screening:
         if verdict is None:
             return AnswerCall(call.request_id, CallVerdict.UNDECIDED), None
         if verdict.outcome is Outcome.ASK:  # the agent asks next, and that is when it is decided
-            self._for_people = dict([*self._for_people.items(), (call.tool_use_id, verdict.reason)][-_REMEMBERED:])
             return AnswerCall(call.request_id, CallVerdict.ASK, shortened(verdict.reason, _LONGEST)), None
         entry = self._entry(call.request_id, call.tool_name, call.input_json, verdict)
         return AnswerCall(call.request_id, CallVerdict.DENY, _denial(verdict)), entry

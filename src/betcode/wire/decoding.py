@@ -75,7 +75,7 @@ def _by_parts(line: bytes, refusal: msgspec.ValidationError) -> Frame | Unknown 
         value = msgspec.json.decode(line)
     except (*_refused, RecursionError):
         try:
-            value = msgspec.json.decode(repair.shallow(repair.plain_json(line), _DEEPEST))
+            value = msgspec.json.decode(repair.plain_json(repair.shallow(line, _DEEPEST)))
         except (*_refused, ValueError, RecursionError):
             return Malformed(line, str(refusal))
     if not isinstance(value, dict):
@@ -83,6 +83,9 @@ def _by_parts(line: bytes, refusal: msgspec.ValidationError) -> Frame | Unknown 
     kind = value.get("type")
     if not isinstance(kind, str) or kind not in _KINDS:
         return Unknown(kind if isinstance(kind, str) else "", line)
+    request_id = value.get("request_id")
+    if isinstance(request_id, int | float):
+        value["request_id"] = str(request_id)  # what waits for an answer must not be passed over
     if kind == "system":
         return _salvaged(line, value, _system_kind(value), refusal)
     return _salvaged(line, value, TopLevel, refusal)
@@ -103,6 +106,8 @@ def _salvaged(line: bytes, value: Any, kind: Any, refusal: msgspec.ValidationErr
         except (msgspec.DecodeError, RecursionError):
             break
         else:
+            if type(frame) is ControlRequest:
+                _give_own_input(frame, line)
             return Unknown("system", line) if type(frame) is System else frame
     return Malformed(line, str(refusal))
 
@@ -132,7 +137,7 @@ def _with_own_text(frame: TopLevel, line: bytes, mended: bytes) -> TopLevel:
     """Give tool inputs back as the agent wrote them, where mending left every place in the line alone."""
     if len(line) != len(mended):
         if type(frame) is ControlRequest:
-            frame.request.is_exact = False
+            _give_own_input(frame, line)
         return frame
     if type(frame) is ControlRequest:
         frame.request.input = _own_text(frame.request.input, line, mended)
@@ -140,6 +145,18 @@ def _with_own_text(frame: TopLevel, line: bytes, mended: bytes) -> TopLevel:
         for block in frame.message.content:
             block.input = _own_text(block.input, line, mended)
     return frame
+
+
+def _give_own_input(frame: ControlRequest, line: bytes) -> None:
+    """What a person is asked about, and what is kept of it, is what came, also where it cannot be read."""
+    text = repair.input_of(line)
+    try:
+        msgspec.json.decode(text or b"")
+    except (*_refused, RecursionError):
+        frame.request.is_exact = False
+        frame.request.own_text = Raw(text or line)
+    else:
+        frame.request.input = Raw(text or b"")
 
 
 def _own_text(value: Raw, line: bytes, mended: bytes) -> Raw:

@@ -166,6 +166,7 @@ class Asked(Struct):
     tool_use_id: str = ""
     requires_user_interaction: bool = False
     is_exact: bool = field(default=True, name="betcode:exact")  # ours: `input` is the agent's own text
+    own_text: Raw = field(default=Raw(), name="betcode:own")  # ours: that text, where `input` is not
 
 
 class ControlRequest(Struct, tag="control_request"):

@@ -9,6 +9,7 @@ _ESCAPE = re.compile(
     rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
 )
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
+_MARK = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{},:]', re.DOTALL)
 _REPLACEMENT = rb"\ufffd"
 
 
@@ -66,3 +67,22 @@ def _number(text: str) -> float | None:
 def _integer(text: str) -> int | float | None:
     # Python refuses to read an integer of thousands of digits, and no field here could hold it.
     return int(text) if len(text) < 300 else _number(text)
+
+
+def input_of(line: bytes) -> bytes | None:
+    """The text of `request.input` in a line that no reader takes whole; None where it is not found."""
+    depth, in_request, start, found, name = 0, False, -1, b"", b""
+    for token in _MARK.finditer(line):
+        mark = token[0]
+        if mark in (b"}", b"]", b",") and start >= 0 and depth == 2:
+            found, start = line[start : token.start()].strip(), -1
+        if mark in (b"{", b"["):
+            depth += 1
+        elif mark in (b"}", b"]"):
+            depth -= 1
+        elif mark == b":" and depth == 1:
+            in_request = name == b'"request"'
+        elif mark == b":" and depth == 2 and in_request and name == b'"input"':
+            start = token.end()
+        name = mark
+    return found or None

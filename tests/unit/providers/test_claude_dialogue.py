@@ -184,14 +184,15 @@ def test_an_input_nested_beyond_measure_is_shown_in_part(levels: int) -> None:
     assert v1.AgentEvent.FromString(event.SerializeToString()) == event
 
 
-def test_an_answer_to_an_input_that_was_changed_lets_the_agent_use_its_own() -> None:
+def test_an_input_that_cannot_be_read_is_shown_as_it_came() -> None:
     dialogue = fresh()
     say(dialogue, INIT)
     deep = '{"a":' * 5000 + "1" + "}" * 5000
     asked = '{"subtype":"can_use_tool","tool_name":"X","tool_use_id":"t","input":' + deep + "}"
     events = say(dialogue, '{"type":"control_request","request_id":"r","request":' + asked + "}")
     request = next(event.permission_request for event in events if event.HasField("permission_request"))
-    assert request.input_json == ""
+    assert request.input_json == deep
+    assert request.note == f"The input could not be read; it is {len(deep)} bytes"
 
 
 def test_twenty_megabytes_pass_through_and_are_whole_in_the_event() -> None:

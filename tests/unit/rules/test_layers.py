@@ -132,7 +132,13 @@ def test_an_allow_rule_that_is_none_is_reported_and_passed_over() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "  \n", "{}", '{"permissions": null}', '{"permissions": {"allow": null}}', "\ufeff{}"]
+    "text", ["  \n", "{}", '{"permissions": null}', '{"permissions": {"allow": null}}', "\ufeff{}"]
 )
 def test_a_file_without_rules_is_no_problem(text: str) -> None:
     assert read_layers([SettingsText(Layer.USER, "x.json", text)], trusted=True) == Lists()
+
+
+def test_a_file_without_a_byte_in_it_is_one_that_is_being_written() -> None:
+    lists = read_layers([SettingsText(Layer.USER, "/s.json", "")], trusted=True)
+    assert [str(problem) for problem in lists.problems] == ["/s.json: it is empty"]
+    assert lists.broken == ("/s.json",)

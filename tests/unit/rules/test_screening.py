@@ -250,7 +250,7 @@ def test_an_input_that_is_none_asks(text: str | bytes) -> None:
     use = ToolUse.of("Bash", text)
     assert screen(use, rules(allow=["Bash(git *)"])).outcome is ASK
     assert screen(use, rules(allow=["Bash"], deny=["Bash(rm *)"])).outcome is ASK
-    assert screen(use, rules(allow=["Bash"])).outcome is ALLOW
+    assert screen(use, rules(allow=["Bash"])).outcome is (ASK if use.input is None else ALLOW)
 
 
 def test_the_agents_own_json_is_what_is_screened() -> None:
@@ -291,3 +291,10 @@ def test_the_segments_of_a_command_are_all_that_it_runs() -> None:
     )
     assert segments(ToolUse("Bash", {"command": "echo 'unclosed"})) == ()
     assert segments(ToolUse("Read", {"file_path": "x"})) == ()
+
+
+@pytest.mark.parametrize("unread", ["", '{"a": NaN}', "[1]", '{"a":' * 3000 + "1" + "}" * 3000])
+def test_no_rule_allows_what_cannot_be_read_and_a_deny_still_holds(unread: str) -> None:
+    use = ToolUse.of("mcp__db__run", unread)
+    assert screen(use, rules(allow=["mcp__db__run"]), grants("mcp__db__*")).outcome is ASK
+    assert screen(use, rules(deny=["mcp__db__run"])).outcome is DENY

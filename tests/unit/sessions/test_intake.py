@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from betcode.domain.audit import Audited, AuditEntry, DecidedBy
+from betcode.domain.audit import Audited, AuditEntry, DecidedBy, input_hash
 from betcode.domain.changes import AddAudit, SavePrompt
 from betcode.domain.commands import AnswerPermission, Behaviour
 from betcode.domain.identifiers import RunId, RunKey, Seq, SessionId, SessionKey
@@ -133,7 +133,16 @@ def test_a_prompt_that_is_taken_back_leaves_what_was_left_as_it_was() -> None:
     assert (len(intake.given), intake.left) == (1, {})
     intake.refuse("r-1")
     assert (intake.given, intake.left) == ([], {"r-0": left})
-    assert not any(isinstance(change, SavePrompt | AddAudit) for change in intake.changes)
+    assert not any(isinstance(change, SavePrompt) for change in intake.changes)
+    assert [change.entry.outcome for change in intake.changes if isinstance(change, AddAudit)] == ["refused"]
+
+
+def test_a_request_that_is_refused_for_its_id_is_in_the_audit() -> None:
+    intake = taken(None, REQUEST)
+    intake.refuse("r-1")
+    [entry] = [change.entry for change in intake.changes if isinstance(change, AddAudit)]
+    assert (entry.request_id, entry.tool_name, entry.outcome) == ("r-1", "Bash", "refused")
+    assert (entry.input_sha256, entry.note) == (input_hash('{"command":"make"}'), "this request id was used before")
 
 
 def test_a_cancelled_turn_is_seen_behind_the_one_that_came_after_it() -> None:

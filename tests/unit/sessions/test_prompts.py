@@ -221,3 +221,9 @@ def test_what_was_chosen_as_a_list_goes_to_the_agent_as_one() -> None:
     assert command == AnswerQuestions(
         "r1", GROUP.input_json, {"Which colour?": "red", "Which checks?": ("lint", "tests")}
     )
+
+
+@pytest.mark.parametrize("unread", ['{"a": NaN}', "[" * 100_000 + "]" * 100_000])
+def test_what_cannot_be_read_is_not_sent_back_when_it_is_allowed(unread: str) -> None:
+    prompt = replace(BASH, input_json=unread)
+    assert decided(v1.ALLOW_ONCE, prompt).command(prompt) == AnswerPermission("r1", Behaviour.ALLOW, "")

@@ -41,13 +41,13 @@ def is_call(frame: ControlRequest) -> bool:
 
 def opened(frame: ControlRequest, state: State, known: dict[str, ToolCall]) -> None:
     """A use of a tool waits. Its input, which may be large, is kept in memory only; the state knows that it waits."""
-    if not frame.request_id:
-        return
     for request_id in [each for each in known if each not in state.calls]:
         del known[request_id]
     call = _call(frame.request_id, frame.request)
     state.calls[call.request_id] = call.tool_name
     known[call.request_id] = call
+    if call.tool_use_id and call.cwd:
+        state.directories[call.tool_use_id] = call.cwd  # the question that may follow does not say it
     if len(state.calls) > _MOST_OPEN:
         del state.calls[next(iter(state.calls))]
 

@@ -160,6 +160,9 @@ class ClaudeDialogue:
     def calls(self) -> tuple[ToolCall, ...]:
         return calls.waiting(self._state, self._calls)
 
+    def directory_of(self, tool_use_id: str) -> str | None:
+        return self._state.directories.get(tool_use_id)
+
     @property
     def answering(self) -> tuple[str, ...]:
         return tuple(turns.begun(self._state)) if self._state.turn else ()

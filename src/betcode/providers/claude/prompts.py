@@ -14,6 +14,7 @@ from betcode.wire.frames import Asked, ControlCancel, ControlRequest, ControlRes
 _MOST_OPEN = 64
 _MOST_SUGGESTIONS = 16
 _LONGEST = 2000
+_LONGEST_NAME = 100
 _LONGEST_PLAN = 16 * 1024
 
 
@@ -57,7 +58,12 @@ class _Suggestion(Struct):
 
 def on_request(frame: ControlRequest, now: Moment) -> None:
     state, asked = now.state, frame.request
-    if not frame.request_id or frame.request_id in state.requests:
+    if not frame.request_id:
+        what = shortened(asked.tool_name or asked.subtype, _LONGEST_NAME)
+        now.notice(v1.NOTICE_KIND_MALFORMED, f"The agent asked for {what or 'something'} under no id, and was refused")
+        state.refused[""] = "a request needs an id, which is a text"
+        return
+    if frame.request_id in state.requests:
         return
     if asked.subtype != "can_use_tool":
         state.refused[frame.request_id] = f"{asked.subtype or 'this request'} is not supported here"
@@ -83,9 +89,11 @@ def _request(request_id: str, asked: Asked, parent: str, now: Moment) -> None:
     request.tool_name = asked.tool_name
     request.tool_use_id = asked.tool_use_id
     request.input.CopyFrom(struct_of(own_input))
-    request.input_json = own_input.decode(errors="replace") if asked.is_exact else ""
+    request.input_json = bytes(asked.input if asked.is_exact else asked.own_text).decode(errors="replace")
+    if not asked.is_exact:
+        request.note = f"The input could not be read; it is {len(bytes(asked.own_text))} bytes"
     request.description = shortened(
-        asked.description or tools.description_in(request.input) or asked.decision_reason or "", _LONGEST
+        asked.description or tools.description_in(request.input) or asked.decision_reason or request.note, _LONGEST
     )
     for suggestion in (asked.permission_suggestions or [])[:_MOST_SUGGESTIONS]:
         text = bytes(suggestion).decode(errors="replace")

@@ -85,6 +85,7 @@ class State(Struct, omit_defaults=True):
     requests: dict[str, OpenRequest] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
     calls: dict[str, str] = field(default_factory=dict)  # that wait to be screened: request id to tool
+    directories: dict[str, str] = field(default_factory=dict)  # in which a tool is used, by use, until it ends
     screening: str = "no"  # whether the agent shows every call
     screening_asked: str = ""  # the request that told it to
     has_spoken: bool = False

@@ -47,6 +47,7 @@ def on_user(frame: User, now: Moment) -> None:
 
 def finish(now: Moment, tool_id: str, block: Block, frame: User | None = None) -> None:
     state = now.state
+    state.directories.pop(tool_id, None)
     if not tool_id or tool_id in state.ended:
         return
     tool = state.tools.pop(tool_id, None)

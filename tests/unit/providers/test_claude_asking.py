@@ -1,0 +1,74 @@
+"""What an agent asks in odd ways: without an id, with an input that cannot be read, and across a daemon's end."""
+
+import pytest
+
+from betcode.providers.claude import ClaudeDialogue
+from betcode.providers.claude.state import VERSION, load
+from support.dialogue import INIT, fresh, hear, say
+from support.recordings import SESSION
+
+RESULT = {"type": "tool_result", "tool_use_id": "t1", "content": "done"}
+
+
+def test_the_directory_of_a_use_outlives_the_daemon_and_not_the_use() -> None:
+    dialogue = fresh()
+    called = {"tool_name": "Bash", "tool_input": {"command": "cat key"}, "cwd": "/secret"}
+    hook = {"subtype": "hook_callback", "callback_id": "screening", "tool_use_id": "t1", "input": called}
+    say(dialogue, INIT, {"type": "control_request", "request_id": "h1", "request": hook})
+    answer = {"subtype": "success", "request_id": "h1", "response": {}}
+    hear(dialogue, {"type": "control_response", "response": answer})
+    after = ClaudeDialogue(SESSION, load(dialogue.state(), VERSION))
+    assert after.directory_of("t1") == "/secret"
+    say(after, {"type": "user", "message": {"role": "user", "content": [RESULT]}})
+    assert after.directory_of("t1") is None
+
+
+@pytest.mark.parametrize("request_id", ["", None, [1]])
+def test_a_request_without_an_id_is_told_and_refused(request_id: object) -> None:
+    dialogue = fresh()
+    asked = {"subtype": "can_use_tool", "tool_name": "Bash", "input": {"command": "ls"}, "tool_use_id": "t1"}
+    events = say(dialogue, INIT, {"type": "control_request", "request_id": request_id, "request": asked})
+    assert events[-1].notice.message == "The agent asked for Bash under no id, and was refused"
+    assert [refusal.request_id for refusal in dialogue.refusals] == [""]
+    answer = {"subtype": "error", "request_id": "", "error": "x"}
+    hear(dialogue, {"type": "control_response", "response": answer})
+    assert dialogue.refusals == ()
+
+
+def test_a_request_whose_id_is_a_number_is_shown() -> None:
+    dialogue = fresh()
+    asked = {"subtype": "can_use_tool", "tool_name": "Bash", "input": {"command": "ls"}, "tool_use_id": "t1"}
+    events = say(dialogue, INIT, {"type": "control_request", "request_id": 7, "request": asked})
+    assert [event.permission_request.request_id for event in events if event.HasField("permission_request")] == ["7"]
+
+
+def test_a_use_that_is_shown_without_an_id_waits_for_its_answer() -> None:
+    dialogue = fresh()
+    hook = {"subtype": "hook_callback", "callback_id": "screening", "input": {"tool_name": "Bash", "tool_input": {}}}
+    say(dialogue, INIT, {"type": "control_request", "request_id": "", "request": hook})
+    assert [(call.request_id, call.tool_name) for call in dialogue.calls] == [("", "Bash")]
+
+
+@pytest.mark.parametrize(
+    ("request_id", "own_input"),
+    [
+        ('"r"', '{"a": NaN, "input": {"b": ["}", 1e999]}}'),
+        ('"r"', '{"a":' + '{"a":' * 1100 + "1" + "}" * 1100 + "}"),
+        ("7", '{"a":' + '{"a":' * 1100 + "1" + "}" * 1100 + "}"),
+        ("7", "{NaN"),
+    ],
+)
+def test_what_cannot_be_read_is_kept_byte_for_byte(request_id: str, own_input: str) -> None:
+    asked = '{"subtype":"can_use_tool","tool_name":"X","input": ' + own_input + ' ,"tool_use_id":"t"}'
+    events = say(fresh(), f'{{"type":"control_request","request_id":{request_id},"request":{asked}}}')
+    requests = [event.permission_request for event in events if event.HasField("permission_request")]
+    assert [request.input_json for request in requests] == ([own_input] if own_input != "{NaN" else [])
+    assert all(request.note.endswith(f"it is {len(own_input)} bytes") for request in requests)
+
+
+def test_a_number_for_an_id_leaves_the_input_as_it_was_written() -> None:
+    asked = '{"subtype":"can_use_tool","tool_name":"X","input":{"n": 1e2, "big": 123456789012345678901234567890}}'
+    events = say(fresh(), '{"type":"control_request","request_id":7,"request":' + asked + "}")
+    [request] = [event.permission_request for event in events if event.HasField("permission_request")]
+    assert request.input_json == '{"n": 1e2, "big": 123456789012345678901234567890}'
+    assert request.note == ""
