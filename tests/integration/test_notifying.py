@@ -15,6 +15,7 @@ from betcode.config.notifying import NotifySettings
 from betcode.domain.notification import Notification, Occasion
 from betcode.notify.programs import NotSent
 from betcode.notify.webhook import post
+from support.command import shell
 from support.hook_server import Posted, hook_server
 from support.patience import PATIENCE_S
 from support.talk import is_idle
@@ -110,6 +111,20 @@ async def test_who_is_attached_is_not_told_of_what_he_sees(tmp_path: Path) -> No
             await unseen.until(is_idle)
             again = await timed.asked(unseen)
             assert await eventually(told, lambda ids: len(ids) > 1) == [asked.request_id, again.request_id]
+
+
+@pytest.mark.parametrize("on_ask", ["park", "wait=1s"])
+async def test_a_run_that_leaves_its_prompt_to_others_has_them_told(tmp_path: Path, on_ask: str) -> None:
+    with hook_server() as hook:
+        notify = {"webhook": {"url": hook.url, "secret_file": key_file(tmp_path)}}
+
+        async def told() -> list[str]:
+            return [json.loads(one.body)["request_id"] for one in hook.posted]
+
+        with shell(tmp_path, settings={"notify": notify}) as here:
+            done = here.run("run", "--on-ask", on_ask, "--json", "tool")
+            assert done.returncode == 3, done.stderr
+            assert await eventually(told, bool) == json.loads(done.stdout)["parked"]
 
 
 async def test_a_refusal_a_redirect_and_a_missing_key_are_final(tmp_path: Path) -> None:
