@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 import json
+import os
 import sys
 from contextlib import aclosing
 from pathlib import Path
@@ -135,6 +136,9 @@ async def test_a_refusal_a_redirect_and_a_missing_key_are_final(tmp_path: Path) 
             assert [posted.path for posted in hook.posted] == ["/s3cret"]
     with pytest.raises(NotSent, match="cannot be read"):
         await post(TOLD, "http://127.0.0.1:9/", str(tmp_path / "none"))
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(NotSent, match="no plain file"):
+        await post(TOLD, "http://127.0.0.1:9/", str(tmp_path / "pipe"))
 
 
 async def test_a_server_that_never_takes_it_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
