@@ -332,6 +332,19 @@ async def test_an_open_prompt_is_withdrawn(hasty: Here, patient: Here, deaf: boo
     assert not (daemon.work / "ran.txt").exists()
 
 
+async def test_an_answer_after_the_cancel_is_refused_while_the_agent_still_asks(patient: Here) -> None:
+    client, talk = patient.client, patient.talk
+    await talk.say("deaf\ntool")
+    request = await talk.asked()
+    assert await client.cancel(talk.session_id)
+    with pytest.raises(ClientError, match="being cancelled") as late:
+        await talk.answer(request, allow=True)
+    assert late.value.code == "PERMISSION_STALE"
+    events = await talk.until(is_idle)
+    resolved = [event.permission_resolved for event in events if event.HasField("permission_resolved")]
+    assert [(each.request_id, each.resolution) for each in resolved] == [(request.request_id, "withdrawn")]
+
+
 @pytest.mark.behaviour("cancel.rpc.was-active")
 async def test_an_idle_session_says_so_and_nothing_happens(patient: Here) -> None:
     client, talk = patient.client, patient.talk

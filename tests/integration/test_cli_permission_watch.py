@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -72,6 +73,25 @@ def test_every_change_is_a_line_also_over_a_restart_of_the_daemon(here: Shell) -
         assert here.run("permission", "answer", second, "--allow").returncode == 0
         last = change()
         assert (last["request_id"], last["decision"], last["resolution"]) == (second, "ALLOW_ONCE", "answered")
+
+
+def test_a_key_that_comes_as_the_prompt_changes_answers_nothing(here: Shell) -> None:
+    nothing = threading.Event()
+    with here.terminal("permission", "watch") as person:
+        session, first = parked(here, 'use Bash {"command": "make one"}\nuse Bash {"command": "make two"}')
+        person.expect("command: make one")
+        person.expect("Allow? [y")
+        assert here.run("permission", "answer", first, "--deny").returncode == 0
+        person.expect("command: make two")
+        for _ in range(8):  # on their way to what stood there
+            person.type("y")
+            nothing.wait(0.02)
+        person.expect("Allow? [y")
+        person.type("k")
+        person.expect("Left open")
+        (left,) = here.json("permission", "list", "--json", "--session", session)["prompts"]
+        person.type("q")
+    assert here.run("permission", "answer", left["request_id"], "--deny").returncode == 0
 
 
 def test_one_key_answers_and_another_leaves_it_open(here: Shell) -> None:

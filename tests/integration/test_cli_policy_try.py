@@ -1,6 +1,7 @@
 """`betcode policy try`: what agents did, held against other rules."""
 
 import json
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -72,3 +73,6 @@ def test_a_file_that_is_none_is_refused_with_its_line(here: Shell) -> None:
     assert (done.returncode, done.stdout) == (5, "")
     assert "broken.json:2" in done.stderr
     assert here.run("policy", "try", "nowhere.json").returncode == 5
+    os.mkfifo(here.work / "pipe.json")
+    piped = here.run("policy", "try", "pipe.json")
+    assert (piped.returncode, "no plain file" in piped.stderr) == (5, True)

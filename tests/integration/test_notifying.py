@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 import json
+import os
 import sys
 from contextlib import aclosing
 from pathlib import Path
@@ -15,6 +16,7 @@ from betcode.config.notifying import NotifySettings
 from betcode.domain.notification import Notification, Occasion
 from betcode.notify.programs import NotSent
 from betcode.notify.webhook import post
+from support.command import shell
 from support.hook_server import Posted, hook_server
 from support.patience import PATIENCE_S
 from support.talk import is_idle
@@ -112,6 +114,20 @@ async def test_who_is_attached_is_not_told_of_what_he_sees(tmp_path: Path) -> No
             assert await eventually(told, lambda ids: len(ids) > 1) == [asked.request_id, again.request_id]
 
 
+@pytest.mark.parametrize("on_ask", ["park", "wait=1s"])
+async def test_a_run_that_leaves_its_prompt_to_others_has_them_told(tmp_path: Path, on_ask: str) -> None:
+    with hook_server() as hook:
+        notify = {"webhook": {"url": hook.url, "secret_file": key_file(tmp_path)}}
+
+        async def told() -> list[str]:
+            return [json.loads(one.body)["request_id"] for one in hook.posted]
+
+        with shell(tmp_path, settings={"notify": notify}) as here:
+            done = here.run("run", "--on-ask", on_ask, "--json", "tool")
+            assert done.returncode == 3, done.stderr
+            assert await eventually(told, bool) == json.loads(done.stdout)["parked"]
+
+
 async def test_a_refusal_a_redirect_and_a_missing_key_are_final(tmp_path: Path) -> None:
     for status in (403, 302):
         with hook_server(status) as hook:
@@ -120,6 +136,9 @@ async def test_a_refusal_a_redirect_and_a_missing_key_are_final(tmp_path: Path) 
             assert [posted.path for posted in hook.posted] == ["/s3cret"]
     with pytest.raises(NotSent, match="cannot be read"):
         await post(TOLD, "http://127.0.0.1:9/", str(tmp_path / "none"))
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(NotSent, match="no plain file"):
+        await post(TOLD, "http://127.0.0.1:9/", str(tmp_path / "pipe"))
 
 
 async def test_a_server_that_never_takes_it_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

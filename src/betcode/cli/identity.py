@@ -8,11 +8,11 @@ from betcode.cli.options import Options
 from betcode.client import ClientIdentity
 
 
-def own_identity(options: Options) -> ClientIdentity:
+def own_identity(options: Options, client_type: str = "cli") -> ClientIdentity:
     """This command: whose it is, on which machine, what it does, and its terminal or else its process."""
     verb = " ".join(filter(None, (options.text("command"), options.text("verb")))) or "betcode"
     host = socket.gethostname().partition(".")[0]
-    return ClientIdentity(client_type="cli", client_name=f"{_user()}@{host} {verb}, {_place()}")
+    return ClientIdentity(client_type=client_type, client_name=f"{_user()}@{host} {verb}, {_place()}")
 
 
 def _user() -> str:

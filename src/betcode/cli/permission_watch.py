@@ -34,6 +34,8 @@ from betcode.client import Client, ClientError
 from betcode.domain.errors import ErrorCode
 from betcode.v1 import agent_pb2 as v1
 
+SEEN_AFTER_S = 0.7
+
 
 def watch(options: Options) -> int:
     return anyio.run(_watch, options)
@@ -132,7 +134,8 @@ class Watcher:
     async def _ask(self, prompt: Prompt) -> Given | Skip | Quit | None:
         """The answer; None where the prompt is no longer open."""
         self._show(prompt, whole=False)
-        while True:
+        await self._let_see(prompt)
+        while self._desk.has(prompt):
             self._screen.ask(keys_line(prompt))
             key = await self._while_open(prompt, by_key=True)
             if key is None:
@@ -151,6 +154,13 @@ class Watcher:
                     return Skip()
                 case answer:
                     return answer
+        return None
+
+    async def _let_see(self, prompt: Prompt) -> None:
+        """A finger on its way was meant for what stood there before: no key counts until this could be seen."""
+        with anyio.move_on_after(SEEN_AFTER_S):
+            await self._desk.gone(prompt)
+        self._keys.forget_what_was_typed()
 
     async def _written(self, prompt: Prompt) -> Given | None:
         """An answer in more than one key, as in a conversation; None: ask again."""

@@ -13,6 +13,7 @@ from betcode.cli.render import telling_input
 from betcode.cli.screen import Screen, standard_screen
 from betcode.cli.session_commands import connected
 from betcode.cli.table import table
+from betcode.config.plain_file import read_plain
 from betcode.domain.display import struct_of
 from betcode.domain.times import rfc3339
 from betcode.v1 import policy_pb2 as v1
@@ -36,8 +37,7 @@ def _read(name: str) -> tuple[str, str]:
     """
     path = Path(name).absolute()
     try:
-        with path.open("rb") as file:
-            data = file.read(_FILE_BYTES + 1)
+        data = read_plain(path, _FILE_BYTES + 1)
         if len(data) > _FILE_BYTES:
             raise CommandFailed(f"{path} is longer than {_FILE_BYTES} bytes", ExitCode.INVALID_ARGUMENTS)
         return str(path), data.decode()

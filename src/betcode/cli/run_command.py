@@ -45,11 +45,13 @@ async def _run(options: Options, prompt: str, files: Sequence[AttachedFile]) -> 
     asks = can_ask()
     await ensure_daemon(options, screen.note, announce=asks)
     output = Output.JSON if options.as_json and options.text("output") == "text" else Output(options.text("output"))
-    async with open_client(options.places, own_identity(options)) as client:
+    policy: AskPolicy = options.chosen.on_ask or AskPolicy(OnAsk.ASK if asks else OnAsk.DENY)
+    # What it leaves open others have to answer: they are to be told of it as if nobody were here.
+    client_type = "headless" if policy.on_ask in (OnAsk.PARK, OnAsk.WAIT) else "cli"
+    async with open_client(options.places, own_identity(options, client_type)) as client:
         given = options.text("session")
         is_new = not given
         session_id = await (client.start_session(new_conversation(options)) if is_new else find_session(client, given))
-        policy: AskPolicy = options.chosen.on_ask or AskPolicy(OnAsk.ASK if asks else OnAsk.DENY)
         turn = HeadlessTurn(client, session_id, screen, output=output, policy=policy, is_new=is_new)
         return await turn.run(prompt, files)
 

@@ -10,11 +10,13 @@ from typing import Any, Literal, cast
 
 from betcode.config.notifying import NotifySettings, command_line, occasions, place, web_address
 from betcode.config.permission_times import durations, is_so, refuse_wrong_ttl
+from betcode.config.plain_file import read_plain
 from betcode.config.units import NotUnderstood, duration_s, size_bytes
 from betcode.domain.jsonc import NotJson, parse
 
 _MIB = 1024 * 1024
 FILE_NAME = "settings.json"
+_FILE_BYTES = 2 * _MIB
 
 Durability = Literal["normal", "full"]
 ExtendOnSetting = Literal["activity", "human"]
@@ -107,11 +109,14 @@ def load_settings(config_dir: Path) -> Loaded:
     """
     path = config_dir / FILE_NAME
     try:
-        text = path.read_text(encoding="utf-8")
+        data = read_plain(path, _FILE_BYTES + 1)
+        text = data.decode()
     except FileNotFoundError:
         return Loaded(Settings())
     except (OSError, UnicodeDecodeError) as error:
         raise WrongSetting(f"{path} cannot be read: {error}") from error
+    if len(data) > _FILE_BYTES:
+        raise WrongSetting(f"{path} is longer than {_FILE_BYTES} bytes")
     try:
         values = parse(text).plain if text.strip() else {}
     except NotJson as error:

@@ -10,6 +10,7 @@ import anyio
 import anyio.to_thread
 from anyio.abc import ByteStream
 
+from betcode.config.plain_file import read_plain
 from betcode.domain.notification import Notification
 from betcode.notify.programs import NotSent
 
@@ -50,8 +51,7 @@ async def post(notification: Notification, url: str, secret_file: str) -> None:
 
 def _read_key(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
-            key = file.read(_KEY_LIMIT_BYTES).strip()
+        key = read_plain(path, _KEY_LIMIT_BYTES).strip()
     except OSError as error:
         raise NotSent(f"the signing key {path} cannot be read: {error.strerror}") from error
     if not key:

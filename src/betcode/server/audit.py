@@ -34,7 +34,7 @@ class AuditCalls:
 def record(row: AuditRow) -> v1.AuditRecord:
     entry = row.entry
     shown = v1.AuditRecord(
-        number=row.number,
+        number=max(row.number, 0),  # somebody may have written into the file
         session_id=entry.session_id,
         request_id=entry.request_id,
         tool_name=entry.tool_name,

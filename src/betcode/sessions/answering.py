@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from betcode.domain.changes import AddInput, Change, SavePrompt
-from betcode.domain.errors import InvalidRequest, PromptNotFound
+from betcode.domain.errors import InvalidRequest, PermissionStale, PromptNotFound
 from betcode.domain.rows import PromptRow
 from betcode.sessions import events, kept_answers
 from betcode.sessions.clients import ClientName
@@ -35,6 +35,7 @@ async def answer_prompt(session: LiveSession, request_id: str, decision: Decisio
         prompt = session.prompts.get(request_id) or session.open_left(request_id)
         if prompt is None:
             return same_as_before(await _prompt_of_the_past(session, request_id), decision)
+        _refuse_if_cancelled(session, prompt)
         await _refuse_if_denied(session, prompt, decision)
         await _resolve(session, prompt, decision, client)
         return False
@@ -60,6 +61,7 @@ async def answer_questions(
         given = {**row.answers, **answers}
         if prompt is None:
             return same_as_before(row, Decision(v1.ALLOW_ONCE, answers=given)), True
+        _refuse_if_cancelled(session, prompt)
         if all(question.question in given for question in questions_of(prompt)):
             await _resolve(session, prompt, Decision(v1.ALLOW_ONCE, answers=given), client)
             return False, True
@@ -97,6 +99,13 @@ async def _resolve(session: LiveSession, prompt: PromptRow, decision: Decision, 
     logger.info("answered %s", decision.name, extra=session.log_extra | {"request_id": prompt.request_id})
     session.room.faults("after-answer")
     session.go_on()
+
+
+def _refuse_if_cancelled(session: LiveSession, prompt: PromptRow) -> None:
+    """A cancel came first: the agent takes its request back, and would not hear the answer."""
+    run = session.run
+    if run is not None and run.row.cancel_step and prompt.request_id in session.prompts:
+        raise PermissionStale("The turn is being cancelled, and this request with it", request_id=prompt.request_id)
 
 
 async def _refuse_if_denied(session: LiveSession, prompt: PromptRow, decision: Decision) -> None:

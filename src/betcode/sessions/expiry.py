@@ -100,7 +100,7 @@ async def _settle(session: LiveSession) -> list[int]:
             numbers = lifetime.reminders_due(after, now_ns)
             if numbers:
                 after = replace(after, reminders_sent=numbers[-1])
-            is_untold = _is_untold(room, row) and not session.followers.present
+            is_untold = _is_untold(room, row) and not session.followers.is_watched
             if is_untold:
                 after = replace(after, push_notification_id=time_ordered_uuid())
             if after != row:

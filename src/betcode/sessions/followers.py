@@ -83,6 +83,11 @@ class Followers:
                 elif tail.head <= after and tail.asides_said <= heard and tail.posted <= read:
                     await tail.change()
 
+    @property
+    def is_watched(self) -> bool:
+        """Whether somebody sees what comes."""
+        return any(follower.client.looks for follower in self.present)
+
     def present_clients(self) -> tuple[Present, ...]:
         """Who follows; a client with several streams is where the one stands that is furthest."""
         head = self.writer.tail.head

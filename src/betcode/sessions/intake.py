@@ -42,6 +42,7 @@ _INPUT_STATE = {
 }
 USED_BEFORE = "this request id was used before"
 _NEVER_BEGAN = "the agent let go of it before it began"
+_DECIDED_IN_VAIN = "The agent took its request back before it heard what was decided: that had no effect"
 _OPEN = frozenset({InputState.ACCEPTED, InputState.DELIVERED})
 
 
@@ -129,7 +130,8 @@ class Intake:
                 case "permission_resolved" if self._was_decided(event.permission_resolved.request_id):
                     continue  # nobody was shown it
                 case "permission_resolved":
-                    self._close_prompt(event.permission_resolved.request_id)
+                    if not self._close_prompt(event.permission_resolved.request_id):
+                        continue
                 case "turn_complete":
                     self._end_turn()
                     self.turn_cancelled |= event.turn_complete.stop_reason == "cancelled"
@@ -268,12 +270,15 @@ class Intake:
             self.said[place] = events.malformed("The agent asked under an id that was used before, and was refused")
         self.changes.append(audited(self.session_id, asked.row, "refused", DecidedBy.GATE, note=USED_BEFORE))
 
-    def _close_prompt(self, request_id: str) -> None:
-        """The agent does not wait for an answer any more."""
+    def _close_prompt(self, request_id: str) -> bool:
+        """The agent does not wait for an answer any more; False: it was decided, and has one end."""
         row = self.prompts.pop(request_id, None)
-        if row is not None:
-            self.changes.append(SavePrompt(replace(row, state=PromptState.WITHDRAWN)))
-            self.changes.append(audited(self.session_id, row, "withdrawn", DecidedBy.AGENT))
+        if row is None:
+            self.said.append(events.notice(v1.NOTICE_KIND_RUN, _DECIDED_IN_VAIN, request_id=request_id))
+            return False
+        self.changes.append(SavePrompt(replace(row, state=PromptState.WITHDRAWN)))
+        self.changes.append(audited(self.session_id, row, "withdrawn", DecidedBy.AGENT))
+        return True
 
     def _end_turn(self) -> None:
         """What lost agents left was for this turn."""

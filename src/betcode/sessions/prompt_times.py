@@ -55,7 +55,7 @@ def give_times(
     opened: dict[str, PromptRow] = {}
     for place, change in enumerate(changes):
         if isinstance(change, SavePrompt) and change.row.state is PromptState.OPEN and not change.row.expires_ns:
-            row = lifetime.opened(change.row, now_ns, is_seen=bool(session.followers.present))
+            row = lifetime.opened(change.row, now_ns, is_seen=session.followers.is_watched)
             changes[place] = SavePrompt(row)
             opened[row.request_id] = row
             if row.request_id in prompts:

@@ -1,9 +1,10 @@
 """A small file that other people change: its text, read again when it is another one."""
 
 import os
-import stat
 import time
 from pathlib import Path
+
+from betcode.config.plain_file import read_plain
 
 # Times of files are a few milliseconds coarse: what changed just now may change again and look the same.
 _SETTLED_NS = 100_000_000
@@ -46,16 +47,7 @@ class WatchedFile:
     def _text(self) -> str | None:
         # A project can bring anything under the name of its settings: a pipe or a device must not hold us up.
         try:
-            descriptor = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+            data = read_plain(self.path, self._limit_bytes + 1)
+            return data.decode() if len(data) <= self._limit_bytes else None
         except (OSError, ValueError):
             return None
-        try:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                return None
-            with os.fdopen(descriptor, "rb", closefd=False) as file:
-                data = file.read(self._limit_bytes + 1)
-            return data.decode() if len(data) <= self._limit_bytes else None
-        except (OSError, UnicodeDecodeError):
-            return None
-        finally:
-            os.close(descriptor)

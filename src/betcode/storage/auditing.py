@@ -20,8 +20,13 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _COLUMNS = """number, at_ns, session_id, request_id, tool_name, input_sha256, what, outcome, decided_by, rule, client,
     peer, note, hash"""
-_READ = f"""
-SELECT {_COLUMNS} FROM audit WHERE number > ? AND (? = '' OR session_id = ?) ORDER BY number LIMIT ?
+# Somebody may have written text into the file that is none: as bytes it can be read all the same.
+_AS_BYTES = ", ".join(
+    name if name in ("number", "at_ns", "hash") else f"CAST({name} AS BLOB)"
+    for name in (part.strip() for part in _COLUMNS.split(","))
+)
+_READ = """
+SELECT {columns} FROM audit WHERE number > ? AND (? = '' OR session_id = ?) ORDER BY number LIMIT ?
 """
 _LAST_UNTIL = "SELECT max(number) FROM audit WHERE at_ns < :until"
 _FIRST_SINCE = "SELECT min(number) FROM audit WHERE at_ns >= :since"
@@ -31,7 +36,7 @@ _OF_SESSION = " AND session_id = :session"
 _NEWEST = """
 SELECT min(number) FROM (SELECT number FROM audit WHERE {wanted} ORDER BY number DESC LIMIT :newest)
 """
-_PAGE = "SELECT {columns} FROM audit WHERE {wanted} ORDER BY number LIMIT :limit"
+_PAGE = "SELECT {{columns}} FROM audit WHERE {wanted} ORDER BY number LIMIT :limit"
 _BEFORE_ALL = -(2**63)
 
 
@@ -44,7 +49,7 @@ def add(db: apsw.Connection, entry: AuditEntry) -> None:
 
 def read(db: apsw.Connection, after: int, session_id: str, limit: int) -> list[AuditRow]:
     """Rows in order, at most `limit`, of one session or of all."""
-    return [_row(row) for row in db.execute(_READ, (after, session_id, session_id, limit))]
+    return _rows(_fetched(db, _READ, (after, session_id, session_id, limit)))
 
 
 def page(db: apsw.Connection, which: AuditFilter, after: int | None, limit: int) -> list[AuditRow]:
@@ -62,8 +67,7 @@ def page(db: apsw.Connection, which: AuditFilter, after: int | None, limit: int)
         if newest is None:
             return []
         values["after"] = newest - 1
-    found = db.execute(_PAGE.format(columns=_COLUMNS, wanted=wanted), values | {"limit": limit})
-    return [_row(row) for row in found]
+    return _rows(_fetched(db, _PAGE.format(wanted=wanted), values | {"limit": limit}))
 
 
 def check(db: apsw.Connection, so_far: Checked, limit: int, noted: Noted | None = None) -> Checked:
@@ -75,13 +79,16 @@ def check(db: apsw.Connection, so_far: Checked, limit: int, noted: Noted | None 
     def broken(number: int, why: str) -> Checked:
         return Checked(rows, total, head, True, number, f"row {number} {why}")
 
-    found: Sequence[Any] = db.execute(_READ, (rows or _BEFORE_ALL, "", "", limit)).fetchall()
+    found = _fetched(db, _READ, (rows or _BEFORE_ALL, "", "", limit))
     for number, *values, digest in found:
+        if not isinstance(number, int):
+            return broken(rows + 1, "has no number")
         if number > rows + 1:
             return broken(rows + 1, "is missing")
         if number < rows + 1:
             return broken(number, "stands before the first")
-        if digest != _digest([number, *values], head):
+        is_written = isinstance(values[0], int) and all(isinstance(value, str) for value in values[1:])
+        if not is_written or digest != _digest([number, *values], head):
             return broken(number, "is not what was written, or does not follow the row before")
         if noted is not None and noted.number == number and noted.hash != digest:
             return broken(number, "is not the one that was noted: the audit was written anew")
@@ -135,7 +142,33 @@ def _values(entry: AuditEntry) -> tuple[int | str, ...]:
     return (entry.at_ns, *about, *decision, entry.note)
 
 
+def _fetched(db: apsw.Connection, question: str, values: Mapping[str, int | str] | Sequence[int | str]) -> list[Any]:
+    """The rows; what is no text in them has halves of surrogate pairs, which no row was ever written with."""
+    try:
+        return db.execute(question.format(columns=_COLUMNS), values).fetchall()
+    except UnicodeDecodeError:
+        found: list[Any] = db.execute(question.format(columns=_AS_BYTES), values).fetchall()
+    return [
+        (number, at_ns, *(text.decode("utf-8", "surrogateescape") if text is not None else None for text in texts), end)
+        for number, at_ns, *texts, end in found
+    ]
+
+
+def _rows(found: Iterable[Sequence[Any]]) -> list[AuditRow]:
+    """As much of each as can be shown: whether it is as it was written, `check` tells."""
+    return [_row(row) for row in found if isinstance(row[0], int)]
+
+
 def _row(row: Sequence[Any]) -> AuditRow:
-    number, at_ns, session, request, tool, sha256, what, outcome, decided_by, rule, client, peer, note, digest = row
+    number, at_ns, *texts, digest = row
+    session, request, tool, sha256, what, outcome, decided_by, rule, client, peer, note = map(_shown, texts)
     decision = (Audited(what), outcome, DecidedBy(decided_by), rule, client, peer, note)
-    return AuditRow(number, AuditEntry(at_ns, session, request, tool, sha256, *decision), digest)
+    moment_ns = at_ns if isinstance(at_ns, int) else 0
+    entry = AuditEntry(moment_ns, session, request, tool, sha256, *decision)
+    return AuditRow(number, entry, digest if isinstance(digest, bytes) else b"")
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    return "" if value is None else str(value).encode("utf-8", "replace").decode()

@@ -12,6 +12,9 @@ from betcode.domain.errors import DatabaseUnusable
 from betcode.storage import SqliteStore, check_file
 from support.stored import store_at
 
+# A table that takes values of any type, in place of ours.
+LOOSE = "CREATE TABLE loose AS SELECT * FROM audit; DROP TABLE audit; ALTER TABLE loose RENAME TO audit;"
+
 pytestmark = pytest.mark.anyio
 
 
@@ -89,6 +92,11 @@ async def test_a_whole_chain_gives_its_count_and_head(store: SqliteStore) -> Non
         ("DELETE FROM audit WHERE number = 1", 1, "is missing"),
         ("DELETE FROM audit WHERE number <= 4", 1, "is missing"),
         ("UPDATE audit SET number = 0 WHERE number = 5", 0, "stands before the first"),
+        ("UPDATE audit SET note = CAST(x'ff' AS TEXT) WHERE number = 3", 3, "is not what was written"),
+        (f"{LOOSE} UPDATE audit SET note = x'00ff' WHERE number = 3", 3, "is not what was written"),
+        (f"{LOOSE} UPDATE audit SET at_ns = NULL WHERE number = 3", 3, "is not what was written"),
+        (f"{LOOSE} UPDATE audit SET number = 'x' WHERE number = 3", 3, "is missing"),
+        (f"{LOOSE} UPDATE audit SET number = 'x' WHERE number = 5", 5, "has no number"),
     ],
 )
 async def test_the_first_broken_row_is_named(

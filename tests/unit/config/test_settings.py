@@ -1,6 +1,8 @@
 """settings.json: what people write, and what they wrote wrongly."""
 
 import json
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,13 @@ def test_no_file_is_the_defaults(tmp_path: Path) -> None:
     assert loaded.settings == Settings()
     assert (loaded.settings.engine.turn_limit, loaded.settings.engine.queue_limit) == (5, 50)
     assert loaded.settings.engine.idle_retire_s == 600
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_what_is_no_plain_file_is_refused_at_once(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    make(tmp_path / "settings.json")
+    with pytest.raises(WrongSetting, match="no plain file"):
+        load_settings(tmp_path)
 
 
 def test_durations_and_sizes_are_read_as_people_write_them(tmp_path: Path) -> None:

@@ -79,6 +79,18 @@ def test_what_was_never_shown_is_not_shown_to_be_withdrawn() -> None:
     assert "permission_resolved" not in kinds(taken(allowed, REQUEST, WITHDRAWN))
 
 
+def test_what_was_answered_has_no_second_end_when_the_agent_takes_it_back() -> None:
+    dialogue = ClaudeProvider().dialogue(NewSession(SessionId(CONVERSATION), "claude", "/"), CONVERSATION)
+    run = RunRow(RunKey(1), SessionKey(1), RunId("r"), RunState.RUNNING, started_ns=1)
+    Intake(SessionKey(1), Seq(1), {}, {}, {}, SessionId(CONVERSATION), now_ns=2).take(dialogue, run, [said(REQUEST, 1)])
+    after = Intake(SessionKey(1), Seq(9), {}, {}, {}, SessionId(CONVERSATION), now_ns=3)  # a person has answered
+    after.take(dialogue, run, [said(WITHDRAWN, 2)])
+    assert "permission_resolved" not in kinds(after)
+    (told,) = [event.notice for event in after.said if event.HasField("notice")]
+    assert (told.kind, dict(told.details)) == (v1.NOTICE_KIND_RUN, {"request_id": "r-1"})
+    assert "no effect" in told.message
+
+
 def left_with(decision: str) -> PromptRow:
     """What an agent that is lost asked just so, and was not told."""
     row = PromptRow(
