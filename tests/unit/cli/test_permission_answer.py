@@ -60,6 +60,11 @@ def test_another_command_keeps_the_rest_of_the_input() -> None:
     assert edited.updated_input_json == '{"command": "git push --dry-run", "timeout": 5}'
 
 
+def test_true_is_a_command_and_an_empty_message_is_none() -> None:
+    assert response("--edit", "true").updated_input_json == '{"command": "true", "timeout": 5}'
+    assert response("--deny", "--message", "").decision == v1.DENY
+
+
 def test_a_denial_says_why_and_may_stop() -> None:
     assert response("--deny", "--message", "no").message == "no"
     assert response("--deny").decision == v1.DENY
@@ -87,6 +92,17 @@ def test_several_options_stay_apart_whatever_they_are_called() -> None:
         (["--allow", "--stop"], PUSH),
         (["--allow-session", "3"], PUSH),
         (["--allow-session", "0"], PUSH),
+        (["--allow-session", ""], PUSH),
+        (["--allow-session", ""], None),
+        (["--edit", ""], PUSH),
+        (["--edit="], None),
+        (["--edit", " "], PUSH),
+        (["--edit", "{}"], PUSH),
+        (["--edit", '{"command": " "}'], PUSH),
+        (["--edit", "null"], PUSH),
+        (["--edit", "[]"], PUSH),
+        (["--edit", "5"], PUSH),
+        (["--edit", '"ls"'], PUSH),
         (["--edit", "{nonsense"], PUSH),
         (["--edit", "[1]"], v1.PendingPrompt(permission=v1.PermissionRequest(tool_name="Edit", input_json="{}"))),
         (["--choose", "1"], PUSH),
