@@ -158,7 +158,10 @@ class Watcher:
         line = await self._while_open(prompt, by_key=False)
         self._screen.typed()
         match understand(prompt, line) if line else None:
-            case None | ShowAll() | ShowChoices():
+            case None:
+                self._screen.note(prompt.again)
+                return None
+            case ShowAll() | ShowChoices():
                 return None
             case Edit(text):
                 return await edited(prompt, text, self._screen)

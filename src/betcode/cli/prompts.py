@@ -70,6 +70,14 @@ class Permission:
         edit = "e = edit, " if self.is_editable else ""
         return f"Allow? [y = yes, {session}{edit}n = no, n REASON, i = no and stop, v = show all] "
 
+    @property
+    def again(self) -> str:
+        """What is said to a line that is no answer."""
+        if self._is_of_budget:
+            return "That is no answer: type y or n"
+        session = "s and a number, " if self.request.grant_offers else ""
+        return f"That is no answer: type y, {session}{'e, ' if self.is_editable else ''}n, i or v"
+
 
 @dataclass(frozen=True, slots=True)
 class Question:
@@ -94,6 +102,13 @@ class Question:
     def question(self) -> str:
         several = ", several with commas" if self.asked.multi_select else ""
         return f"Your answer [number{several}, or your own words; /deny = none] "
+
+    @property
+    def again(self) -> str:
+        """What is said to a line that is no answer."""
+        count = len(self.asked.options)
+        number = f"a number from 1 to {count}, " if count else ""
+        return f"That is no answer: type {number}your own words, or /deny"
 
 
 Prompt = Permission | Question
@@ -176,7 +191,17 @@ def understand(prompt: Prompt, line: str) -> Typed | None:
                 return None
     if word.lower() == "/deny":
         return Deny(rest.strip())
-    return Reply(chosen_options(prompt.asked, text) or text) if text else None
+    chosen = chosen_options(prompt.asked, text)
+    if chosen is None and _is_no_option(prompt.asked, text):
+        return None
+    return Reply(chosen or text) if text else None
+
+
+def _is_no_option(asked: v1.UserQuestion, text: str) -> bool:
+    """Whether bare numbers stand there that count no option: a slip of the finger, and no answer in own words."""
+    parts = text.split(",") if asked.multi_select else [text]
+    is_number = all(part.strip().isascii() and part.strip().isdigit() for part in parts)
+    return bool(asked.options) and is_number and text not in (option.label or option.value for option in asked.options)
 
 
 def offered(offers: Sequence[v1.GrantOffer], number: int) -> str | None:

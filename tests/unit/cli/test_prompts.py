@@ -85,7 +85,6 @@ def test_no_other_line_is_taken_for_a_yes(line: str) -> None:
     [
         (COLOUR, "2", Reply("green")),
         (COLOUR, "mauve", Reply("mauve")),
-        (COLOUR, "9", Reply("9")),
         (COLOUR, "", None),
         (COLOUR, "1,2", Reply("1,2")),
         (COLOURS, "1, 3", Reply("red, blue")),
@@ -94,6 +93,24 @@ def test_no_other_line_is_taken_for_a_yes(line: str) -> None:
 )
 def test_a_number_stands_for_its_option(prompt: Question, line: str, typed: object) -> None:
     assert understand(prompt, line) == typed
+
+
+@pytest.mark.parametrize(("prompt", "line"), [(COLOUR, "9"), (COLOUR, " 0 "), (COLOURS, "1,9"), (COLOURS, "4")])
+def test_a_number_that_is_no_option_is_asked_again(prompt: Question, line: str) -> None:
+    assert understand(prompt, line) is None
+    assert "from 1 to 3" in prompt.again
+
+
+def test_a_number_is_an_answer_where_it_is_an_options_name_or_nothing_is_offered() -> None:
+    years = v1.UserQuestion(question="When?", options=[v1.QuestionOption(label="2024")])
+    assert understand(Question(years), "2024") == Reply("2024")
+    assert understand(Question(v1.UserQuestion(question="How many?")), "9") == Reply("9")
+
+
+def test_a_line_that_is_no_answer_is_told_the_answers_there_are() -> None:
+    assert BASH.again == "That is no answer: type y, s and a number, e, n, i or v"
+    plan = Permission(v1.PermissionRequest(tool_name="ExitPlanMode"))
+    assert plan.again == "That is no answer: type y, n, i or v"
 
 
 def test_what_may_be_granted_is_shown_with_its_number() -> None:
