@@ -126,6 +126,7 @@ def test_equal_prompts_are_answered_together(here: Shell, heard: Any) -> None:
 def test_what_cannot_be_answered_is_never_a_success(here: Shell, heard: Any) -> None:
     unknown = here.run("permission", "answer", "no-such-prompt", "--allow")
     assert (unknown.returncode, unknown.stdout) == (5, "")
+    assert "No such prompt: see betcode permission list" in unknown.stderr
     session, request_id = parked(here, 'use Bash {"command": "true"}')
     assert heard() == []
     assert here.run("permission", "answer", request_id, "--allow").returncode == 0
@@ -135,4 +136,8 @@ def test_what_cannot_be_answered_is_never_a_success(here: Shell, heard: Any) -> 
     other = here.run("permission", "answer", request_id, "--deny")
     assert other.returncode == 5
     assert "Already answered ALLOW_ONCE by" in other.stderr
+    assert here.run("permission", "answer", request_id[:8], "--allow").returncode == 0
+    for words in (["--deny"], ["--edit", "false"]):
+        short = here.run("permission", "answer", request_id[:8], *words)
+        assert (short.returncode, "Already answered ALLOW_ONCE by" in short.stderr) == (5, True)
     assert len(heard()) == 1

@@ -79,7 +79,9 @@ def decide(answer: PermissionAnswer, prompt: PromptRow, place: Place) -> Decisio
     """Raises InvalidRequest where the answer cannot be applied as it is; then the prompt stays open."""
     value = answer.decision
     if value in _ALLOWING and prompt.kind is PromptKind.QUESTION:
-        raise InvalidRequest("This is a question: answer it with AnswerQuestion", request_id=answer.request_id)
+        raise InvalidRequest(
+            "This is a question: answer it with --choose or --question, or deny it", request_id=answer.request_id
+        )
     return Decision(
         value,
         answer.message,
