@@ -164,8 +164,11 @@ def same_as_before(row: PromptRow, decision: Decision) -> bool:
         case PromptState.EXPIRED:
             raise PermissionStale("Permission request expired", request_id=row.request_id)
         case PromptState.SUPERSEDED:
+            new = row.superseded_by
             raise PermissionStale(
-                "The agent has asked otherwise since: answer that request",
+                f"The agent has asked again since: answer {new} with betcode permission answer {new}"
+                if new
+                else "The agent has asked again since: see betcode permission list",
                 request_id=row.request_id,
                 superseded_by=row.superseded_by,
             )

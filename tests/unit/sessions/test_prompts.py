@@ -166,6 +166,13 @@ def test_an_answer_after_the_end_says_so() -> None:
     assert error.value.message == "Permission request expired"
 
 
+def test_an_answer_to_what_was_asked_again_names_the_new_request() -> None:
+    with pytest.raises(PermissionStale) as error:
+        same_as_before(replace(BASH, state=PromptState.SUPERSEDED, superseded_by="r2"), decided(v1.ALLOW_ONCE))
+    assert error.value.message.endswith("answer r2 with betcode permission answer r2")
+    assert error.value.details["superseded_by"] == "r2"
+
+
 @pytest.mark.behaviour("question.multi-select")
 @pytest.mark.parametrize(
     ("question", "answer", "takes"),
