@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from betcode.cli.editing import NotEdited, edited_in_line
 from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.options import Options
-from betcode.cli.prompts import chosen_options, offered
+from betcode.cli.prompts import asks_each_time, chosen_options, offered
 from betcode.v1 import agent_pb2 as v1
 
 
@@ -59,6 +59,8 @@ def _pattern(options: Options, prompt: v1.PendingPrompt | None) -> str:
     text = options.text("allow_session").strip()
     if not text and not options.flag("allow_session"):
         raise _wrong("--allow-session: name a rule, or leave the value out")
+    if not text and prompt is not None and asks_each_time(prompt.permission):
+        raise _wrong(f"A rule asks each time, so that a grant changes nothing: {prompt.permission.deciding_rule}")
     if prompt is None or not (text.isascii() and text.isdigit()):
         return text
     pattern = offered(prompt.permission.grant_offers, int(text))

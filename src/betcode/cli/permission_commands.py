@@ -11,6 +11,7 @@ from betcode.cli.going_on import going_on
 from betcode.cli.options import Options
 from betcode.cli.pending_words import HEADINGS, SPARE, pending_json, row, tool_of, what_of
 from betcode.cli.permission_answer import Answers, answer_from
+from betcode.cli.prompts import asks_each_time
 from betcode.cli.screen import Screen, standard_screen
 from betcode.cli.session_commands import connected
 from betcode.cli.table import table
@@ -78,6 +79,8 @@ async def _answer(options: Options) -> int:
     before = " (that had been said before)" if done.already_answered else ""
     about = f": {tool_of(prompt)} {one_line(what_of(prompt), 100)}".rstrip() if prompt is not None else ""
     screen.line(f"{_SAID[said.decision]}{about}{before}")
+    if prompt is not None and said.decision == v1.ALLOW_SESSION and asks_each_time(prompt.permission):
+        screen.note(f"What is like this is asked all the same: {prompt.permission.deciding_rule}")
     if done.also_answered:
         screen.line(f"Equal prompts answered with it: {len(done.also_answered)}")
     if prompt is not None:

@@ -204,6 +204,11 @@ def _is_no_option(asked: v1.UserQuestion, text: str) -> bool:
     return bool(asked.options) and is_number and text not in (option.label or option.value for option in asked.options)
 
 
+def asks_each_time(request: v1.PermissionRequest) -> bool:
+    """Whether a rule says that people are asked, whatever they grant."""
+    return request.deciding_rule.startswith("ask ") and not request.grant_offers
+
+
 def offered(offers: Sequence[v1.GrantOffer], number: int) -> str | None:
     """The pattern of the offer with that number, counted from 1."""
     return offers[number - 1].pattern if 1 <= number <= len(offers) else None

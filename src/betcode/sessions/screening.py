@@ -43,6 +43,7 @@ class Screened:
     answer: AnswerPermission | None = None  # None: a person is asked
     why: str = ""  # why a person is
     segments: tuple[str, ...] = ()
+    asks_each_time: bool = False  # a rule does, whatever is granted
 
 
 class Screening:
@@ -55,7 +56,7 @@ class Screening:
         self._made_of: tuple[int, tuple[GrantRow, ...]] | None = None
         self._rules = self.book.rules
         self._grants = Grants((), self.book.place)
-        self._for_people: dict[str, str] = {}  # uses that a rule asks about, as seen before the agent asked, and why
+        self._for_people: dict[str, Verdict] = {}  # uses that a rule asks about, as seen before the agent asked
 
     async def refresh(self) -> None:
         """Read the files that have changed. Costs a look at each where none has."""
@@ -92,12 +93,12 @@ class Screening:
         use = ToolUse.of(request.tool_name, request.input_json)
         verdict = screen(use, self._rules, self._grants)
         seen = self._for_people.pop(request.tool_use_id, None)
-        if seen is not None and verdict.outcome is Outcome.ALLOW:
-            verdict = Verdict(Outcome.ASK, seen)  # the agent's question does not say in which directory it is
+        if seen is not None and (verdict.outcome is Outcome.ALLOW or not verdict.rules):
+            verdict = seen  # the agent's question does not say in which directory it is
         entry = self._entry(request.request_id, request.tool_name, request.input_json, verdict)
         if verdict.outcome is Outcome.ASK or request.tool_name in FOR_PEOPLE:
-            why = str(verdict.rule) if verdict.rule is not None else verdict.reason
-            return Screened(entry, why=shortened(why, _LONGEST), segments=segments(use)[:_SEGMENTS])
+            why, each_time = _why(verdict), verdict.rule is not None
+            return Screened(entry, None, shortened(why, _LONGEST), segments(use)[:_SEGMENTS], each_time)
         allows = verdict.outcome is Outcome.ALLOW
         behaviour, message = (Behaviour.ALLOW, "") if allows else (Behaviour.DENY, _denial(verdict))
         return Screened(entry, AnswerPermission(request.request_id, behaviour, request.input_json, message))
@@ -117,7 +118,7 @@ class Screening:
         if verdict is None:
             return AnswerCall(call.request_id, CallVerdict.UNDECIDED), None
         if verdict.outcome is Outcome.ASK:  # the agent asks next, and that is when it is decided
-            self._for_people = dict([*self._for_people.items(), (call.tool_use_id, verdict.reason)][-_REMEMBERED:])
+            self._for_people = dict([*self._for_people.items(), (call.tool_use_id, verdict)][-_REMEMBERED:])
             return AnswerCall(call.request_id, CallVerdict.ASK, shortened(verdict.reason, _LONGEST)), None
         entry = self._entry(call.request_id, call.tool_name, call.input_json, verdict)
         return AnswerCall(call.request_id, CallVerdict.DENY, _denial(verdict)), entry
@@ -137,6 +138,14 @@ class Screening:
             rule=shortened(rules, _LONGEST),
             note=shortened(verdict.reason, _LONGEST),
         )
+
+
+def _why(verdict: Verdict) -> str:
+    """Why a person is asked: the rule that says so and where it stands, or the reason."""
+    rule = verdict.rule
+    if rule is None:
+        return verdict.reason
+    return str(rule) if rule.action is Action.ASK else f"{verdict.reason} ({rule.source})"
 
 
 def _denial(verdict: Verdict) -> str:

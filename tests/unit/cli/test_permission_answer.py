@@ -85,6 +85,12 @@ def test_several_options_stay_apart_whatever_they_are_called() -> None:
     assert chosen_options(asked, "1") == "red, or so"
 
 
+def test_a_grant_where_a_rule_asks_each_time_is_refused_with_the_rule() -> None:
+    each_time = v1.PermissionRequest(tool_name="Bash", deciding_rule="ask Bash(git *) (/s.json:4)")
+    with pytest.raises(CommandFailed, match=r"asks each time.*/s\.json:4"):
+        answer_from(said("--allow-session"), v1.PendingPrompt(permission=each_time))
+
+
 @pytest.mark.parametrize(
     ("words", "prompt"),
     [
