@@ -14,6 +14,7 @@ _BUDGET = "Budget"  # the name under which the daemon asks for more
 _SHOWN_LINES = 24
 _SHOWN_LETTERS = 4000
 _OFFER_WIDTH = 100
+_WHY_WIDTH = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,8 @@ class Permission:
         plan = "The agent has a plan and asks whether to go ahead"
         title = plan if self.is_plan else f"{request.tool_name} asks for permission"
         shown = [f"{title}: {request.description}" if request.description else title]
+        if request.deciding_rule and not self.is_plan:
+            shown.append(f"    (asked because {why(request)})")
         shown += [f"    {line}" for line in _input_lines(request, whole=whole)]
         if self.was_cut:
             shown.append("    (too long to be shown whole)")
@@ -202,6 +205,12 @@ def _is_no_option(asked: v1.UserQuestion, text: str) -> bool:
     parts = text.split(",") if asked.multi_select else [text]
     is_number = all(part.strip().isascii() and part.strip().isdigit() for part in parts)
     return bool(asked.options) and is_number and text not in (option.label or option.value for option in asked.options)
+
+
+def why(request: v1.PermissionRequest) -> str:
+    """Why a person is asked, on one line: the rule that says so and where it stands, or the reason."""
+    rule = "a rule says so: " if request.deciding_rule.startswith("ask ") else ""
+    return rule + one_line(request.deciding_rule, _WHY_WIDTH)
 
 
 def asks_each_time(request: v1.PermissionRequest) -> bool:

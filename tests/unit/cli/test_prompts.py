@@ -146,6 +146,15 @@ def test_what_a_person_must_know_is_shown() -> None:
     ]
 
 
+def test_why_it_is_asked_stands_under_the_tool() -> None:
+    request = v1.PermissionRequest(
+        tool_name="Bash", input_json='{"command": "ls"}', deciding_rule="no rule speaks of ls"
+    )
+    assert Permission(request).lines()[1:] == ["    (asked because no rule speaks of ls)", "    command: ls"]
+    request.deciding_rule = "ask Bash(ls *) (/etc/s.json:4)"
+    assert Permission(request).lines()[1] == "    (asked because a rule says so: ask Bash(ls *) (/etc/s.json:4))"
+
+
 def test_the_input_is_shown_as_the_agent_wrote_it() -> None:
     lines = Permission(permission("echo one\necho two").permission_request).lines()
     assert lines == ["Bash asks for permission", "    command: echo one", "      echo two", "    timeout: 10"]
