@@ -105,6 +105,11 @@ def test_questions_are_answered_by_number_and_in_own_words(here: Shell, heard: A
     half = here.run("permission", "answer", request_id, "--choose", "2,1")
     assert (half.returncode, "The agent goes on when the other" in half.stdout) == (0, True)
     assert heard() == []
+    assert "1 of 2 answered: Which colour? / Why?" in here.run("permission", "list").stdout
+    (listed,) = here.json("permission", "list", "--json")["prompts"]
+    assert [question["answer"] for question in listed["questions"]] == ["blue, red", None]
+    other = here.run("permission", "answer", request_id, "--choose", "1")
+    assert (other.returncode, "Already answered: Which colour? blue, red; that was by" in other.stderr) == (5, True)
     whole = here.json("permission", "answer", request_id, "--question", "Reason=since a=b", "--json")
     assert whole["group_complete"] is True
     finish(here, session)
