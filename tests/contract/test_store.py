@@ -261,6 +261,9 @@ async def test_a_prompt_is_open_until_it_is_answered(store: SqliteStore) -> None
     assert await store.open_prompts(None) == [(new.session_id, second)]
     assert await store.find_prompt("q2") == (new.session_id, answered)
     assert await store.find_prompt("nobody's") is None
+    assert await store.prompts_beginning("q2") == [(new.session_id, answered)]
+    assert len(await store.prompts_beginning("q")) == 2
+    assert await store.prompts_beginning("Q%") == []
 
 
 async def test_a_prompt_of_another_session_is_not_taken_over(store: SqliteStore) -> None:

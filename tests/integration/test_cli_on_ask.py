@@ -93,6 +93,17 @@ def test_a_parked_question_is_answered_by_number(here: Shell, heard: Any) -> Non
     assert [one["updatedInput"]["answers"] for one in heard()] == [{"Which colour?": "blue"}]
 
 
+def test_questions_that_are_parked_together_are_all_shown(here: Shell, heard: Any) -> None:
+    options = '"options": [{"label": "a", "description": ""}, {"label": "b", "description": ""}]'
+    asked = ", ".join(f'{{"question": "Q{n}?", "header": "H{n}", "multiSelect": false, {options}}}' for n in range(4))
+    done = here.run("run", "--on-ask", "park", "--json", f'use AskUserQuestion {{"questions": [{asked}]}}')
+    assert [done.stderr.count(f"H{number}: Q{number}?") for number in range(4)] == [1, 1, 1, 1]
+    (request_id,) = json.loads(done.stdout)["parked"]
+    assert f"permission answer {request_id} {' '.join(['--choose NUMBER'] * 4)} (or --deny)" in done.stderr
+    assert here.run("permission", "answer", request_id, "--deny").returncode == 0
+    rest(here, json.loads(done.stdout)["session_id"])
+
+
 def test_a_parked_plan_is_approved_later(here: Shell, heard: Any) -> None:
     done = here.run("run", "--on-ask", "park", "--json", 'use ExitPlanMode {"plan": "1. think"}')
     assert done.returncode == 3

@@ -105,6 +105,11 @@ def test_questions_are_answered_by_number_and_in_own_words(here: Shell, heard: A
     half = here.run("permission", "answer", request_id, "--choose", "2,1")
     assert (half.returncode, "The agent goes on when the other" in half.stdout) == (0, True)
     assert heard() == []
+    assert "1 of 2 answered: Which colour? / Why?" in here.run("permission", "list").stdout
+    (listed,) = here.json("permission", "list", "--json")["prompts"]
+    assert [question["answer"] for question in listed["questions"]] == ["blue, red", None]
+    other = here.run("permission", "answer", request_id, "--choose", "1")
+    assert (other.returncode, "Already answered: Which colour? blue, red; that was by" in other.stderr) == (5, True)
     whole = here.json("permission", "answer", request_id, "--question", "Reason=since a=b", "--json")
     assert whole["group_complete"] is True
     finish(here, session)
@@ -126,6 +131,7 @@ def test_equal_prompts_are_answered_together(here: Shell, heard: Any) -> None:
 def test_what_cannot_be_answered_is_never_a_success(here: Shell, heard: Any) -> None:
     unknown = here.run("permission", "answer", "no-such-prompt", "--allow")
     assert (unknown.returncode, unknown.stdout) == (5, "")
+    assert "No such prompt: see betcode permission list" in unknown.stderr
     session, request_id = parked(here, 'use Bash {"command": "true"}')
     assert heard() == []
     assert here.run("permission", "answer", request_id, "--allow").returncode == 0
@@ -135,4 +141,8 @@ def test_what_cannot_be_answered_is_never_a_success(here: Shell, heard: Any) -> 
     other = here.run("permission", "answer", request_id, "--deny")
     assert other.returncode == 5
     assert "Already answered ALLOW_ONCE by" in other.stderr
+    assert here.run("permission", "answer", request_id[:8], "--allow").returncode == 0
+    for words in (["--deny"], ["--edit", "false"]):
+        short = here.run("permission", "answer", request_id[:8], *words)
+        assert (short.returncode, "Already answered ALLOW_ONCE by" in short.stderr) == (5, True)
     assert len(heard()) == 1

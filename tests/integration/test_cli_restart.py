@@ -1,5 +1,6 @@
 """`betcode daemon restart` and `betcode daemon stop --agents`, under commands that are at work."""
 
+import json
 import os
 import subprocess
 from contextlib import AbstractContextManager
@@ -10,6 +11,7 @@ import pytest
 from betcode.config.lockfile import is_held
 from betcode.holder.launch import holder_pids
 from support.command import Shell, shell
+from support.daemon import agent_program
 from support.patience import PATIENCE_S
 
 
@@ -128,3 +130,18 @@ def test_a_restart_takes_over_from_a_daemon_that_was_killed(tmp_path: Path) -> N
         done = here.json("daemon", "restart", "--json")
         assert done["pid"] not in (0, pid)
         os.kill(done["pid"], 0)
+
+
+def test_an_answer_to_an_agent_that_was_ended_says_that_nothing_goes_on_by_itself(tmp_path: Path) -> None:
+    with shell(tmp_path) as here:
+        here.environment["BETCODE_CLAUDE_BIN"] = str(agent_program(tmp_path, "asker.py"))
+        parked = here.run("run", "--on-ask", "park", "--json", 'use Bash {"command": "make"}')
+        (request_id,), session = json.loads(parked.stdout)["parked"], json.loads(parked.stdout)["session_id"]
+        assert here.run("daemon", "restart", "--agents").returncode == 0
+        done = here.run("permission", "answer", request_id, "--allow")
+        assert done.returncode == 0, done.stderr
+        assert "Send a message to go on" in done.stderr
+        assert "asked about again then, with this answer offered" in done.stderr
+        here.run("run", "--session", session, "--on-ask", "park", 'use Bash {"command": "make"}')
+        (again,) = here.json("permission", "list", "--json")["prompts"]
+        assert "You allowed this before the agent was lost" in again["note"]

@@ -34,7 +34,7 @@ def test_yes_runs_the_tool(here: Shell) -> None:
         person.expect("command: touch ran.txt")
         person.expect("Allow? [y")
         person.type("perhaps\n")
-        person.expect("Please answer y or n")
+        person.expect("That is no answer: type y")
         assert ran(here) == before
         person.expect("Allow? [y")
         person.type("y\n")

@@ -91,6 +91,7 @@ async def test_an_ask_rule_asks_where_another_allows_and_no_rule_answers_a_quest
         await talk.say("tool")
         request = await talk.asked()
         assert request.deciding_rule == f"ask Bash(touch *) ({user_rules(daemon)}:1)"
+        assert not request.grant_offers, "the rule asks each time"
         await talk.answer(request, allow=False)
         await talk.until(is_idle)
         await talk.say("ask")
@@ -177,7 +178,8 @@ class TestEveryCall:
             write_rules(user_rules(daemon), ask=["Read(./private/notes.txt)"], allow=["Bash(cat *)"])
             talk = await obedient_talk(daemon, client)
             await talk.say("peek private")
-            assert (await talk.asked()).deciding_rule == "Read(./private/notes.txt) says so"
+            why = (await talk.asked()).deciding_rule
+            assert why == f"ask Read(./private/notes.txt) ({user_rules(daemon)}:1)"
 
     async def test_it_can_be_switched_off_and_on(self, tmp_path: Path) -> None:
         async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:

@@ -43,7 +43,7 @@ class Asker:
                 return Deny("The person closed the terminal's input")
             match understand(prompt, line):
                 case None:
-                    self._screen.note("Please answer y or n" if isinstance(prompt, Permission) else "Please answer")
+                    self._screen.note(prompt.again)
                 case ShowAll():
                     self._show(prompt, whole=True)
                 case ShowChoices():

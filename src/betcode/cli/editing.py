@@ -12,6 +12,8 @@ import anyio.to_thread
 from betcode.cli.screen import Screen
 from betcode.v1 import agent_pb2 as v1
 
+_MAIN = ("command", "file_path", "notebook_path", "url", "query", "pattern")  # what a tool does not run without
+
 
 class NotEdited(Exception):
     """Nothing came of it; the message says why."""
@@ -21,10 +23,12 @@ def edited_in_line(request: v1.PermissionRequest, text: str) -> str:
     """The input as JSON: `text` itself, or with `text` as its command.
 
     Raises:
-        NotEdited: it is no JSON object, and the tool has no command that it could stand for.
+        NotEdited: it is no JSON object and no command either, or an object without what the tool is about.
     """
     if text.startswith("{"):
-        return _checked(text)
+        return _checked(text, request)
+    if _is_json(text):
+        raise NotEdited("That is JSON, but no object: give the new command, or the whole input as a JSON object")
     own = _fields(request)
     if not isinstance(own.get("command"), str):
         raise NotEdited(f"{request.tool_name} has no command: type e and the whole input as JSON, or e alone")
@@ -52,7 +56,7 @@ async def edited_in_editor(request: v1.PermissionRequest, screen: Screen) -> str
             raise NotEdited("What the editor left cannot be read") from trouble
     if text == shown:
         raise NotEdited("Nothing was changed")
-    return _checked(text)
+    return _checked(text, request)
 
 
 def _run(argv: list[str]) -> None:
@@ -74,11 +78,27 @@ def _fields(request: v1.PermissionRequest) -> dict[str, object]:
     return value
 
 
-def _checked(text: str) -> str:
+def _is_json(text: str) -> bool:
+    """Whether it is a value that nobody means as a command: null, a number, a list, a quoted text."""
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return text not in ("true", "false")  # these are commands, too
+
+
+def _checked(text: str, request: v1.PermissionRequest) -> str:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as trouble:
         raise NotEdited(f"That is no JSON: {trouble}") from None
     if not isinstance(value, dict):
         raise NotEdited("That is no JSON object")
+    try:
+        own = _fields(request)
+    except NotEdited:
+        own = {}  # it is not known here: the daemon has it whole
+    for name in _MAIN:
+        if isinstance(own.get(name), str) and not (isinstance(value.get(name), str) and value[name].strip()):
+            raise NotEdited(f"The input has no {name}, and {request.tool_name} needs one")
     return text

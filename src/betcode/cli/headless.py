@@ -66,6 +66,7 @@ class HeadlessTurn:
         self._desk = Desk()
         self._asked: dict[str, Prompt] = {}  # by request id
         self._denied: dict[str, str] = {}  # what was, by request id
+        self._shown: set[str] = set()  # prompts, each question for itself
         self._parked: list[str] = []
         self._answered_here: set[str] = set()  # requests whose resolution is no news
         self._accepted = anyio.Event()
@@ -154,7 +155,7 @@ class HeadlessTurn:
         return None
 
     async def _meet(self, prompt: Prompt, to_ask: ObjectSendStream[Prompt]) -> None:
-        self._asked[prompt.request_id] = prompt
+        self._asked.setdefault(prompt.request_id, prompt)  # the first of several questions has the whole input
         match self._policy.on_ask:
             case OnAsk.ASK | OnAsk.WAIT | OnAsk.PARK:
                 await to_ask.send(prompt)
@@ -174,13 +175,27 @@ class HeadlessTurn:
 
     async def _park_all(self, asked: ObjectReceiveStream[Prompt], tasks: TaskGroup) -> None:
         """Leave at the first prompt that is still open when its time is up."""
-        shown: set[str] = set()
+        parked: set[str] = set()
         async for prompt in asked:
+            self._show_once(prompt)
+            if prompt.request_id not in parked:  # questions that are asked together are one prompt
+                parked.add(prompt.request_id)
+                tasks.start_soon(self._park_when_late, prompt, tasks)
+
+    def _show_once(self, prompt: Prompt) -> None:
+        key = prompt.asked.question_id if isinstance(prompt, Question) else prompt.request_id
+        if key not in self._shown:
+            self._shown.add(key)
             for line in prompt.lines():
                 self._screen.note(line)
-            if prompt.request_id not in shown:  # questions that are asked together are one prompt
-                shown.add(prompt.request_id)
-                tasks.start_soon(self._park_when_late, prompt, tasks)
+
+    async def _show_the_others(self, prompt: Question) -> None:
+        """The questions that were asked together with this one: we leave before their events have come."""
+        with suppress(ClientError):
+            for one in await self._client.pending(self._session_id):
+                if one.request_id == prompt.request_id:
+                    for asked in one.questions.questions:
+                        self._show_once(Question(asked))
 
     async def _park_when_late(self, prompt: Prompt, tasks: TaskGroup) -> None:
         if self._policy.on_ask is OnAsk.WAIT:
@@ -188,6 +203,8 @@ class HeadlessTurn:
             with anyio.move_on_after(self._policy.wait_s):
                 await self._desk.gone(prompt)
                 return
+        if isinstance(prompt, Question) and self._desk.has(prompt):
+            await self._show_the_others(prompt)
         if self._desk.has(prompt):
             self._parked.append(prompt.request_id)
             tasks.cancel_scope.cancel()

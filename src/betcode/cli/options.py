@@ -24,6 +24,10 @@ class Options:
         value = getattr(self.chosen, name, None)
         return value if isinstance(value, str) else ""
 
+    def has(self, name: str) -> bool:
+        """Whether an option was given at all, be it empty."""
+        return getattr(self.chosen, name, None) is not None
+
     def number(self, name: str) -> int:
         value = getattr(self.chosen, name, None)
         return value if isinstance(value, int) else 0

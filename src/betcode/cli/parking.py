@@ -1,5 +1,7 @@
 """Prompts that are left open by a run: how they are answered, and how they ended."""
 
+import json
+
 from betcode.cli.prompts import Prompt, Question
 from betcode.v1 import agent_pb2 as v1
 
@@ -8,8 +10,16 @@ _DENIALS = frozenset({v1.DENY, v1.DENY_NO_INTERRUPT, v1.DENY_WITH_INTERRUPT})
 
 def how_to_answer(prompt: Prompt) -> str:
     """One sentence with the command that answers it."""
-    how = "--choose NUMBER (or --deny)" if isinstance(prompt, Question) else "--allow (or --deny)"
+    each = " ".join(["--choose NUMBER"] * _asked_together(prompt)) if isinstance(prompt, Question) else "--allow"
+    how = f"{each} (or --deny)"
     return f"Answer with: betcode permission answer {prompt.request_id} {how}"
+
+
+def _asked_together(prompt: Question) -> int:
+    try:
+        return len(json.loads(prompt.asked.input_json)["questions"]) or 1
+    except (ValueError, RecursionError, KeyError, TypeError):
+        return 1
 
 
 def was_denied(resolved: v1.PermissionResolved) -> bool:

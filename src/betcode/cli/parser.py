@@ -209,7 +209,7 @@ def _add_permission(commands: "Commands[Parser]") -> None:
     how.add_argument(
         "--allow-session",
         nargs="?",
-        const="",
+        const=True,  # no rule is named; an empty one is no rule
         metavar="RULE",
         help="for the rest of the session: what this rule covers, the offer of that number, or just this use",
     )

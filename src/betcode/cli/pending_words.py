@@ -1,6 +1,6 @@
 """Open prompts as rows of a table and as JSON."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 
 from betcode.cli.finding import short_id
@@ -51,6 +51,8 @@ def what_of(one: v1.PendingPrompt) -> str:
         what = telling_input(one.permission, _WHAT)
     else:
         what = " / ".join(question.question for question in one.questions.questions)
+        if one.questions.answers:
+            what = f"{len(one.questions.answers)} of {len(one.questions.questions)} answered: {what}"
     return one_line(f"{what} (its agent is gone)" if one.agent_is_gone else what, _WHAT)
 
 
@@ -68,7 +70,7 @@ def pending_json(one: v1.PendingPrompt) -> dict[str, object]:
         "kind": "question" if one.questions.questions else "permission",
     }
     if one.questions.questions:
-        return shown | {"questions": [_question_json(each) for each in one.questions.questions]}
+        return shown | {"questions": [_question_json(each, one.questions.answers) for each in one.questions.questions]}
     request = one.permission
     return shown | {
         "tool_name": request.tool_name,
@@ -81,12 +83,13 @@ def pending_json(one: v1.PendingPrompt) -> dict[str, object]:
     }
 
 
-def _question_json(question: v1.UserQuestion) -> dict[str, object]:
+def _question_json(question: v1.UserQuestion, answers: Mapping[str, str]) -> dict[str, object]:
     return {
         "question_id": question.question_id,
         "header": question.header,
         "question": question.question,
         "multi_select": question.multi_select,
+        "answer": answers.get(question.question),
         "options": [
             {"label": option.label or option.value, "description": option.description} for option in question.options
         ],

@@ -1,12 +1,13 @@
 """The answer that a command line gives to one prompt."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from betcode.cli.editing import NotEdited, edited_in_line
 from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.options import Options
-from betcode.cli.prompts import chosen_options, offered
+from betcode.cli.prompts import asks_each_time, chosen_options, offered
 from betcode.v1 import agent_pb2 as v1
 
 
@@ -36,21 +37,30 @@ def answer_from(options: Options, prompt: v1.PendingPrompt | None) -> v1.Permiss
     if options.flag("deny"):
         decision = v1.DENY_WITH_INTERRUPT if options.flag("stop") else v1.DENY
         return v1.PermissionResponse(decision=decision, message=options.text("message"))
-    if options.text("edit"):
+    if options.has("edit"):
         return v1.PermissionResponse(decision=v1.ALLOW_WITH_EDIT, updated_input_json=_edited(options, prompt))
     return v1.PermissionResponse(decision=v1.ALLOW_SESSION, grant_pattern=_pattern(options, prompt))
 
 
 def _edited(options: Options, prompt: v1.PendingPrompt | None) -> str:
+    text = options.text("edit").strip()
+    if not text:
+        raise _wrong("--edit is empty: give the other input, or --allow for the one that was asked")
+    if prompt is None and not text.startswith("{"):
+        return json.dumps({"command": text}, ensure_ascii=False)  # the daemon says what it was answered with
     try:
-        return edited_in_line(prompt.permission if prompt else v1.PermissionRequest(), options.text("edit"))
+        return edited_in_line(prompt.permission if prompt else v1.PermissionRequest(), text)
     except NotEdited as trouble:
         raise _wrong(str(trouble)) from None
 
 
 def _pattern(options: Options, prompt: v1.PendingPrompt | None) -> str:
     """The rule that was named, the offer of that number, or the narrowest where none was named."""
-    text = options.text("allow_session")
+    text = options.text("allow_session").strip()
+    if not text and not options.flag("allow_session"):
+        raise _wrong("--allow-session: name a rule, or leave the value out")
+    if not text and prompt is not None and asks_each_time(prompt.permission):
+        raise _wrong(f"A rule asks each time, so that a grant changes nothing: {prompt.permission.deciding_rule}")
     if prompt is None or not (text.isascii() and text.isdigit()):
         return text
     pattern = offered(prompt.permission.grant_offers, int(text))

@@ -6,10 +6,12 @@ from datetime import UTC, datetime
 import anyio
 
 from betcode.cli.exit_codes import CommandFailed, ExitCode
-from betcode.cli.finding import find_session, short_id
+from betcode.cli.finding import find_session, find_summary
+from betcode.cli.going_on import going_on
 from betcode.cli.options import Options
 from betcode.cli.pending_words import HEADINGS, SPARE, pending_json, row, tool_of, what_of
 from betcode.cli.permission_answer import Answers, answer_from
+from betcode.cli.prompts import asks_each_time
 from betcode.cli.screen import Screen, standard_screen
 from betcode.cli.session_commands import connected
 from betcode.cli.table import table
@@ -59,8 +61,9 @@ async def _answer(options: Options) -> int:
         prompt = find_prompt(await client.pending(), given)
         request_id = given if prompt is None else prompt.request_id
         said = answer_from(options, prompt)
+        run_state = await _run_state(client, prompt)
         if isinstance(said, Answers):
-            return await _answer_questions(options, screen, client, request_id, said)
+            return await _answer_questions(options, screen, client, request_id, said, prompt, run_state)
         done = await client.answer(request_id, said, equal_prompts=options.flag("equal"))
     if options.as_json:
         screen.json(
@@ -76,13 +79,24 @@ async def _answer(options: Options) -> int:
     before = " (that had been said before)" if done.already_answered else ""
     about = f": {tool_of(prompt)} {one_line(what_of(prompt), 100)}".rstrip() if prompt is not None else ""
     screen.line(f"{_SAID[said.decision]}{about}{before}")
+    if prompt is not None and said.decision == v1.ALLOW_SESSION and asks_each_time(prompt.permission):
+        screen.note(f"What is like this is asked all the same: {prompt.permission.deciding_rule}")
     if done.also_answered:
         screen.line(f"Equal prompts answered with it: {len(done.also_answered)}")
-    _say_how_to_go_on(screen, prompt)
+    if prompt is not None:
+        screen.note(going_on(prompt, said.decision, run_state))
     return ExitCode.OK
 
 
-async def _answer_questions(options: Options, screen: Screen, client: Client, request_id: str, said: Answers) -> int:
+async def _answer_questions(
+    options: Options,
+    screen: Screen,
+    client: Client,
+    request_id: str,
+    said: Answers,
+    prompt: v1.PendingPrompt | None,
+    run_state: str,
+) -> int:
     done = await client.answer_question(request_id, said.given)
     if options.as_json:
         screen.json(
@@ -98,14 +112,16 @@ async def _answer_questions(options: Options, screen: Screen, client: Client, re
         screen.line(f"{question} {text}")
     if not done.group_complete:
         screen.line("Kept. The agent goes on when the other questions are answered too: betcode permission list")
+    elif prompt is not None:
+        screen.note(going_on(prompt, v1.ALLOW_ONCE, run_state))
     return ExitCode.OK
 
 
-def _say_how_to_go_on(screen: Screen, prompt: v1.PendingPrompt | None) -> None:
-    if prompt is None:
-        return
-    later = " when its agent asks again" if prompt.agent_is_gone else ""
-    screen.note(f"The session goes on{later}; see it with: betcode attach {short_id(prompt.session_id)}")
+async def _run_state(client: Client, prompt: v1.PendingPrompt | None) -> str:
+    """Of the session's agent, where the one that asked is gone."""
+    if prompt is None or not prompt.agent_is_gone:
+        return ""
+    return (await find_summary(client, prompt.session_id)).run_state
 
 
 def find_prompt(prompts: Sequence[v1.PendingPrompt], text: str) -> v1.PendingPrompt | None:

@@ -27,6 +27,7 @@ from betcode.cli.prompts import (
     ShowChoices,
     give_answer,
     understand,
+    why,
 )
 from betcode.cli.screen import Screen, standard_screen
 from betcode.cli.session_commands import connected
@@ -92,7 +93,9 @@ class Watcher:
         if self._as_json:
             self._screen.json({"type": "opened", "was_open_before": was_open_before} | pending_json(one))
         elif not self._asks:
-            self._screen.line(f"{one.request_id} {self._where[one.request_id]}: {tool_of(one)} {what_of(one)}")
+            because = f" (asked because {why(one.permission)})" if one.permission.deciding_rule else ""
+            where = self._where[one.request_id]
+            self._screen.line(f"{one.request_id} {where}: {tool_of(one)} {what_of(one)}{because}")
         before = self._desk.all
         self._desk.add_pending([one])
         if self._asks:
@@ -168,7 +171,10 @@ class Watcher:
         line = await self._while_open(prompt, by_key=False)
         self._screen.typed()
         match understand(prompt, line) if line else None:
-            case None | ShowAll() | ShowChoices():
+            case None:
+                self._screen.note(prompt.again)
+                return None
+            case ShowAll() | ShowChoices():
                 return None
             case Edit(text):
                 return await edited(prompt, text, self._screen)

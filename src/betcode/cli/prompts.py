@@ -14,6 +14,7 @@ _BUDGET = "Budget"  # the name under which the daemon asks for more
 _SHOWN_LINES = 24
 _SHOWN_LETTERS = 4000
 _OFFER_WIDTH = 100
+_WHY_WIDTH = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,8 @@ class Permission:
         plan = "The agent has a plan and asks whether to go ahead"
         title = plan if self.is_plan else f"{request.tool_name} asks for permission"
         shown = [f"{title}: {request.description}" if request.description else title]
+        if request.deciding_rule and not self.is_plan:
+            shown.append(f"    (asked because {why(request)})")
         shown += [f"    {line}" for line in _input_lines(request, whole=whole)]
         if self.was_cut:
             shown.append("    (too long to be shown whole)")
@@ -70,6 +73,14 @@ class Permission:
         edit = "e = edit, " if self.is_editable else ""
         return f"Allow? [y = yes, {session}{edit}n = no, n REASON, i = no and stop, v = show all] "
 
+    @property
+    def again(self) -> str:
+        """What is said to a line that is no answer."""
+        if self._is_of_budget:
+            return "That is no answer: type y or n"
+        session = "s and a number, " if self.request.grant_offers else ""
+        return f"That is no answer: type y, {session}{'e, ' if self.is_editable else ''}n, i or v"
+
 
 @dataclass(frozen=True, slots=True)
 class Question:
@@ -94,6 +105,13 @@ class Question:
     def question(self) -> str:
         several = ", several with commas" if self.asked.multi_select else ""
         return f"Your answer [number{several}, or your own words; /deny = none] "
+
+    @property
+    def again(self) -> str:
+        """What is said to a line that is no answer."""
+        count = len(self.asked.options)
+        number = f"a number from 1 to {count}, " if count else ""
+        return f"That is no answer: type {number}your own words, or /deny"
 
 
 Prompt = Permission | Question
@@ -176,7 +194,28 @@ def understand(prompt: Prompt, line: str) -> Typed | None:
                 return None
     if word.lower() == "/deny":
         return Deny(rest.strip())
-    return Reply(chosen_options(prompt.asked, text) or text) if text else None
+    chosen = chosen_options(prompt.asked, text)
+    if chosen is None and _is_no_option(prompt.asked, text):
+        return None
+    return Reply(chosen or text) if text else None
+
+
+def _is_no_option(asked: v1.UserQuestion, text: str) -> bool:
+    """Whether bare numbers stand there that count no option: a slip of the finger, and no answer in own words."""
+    parts = text.split(",") if asked.multi_select else [text]
+    is_number = all(part.strip().isascii() and part.strip().isdigit() for part in parts)
+    return bool(asked.options) and is_number and text not in (option.label or option.value for option in asked.options)
+
+
+def why(request: v1.PermissionRequest) -> str:
+    """Why a person is asked, on one line: the rule that says so and where it stands, or the reason."""
+    rule = "a rule says so: " if request.deciding_rule.startswith("ask ") else ""
+    return rule + one_line(request.deciding_rule, _WHY_WIDTH)
+
+
+def asks_each_time(request: v1.PermissionRequest) -> bool:
+    """Whether a rule says that people are asked, whatever they grant."""
+    return request.deciding_rule.startswith("ask ") and not request.grant_offers
 
 
 def offered(offers: Sequence[v1.GrantOffer], number: int) -> str | None:

@@ -141,7 +141,7 @@ class PromptNotFound(BetcodeError):
     code = ErrorCode.PERMISSION_NOT_FOUND
 
     def __init__(self, request_id: str) -> None:
-        super().__init__("No such prompt: list the open ones with ListPending", request_id=request_id)
+        super().__init__("No such prompt: see betcode permission list", request_id=request_id)
 
 
 class PermissionStale(BetcodeError):

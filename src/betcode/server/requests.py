@@ -104,7 +104,7 @@ def permission_answer(response: v1.PermissionResponse) -> PermissionAnswer:
         InvalidRequest: it answers nothing, or in no way we know.
     """
     if not response.request_id:
-        raise InvalidRequest("No prompt is named: give a request_id")
+        raise InvalidRequest("No prompt is named: give its id, see betcode permission list")
     return PermissionAnswer(
         response.request_id,
         response.decision,

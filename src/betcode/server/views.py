@@ -64,6 +64,7 @@ def pending(session: SessionId, prompt: PromptRow, *, agent_is_gone: bool) -> v1
                 view.permission.CopyFrom(event.permission_request)
             case "user_question":
                 view.questions.questions.append(event.user_question)
+                view.questions.answers.update(prompt.answers)
             case _:
                 pass
     return view

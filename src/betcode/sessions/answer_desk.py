@@ -12,7 +12,7 @@ import msgspec
 from betcode.domain.errors import BetcodeError, InvalidRequest, PromptNotFound
 from betcode.domain.identifiers import SessionId
 from betcode.domain.lifetimes import ExtendOn
-from betcode.domain.rows import PromptRow
+from betcode.domain.rows import PromptRow, PromptState
 from betcode.sessions.answering import answer_prompt, answer_questions
 from betcode.sessions.clients import ClientName
 from betcode.sessions.prompt_times import touch
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from betcode.sessions.registry import Registry
 
 logger = logging.getLogger(__name__)
+_LEAST_OF_AN_ID = 4  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,7 @@ class AnswerDesk:
             PromptNotFound, PermissionStale, InvalidRequest
         """
         session, prompt = await self._find(answer.request_id, session)
+        answer = replace(answer, request_id=prompt.request_id)
         key = answer.idempotency_key
         if key and self._keys.setdefault(key, answer.request_id) != answer.request_id:
             raise _used_before(answer, self._keys[key])
@@ -66,9 +68,9 @@ class AnswerDesk:
             PromptNotFound, PermissionStale, InvalidRequest
         """
         group_id = question_id.partition("#")[0]
-        session, _ = await self._find(group_id, session)
+        session, prompt = await self._find(group_id, session)
         async with self._registry.using(session) as live:
-            answered = await answer_questions(live, group_id, answers, client)
+            answered = await answer_questions(live, prompt.request_id, answers, client)
             touch(live, ExtendOn.HUMAN)
             return answered
 
@@ -97,11 +99,19 @@ class AnswerDesk:
         return tuple(done)
 
     async def _find(self, request_id: str, session: SessionId | None) -> tuple[SessionId, PromptRow]:
-        found = await self._registry.room.store.find_prompt(request_id)
+        store = self._registry.room.store
+        found = await store.find_prompt(request_id) or await self._find_ended(request_id)
         if found is None or session not in (None, found[0]):
             logger.warning("an answer names a prompt that is not there", extra={"request_id": request_id[:100]})
             raise PromptNotFound(request_id[:100])
         return found
+
+    async def _find_ended(self, beginning: str) -> tuple[SessionId, PromptRow] | None:
+        """The only prompt that begins so, where it is over: nothing is decided by a short id, and people hear of it."""
+        if len(beginning) < _LEAST_OF_AN_ID:
+            return None
+        found = await self._registry.room.store.prompts_beginning(beginning)
+        return found[0] if len(found) == 1 and found[0][1].state is not PromptState.OPEN else None
 
 
 def _used_before(answer: PermissionAnswer, other: str) -> InvalidRequest:

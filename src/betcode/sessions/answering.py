@@ -56,8 +56,9 @@ async def answer_questions(
         prompt = session.prompts.get(request_id) or session.open_left(request_id)
         row = prompt or await _prompt_of_the_past(session, request_id)
         check_answers(row, answers)
-        if any(row.answers.get(text, answer) != answer for text, answer in answers.items()):
-            raise answered_before(row)
+        for text, answer in answers.items():
+            if row.answers.get(text, answer) != answer:
+                raise answered_before(row, text)
         given = {**row.answers, **answers}
         if prompt is None:
             return same_as_before(row, Decision(v1.ALLOW_ONCE, answers=given)), True

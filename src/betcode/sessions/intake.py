@@ -198,7 +198,9 @@ class Intake:
             self.changes.append(AddAudit(screened.entry))
             shown[0].permission_request.deciding_rule = screened.why
             shown[0].permission_request.segments.extend(screened.segments)
-        if shown[0].HasField("permission_request"):
+        if screened is not None and screened.asks_each_time:
+            del shown[0].permission_request.grant_offers[:]  # nothing that is granted would be heeded
+        elif shown[0].HasField("permission_request"):
             self.offer(shown[0].permission_request)
         old = asked.supersedes
         if old is not None:

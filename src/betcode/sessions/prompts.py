@@ -11,12 +11,14 @@ import msgspec
 from betcode.domain.commands import AnswerPermission, AnswerQuestions, Behaviour
 from betcode.domain.errors import InvalidRequest, PermissionStale
 from betcode.domain.rows import PromptKind, PromptRow, PromptState
+from betcode.domain.text import shortened
 from betcode.domain.times import rfc3339
 from betcode.rules import FOR_PEOPLE, Place, Rule, ToolUse, exact_rule, granting
 from betcode.sessions.questions import spoken
 from betcode.v1 import agent_pb2 as v1
 
 EDIT_LIMIT_BYTES = 4 * 1024 * 1024
+_SAID = 200  # characters of a question and of its answer in a sentence
 _ALLOWING = frozenset({v1.ALLOW_ONCE, v1.ALLOW_SESSION, v1.ALLOW_WITH_EDIT})
 _CHOICES = "ALLOW_ONCE, ALLOW_SESSION, ALLOW_WITH_EDIT, DENY, DENY_NO_INTERRUPT or DENY_WITH_INTERRUPT"
 
@@ -80,7 +82,9 @@ def decide(answer: PermissionAnswer, prompt: PromptRow, place: Place) -> Decisio
     """Raises InvalidRequest where the answer cannot be applied as it is; then the prompt stays open."""
     value = answer.decision
     if value in _ALLOWING and prompt.kind is PromptKind.QUESTION:
-        raise InvalidRequest("This is a question: answer it with AnswerQuestion", request_id=answer.request_id)
+        raise InvalidRequest(
+            "This is a question: answer it with --choose or --question, or deny it", request_id=answer.request_id
+        )
     return Decision(
         value,
         answer.message,
@@ -176,20 +180,25 @@ def same_as_before(row: PromptRow, decision: Decision) -> bool:
         case PromptState.EXPIRED:
             raise PermissionStale("Permission request expired", request_id=row.request_id)
         case PromptState.SUPERSEDED:
+            new = row.superseded_by
             raise PermissionStale(
-                "The agent has asked otherwise since: answer that request",
+                f"The agent has asked again since: answer {new} with betcode permission answer {new}"
+                if new
+                else "The agent has asked again since: see betcode permission list",
                 request_id=row.request_id,
                 superseded_by=row.superseded_by,
             )
 
 
-def answered_before(row: PromptRow) -> PermissionStale:
-    """Says who was quicker, and when."""
+def answered_before(row: PromptRow, question: str = "") -> PermissionStale:
+    """Says who was quicker, and when; of one question also with what."""
     when = rfc3339(row.answered_ns)
     kind = f", {row.answered_by_type}" if row.answered_by_type else ""
+    said = f" {row.decision}" if row.decision else ""
+    if question:
+        said = f": {shortened(question, _SAID)} {shortened(row.answers.get(question, ''), _SAID)}; that was"
     return PermissionStale(
-        f"Already answered{f' {row.decision}' if row.decision else ''} by "
-        f"{row.answered_by or 'another client'}{kind} at {when}",
+        f"Already answered{said} by {row.answered_by or 'another client'}{kind} at {when}",
         request_id=row.request_id,
         answered_by=row.answered_by,
         answered_by_type=row.answered_by_type,

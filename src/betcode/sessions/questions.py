@@ -21,7 +21,7 @@ def questions_of(row: PromptRow) -> list[v1.UserQuestion]:
 def check_answers(row: PromptRow, answers: Mapping[str, str]) -> None:
     """Raises InvalidRequest where an answer belongs to no question of the group, is empty, or is more than one."""
     if row.kind is not PromptKind.QUESTION:
-        raise InvalidRequest("This is a permission, not a question: answer it with AnswerPermission")
+        raise InvalidRequest("This is a permission, not a question: allow or deny it")
     asked = {question.question: question for question in questions_of(row)}
     if not answers or any(text not in asked for text in answers):
         raise InvalidRequest("Answers are keyed by the exact text of the question", request_id=row.request_id)

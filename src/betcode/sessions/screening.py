@@ -42,6 +42,7 @@ class Screened:
     answer: AnswerPermission | None = None  # None: a person is asked
     why: str = ""  # why a person is
     segments: tuple[str, ...] = ()
+    asks_each_time: bool = False  # a rule does, whatever is granted
 
 
 class Screening:
@@ -91,8 +92,8 @@ class Screening:
         verdict = screen(use, self._rules, self._grants)
         entry = self._entry(request.request_id, request.tool_name, request.input_json, verdict)
         if verdict.outcome is Outcome.ASK or request.tool_name in FOR_PEOPLE:
-            why = str(verdict.rule) if verdict.rule is not None else verdict.reason
-            return Screened(entry, why=shortened(why, _LONGEST), segments=segments(use)[:_SEGMENTS])
+            why, each_time = _why(verdict), verdict.rule is not None
+            return Screened(entry, None, shortened(why, _LONGEST), segments(use)[:_SEGMENTS], each_time)
         allows = verdict.outcome is Outcome.ALLOW
         behaviour, message = (Behaviour.ALLOW, "") if allows else (Behaviour.DENY, _denial(verdict))
         return Screened(entry, AnswerPermission(request.request_id, behaviour, request.input_json, message))
@@ -131,6 +132,14 @@ class Screening:
             rule=shortened(rules, _LONGEST),
             note=shortened(verdict.reason, _LONGEST),
         )
+
+
+def _why(verdict: Verdict) -> str:
+    """Why a person is asked: the rule that says so and where it stands, or the reason."""
+    rule = verdict.rule
+    if rule is None:
+        return verdict.reason
+    return str(rule) if rule.action is Action.ASK else f"{verdict.reason} ({rule.source})"
 
 
 def _denial(verdict: Verdict) -> str:

@@ -32,6 +32,7 @@ _ANSWERED = f"""
 {_PROMPT} WHERE p.session_id = ? AND p.run = ? AND p.state = 'answered' AND p.seq > ? ORDER BY p.received_at, p.rowid
 """
 _FIND = f"{_PROMPT} WHERE p.request_id = ?"
+_BEGINNING = f"{_PROMPT} WHERE p.request_id >= ? AND p.request_id < ? LIMIT 100"
 _ANSWERED_WITH = (
     "SELECT request_id FROM pending_permissions WHERE idempotency_key = ? AND idempotency_key <> '' LIMIT 1"
 )
@@ -88,6 +89,10 @@ def answered_prompts(db: apsw.Connection, session: SessionKey, run: RunKey, afte
 def find_prompt(db: apsw.Connection, request_id: str) -> tuple[SessionId, PromptRow] | None:
     row = db.execute(_FIND, (request_id,)).fetchone()
     return None if row is None else _prompt_row(row)
+
+
+def prompts_beginning(db: apsw.Connection, text: str) -> list[tuple[SessionId, PromptRow]]:
+    return [_prompt_row(row) for row in db.execute(_BEGINNING, (text, f"{text}\U0010ffff"))]
 
 
 def asked_uses(db: apsw.Connection, session: SessionKey, since_ns: int) -> list[AskedUse]:

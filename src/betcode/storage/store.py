@@ -152,6 +152,9 @@ class SqliteStore:
     async def find_prompt(self, request_id: str) -> tuple[SessionId, PromptRow] | None:
         return await self._read(lambda db: ledger.find_prompt(db, request_id))
 
+    async def prompts_beginning(self, text: str) -> Sequence[tuple[SessionId, PromptRow]]:
+        return await self._read(lambda db: ledger.prompts_beginning(db, text))
+
     async def answered_with(self, idempotency_key: str) -> str | None:
         return await self._read(lambda db: ledger.answered_with(db, idempotency_key))
 

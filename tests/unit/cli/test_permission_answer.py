@@ -60,6 +60,11 @@ def test_another_command_keeps_the_rest_of_the_input() -> None:
     assert edited.updated_input_json == '{"command": "git push --dry-run", "timeout": 5}'
 
 
+def test_true_is_a_command_and_an_empty_message_is_none() -> None:
+    assert response("--edit", "true").updated_input_json == '{"command": "true", "timeout": 5}'
+    assert response("--deny", "--message", "").decision == v1.DENY
+
+
 def test_a_denial_says_why_and_may_stop() -> None:
     assert response("--deny", "--message", "no").message == "no"
     assert response("--deny").decision == v1.DENY
@@ -80,6 +85,12 @@ def test_several_options_stay_apart_whatever_they_are_called() -> None:
     assert chosen_options(asked, "1") == "red, or so"
 
 
+def test_a_grant_where_a_rule_asks_each_time_is_refused_with_the_rule() -> None:
+    each_time = v1.PermissionRequest(tool_name="Bash", deciding_rule="ask Bash(git *) (/s.json:4)")
+    with pytest.raises(CommandFailed, match=r"asks each time.*/s\.json:4"):
+        answer_from(said("--allow-session"), v1.PendingPrompt(permission=each_time))
+
+
 @pytest.mark.parametrize(
     ("words", "prompt"),
     [
@@ -87,6 +98,17 @@ def test_several_options_stay_apart_whatever_they_are_called() -> None:
         (["--allow", "--stop"], PUSH),
         (["--allow-session", "3"], PUSH),
         (["--allow-session", "0"], PUSH),
+        (["--allow-session", ""], PUSH),
+        (["--allow-session", ""], None),
+        (["--edit", ""], PUSH),
+        (["--edit="], None),
+        (["--edit", " "], PUSH),
+        (["--edit", "{}"], PUSH),
+        (["--edit", '{"command": " "}'], PUSH),
+        (["--edit", "null"], PUSH),
+        (["--edit", "[]"], PUSH),
+        (["--edit", "5"], PUSH),
+        (["--edit", '"ls"'], PUSH),
         (["--edit", "{nonsense"], PUSH),
         (["--edit", "[1]"], v1.PendingPrompt(permission=v1.PermissionRequest(tool_name="Edit", input_json="{}"))),
         (["--choose", "1"], PUSH),

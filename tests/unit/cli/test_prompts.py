@@ -85,7 +85,6 @@ def test_no_other_line_is_taken_for_a_yes(line: str) -> None:
     [
         (COLOUR, "2", Reply("green")),
         (COLOUR, "mauve", Reply("mauve")),
-        (COLOUR, "9", Reply("9")),
         (COLOUR, "", None),
         (COLOUR, "1,2", Reply("1,2")),
         (COLOURS, "1, 3", Reply("red, blue")),
@@ -94,6 +93,24 @@ def test_no_other_line_is_taken_for_a_yes(line: str) -> None:
 )
 def test_a_number_stands_for_its_option(prompt: Question, line: str, typed: object) -> None:
     assert understand(prompt, line) == typed
+
+
+@pytest.mark.parametrize(("prompt", "line"), [(COLOUR, "9"), (COLOUR, " 0 "), (COLOURS, "1,9"), (COLOURS, "4")])
+def test_a_number_that_is_no_option_is_asked_again(prompt: Question, line: str) -> None:
+    assert understand(prompt, line) is None
+    assert "from 1 to 3" in prompt.again
+
+
+def test_a_number_is_an_answer_where_it_is_an_options_name_or_nothing_is_offered() -> None:
+    years = v1.UserQuestion(question="When?", options=[v1.QuestionOption(label="2024")])
+    assert understand(Question(years), "2024") == Reply("2024")
+    assert understand(Question(v1.UserQuestion(question="How many?")), "9") == Reply("9")
+
+
+def test_a_line_that_is_no_answer_is_told_the_answers_there_are() -> None:
+    assert BASH.again == "That is no answer: type y, s and a number, e, n, i or v"
+    plan = Permission(v1.PermissionRequest(tool_name="ExitPlanMode"))
+    assert plan.again == "That is no answer: type y, n, i or v"
 
 
 def test_what_may_be_granted_is_shown_with_its_number() -> None:
@@ -127,6 +144,15 @@ def test_what_a_person_must_know_is_shown() -> None:
         "Which?",
         "    Note: Asked before",
     ]
+
+
+def test_why_it_is_asked_stands_under_the_tool() -> None:
+    request = v1.PermissionRequest(
+        tool_name="Bash", input_json='{"command": "ls"}', deciding_rule="no rule speaks of ls"
+    )
+    assert Permission(request).lines()[1:] == ["    (asked because no rule speaks of ls)", "    command: ls"]
+    request.deciding_rule = "ask Bash(ls *) (/etc/s.json:4)"
+    assert Permission(request).lines()[1] == "    (asked because a rule says so: ask Bash(ls *) (/etc/s.json:4))"
 
 
 def test_the_input_is_shown_as_the_agent_wrote_it() -> None:

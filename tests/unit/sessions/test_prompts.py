@@ -113,7 +113,7 @@ def test_what_decides_nothing_cannot_even_be_made(decision: v1.PermissionDecisio
 
 @pytest.mark.parametrize("decision", [v1.ALLOW_ONCE, v1.ALLOW_SESSION, v1.ALLOW_WITH_EDIT])
 def test_a_question_is_not_allowed_but_answered(decision: v1.PermissionDecision.ValueType) -> None:
-    assert "AnswerQuestion" in refused(decision, GROUP)
+    assert "--choose" in refused(decision, GROUP)
 
 
 def as_answered(decision: Decision) -> PromptRow:
@@ -164,6 +164,13 @@ def test_an_answer_after_the_end_says_so() -> None:
     with pytest.raises(PermissionStale) as error:
         same_as_before(replace(BASH, state=PromptState.EXPIRED), decided(v1.ALLOW_ONCE))
     assert error.value.message == "Permission request expired"
+
+
+def test_an_answer_to_what_was_asked_again_names_the_new_request() -> None:
+    with pytest.raises(PermissionStale) as error:
+        same_as_before(replace(BASH, state=PromptState.SUPERSEDED, superseded_by="r2"), decided(v1.ALLOW_ONCE))
+    assert error.value.message.endswith("answer r2 with betcode permission answer r2")
+    assert error.value.details["superseded_by"] == "r2"
 
 
 @pytest.mark.behaviour("question.multi-select")
