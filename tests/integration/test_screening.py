@@ -178,8 +178,7 @@ class TestEveryCall:
             write_rules(user_rules(daemon), ask=["Read(./private/notes.txt)"], allow=["Bash(cat *)"])
             talk = await obedient_talk(daemon, client)
             await talk.say("peek private")
-            why = (await talk.asked()).deciding_rule
-            assert why == f"ask Read(./private/notes.txt) ({user_rules(daemon)}:1)"
+            assert (await talk.asked()).deciding_rule == f"ask Read(./private/notes.txt) ({user_rules(daemon)}:1)"
 
     async def test_it_can_be_switched_off_and_on(self, tmp_path: Path) -> None:
         async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:

@@ -29,8 +29,8 @@ class PathPattern:
 def path_pattern(rule: Rule, place: Place) -> PathPattern:
     """Compile a path rule; what forbids reaches further than what allows.
 
-    An allow is held to the letter. A deny or ask also takes everything below a matching directory, the directory that
-    `dir/**` names, and `dir/**` at any depth.
+    An allow is held to the letter, and a person's grant is for the path alone. A deny or ask also takes everything
+    below a matching directory, the directory that `dir/**` names, and `dir/**` at any depth.
     """
     forbids = rule.action in (Action.DENY, Action.ASK)
     assert rule.specifier is not None
@@ -54,7 +54,7 @@ def path_pattern(rule: Rule, place: Place) -> PathPattern:
     plain_end = not _WILD.search(segments[-1])
     if directory_only:
         below += "/.*" if not forbids else "(?:/.*)?"
-    elif forbids or plain_end:
+    elif forbids or (plain_end and rule.action is not Action.GRANT):
         below += "(?:/.*)?"
     return PathPattern(rule, roots, below, _needed(segments))
 

@@ -24,6 +24,7 @@ class RuleList:
 
     def __init__(self, rules: Iterable[Rule], place: Place, *, forbids: bool) -> None:
         self.rules = tuple(rules)
+        self.is_granted = any(rule.action is Action.GRANT for rule in self.rules)
         self._names: dict[str, Rule] = {}
         self._globs: list[tuple[re.Pattern[str], Rule]] = []
         self._known: dict[str, Rule | None] = {}

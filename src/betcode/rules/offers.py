@@ -15,6 +15,7 @@ from betcode.rules.screening import FOR_PEOPLE, Coverage, ToolUse
 
 _SESSION: Final = Source(Layer.SESSION)
 _MOST: Final = 8
+_NAME: Final = re.compile(r"[A-Za-z_][\w.:-]*")
 _WORD: Final = re.compile(r"[A-Za-z][\w.:-]*")
 _WITH_SUBCOMMANDS: Final = names(
     "apt apt-get brew bun bundle cargo composer deno docker dotnet gem gh git glab go gradle helm kubectl mix mvn nix "
@@ -44,6 +45,8 @@ def granting(pattern: str, use: ToolUse, place: Place) -> Rule | str:
 def _granting(pattern: str, use: ToolUse, place: Place, coverage: Coverage) -> Rule | str:
     if use.tool in FOR_PEOPLE:
         return f"{use.tool} is answered by people only, so that nothing can be granted"
+    if not _is_one_tool(use.tool):
+        return "The tool's name would mean more than this tool in a rule, so that nothing can be granted"
     rule = parse_rule(pattern, Action.GRANT, _SESSION)
     if isinstance(rule, RuleProblem):
         return f"{rule.text[:200]} cannot be granted: {rule.reason}"
@@ -62,14 +65,28 @@ def exact_rule(use: ToolUse, place: Place) -> str | None:
 
 
 def offers(use: ToolUse, place: Place, suggested: Iterable[str] = ()) -> tuple[Offer, ...]:
-    """Rules that a person may grant; each parses, is about the tool and covers the use."""
+    """Rules that a person may grant, none of them wider than its label; each is about the tool and covers the use."""
     found: dict[str, Offer] = {}
     coverage = Coverage(use, place)
     for offer in _candidates(use, place, coverage, suggested):
         rule = _granting(offer.pattern, use, place, coverage)
         if isinstance(rule, Rule):
             found.setdefault(rule.text.replace(":*)", " *)"), Offer(rule.text, offer.label))  # two ways to write it
-    return tuple(found.values())[:_MOST]
+    made = tuple(found.values())[:_MOST]
+    # Every use of a tool is more than anybody means who takes the first offer, where rules could say less.
+    return () if made and "(" not in made[0].pattern and _has_narrower(use.tool) else made
+
+
+def _is_one_tool(name: str) -> bool:
+    """Whether the name, as a rule, means that tool alone: none with a star, and no MCP server."""
+    parts = name.split("__")
+    is_whole = not name.startswith("mcp__") or (len(parts) > 2 and parts[1] != "" and any(parts[2:]))
+    return is_whole and _NAME.fullmatch(name) is not None
+
+
+def _has_narrower(tool: str) -> bool:
+    """Whether rules know less of the tool than all its uses."""
+    return tool in COMMAND_TOOLS | READING | EDITING | {"WebFetch"} or canonical(tool) in NAMED_TOOLS
 
 
 def _speaks_of(rule: Rule, tool: str, place: Place) -> bool:
@@ -109,7 +126,7 @@ def _narrowest(use: ToolUse, place: Place, coverage: Coverage) -> str | None:
         return None if host is None else f"WebFetch(domain:{host})"
     if canonical(use.tool) in NAMED_TOOLS:
         name = given.get("subagent_type" if canonical(use.tool) == "Agent" else "skill")
-        return f"{use.tool}({_without_stars(name)})" if isinstance(name, str) and name else use.tool
+        return f"{use.tool}({_without_stars(name)})" if isinstance(name, str) and name else None
     return use.tool
 
 

@@ -29,6 +29,8 @@ _PATH_FIELDS: Final = {
     "Glob": "path",
     "LS": "path",
 }
+# Who grants a command has seen it run in the sandbox, and come to its end.
+_NOT_GRANTED: Final = ("dangerouslyDisableSandbox", "run_in_background")
 
 
 class Outcome(StrEnum):
@@ -275,7 +277,8 @@ class _Subject:
             if rule is not None and guarded is None:
                 return Verdict(Outcome.ALLOW, f"{rule.text} says so", (rule,))
         if self.script is not None:
-            return self._allowed_command(lists)
+            is_special = any(self.input.get(name) not in (None, False) for name in _NOT_GRANTED)
+            return self._allowed_command([listed for listed in lists if not (is_special and listed.is_granted)])
         for listed in lists:
             rule = self._rule(listed)
             if rule is not None and (guarded is None or mentions(rule, guarded)):

@@ -129,3 +129,45 @@ def test_what_was_refused_for_the_session_is_denied_and_unclear_uses_ask() -> No
         for command in ("git push origin", "ls", "echo 'open", "true && git push")
     ]
     assert outcomes == [Outcome.DENY, Outcome.ALLOW, Outcome.ASK, Outcome.DENY]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        use("Bash", command="echo " + "x" * 10_001),
+        use("Bash", command="ls", run_in_background=True),
+        use("Bash"),
+        use("Write", file_path="/"),
+        use("Write", file_path=""),
+        use("WebFetch", url="https://*/"),
+        use("Task", subagent_type="*"),
+        use("Skill"),
+        ToolUse("mcp__db__run", None),
+    ],
+)
+def test_every_use_of_a_tool_is_never_the_first_offer_where_rules_could_say_less(asked: ToolUse) -> None:
+    assert patterns(asked, asked.tool) == []
+    assert exact_rule(asked, PLACE) is None
+
+
+@pytest.mark.parametrize("tool", ["mcp__x__*", "mcp__*", "mcp__x", "mcp__x__", "*", "Bash*", "Foo(x)", "a b", ""])
+def test_a_name_that_means_more_than_the_tool_is_not_offered(tool: str) -> None:
+    assert patterns(use(tool, a=1), tool) == []
+    assert exact_rule(use(tool, a=1), PLACE) is None
+
+
+@pytest.mark.parametrize("path", ["/home/me/.ssh", "/work/project/src", "/work/project", "/srv", "/home/me"])
+@pytest.mark.parametrize("tool", ["Read", "Write"])
+def test_this_file_is_nothing_below_it(tool: str, path: str) -> None:
+    exact = exact_rule(use(tool, file_path=path), PLACE)
+    assert exact is not None
+    assert covers(exact, use(tool, file_path=path))
+    assert not covers(exact, use(tool, file_path=f"{path}/id_rsa"))
+
+
+@pytest.mark.parametrize("pattern", ["Bash(ls)", "Bash(ls *)"])
+@pytest.mark.parametrize("name", ["dangerouslyDisableSandbox", "run_in_background"])
+def test_a_granted_command_is_not_granted_without_the_sandbox_or_in_the_background(pattern: str, name: str) -> None:
+    for value, is_covered in ((True, False), ("true", False), (False, True), (None, True)):
+        assert covers(pattern, ToolUse("Bash", {"command": "ls", name: value})) is is_covered
+    assert covers("Bash", ToolUse("Bash", {"command": "ls", name: True}))
