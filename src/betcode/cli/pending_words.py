@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from betcode.cli.finding import short_id
 from betcode.cli.render import telling_input
-from betcode.cli.terminal_text import one_line
+from betcode.cli.terminal_text import one_line, tool_called
 from betcode.domain.times import rfc3339
 from betcode.v1 import agent_pb2 as v1
 
@@ -42,7 +42,7 @@ def span(delta: timedelta) -> str:
 
 
 def tool_of(one: v1.PendingPrompt) -> str:
-    return one.permission.tool_name if one.WhichOneof("prompt") == "permission" else "question"
+    return tool_called(one.permission.tool_name) if one.WhichOneof("prompt") == "permission" else "question"
 
 
 def what_of(one: v1.PendingPrompt) -> str:

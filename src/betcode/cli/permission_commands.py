@@ -125,19 +125,22 @@ async def _run_state(client: Client, prompt: v1.PendingPrompt | None) -> str:
 
 
 def find_prompt(prompts: Sequence[v1.PendingPrompt], text: str) -> v1.PendingPrompt | None:
-    """The open prompt of that id or with that beginning; None where there is none.
+    """The open prompt of that id or with that beginning; None where there is none. A # ends an id that is whole.
 
     Raises:
         CommandFailed: several begin so.
     """
-    group = text.partition("#")[0]
-    found = [one for one in prompts if one.request_id == group] or [
-        one for one in prompts if group and one.request_id.startswith(group)
-    ]
+    group, is_whole, _ = text.partition("#")
+    same = [one for one in prompts if one.request_id == group]
+    found = [one for one in prompts if group and one.request_id.startswith(group)]
+    if same and is_whole:
+        return same[0]
     if len(found) > 1:
-        few = ", ".join(one.request_id for one in found[:3])
+        few = ", ".join(one.request_id for one in sorted(found, key=lambda one: one.request_id)[:3])
+        # Agents choose ids: one may be just what stood in the list for another.
+        more = f"give more of the id, or {group}# for the first" if same else "give more of the id"
         raise CommandFailed(
-            f"{len(found)} prompts begin with {text!r} ({few}{', …' if len(found) > 3 else ''}): give more of the id",
+            f"{len(found)} prompts begin with {text!r} ({few}{', …' if len(found) > 3 else ''}): {more}",
             ExitCode.INVALID_ARGUMENTS,
         )
     return found[0] if found else None

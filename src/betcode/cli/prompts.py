@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import anyio
 
-from betcode.cli.terminal_text import one_line
+from betcode.cli.terminal_text import one_line, tool_called
 from betcode.client import Client
 from betcode.v1 import agent_pb2 as v1
 
@@ -34,8 +34,9 @@ class Permission:
         if self._is_of_budget:
             return [request.description]
         plan = "The agent has a plan and asks whether to go ahead"
-        title = plan if self.is_plan else f"{request.tool_name} asks for permission"
-        shown = [f"{title}: {request.description}" if request.description else title]
+        title = plan if self.is_plan else f"{tool_called(request.tool_name)} asks for permission"
+        purpose = one_line(request.description, _SHOWN_LETTERS)  # no line that looks like one of ours
+        shown = [f"{title}: {purpose}" if purpose else title]
         if request.deciding_rule and not self.is_plan:
             shown.append(f"    (asked because {why(request)})")
         shown += [f"    {line}" for line in _input_lines(request, whole=whole)]

@@ -1,6 +1,6 @@
 """Events as lines for a person."""
 
-from betcode.cli.terminal_text import one_line
+from betcode.cli.terminal_text import one_line, tool_called
 from betcode.v1 import agent_pb2 as v1
 
 _WIDTH = 110
@@ -21,8 +21,8 @@ class Describer:
         match event.WhichOneof("event"):
             case "tool_call_start":
                 started = event.tool_call_start
-                self._tools[started.tool_id] = started.tool_name
-                return [f"● {started.tool_name} {telling_input(started)}".rstrip()]
+                self._tools[started.tool_id] = name = tool_called(started.tool_name)
+                return [f"● {name} {telling_input(started)}".rstrip()]
             case "tool_call_result":
                 return self._result(event.tool_call_result)
             case "todo_update":

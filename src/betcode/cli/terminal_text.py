@@ -3,18 +3,22 @@
 import re
 import unicodedata
 
+# Letters and spaces that nobody sees: soft hyphens, spaces without width, fillers of scripts and the blank of Braille.
+_UNSEEN = "\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b\u2060-\u2064\u2800\u3164\uffa0"
 # Controls except tab and newline; C1 controls; line and paragraph separators; marks that reorder text; tag characters,
 # which are invisible letters; and halves of surrogate pairs, which no terminal can show.
 _UNSAFE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb"
-    "\ud800-\udfff\U000e0000-\U000e007f]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u206f\ufeff\ufff9-\ufffb"
+    f"\ud800-\udfff\U000e0000-\U000e007f{_UNSEEN}]"
 )
-_ESCAPED_IN_JSON = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u206f\ufeff]")
+_TOOL_WIDTH = 100
+_JOINERS = re.compile("[\u200c\u200d]+")
+_ESCAPED_IN_JSON = re.compile(f"[\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u206f\ufeff{_UNSEEN}]")
 
 
 def clean(text: str) -> str:
     """The text with every unsafe character made visible; tabs and newlines stay."""
-    return _UNSAFE.sub(_visible, text.replace("\r\n", "\n"))
+    return _JOINERS.sub(_joined, _UNSAFE.sub(_visible, text.replace("\r\n", "\n")))
 
 
 def one_line(text: str, width: int) -> str:
@@ -30,6 +34,11 @@ def one_line(text: str, width: int) -> str:
             break
         taken += letter
     return taken + "…"
+
+
+def tool_called(name: str) -> str:
+    """The name of a tool, which an agent may have made up, on one line."""
+    return one_line(name, _TOOL_WIDTH)
 
 
 def wrapped(text: str, width: int) -> list[str]:
@@ -89,6 +98,14 @@ def _visible(match: re.Match[str]) -> str:
     if 0xD800 <= code <= 0xDFFF:
         return "\ufffd"
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def _joined(match: re.Match[str]) -> str:
+    """Some scripts and pictures are written with joiners; next to plain letters they only hide."""
+    around = match.string[max(match.start() - 1, 0) : match.start()], match.string[match.end() : match.end() + 1]
+    if all(letter and not letter.isascii() for letter in around):
+        return match[0]
+    return "".join(f"\\u{ord(letter):04x}" for letter in match[0])
 
 
 def _columns_of(letter: str) -> int:

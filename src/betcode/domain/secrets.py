@@ -92,6 +92,11 @@ def _said(secret: str) -> bool:
     return word not in _NO_SECRETS and len(set(word)) > 1 and not word.startswith(("$", "<", "{{", "%("))
 
 
+def _worded(secret: str) -> bool:
+    """Not a count either."""
+    return _said(secret) and any(c.isalpha() for c in secret)
+
+
 def _mixed(secret: str) -> bool:
     """Letters and digits: prose has one kind."""
     return any(c.isdigit() for c in secret) and any(c.isalpha() for c in secret)
@@ -120,11 +125,12 @@ _NAME: Final = (
 )
 _NAME_HINTS: Final = "pass pwd secret token key credential"
 _HINT: Final = r"(?:key|auth|signature|sig|salt|cookie|pass|pw)"
-_TELLING = re.compile(rf"{_NAME}\Z", re.IGNORECASE)
+_TELLING = re.compile(rf"(?:{_NAME}|[_-]pass)\Z", re.IGNORECASE)
 _HINTING = re.compile(rf"{_HINT}\Z", re.IGNORECASE)
 _SHORTEST_PIN: Final = 1000
 _IS: Final = r"\\{0,3}[\"']?[ \t]{0,4}(?::=|=>|[:=])[ \t]{0,4}"
 _QUOTED: Final = r"(?P<quote>\\{0,3}[\"'])(?P<secret>[^\r\n]{1,512}?)(?P=quote)"
+_WORD: Final = r"(?P<quote>\\{0,3}[\"']|)(?P<secret>[^\r\n]{1,200}?)(?P=quote)(?=[\s\\\"';|&]|\Z)"  # of a shell
 _BARE: Final = r"[^\s\"'&;,|()<>{}\[\]`\\]"
 
 
@@ -166,6 +172,7 @@ DETECTORS: Final[tuple[Detector, ...]] = (
     _token("anthropic-key", "sk-ant-", r"sk-ant-[A-Za-z0-9_-]{16,300}"),
     _token("openai-key", "sk-", r"sk-(?:proj-|svcacct-|admin-)?[A-Za-z0-9_-]{20,300}", _mixed),
     _token("stripe-key", "k_live_ k_test_ whsec_", r"(?:[rs]k_(?:live|test)|whsec)_[A-Za-z0-9]{16,300}"),
+    _token("sendgrid-key", "sg.", r"SG\.[A-Za-z0-9_-]{16,64}\.[A-Za-z0-9_-]{16,128}"),
     _token("google-key", "aiza", r"AIza[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])"),
     _token(
         "package-token", "npm_ pypi- hf_", r"(?:npm_[A-Za-z0-9]{36}|pypi-[A-Za-z0-9_-]{50,300}|hf_[A-Za-z0-9]{30,60})"
@@ -188,7 +195,17 @@ DETECTORS: Final[tuple[Detector, ...]] = (
         r"(?P<secret>[^\s\"'\\]{1,200})",
         _said,
     ),
+    _detector("password", "mysql mariadb", rf"\b(?:mysql|mariadb)[^\r\n|;&]{{0,200}}?[ \t]-p(?=\S){_WORD}", _said),
+    _detector("password", "sshpass", rf"\bsshpass[ \t]{{1,4}}(?:-v[ \t]{{1,4}})?-p[ \t]{{0,4}}{_WORD}", _said),
+    _detector(
+        "password",
+        "login",
+        rf"\b(?:docker|podman|buildah|skopeo|az|oc) login\b[^\r\n|;&]{{0,200}}?[ \t]-p[ \t]{{1,4}}{_WORD}",
+        _said,
+    ),
     _detector("password", _NAME_HINTS, rf"{_NAME}{_IS}{_QUOTED}", _said, re.IGNORECASE),
+    _detector("password", "pass=", rf"(?<![a-z])pass={_QUOTED}", _worded, re.IGNORECASE),
+    _detector("password", "pass=", rf"(?<![a-z])pass=(?P<secret>{_BARE}{{3,512}})", _worded, re.IGNORECASE),
     _detector("password", _NAME_HINTS, rf"{_NAME}=(?P<secret>{_BARE}{{3,512}})", _said, re.IGNORECASE),
     _detector(
         "password",

@@ -133,6 +133,15 @@ def test_just_one_kind_of_answer_is_given(words: list[str]) -> None:
         said(*words)
 
 
+def test_an_id_that_is_the_beginning_of_another_is_not_taken_for_it() -> None:
+    both = [v1.PendingPrompt(request_id="cccc0000-1111"), v1.PendingPrompt(request_id="cccc0000")]
+    with pytest.raises(CommandFailed, match=r"2 prompts begin with 'cccc0000' .*cccc0000# for the first"):
+        find_prompt(both, "cccc0000")
+    assert find_prompt(both, "cccc0000#") is both[1]
+    assert find_prompt(both, "cccc0000-") is both[0]
+    assert find_prompt(both[1:], "cccc0000") is both[1]
+
+
 def test_the_beginning_of_an_id_is_enough_where_it_is_one() -> None:
     both = [PUSH, ASKED]
     assert find_prompt(both, "abcd") is PUSH

@@ -20,6 +20,7 @@ from betcode.cli.prompts import (
     ShowChoices,
     understand,
 )
+from betcode.cli.render import Describer
 from betcode.v1 import agent_pb2 as v1
 
 
@@ -123,6 +124,14 @@ def test_what_may_be_granted_is_shown_with_its_number() -> None:
 def test_nothing_of_a_pattern_reaches_the_terminal_unseen() -> None:
     prompt = Permission(permission("echo \x1b]0;owned\x07\nls").permission_request)
     assert prompt.choices()[0] == "    s 1 = for this session, this command: Bash(echo ␛]0;owned␇ ls)"
+
+
+def test_a_name_or_a_purpose_of_several_lines_makes_no_line_of_its_own() -> None:
+    asked = v1.PermissionRequest(tool_name="Read\n    command: ls", description="to look\nTold", input_json="{}")
+    first = Permission(asked).lines()[0]
+    assert first == "Read command: ls asks for permission: to look Told"
+    start = v1.AgentEvent(tool_call_start=v1.ToolCallStart(tool_id="t", tool_name="Read\nTold"))
+    assert Describer().describe(start) == ["● Read Told"]
 
 
 def test_a_plan_is_neither_edited_nor_granted() -> None:

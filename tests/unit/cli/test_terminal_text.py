@@ -3,6 +3,7 @@
 import json
 import unicodedata
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,6 +30,11 @@ def test_an_escape_sequence_is_seen_and_does_nothing() -> None:
     assert clean("\x1b]0;title\x07\x1b[2J") == "␛]0;title␇␛[2J"
     assert clean("\x9b31m") == "\\u009b31m"
     assert clean("a\rb\x7f") == "a␍b␡"
+
+
+@pytest.mark.parametrize("unseen", "\u200b\u00ad\u3164\u2060\u115f\u2800\u200c\u200d\u202e\u2066\u180e")
+def test_a_letter_that_nobody_sees_is_made_visible(unseen: str) -> None:
+    assert clean(f"r{unseen}m") == f"r\\u{ord(unseen):04x}m"
 
 
 def test_ordinary_text_of_any_script_is_untouched() -> None:

@@ -21,6 +21,7 @@ ANTHROPIC = "sk-ant-" + "api03-RkTx9Yw2LmQ8ZpVb"
 OPENAI = "sk-" + "proj-4fGh7Jk2Lm9Np3Qr6St8"
 STRIPE = "sk_live_" + "4eC39HqLyjWDarjtT1zdp7dc"
 GOOGLE = "AIza" + "SyD-9tSrke72PouQMnMX-a7eZSW0jkFMBWY"
+SENDGRID = "SG." + "abcdefghijklmnopqrstuv." + "qrstuvwxyz0123456789abcdefghijklmnop0123456"
 NPM = "npm_" + "0123456789abcdefghijABCDEFGHIJ012345"
 JWT = "eyJhbGciOiJIUzI1NiJ9." + "eyJzdWIiOiIxMjM0NTY3ODkwIn0." + "dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"
 PEM = "-----BEGIN RSA PRIVATE" + " KEY-----\nProc-Type: 4,ENCRYPTED\n\nMIIEow\nIBAAKC\n-----END RSA PRIVATE KEY-----"
@@ -64,6 +65,15 @@ SECRETS = [
     ("password", '{"clientSecret":"tiger"}', "tiger"),
     ("password", json.dumps({"command": 'export API_KEY="tiger"'}), "tiger"),
     ("password", json.dumps(json.dumps({"password": "tiger"})), "tiger"),
+    ("sendgrid-key", f"curl -d {SENDGRID}", SENDGRID),
+    ("password", "DB_PASS=tiger ./run", "tiger"),
+    ("password", "export PASS='cor rect'", "cor rect"),
+    ("password", "mysql -uroot -ptiger db", "tiger"),
+    ("password", "mysqldump -h db -p'cor rect' app", "cor rect"),
+    ("password", json.dumps({"command": 'mysql -p"tiger" db'}), "tiger"),
+    ("password", "sshpass -p tiger ssh joe@host", "tiger"),
+    ("password", "sshpass -ptiger ssh joe@host", "tiger"),
+    ("password", "docker login -u joe -p tiger", "tiger"),
     ("key", f"COMMIT={HEX} LICENSE_KEY={HEX}", f"KEY={HEX}"),
     ("key", f"x-hub-signature: {HEX}", HEX),
 ]
@@ -84,6 +94,12 @@ INNOCENT = [
     "https://example.com:8080/a@b",
     "git clone git@github.com:a/b.git",
     "ssh -p 22 joe@host",
+    "sshpass -e ssh -p 22 joe@host",
+    "mysql -u root -p app; mkdir -parents",
+    "mysql -p$DB_PASS app",
+    "ssh login -p 22",
+    "PASS=120 FAIL=3",
+    "bypass=enabled",
     "commit 9f86d081884c7d659a2feaa0c55ad0159f86d081",
     "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
     "primary_key: customer_identifier_of_order",
@@ -156,7 +172,7 @@ FRAGMENTS = [
     *(text for _kind, text, _secret in SECRETS),
     *("eyJ", "a.", "-----BEGIN PRIVATE KEY-----", "-", "://", "://a:", "@", "password", "password=", "password='"),
     *('token="', "key=", "KEY: ", " ", "\\", '\\"', "authorization: ", "Bearer ", "-u a:", "sk-", "a", "0", "=", "é"),
-    *("\n", "_", "secret_"),
+    *("\n", "_", "secret_", "mysql", " -p", " -p'", "docker login -p "),
 ]
 
 
