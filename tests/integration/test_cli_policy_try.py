@@ -72,3 +72,10 @@ def test_a_file_that_is_none_is_refused_with_its_line(here: Shell) -> None:
     assert (done.returncode, done.stdout) == (5, "")
     assert "broken.json:2" in done.stderr
     assert here.run("policy", "try", "nowhere.json").returncode == 5
+
+
+def test_rules_outside_permissions_are_warned_of(here: Shell) -> None:
+    (here.work / "flat.json").write_text('{\n"deny": ["Bash"]}')
+    done = here.run("policy", "try", "flat.json")
+    assert done.returncode == 0, done.stderr
+    assert 'flat.json:2: "deny" stands outside "permissions"' in done.stderr
