@@ -72,7 +72,8 @@ def test_the_list_shows_what_waits_in_every_session(here: Shell, heard: Any) -> 
 def test_every_kind_of_answer_reaches_the_agent(here: Shell, heard: Any) -> None:
     push = 'use Bash {"command": "git push"}'
     session, request_id = parked(here, "\n".join([push] * 3))
-    assert here.run("permission", "answer", request_id, "--edit", "git push --dry-run").returncode == 0
+    edited = here.run("permission", "answer", request_id, "--edit", "git push --dry-run")
+    assert (edited.returncode, edited.stdout) == (0, "Allowed with the other input: Bash git push --dry-run\n")
     (second,) = waits(here, session, request_id)
     refused = here.run("permission", "answer", second, "--allow-session", "Bash(npm *)")
     assert refused.returncode == 5
@@ -84,6 +85,11 @@ def test_every_kind_of_answer_reaches_the_agent(here: Shell, heard: Any) -> None
         {"command": "git push"},
         {"command": "git push"},
     ]
+    third, ended = parked(here, push)
+    denied = here.run("permission", "answer", ended, "--deny", "--stop")
+    assert denied.stdout == "Denied, and the turn is stopped: Bash git push\n"
+    assert "goes on" not in denied.stderr
+    finish(here, third)
     other, stopped = parked(here, f"{push}\nsay never")
     done = here.json("permission", "answer", stopped, "--deny", "--stop", "--message", "stop it", "--json")
     assert (done["decision"], done["already_answered"], done["session_id"]) == ("DENY_WITH_INTERRUPT", False, other)

@@ -76,3 +76,10 @@ def test_a_file_that_is_none_is_refused_with_its_line(here: Shell) -> None:
     os.mkfifo(here.work / "pipe.json")
     piped = here.run("policy", "try", "pipe.json")
     assert (piped.returncode, "no plain file" in piped.stderr) == (5, True)
+
+
+def test_rules_outside_permissions_are_warned_of(here: Shell) -> None:
+    (here.work / "flat.json").write_text('{\n"deny": ["Bash"]}')
+    done = here.run("policy", "try", "flat.json")
+    assert done.returncode == 0, done.stderr
+    assert 'flat.json:2: "deny" stands outside "permissions"' in done.stderr

@@ -58,7 +58,7 @@ class Asker:
     def _show(self, prompt: Prompt, *, whole: bool) -> None:
         lines = prompt.lines(whole=whole) if isinstance(prompt, Permission) else prompt.lines()
         for line in lines:
-            self._screen.note(line)
+            self._screen.show(line)
         self._show_choices(prompt)
         # What was typed before the question could be read is no answer to it.
         self._keyboard.forget_what_was_typed()
@@ -66,7 +66,7 @@ class Asker:
     def _show_choices(self, prompt: Prompt) -> None:
         if isinstance(prompt, Permission):
             for line in prompt.choices():
-                self._screen.note(line)
+                self._screen.show(line)
 
     async def _line_while_open(self, prompt: Prompt) -> str | None:
         line: str | None = None

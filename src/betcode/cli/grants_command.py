@@ -4,14 +4,17 @@ from datetime import UTC, datetime
 
 import anyio
 
-from betcode.cli.exit_codes import ExitCode
+from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.finding import find_session
 from betcode.cli.options import Options
 from betcode.cli.screen import standard_screen
 from betcode.cli.session_commands import age, connected
 from betcode.cli.table import table
+from betcode.client import Client
 from betcode.domain.times import rfc3339
 from betcode.v1 import agent_pb2 as v1
+
+_LISTED = 10
 
 
 def grants(options: Options) -> int:
@@ -23,7 +26,7 @@ async def _grants(options: Options) -> int:
     clear: str | None = options.chosen.clear
     async with connected(options, screen) as client:
         session_id = await find_session(client, options.text("session"))
-        cleared = 0 if clear is None else await client.clear_grants(session_id, clear)
+        cleared = 0 if clear is None else await _clear(client, session_id, clear)
         left = await client.grants(session_id)
     if options.as_json:
         shown: dict[str, object] = {"session_id": session_id, "grants": [_json(one) for one in left]}
@@ -47,6 +50,24 @@ async def _grants(options: Options) -> int:
     for line in table(("STATE", "SINCE", "BY", "WHAT"), rows, screen.width, spare=("BY", "SINCE")):
         screen.line(line)
     return ExitCode.OK
+
+
+async def _clear(client: Client, session_id: str, text: str) -> int:
+    """Take back all, those of a tool, or the one with that pattern.
+
+    Raises:
+        CommandFailed: there is none of that name.
+    """
+    there = await client.grants(session_id)
+    if not text or any(one.tool_name == text for one in there):
+        return await client.clear_grants(session_id, text)
+    if any(one.pattern == text for one in there):
+        return await client.clear_grants(session_id, pattern=text)
+    listed = "; ".join(one.pattern for one in there[:_LISTED]) + (" and more" if len(there) > _LISTED else "")
+    raise CommandFailed(
+        f"Nothing is granted or refused as {text!r} in this session: {listed or 'there is nothing at all'}",
+        ExitCode.INVALID_ARGUMENTS,
+    )
 
 
 def _json(one: v1.SessionGrantEntry) -> dict[str, object]:

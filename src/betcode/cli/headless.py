@@ -187,7 +187,7 @@ class HeadlessTurn:
         if key not in self._shown:
             self._shown.add(key)
             for line in prompt.lines():
-                self._screen.note(line)
+                self._screen.show(line)
 
     async def _show_the_others(self, prompt: Question) -> None:
         """The questions that were asked together with this one: we leave before their events have come."""

@@ -183,7 +183,11 @@ def _add_session(commands: "Commands[Parser]") -> None:
     grants = _command(verbs, "grants", "show what was allowed for the rest of a session", "grants_command:grants")
     grants.add_argument("session", metavar="ID", help=_ID)
     grants.add_argument(
-        "--clear", nargs="?", const="", metavar="TOOL", help="take it back: of this tool, or of all where none is named"
+        "--clear",
+        nargs="?",
+        const="",
+        metavar="WHAT",
+        help="take it back: of this tool or this rule, or all where none is named",
     )
     delete = _command(verbs, "delete", "end a session and forget its history", "history_commands:delete")
     delete.add_argument("session", metavar="ID", help=_ID)

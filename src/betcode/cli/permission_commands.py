@@ -12,13 +12,16 @@ from betcode.cli.options import Options
 from betcode.cli.pending_words import HEADINGS, SPARE, pending_json, row, tool_of, what_of
 from betcode.cli.permission_answer import Answers, answer_from
 from betcode.cli.prompts import asks_each_time
+from betcode.cli.render import telling_input
 from betcode.cli.screen import Screen, standard_screen
 from betcode.cli.session_commands import connected
 from betcode.cli.table import table
 from betcode.cli.terminal_text import one_line
 from betcode.client import Client
+from betcode.domain.display import struct_of
 from betcode.v1 import agent_pb2 as v1
 
+_WHAT = 100
 _SAID = {
     v1.ALLOW_ONCE: "Allowed",
     v1.ALLOW_SESSION: "Allowed for the rest of its session",
@@ -77,7 +80,7 @@ async def _answer(options: Options) -> int:
         )
         return ExitCode.OK
     before = " (that had been said before)" if done.already_answered else ""
-    about = f": {tool_of(prompt)} {one_line(what_of(prompt), 100)}".rstrip() if prompt is not None else ""
+    about = f": {tool_of(prompt)} {_what(prompt, said)}".rstrip() if prompt is not None else ""
     screen.line(f"{_SAID[said.decision]}{about}{before}")
     if prompt is not None and said.decision == v1.ALLOW_SESSION and asks_each_time(prompt.permission):
         screen.note(f"What is like this is asked all the same: {prompt.permission.deciding_rule}")
@@ -86,6 +89,14 @@ async def _answer(options: Options) -> int:
     if prompt is not None:
         screen.note(going_on(prompt, said.decision, run_state))
     return ExitCode.OK
+
+
+def _what(prompt: v1.PendingPrompt, said: v1.PermissionResponse) -> str:
+    """What was decided about: after an edit, what runs now."""
+    if said.decision != v1.ALLOW_WITH_EDIT:
+        return one_line(what_of(prompt), _WHAT)
+    now = v1.PermissionRequest(input=struct_of(said.updated_input_json), description=said.updated_input_json)
+    return telling_input(now, _WHAT)
 
 
 async def _answer_questions(

@@ -202,7 +202,7 @@ class Watcher:
         else:
             lines = prompt.lines()
         for line in lines:
-            self._screen.note(line)
+            self._screen.show(line)
         self._keys.forget_what_was_typed()
 
     async def _give(self, prompt: Prompt, typed: Given) -> bool:

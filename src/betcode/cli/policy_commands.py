@@ -1,6 +1,7 @@
 """`betcode policy`: what the rules would say, and which projects' own rules count."""
 
 from datetime import UTC, datetime
+from pathlib import Path
 
 import anyio
 
@@ -33,6 +34,9 @@ async def _check(options: Options) -> int:
         session = options.text("session")
         if session and options.text("cwd"):
             raise CommandFailed("A session is in its own directory: name one of the two", ExitCode.INVALID_ARGUMENTS)
+        named = options.text("cwd")
+        if named and not Path(working_directory(options)).is_dir():
+            raise CommandFailed(f"There is no directory {one_line(named, _WIDTH)}", ExitCode.INVALID_ARGUMENTS)
         found = await client.policy.check(
             tool,
             input_json,

@@ -78,9 +78,16 @@ class Screen:
 
     def note(self, text: str) -> None:
         """A line beside the result: progress, tool calls, warnings."""
+        self._beside(text, dim=self._dim)
+
+    def show(self, text: str) -> None:
+        """A line beside the result that a person decides about: never dim."""
+        self._beside(text, dim=False)
+
+    def _beside(self, text: str, *, dim: bool) -> None:
         self._break_line()
         safe = clean(text)
-        self._err.write(f"\x1b[2m{safe}\x1b[0m\n" if self._dim else f"{safe}\n")
+        self._err.write(f"\x1b[2m{safe}\x1b[0m\n" if dim else f"{safe}\n")
         self._err.flush()
 
     def ask(self, text: str) -> None:

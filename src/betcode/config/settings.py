@@ -147,7 +147,8 @@ def _applied(path: Path, flat: Mapping[str, object]) -> Loaded:
             continue
         known = KEYS.get(key)
         if known is None:
-            near = difflib.get_close_matches(key, KEYS, n=1)
+            inside = f"permissions.{key}"
+            near = [inside] if inside in RULE_LISTS else difflib.get_close_matches(key, [*KEYS, *RULE_LISTS], n=1)
             hint = f"; did you mean {near[0]}?" if near else ""
             warnings.append(f"{path}: unknown setting {key}{hint}")
             continue

@@ -6,7 +6,7 @@ remembering their answers and watching files belong to `sessions` and `storage`.
 lead, through `Place.resolve`.
 """
 
-from betcode.rules.layers import FileProblem, Lists, SettingsText, read_layers
+from betcode.rules.layers import FileProblem, Lists, SettingsText, beside_permissions, read_layers
 from betcode.rules.lists import Grants, Rules
 from betcode.rules.offers import Offer, exact_rule, granting, offers
 from betcode.rules.place import Place
@@ -31,6 +31,7 @@ __all__ = [
     "Source",
     "ToolUse",
     "Verdict",
+    "beside_permissions",
     "exact_rule",
     "granting",
     "objection",

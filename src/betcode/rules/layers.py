@@ -96,6 +96,24 @@ def _read(settings: SettingsText) -> Iterator[Rule | RuleProblem | FileProblem]:
                 yield RuleProblem("…", at(entry.line), "a rule is a text", action is not Action.ALLOW)
 
 
+def beside_permissions(settings: SettingsText) -> list[FileProblem]:
+    """Lists of rules that stand where nobody reads them, right in the file and not in its "permissions"."""
+    try:
+        root = parse(settings.text or "{}").value
+    except NotJson:
+        return []
+    if not isinstance(root, dict):
+        return []
+    lists = [(action.value, root[action.value]) for action in _LISTS if action.value in root]
+    return [
+        FileProblem(
+            Source(settings.layer, settings.path, found.line),
+            f'"{name}" stands outside "permissions", so that its rules do not count',
+        )
+        for name, found in lists
+    ]
+
+
 def _permissions(text: str | None) -> dict[str, Located] | NotJson:
     """The value of "permissions" in a file, or what is wrong with the file."""
     if text is None or len(text) > FILE_CHARACTERS:

@@ -11,7 +11,7 @@ from betcode.domain.errors import InvalidRequest
 from betcode.domain.identifiers import Seq
 from betcode.domain.ports import SessionFilter
 from betcode.domain.rows import SessionRow
-from betcode.rules import Layer, Lists, Outcome, Rules, SettingsText, ToolUse, Verdict, screen
+from betcode.rules import Layer, Lists, Outcome, Rules, SettingsText, ToolUse, Verdict, beside_permissions, screen
 from betcode.sessions.room import Room
 from betcode.sessions.tally import KIND_OF
 from betcode.v1.agent_pb2 import AgentEvent
@@ -83,7 +83,7 @@ def _problems(room: Room, file: SettingsText) -> tuple[str, ...]:
     lists: Lists = room.rules.book("/").instead([file])
     if lists.broken:
         raise InvalidRequest(f"These rules cannot be tried: {lists.problems[0]}")
-    return tuple(str(problem) for problem in lists.problems)
+    return tuple(str(problem) for problem in (*lists.problems, *beside_permissions(file)))
 
 
 async def _try_session(room: Room, row: SessionRow, file: SettingsText, since_ns: int, tried: Tried) -> None:

@@ -40,6 +40,14 @@ def test_a_note_begins_a_line_after_a_question_that_nobody_answered() -> None:
     assert terminal.getvalue() == "Allow? \nAllowed\nAllow? Allowed\n"
 
 
+def test_what_a_person_decides_about_is_not_dim() -> None:
+    terminal = Tty()
+    screen = Screen(terminal, terminal, colour=True)
+    screen.note("beside")
+    screen.show("command: rm")
+    assert terminal.getvalue() == "\x1b[2mbeside\x1b[0m\ncommand: rm\n"
+
+
 def test_tokens_that_nobody_counted_are_not_mentioned() -> None:
     assert turn_summary(v1.UsageReport(duration_ms=4100)) == "4.1 s"
     counted = v1.UsageReport(duration_ms=4100, input_tokens=1200, output_tokens=3, cost_usd=0.5)

@@ -103,3 +103,18 @@ def test_names_to_inherit_are_a_list(tmp_path: Path) -> None:
 def test_every_key_names_a_field() -> None:
     fields = {*Settings.__dataclass_fields__, *Settings().engine.__dataclass_fields__}
     assert {known.name for known in KEYS.values()} <= fields
+
+
+@pytest.mark.parametrize(("name", "meant"), [("alow", "allow"), ("denny", "deny"), ("asks", "ask")])
+def test_a_misspelt_list_of_rules_is_recognised(tmp_path: Path, name: str, meant: str) -> None:
+    (tmp_path / "settings.json").write_text(json.dumps({"permissions": {name: ["Bash(ls)"]}}))
+    assert (
+        load_settings(tmp_path)
+        .warnings[0]
+        .endswith(f"unknown setting permissions.{name}; did you mean permissions.{meant}?")
+    )
+
+
+def test_rules_beside_permissions_are_told_where_they_belong(tmp_path: Path) -> None:
+    (tmp_path / "settings.json").write_text('{"deny": ["Bash"]}')
+    assert load_settings(tmp_path).warnings[0].endswith("unknown setting deny; did you mean permissions.deny?")
