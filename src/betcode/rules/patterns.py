@@ -5,9 +5,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from betcode.rules.commands import Command, Kind, Part
-from betcode.rules.options import git_globals, is_safe_for_a_program, risky_words
+from betcode.rules.git import git_globals
+from betcode.rules.options import risky_words
 from betcode.rules.rule import Rule
 from betcode.rules.stars import starred
+from betcode.rules.variables import is_safe_for_a_program
 from betcode.rules.wrappers import runs_nothing
 
 _STAR = re.compile(r"(?<!\\)\*")

@@ -13,11 +13,11 @@ from betcode.rules.domains import host_of
 from betcode.rules.files import edited_by, read_by
 from betcode.rules.guarded import guarded_name, mentions
 from betcode.rules.lists import EDITING, READING, Grants, RuleList, Rules, canonical
-from betcode.rules.options import is_own_variable
 from betcode.rules.patterns import covering
 from betcode.rules.place import Place, expanded, spellings, within
 from betcode.rules.rule import COMMAND_TOOLS, NAMED_TOOLS, Rule
 from betcode.rules.shell import taken_apart
+from betcode.rules.variables import is_own_variable
 from betcode.rules.words import coarse_pieces
 
 FOR_PEOPLE: Final = frozenset({"AskUserQuestion", "ExitPlanMode"})  # no rule answers these

@@ -10,7 +10,7 @@ from betcode.rules.commands import Assignment, Command, Kind, Part, Word, names
 Inside = Callable[[str], tuple[Part, ...] | None]
 _DIRECTORIES: Final = frozenset({"", "/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/opt/homebrew/bin"})
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=.*", re.DOTALL)
-_MORE = Word("$@", None)  # arguments that come from somewhere else
+_MORE = Word("$@", None, False)  # arguments that come from somewhere else
 NESTED = 8  # wrappers in wrappers
 
 
@@ -123,11 +123,16 @@ def _started(command: Command, wrapper: _Wrapper, base: str, inside: Inside, nes
     if at >= len(words):
         return _opaque(command, inside) if base in ("sudo", "doas", "xargs") else Part(command)
     more = (_MORE,) if wrapper.appends else ()
-    started = Command(words[at:] + more, command.assignments + assignments)
+    started = Command(_filled_in(words[at:]) + more if more else words[at:], command.assignments + assignments)
     part = unwrapped(started, inside, nested + 1)
     if wrapper.appends and (part.inner or part.kind is not Kind.PLAIN or "{}" in (started.name or "{}")):
         return Part(command, Kind.OPAQUE, (part, *_guesses(command)))  # what it is given becomes code
     return Part(command, wrapper.kind, (part,), at + max(1, part.named))
+
+
+def _filled_in(words: tuple[Word, ...]) -> tuple[Word, ...]:
+    """The words of a command in which {} is replaced by what nobody knows."""
+    return tuple(Word(word.written, None) if "{}" in (word.value or "") else word for word in words)
 
 
 def _own_words(words: Sequence[Word], wrapper: _Wrapper, base: str) -> tuple[int, tuple[Assignment, ...]] | None:
@@ -233,7 +238,7 @@ def _find(command: Command, inside: Inside, nested: int) -> Part:
             end += 1
         if end >= len(words) or end == at + 1:
             return _opaque(command, inside)
-        started = Command((*words[at + 1 : end], _MORE), command.assignments)
+        started = Command((*_filled_in(words[at + 1 : end]), _MORE), command.assignments)
         part = unwrapped(started, inside, nested + 1)
         if any("{}" in word.written for word in started.words) and (part.inner or part.kind is not Kind.PLAIN):
             return Part(command, Kind.OPAQUE, (part,))

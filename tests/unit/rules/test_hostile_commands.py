@@ -428,3 +428,98 @@ NAMED = [command for command in ALL if "rm -rf" in command and not command.start
 def test_a_denied_program_never_runs_where_everything_else_may(command: str) -> None:
     verdict = screened(command, _with_deny)
     assert verdict.outcome is not Outcome.ALLOW, command
+
+
+WIDE = (
+    *INNOCENT,
+    "Bash(test *)",
+    "Bash(sed *)",
+    "Bash(rsync *)",
+    "Bash(tree *)",
+    "Bash(fd *)",
+    "Bash(go test *)",
+    "Bash(ssh build *)",
+    "Bash(vim *)",
+    "Bash(read *)",
+    "Bash(unset *)",
+    "Bash(export *)",
+    "Bash(declare *)",
+)
+# A risky option in a word whose value is not known.
+WORDS = r"""
+find . {-delete,-print}
+x=-delete; find . $x
+find . $(echo -delete)
+for a in -delete; do find . $a; done
+find . -name x {-exec,rm,-rf,/,\;}
+x='-exec rm -rf / ;'; find . $x
+echo -delete | xargs find .
+bash -c 'find "$@"' x . -delete
+git log {--output=/home/ada/.bashrc,-1}
+x=--output=/home/ada/.bashrc; git log $x
+git {-c,core.pager=evil} log
+x='-c core.pager=evil'; git $x log
+git fetch "$(echo --upload-pack=evil)" .
+echo --output=/x | xargs git log
+bash -c 'git $1' x '-c core.pager=evil log'
+xargs -I{} git {} log -- x
+git commit -C -- $x
+git bisect r{u,}n evil
+git -C . b*sect run evil
+sed "1$x" f
+tar "$x" a
+""".strip("\n").split("\n")
+# Short options, alone and in bundles, and subcommands that run or write something else.
+BUNDLES = r"""
+sort -uo /home/ada/.bashrc evil
+sort -ro/home/ada/.bashrc evil
+tar cIf evil x.tar .
+tar -cvIevil -f x.tar .
+tar cMF evil -f x .
+sed -Ei s/a/b/ /home/ada/.bashrc
+sed -ni p f
+rsync -ave 'sh -c evil' a b:
+ssh build -vo ProxyCommand=evil
+tree -ao /home/ada/.bashrc
+fd -Hx rm
+go test --exec=evil ./...
+go test --toolexec=evil ./...
+""".strip("\n").split("\n")
+SHORT = r"""
+git grep -O'rm -rf /' x
+git rebase -x 'rm -rf /' HEAD~1
+git difftool -y -x 'rm -rf /'
+git difftool --extcmd='rm -rf /'
+git clone -u evil . x
+git clone -c core.sshCommand=evil ssh://x/y z
+git archive -o /home/ada/.bashrc HEAD
+git format-patch -o /home/ada/.ssh -1
+git bisect run rm -rf /
+git submodule foreach 'rm -rf /'
+git filter-branch --tree-filter 'rm -rf /'
+git config core.pager 'rm -rf /'
+sed '1e rm -rf /' f
+sed 's/x/rm/e' f
+sed 'w /home/ada/.bashrc' f
+vim '+!rm -rf /' f
+""".strip("\n").split("\n")
+# The shell's own words that evaluate a subscript, or change what programs do.
+SHELL = r"""
+test -v 'a[$(rm -rf /)]'
+read 'a[$(rm -rf /)]'
+read PATH < evil; git status
+export PATH=/tmp/evil; git status
+test "$o" "$x"
+[ $x = b ] && git status
+unset 'a[$(rm -rf /)]'
+declare -i 'x=a[$(rm -rf /)]'
+printf -v 'a[$(rm -rf /)]' x
+printf $x PATH /tmp/evil
+export $x
+""".strip("\n").split("\n")
+_wide = rules(allow=WIDE)
+
+
+@pytest.mark.parametrize("command", [*WORDS, *BUNDLES, *SHORT, *SHELL])
+def test_a_star_covers_no_risky_option_however_it_is_written(command: str) -> None:
+    assert screened(command, _wide).outcome is Outcome.ASK, command
