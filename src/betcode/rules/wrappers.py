@@ -50,7 +50,6 @@ WRAPPERS: Final[Mapping[str, _Wrapper]] = {
         kind=Kind.BOTH,
         sets=True,
     ),
-    "doas": _wrapper("-n", "-u", kind=Kind.BOTH),
 }  # fmt: skip
 # No command's name, neither in bash nor in zsh.
 RESERVED: Final = names(
@@ -60,11 +59,14 @@ RESERVED: Final = names(
 _SHELLS: Final = frozenset({"sh", "bash", "dash", "ash", "ksh", "zsh", "mksh", "rbash"})
 # They start what their arguments say, in ways that are not followed here.
 _OPAQUE: Final = names(
-    "alias arch at batch bind busybox chroot chrt complete compgen coproc csh enable entr expect "
-    "fish flock gdb hash ionice ltrace lldb mapfile nsenter numactl parallel pkexec readarray rlwrap "
-    "runuser script setarch setpriv setsid start-stop-daemon strace su systemd-run taskset tcsh toybox "
-    "unbuffer unshare valgrind watch xvfb-run zmodload fc sched autoload functions emulate zle dtrace "
-    "perf catchsegv proxychains torsocks fakeroot dbus-run-session"
+    "alias arch at autoload batch bind bwrap busybox caffeinate capsh catchsegv cgexec choom chpst chroot chrt "
+    "compgen complete coproc cpulimit csh daemonize dbus-launch dbus-run-session direnv doas dtrace eatmydata "
+    "emulate enable entr expect fakechroot fakeroot fc firejail fish flock functions gdb gosu hash heaptrack "
+    "hyperfine i386 ionice linux32 linux64 lldb ltrace mapfile newgrp nodemon nsenter numactl parallel perf pkexec "
+    "prlimit proot proxychains proxychains4 readarray rlwrap rr run0 runcon runuser sched screen script setarch "
+    "setpriv setsid setuidgid sg softlimit ssh-agent sshpass start-stop-daemon strace su su-exec systemd-inhibit "
+    "systemd-run taskset tcsh tini tmux torify torsocks toybox tsp uclampset unbuffer unshare valgrind watch "
+    "watchexec x86_64 xvfb-run zellij zle zmodload"
 )
 _NOTHING_TO_RUN: Final = frozenset({"true", "false", ":", "break", "continue", "return", "exit"})
 
@@ -121,7 +123,7 @@ def _started(command: Command, wrapper: _Wrapper, base: str, inside: Inside, nes
         return _opaque(command, inside)
     at, assignments = own
     if at >= len(words):
-        return _opaque(command, inside) if base in ("sudo", "doas", "xargs") else Part(command)
+        return _opaque(command, inside) if base in ("sudo", "xargs") else Part(command)
     more = (_MORE,) if wrapper.appends else ()
     started = Command(_filled_in(words[at:]) + more if more else words[at:], command.assignments + assignments)
     part = unwrapped(started, inside, nested + 1)
