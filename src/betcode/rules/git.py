@@ -14,13 +14,15 @@ _FLAGS: Final = names(
 )
 # They start programs that their arguments or the configuration name, or write where they are told.
 _SUBCOMMANDS: Final = names(
-    "bundle citool config credential cvsserver daemon difftool fast-export filter-branch filter-repo for-each-repo gui "
-    "hook http-backend imap-send instaweb maintenance merge-file mergetool p4 receive-pack remote-ext remote-fd "
-    "send-email shell svn upload-archive upload-pack web--browse"
+    "bundle citool config credential cvsserver daemon difftool fast-export fast-import filter-branch filter-repo "
+    "for-each-repo gui hook http-backend imap-send instaweb mailinfo mailsplit maintenance merge-file merge-index "
+    "mergetool p4 receive-pack remote-ext remote-fd send-email shell submodule--helper svn upload-archive "
+    "upload-pack web--browse"
 )
 _WORDS: Final[Mapping[str, frozenset[str]]] = {"bisect": frozenset({"run"}), "submodule": frozenset({"foreach"})}
 _LETTERS: Final[Mapping[str, str]] = {
-    "archive": "o", "clone": "cu", "difftool": "x", "format-patch": "o", "grep": "O", "mailsplit": "o", "rebase": "x",
+    "archive": "o", "bugreport": "o", "diagnose": "o", "clone": "cu", "difftool": "x",
+    "format-patch": "o", "grep": "O", "rebase": "x",
 }  # fmt: skip
 _LOOKS: Final = names("--get --get-all --get-regexp --list -l get list")  # what config does without changing anything
 _WITH_A_MESSAGE: Final = frozenset({"commit", "tag"})

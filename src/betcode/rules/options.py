@@ -18,7 +18,7 @@ RISKY: Final[Mapping[str, tuple[str, ...]]] = {
     "find": ("-delete", "-fprint", "-fprint0", "-fprintf", "-fls"),
     "git": ("--exec-path", "--config-env", "--upload-pack", "--receive-pack", "--ext-diff", "--output", "--exec",
             "--open-files-in-pager", "--exec-batch", "--template", "--git-dir", "--work-tree", "--output-directory",
-            "--extcmd", "--config", "--unsafe-paths"),
+            "--extcmd", "--config", "--unsafe-paths", "--prefix"),
     "go": ("-exec", "-toolexec", "-vettool", "--exec", "--toolexec", "--vettool", "-o", "--o"),
     "hg": ("--config", "--debugger"),
     "less": ("+", "-o", "-O", "-k", "--log-file", "--LOG-FILE", "--lesskey-file", "--lesskey-src"),
@@ -39,7 +39,7 @@ RISKY: Final[Mapping[str, tuple[str, ...]]] = {
     "test": ("-v", "-R"),
     "tree": ("-o",),
     "wget": ("--use-askpass", "-e", "--execute"),
-    "zip": ("-TT", "--unzip-command"),
+    "zip": ("-T", "-TT", "--unzip-command"),
 }  # fmt: skip
 _LONG_WITH_ONE_DASH: Final = frozenset({"find", "go"})  # their letters are never bundled
 _LETTERS: Final = {
@@ -86,7 +86,7 @@ def risky_words(command: Command) -> tuple[int, ...]:
 def _may_be_risky(command: Command, number: int, name: str) -> bool:
     """Could a word of unknown value be one of the program's risky options?"""
     if name == "printf":
-        return number == 1
+        return number == 1 and not _begins_plainly(command.words[1])
     if name in ("sed", "ssh", "test"):
         return True  # any word can be the script or the command
     if name == "git" and is_operand(command, number):
@@ -118,16 +118,12 @@ def _bundles(value: str, letters: frozenset[str]) -> bool:
 
 
 def _is_one_of(value: str, options: tuple[str, ...]) -> bool:
+    name = value.partition("=")[0]
     for option in options:
         if value == option or value.startswith(option + "="):
             return True
         if not option.startswith("--") and len(option) <= 2 and value.startswith(option):
             return True  # -ofile
-        if (
-            option.startswith("--")
-            and value.startswith("--")
-            and len(value) > 4
-            and option.startswith(value.partition("=")[0])
-        ):
+        if option.startswith("--") and len(name) > 2 and option.startswith(name):
             return True  # programs take a unique beginning for the whole
     return False

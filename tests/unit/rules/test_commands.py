@@ -45,6 +45,8 @@ COVERED = [
     ("Bash(tar *)", "tar xzf a.tar src/*.py", True),
     ("Bash(sort *)", "sort -u -k 2 x", True),
     ("Bash(rsync *)", "rsync -a x y", True),
+    ("Bash(printf *)", 'printf "a $x"', True),
+    ("Bash(printf *)", "printf %s $x", True),
     ("Bash(export *)", "export name=$x", True),
     ("Bash(read *)", "read -r line", True),
     ("Bash(git *)", "git switch -c feature", True),

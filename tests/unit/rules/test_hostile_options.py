@@ -82,6 +82,13 @@ sed '1e rm -rf /' f
 sed 's/x/rm/e' f
 sed 'w /home/ada/.bashrc' f
 vim '+!rm -rf /' f
+git rebase --ex 'rm -rf /'
+git clone --co core.sshCommand=evil . x
+sort --o /home/ada/.bashrc x
+sed --i s/a/b/ f
+git merge-index 'rm -rf /' -a
+git checkout-index --prefix=/home/ada/ -a
+git bugreport -o /home/ada
 """.strip("\n").split("\n")
 # The shell's own words that evaluate a subscript, or change what programs do.
 SHELL = r"""
