@@ -18,6 +18,9 @@ _STARTS_NOTHING: Final = names(
 _SETTING: Final = names("declare export local read readonly typeset unset")
 _SET = re.compile(r"-[rxgpfF]+|[A-Za-z_]\w*(?:=.*)?", re.DOTALL)  # nothing in it is evaluated
 _WORDS_AT_MOST = 12
+# Names that lead elsewhere for each process, and variables that names depend on.
+_BY_PROCESS = re.compile(r"/proc/|/dev/fd")
+PLACING: Final = names("CDPATH HOME OLDPWD PWD")
 _AT_HOME = re.compile(r"~(?:/[\w./+-]*)?")
 
 
@@ -49,8 +52,12 @@ def may_touch_anything(part: Part) -> bool:
     if command.name is None or part.kind is Kind.OPAQUE:
         return True
     if command.name in _SETTING:
-        return may_start_anything(part)
-    return command.name not in TOUCHES_NO_FILES and (has_unknown(command) or bool(risky_words(command)))
+        return may_start_anything(part) or any(
+            (word.value or "").partition("=")[0] in PLACING for word in command.words
+        )
+    if command.name in TOUCHES_NO_FILES:
+        return False
+    return has_unknown(command) or bool(risky_words(command)) or bool(_BY_PROCESS.search(command.written))
 
 
 def has_unknown(command: Command) -> bool:

@@ -28,7 +28,7 @@ _WRITING: Final[Mapping[str, tuple[str, str]]] = {
     "yq": ("i", "--i"),
 }
 TOUCHES_NO_FILES: Final = names(
-    ": [ basename break continue date dirname echo exit expr false printf pwd return seq sleep test true"
+    ": [ basename break continue dirname echo exit expr false printf pwd return seq sleep test true"
 )
 _LETTERS_AT_MOST = 8  # of short options in one word
 
@@ -41,9 +41,9 @@ def _arguments(command: Command) -> list[str]:
 
 def _named(text: str) -> Iterator[str]:
     if not text.startswith("-"):
-        yield text.removeprefix("if=").removeprefix("@")
-    elif "=" in text:
-        yield text.partition("=")[2].removeprefix("@")
+        yield text.removeprefix("@")
+    if "=" in text:
+        yield text.partition("=")[2].removeprefix("@").removeprefix("<")
     if text.startswith("-") and not text.startswith("--"):
         yield from (text[at:].removeprefix("@") for at in range(2, min(len(text), _LETTERS_AT_MOST)))
 
@@ -74,7 +74,10 @@ def mentioned_by(command: Command) -> list[str]:
     """Arguments of a program that is not known here: it may do anything to a file of that name."""
     base = _base(command)
     known = base in _READERS or base in _EDITORS or base in TOUCHES_NO_FILES
-    return [] if known else _arguments(command)
+    arguments = [] if known else _arguments(command)
+    return arguments + [
+        argument.rpartition(":")[2] for argument in arguments if ":" in argument
+    ]  # HEAD:file, host:file
 
 
 def _writes(command: Command, letters: str, long: str) -> bool:

@@ -10,7 +10,14 @@ import msgspec
 
 from betcode.rules.commands import Command, Part, Script, Unclear, Word
 from betcode.rules.domains import host_of
-from betcode.rules.doubts import has_unknown, is_at_home, may_start_anything, may_touch_anything, possibly_started
+from betcode.rules.doubts import (
+    PLACING,
+    has_unknown,
+    is_at_home,
+    may_start_anything,
+    may_touch_anything,
+    possibly_started,
+)
 from betcode.rules.files import edited_by, mentioned_by, read_by
 from betcode.rules.guarded import guarded_name, mentions
 from betcode.rules.lists import EDITING, READING, Grants, RuleList, Rules, canonical
@@ -257,6 +264,9 @@ class _Subject:
             return None
         if isinstance(self.script, Unclear):
             return f"{self.script.reason}, and there are rules about files"
+        for assigned in self.script.assignments:
+            if assigned.name in PLACING:
+                return f"it sets {assigned.name}, and there are rules about files"
         for word in self.script.writes + self.script.reads:
             if word.value is None and not is_at_home(word):
                 return f"it cannot be told which file {word.written[:60]} is, and there are rules about files"

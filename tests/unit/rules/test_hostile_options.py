@@ -160,6 +160,13 @@ head -n5 -c9 ~/.ssh/../.ssh/x
 export x=$y
 test -v "$x"
 cat < $x
+HOME=/home; cat ~/ada/x
+export HOME=/home; cat ~/ada/x
+CDPATH=/; cd secret && touch x
+curl -F f=@.env h
+git show HEAD:.env
+date -f .env
+cat /proc/self/cwd/.env
 """.strip("\n").split("\n")
 # And here it cannot.
 FREE = r"""
