@@ -25,6 +25,7 @@ _LETTERS: Final[Mapping[str, str]] = {
     "format-patch": "o", "grep": "O", "rebase": "x",
 }  # fmt: skip
 _LOOKS: Final = names("--get --get-all --get-regexp --list -l get list")  # what config does without changing anything
+_WORDS_AT_MOST = 200  # that are looked at as operands
 _WITH_A_MESSAGE: Final = frozenset({"commit", "tag"})
 _MESSAGE: Final = frozenset({"-m", "-am", "--message"})
 
@@ -60,7 +61,8 @@ def strange_globals(command: Command) -> bool:
 def risky_in_git(command: Command) -> Iterator[int]:
     """Which words of a git command its options alone do not tell to be harmless."""
     before = git_globals(command)
-    yield from (number for number in before if (command.words[number].value or "").startswith("-c"))
+    # One of unknown value may become several words, the second of them the subcommand.
+    yield from (number for number in before if (command.words[number].value or "-c").startswith("-c"))
     at = len(before) + 1
     if at >= len(command.words):
         return
@@ -82,7 +84,7 @@ def is_operand(command: Command, number: int) -> bool:
     """Is this word no option, whatever its value: a path behind `--`, or the message of a commit?"""
     words = command.words
     at = len(git_globals(command)) + 1
-    if number <= at or words[at].value is None:
+    if number <= at or number > _WORDS_AT_MOST or words[at].value is None:
         return False
     before = words[number - 1].value
     if words[at].value in _WITH_A_MESSAGE and before in _MESSAGE and words[number].single:

@@ -45,6 +45,7 @@ bash -c 'git $1' x '-c core.pager=evil log'
 xargs -I{} git {} log -- x
 git commit -C -- $x
 git bisect r{u,}n evil
+git -C b{,isect} run evil
 git -C . b*sect run evil
 sed "1$x" f
 tar "$x" a
