@@ -15,6 +15,7 @@ def names(text: str) -> frozenset[str]:
 class Word:
     written: str  # as it stands in the command
     value: str | None  # what the shell makes of it; None: only running it tells
+    single: bool = True  # whatever its value, it is one word
 
     @property
     def plain(self) -> str:

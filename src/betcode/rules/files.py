@@ -1,5 +1,6 @@
 """Which files common programs read and change, as far as their arguments say: for rules that forbid, never to allow."""
 
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from betcode.rules.commands import Command, names
@@ -9,50 +10,80 @@ _READERS: Final = names(
     "md5sum more mv nl od openssl paste rg rsync scp sed sha256sum sort source strings tac tail tar uniq "
     "vi vim view wc xxd yq zcat zip nano"
 )
-_EDITORS: Final = frozenset(
-    {
-        "chmod",
-        "chown",
-        "mkdir",
-        "mv",
-        "nano",
-        "rm",
-        "rmdir",
-        "shred",
-        "tee",
-        "touch",
-        "truncate",
-        "unlink",
-        "vi",
-        "vim",
-        "ed",
-        "ex",
-    }
+_EDITORS: Final = names(
+    "chmod chown ed ex gzip mkdir mv nano rm rmdir shred tar tee touch truncate unlink unzip vi vim zip"
 )
-_LAST_ONLY: Final = frozenset({"cp", "install", "ln", "rsync", "scp"})
+_LAST_ONLY: Final = frozenset({"cp", "install", "ln", "rsync", "scp", "uniq"})
+# With one of these options, all that they name may be what they write.
+_WRITING: Final[Mapping[str, tuple[str, str]]] = {
+    "cp": ("t", "--t"),
+    "curl": ("oOcD", "--"),
+    "install": ("tD", "--t"),
+    "ln": ("t", "--t"),
+    "openssl": ("", "-"),
+    "sed": ("i", "--i"),
+    "sort": ("o", "--o"),
+    "tree": ("o", "--o"),
+    "wget": ("oOaP", "--"),
+    "yq": ("i", "--i"),
+}
+TOUCHES_NO_FILES: Final = names(
+    ": [ basename break continue dirname echo exit expr false printf pwd return seq sleep test true"
+)
+_LETTERS_AT_MOST = 8  # of short options in one word
 
 
 def _arguments(command: Command) -> list[str]:
+    """All that may be a file: operands, and the values of options."""
     texts = [word.written if word.value is None else word.value for word in command.words[1:]]
-    return [text for text in texts if not text.startswith("-")]
+    return [found for text in texts for found in _named(text)]
+
+
+def _named(text: str) -> Iterator[str]:
+    if not text.startswith("-"):
+        yield text.removeprefix("@")
+    if "=" in text:
+        yield text.partition("=")[2].removeprefix("@").removeprefix("<")
+    if text.startswith("-") and not text.startswith("--"):
+        yield from (text[at:].removeprefix("@") for at in range(2, min(len(text), _LETTERS_AT_MOST)))
+
+
+def _base(command: Command) -> str:
+    return (command.name or "").rpartition("/")[2].lower()
 
 
 def read_by(command: Command) -> list[str]:
     """Arguments that may be files which the command reads."""
-    base = (command.name or "").rpartition("/")[2].lower()
-    if base not in _READERS:
-        return []
-    return [argument.removeprefix("if=").removeprefix("@") for argument in _arguments(command)]
+    return _arguments(command) if _base(command) in _READERS else []
 
 
 def edited_by(command: Command) -> list[str]:
     """Arguments that may be files which the command changes."""
-    base = (command.name or "").rpartition("/")[2].lower()
-    arguments = _arguments(command)
-    if base in _EDITORS:
-        return arguments
+    base = _base(command)
+    if base in _EDITORS or (base in _WRITING and _writes(command, *_WRITING[base])):
+        return _arguments(command)
     if base in _LAST_ONLY:
-        return arguments[-1:]
-    if base == "sed" and any((word.value or "").startswith(("-i", "--in-place")) for word in command.words):
-        return arguments
-    return [argument[3:] for argument in arguments if argument.startswith("of=")] if base == "dd" else []
+        operands = [word for word in command.words[1:] if not (word.value or word.written).startswith("-")]
+        return [word.written if word.value is None else word.value for word in operands[-1:]]
+    if base == "dd":
+        return [argument[3:] for argument in _arguments(command) if argument.startswith("of=")]
+    return []
+
+
+def mentioned_by(command: Command) -> list[str]:
+    """Arguments of a program that is not known here: it may do anything to a file of that name."""
+    base = _base(command)
+    known = base in _READERS or base in _EDITORS or base in TOUCHES_NO_FILES
+    arguments = [] if known else _arguments(command)
+    return arguments + [
+        argument.rpartition(":")[2] for argument in arguments if ":" in argument
+    ]  # HEAD:file, host:file
+
+
+def _writes(command: Command, letters: str, long: str) -> bool:
+    values = [word.value or "" for word in command.words[1:]]
+    return any(
+        value.startswith(long)
+        or (value.startswith("-") and not value.startswith("--") and any(letter in value for letter in letters))
+        for value in values
+    )

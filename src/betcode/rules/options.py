@@ -1,145 +1,129 @@
-"""What is known of programs: options that make them run or write something else, and variables that change nothing."""
+"""What a wide rule does not mean to cover: options that run or write something else, and words that may be one."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
-from betcode.rules.commands import Assignment, Command, Word, names
+from betcode.rules.commands import Command, Word, names
+from betcode.rules.git import is_operand, risky_in_git
+from betcode.rules.sed import is_harmless, scripts
+from betcode.rules.variables import is_own_variable
 
+_VIM: Final = ("-c", "--cmd", "-S", "-s", "-u", "-w", "-W", "+")
 # A rule such as `git log *` was not meant for these: it covers them only where it spells them out.
 RISKY: Final[Mapping[str, tuple[str, ...]]] = {
-    "find": ("-delete", "-fprint", "-fprint0", "-fprintf", "-fls"),
+    "ex": _VIM, "gvim": _VIM, "nvim": _VIM, "vi": _VIM, "view": _VIM, "vim": _VIM, "vimdiff": _VIM,
     "fd": ("-x", "-X", "--exec", "--exec-batch"),
+    "fdfind": ("-x", "-X", "--exec", "--exec-batch"),
+    "find": ("-delete", "-fprint", "-fprint0", "-fprintf", "-fls"),
     "git": ("--exec-path", "--config-env", "--upload-pack", "--receive-pack", "--ext-diff", "--output", "--exec",
-            "--open-files-in-pager", "--exec-batch", "--template", "--git-dir", "--work-tree"),
-    "go": ("-exec", "-toolexec", "-vettool"),
+            "--open-files-in-pager", "--exec-batch", "--template", "--git-dir", "--work-tree", "--output-directory",
+            "--extcmd", "--config", "--unsafe-paths", "--prefix"),
+    "go": ("-exec", "-toolexec", "-vettool", "--exec", "--toolexec", "--vettool", "-o", "--o"),
     "hg": ("--config", "--debugger"),
+    "less": ("+", "-o", "-O", "-k", "--log-file", "--LOG-FILE", "--lesskey-file", "--lesskey-src"),
     "man": ("-P", "--pager", "-H", "--html"),
+    "more": ("+",),
     "printf": ("-v",),
     "rg": ("--pre", "--hostname-bin"),
-    "rsync": ("-e", "--rsh", "--rsync-path"),
+    "rsync": ("-e", "--rsh", "--rsync-path", "-M", "--remote-option", "--log-file", "--daemon", "--config"),
     "scp": ("-o", "-S", "-F", "-D"),
-    "sed": ("-i", "--in-place"),
-    "sftp": ("-o", "-S", "-F", "-D"),
+    "sed": ("-i", "--in-place", "-f", "--file"),
+    "sftp": ("-o", "-S", "-F", "-D", "-b"),
     "sort": ("--compress-program", "-o", "--output"),
     "split": ("--filter",),
-    "ssh": ("-o", "-F"),
+    "ssh": ("-o", "-F", "-E", "-I"),
     "tar": ("-I", "-F", "--checkpoint-action", "--to-command", "--use-compress-program", "--rsh-command",
-            "--info-script", "--new-volume-script"),
-    "tcpdump": ("-z",),
+            "--rmt-command", "--info-script", "--new-volume-script", "--index-file"),
+    "tcpdump": ("-z", "-w"),
+    "test": ("-v", "-R"),
     "tree": ("-o",),
-    "vim": ("-c", "--cmd", "-S"),
     "wget": ("--use-askpass", "-e", "--execute"),
-    "zip": ("-TT", "--unzip-command"),
+    "zip": ("-T", "-TT", "--unzip-command"),
 }  # fmt: skip
-_GIT_TAKES_A_VALUE: Final = frozenset(
-    {"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env"}
-)
-# Of its subcommands: the words behind them that run or write something else; none: they themselves do.
-_GIT_RISKY: Final[Mapping[str, tuple[str, ...]]] = {
-    "bisect": ("run",),
-    "clone": ("-u", "-c", "--config"),
-    "config": (),
-    "daemon": (),
-    "difftool": ("-x", "--extcmd"),
-    "filter-branch": (),
-    "grep": ("-O",),
-    "hook": (),
-    "rebase": ("-x",),
-    "send-email": (),
-    "submodule": ("foreach",),
+_LONG_WITH_ONE_DASH: Final = frozenset({"find", "go"})  # their letters are never bundled
+_LETTERS: Final = {
+    name: frozenset(option[1] for option in options if len(option) == 2 and option[0] == "-")
+    for name, options in RISKY.items()
+    if name not in _LONG_WITH_ONE_DASH
 }
-_GIT_CONFIG_READS: Final = frozenset({"--get", "--get-all", "--get-regexp", "--list", "-l", "get", "list"})
-
-SAFE_VARIABLES: Final = names(
-    "CGO_ENABLED CI CLICOLOR CLICOLOR_FORCE COLORTERM COLUMNS DEBUG FORCE_COLOR GO111MODULE GOARCH GOOS "
-    "LANG LANGUAGE LC_ALL LC_COLLATE LC_CTYPE LC_MESSAGES LC_NUMERIC LC_TIME LINES NODE_ENV NO_COLOR "
-    "PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED RUST_BACKTRACE RUST_LOG TERM TZ VERBOSE"
-)
-_QUOTES = re.compile(r"[\"'\\]")
-_EXPANDS = re.compile(r"[$`{*?\[]")
-# A variable in small letters is the script's own, except for those that programs or zsh read.
-_OWN_VARIABLE = re.compile(r"[a-z][a-z0-9_]*|_[a-z0-9_]+|[a-z]")
-_READ_VARIABLES: Final = names(
-    "all_proxy argv cdpath fignore fpath ftp_proxy histchars http_proxy https_proxy mailpath manpath "
-    "module_path no_proxy path precmd preexec prompt psvar status watch zsh_eval_context"
-)
-
-
-def is_safe_for_a_program(name: str) -> bool:
-    """May `NAME=value program` be taken for `program`?"""
-    return name in SAFE_VARIABLES
-
-
-def is_own_variable(name: str) -> bool:
-    """May a script set it without changing what its programs do?"""
-    return name in SAFE_VARIABLES or (bool(_OWN_VARIABLE.fullmatch(name)) and name not in _READ_VARIABLES)
-
-
-def may_set_option(assigned: Assignment) -> bool:
-    """Would a program take the variable's value for an option?"""
-    return _QUOTES.sub("", assigned.written.partition("=")[2]).startswith("-")
+# The shell's own words that set what they name, and evaluate a subscript in the name.
+_NAMING: Final = names("declare export getopts let local read readonly typeset unset")
+_NAMING_OPTIONS: Final = names("-r -x -g -p -f -F -s -rx -xr -gx")
+# The beginning of a word that is no option, whatever globs and braces in it come to.
+_PLAIN_BEGINNING = re.compile(r"[\w./~][^$`]*", re.DOTALL)
+_QUOTED_BEGINNING = re.compile(r'"[\w./]')
 
 
 def risky_words(command: Command) -> tuple[int, ...]:
-    """Which words make a known program run or write something else."""
+    """Which words make a known program run or write something else, or may do so for all that can be told."""
     name = (command.name or "").rpartition("/")[2]
-    options = RISKY.get(name, ())
-    found = [number for number, word in enumerate(command.words) if number and _may_be_one_of(word, options)]
+    if name in _NAMING:
+        return tuple(number for number, word in enumerate(command.words) if number and not _names_its_own(word))
+    options = RISKY.get(name)
+    if options is None:
+        return ()
+    letters = _LETTERS.get(name, frozenset())
+    found = {
+        number
+        for number, word in enumerate(command.words)
+        if number
+        and (
+            _may_be_risky(command, number, name)
+            if word.value is None
+            else _is_one_of(word.value, options) or _bundles(word.value, letters)
+        )
+    }
     if name == "git":
-        found += [number for number in git_globals(command) if (command.words[number].value or "").startswith("-c")]
-        found += _risky_git_words(command)
-    return tuple(sorted(set(found)))
+        found.update(risky_in_git(command))
+    elif name == "sed":
+        found.update(_unsafe_scripts(command))
+    elif name == "tar" and len(command.words) > 1 and letters & set(command.words[1].value or ""):
+        found.add(1)  # the first word needs no dash
+    return tuple(sorted(found))
 
 
-def _risky_git_words(command: Command) -> list[int]:
-    at = 1 + len(git_globals(command))
-    values = [word.value or "" for word in command.words[at:]]
-    options = _GIT_RISKY.get(values[0]) if values else None
-    if options is None or (values[0] == "config" and values[1:2] and values[1] in _GIT_CONFIG_READS):
-        return []
-    if not options:
-        return [at]
-    return [at + number for number, word in enumerate(command.words[at:]) if number and _may_be_one_of(word, options)]
+def _may_be_risky(command: Command, number: int, name: str) -> bool:
+    """Could a word of unknown value be one of the program's risky options?"""
+    if name == "printf":
+        return number == 1 and not _begins_plainly(command.words[1])
+    if name in ("sed", "ssh", "test"):
+        return True  # any word can be the script or the command
+    if name == "git" and is_operand(command, number):
+        return False
+    return not _begins_plainly(command.words[number]) or (name == "tar" and number == 1)
 
 
-def _may_be_one_of(word: Word, options: tuple[str, ...]) -> bool:
-    """Also where the shell has yet to put something into a word: what it begins with is told by how it is written."""
-    if word.value is not None:
-        return _is_one_of(word.value, options)
-    known = _EXPANDS.split(_QUOTES.sub("", word.written), maxsplit=1)[0]
-    if not known.startswith("-"):
-        return bool(options) and word.written.startswith("{")
-    return _is_one_of(known, options) or ("=" not in known and any(option.startswith(known) for option in options))
+def _begins_plainly(word: Word) -> bool:
+    beginning = _QUOTED_BEGINNING.match if word.single else _PLAIN_BEGINNING.fullmatch
+    return beginning(word.written) is not None
+
+
+def _unsafe_scripts(command: Command) -> Iterator[int]:
+    values = [word.value or "" for word in command.words]
+    return (number for number, script in scripts(values) if not is_harmless(script))
+
+
+def _names_its_own(word: Word) -> bool:
+    """Does it set one of the script's own variables, or is it an option that changes nothing?"""
+    if word.value in _NAMING_OPTIONS:
+        return True
+    name, equals, _ = (word.written if word.value is None else word.value).partition("=")
+    return (word.value is not None or bool(equals)) and is_own_variable(name)
+
+
+def _bundles(value: str, letters: frozenset[str]) -> bool:
+    """Is it a bundle of short options, one of which may be among the letters? Their values count as letters too."""
+    return value[:1] == "-" and value[1:2] != "-" and not letters.isdisjoint(value)
 
 
 def _is_one_of(value: str, options: tuple[str, ...]) -> bool:
+    name = value.partition("=")[0]
     for option in options:
         if value == option or value.startswith(option + "="):
             return True
-        if not option.startswith("--") and len(option) == 2 and value.startswith(option):
+        if not option.startswith("--") and len(option) <= 2 and value.startswith(option):
             return True  # -ofile
-        if (
-            option.startswith("--")
-            and value.startswith("--")
-            and len(value) > 4
-            and option.startswith(value.partition("=")[0])
-        ):
+        if option.startswith("--") and len(name) > 2 and option.startswith(name):
             return True  # programs take a unique beginning for the whole
     return False
-
-
-def git_globals(command: Command) -> tuple[int, ...]:
-    """The words between `git` and its subcommand."""
-    found: list[int] = []
-    at = 1
-    while at < len(command.words):
-        value = command.words[at].value
-        if value is None or not value.startswith("-"):
-            break
-        found.append(at)
-        if value in _GIT_TAKES_A_VALUE and at + 1 < len(command.words):
-            at += 1
-            found.append(at)
-        at += 1
-    return tuple(found)

@@ -5,9 +5,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from betcode.rules.commands import Command, Kind, Part
-from betcode.rules.options import git_globals, is_safe_for_a_program, risky_words
+from betcode.rules.git import git_globals
+from betcode.rules.options import risky_words
 from betcode.rules.rule import Rule
 from betcode.rules.stars import starred
+from betcode.rules.variables import is_safe_for_a_program
 from betcode.rules.wrappers import runs_nothing
 
 _STAR = re.compile(r"(?<!\\)\*")
@@ -69,9 +71,11 @@ class CommandIndex:
         self._exact: dict[str, CommandPattern] = {}
         self._by_word: dict[str, list[CommandPattern]] = {}
         self._others: list[CommandPattern] = []
+        self._programs: set[str] = set()
         for rule in rules:
             pattern = command_pattern(rule)
             word, blank, _ = pattern.literal.partition(" ")
+            self._programs.add(word.rpartition("/")[2].lower())
             if pattern.expression is None:
                 self._exact.setdefault(pattern.literal, pattern)
             elif blank or pattern.expression.pattern.endswith("(?: .*)?"):
@@ -91,6 +95,10 @@ class CommandIndex:
         for pattern in self._others:
             if pattern.matches(form):
                 yield pattern
+
+    def may_know(self, command: Command) -> bool:
+        """May there be a rule for this program with some arguments?"""
+        return bool(self._others) or (command.name or "").rpartition("/")[2].lower() in self._programs
 
     def exact(self, text: str) -> Rule | None:
         found = self._exact.get(text)

@@ -74,6 +74,23 @@ COMMAND_TOOLS = frozenset({"Bash", "PowerShell"})
 NAMED_TOOLS = frozenset({"Agent", "Task", "Skill"})  # the specifier is a name
 PRIMARY_FIELDS = frozenset({"command", "file_path", "path", "notebook_path", "url"})
 
+_TOOLS = {
+    name.lower(): name
+    for name in PATH_TOOLS
+    | COMMAND_TOOLS
+    | NAMED_TOOLS
+    | {
+        "AskUserQuestion",
+        "BashOutput",
+        "ExitPlanMode",
+        "KillShell",
+        "SlashCommand",
+        "TodoWrite",
+        "WebFetch",
+        "WebSearch",
+    }
+}
+
 _RULE = re.compile(r"([A-Za-z_*][\w.*:-]*)(?:\((.*)\))?", re.DOTALL)
 _PARAMETER = re.compile(r"([A-Za-z_]\w*)\s*:\s*(.*)", re.DOTALL)
 _ALLOWED_GLOB = re.compile(r"mcp__[^*]+?__.*")
@@ -116,8 +133,15 @@ def understood(rule: Rule) -> bool:
     return rule.action in (Action.DENY, Action.ASK) and parameter(rule) is not None
 
 
+def _meant(tool: str) -> str:
+    """The known tool that a name differs from in case only, or else the name itself."""
+    return "mcp__" + tool[5:] if tool.lower().startswith("mcp__") else _TOOLS.get(tool.lower(), tool)
+
+
 def _unusable(rule: Rule) -> str | None:
     allows = rule.action in (Action.ALLOW, Action.GRANT)
+    if not allows and (meant := _meant(rule.tool)) != rule.tool:
+        return f"no tool is called {rule.tool}; write {meant}"
     if rule.specifier == "":
         return "the parentheses are empty; leave them out to mean every use"
     if allows and "*" in rule.tool and not _ALLOWED_GLOB.fullmatch(rule.tool):

@@ -8,16 +8,24 @@ from typing import Final
 
 import msgspec
 
-from betcode.rules.commands import Kind, Part, Script, Unclear, Word
+from betcode.rules.commands import Command, Part, Script, Unclear, Word
 from betcode.rules.domains import host_of
-from betcode.rules.files import edited_by, read_by
+from betcode.rules.doubts import (
+    PLACING,
+    has_unknown,
+    is_at_home,
+    may_start_anything,
+    may_touch_anything,
+    possibly_started,
+)
+from betcode.rules.files import edited_by, mentioned_by, read_by
 from betcode.rules.guarded import guarded_name, mentions
 from betcode.rules.lists import EDITING, READING, Grants, RuleList, Rules, canonical
-from betcode.rules.options import is_own_variable, may_set_option
-from betcode.rules.patterns import covering
+from betcode.rules.patterns import CommandIndex, covering
 from betcode.rules.place import Place, expanded, spellings, within
 from betcode.rules.rule import COMMAND_TOOLS, NAMED_TOOLS, Rule
 from betcode.rules.shell import taken_apart
+from betcode.rules.variables import is_own_variable
 from betcode.rules.words import coarse_pieces
 
 FOR_PEOPLE: Final = frozenset({"AskUserQuestion", "ExitPlanMode"})  # no rule answers these
@@ -246,17 +254,38 @@ class _Subject:
         if isinstance(self.script, Unclear):
             return f"{self.script.reason}, and there are rules about commands"
         if isinstance(self.script, Script):
+            indices = [index for listed in lists if (index := listed.commands(self.tool)) is not None]
             for part in self.script.all():
-                if part.command.name is None or part.kind is Kind.OPAQUE:
+                if may_start_anything(part) or any(_may_apply(index, part.command) for index in indices):
                     return f"it cannot be told what {_short(part)} runs, and there are rules about commands"
         return self._unsure_files(lists)
 
     def _unsure_files(self, lists: Sequence[RuleList]) -> str | None:
-        if isinstance(self.script, Script) and any(listed.scoped("Edit") or listed.scoped("Read") for listed in lists):
-            for word in self.script.writes + self.script.reads:
-                if word.value is None and not word.written.startswith("~/"):
-                    return f"it cannot be told which file {word.written[:60]} is, and there are rules about files"
+        about = [listed for listed in lists if listed.scoped("Edit")]
+        if self.script is None or not about:
+            return None
+        if isinstance(self.script, Unclear):
+            return f"{self.script.reason}, and there are rules about files"
+        for assigned in self.script.assignments:
+            if assigned.name in PLACING:
+                return f"it sets {assigned.name}, and there are rules about files"
+        for word in self.script.writes + self.script.reads:
+            if word.value is None and not is_at_home(word):
+                return f"it cannot be told which file {word.written[:60]} is, and there are rules about files"
+        for part in self.script.all():
+            if may_touch_anything(part) or self._mentions(part, self.script, about):
+                return f"it cannot be told which files {_short(part)} is about, and there are rules about files"
         return None
+
+    def _mentions(self, part: Part, script: Script, lists: Sequence[RuleList]) -> bool:
+        """Is a file that a rule is about among the arguments of a program that may do anything to it?"""
+        return any(
+            listed.forbidden_path("Edit", paths)
+            for path in mentioned_by(part.command)
+            for base in self._bases(script)
+            if (paths := spellings(path, self._place, base))
+            for listed in lists
+        )
 
     # What allows: every part.
 
@@ -319,7 +348,7 @@ class _Subject:
                 return Verdict(Outcome.ASK, f"no rule speaks of {_short(part)}")
             used += found
         for assigned in self.script.assignments:
-            if not is_own_variable(assigned.name) or may_set_option(assigned):
+            if not is_own_variable(assigned.name):
                 return Verdict(Outcome.ASK, f"it sets {assigned.name}")
         for tool, words in (("Edit", self.script.writes), ("Read", self.script.reads)):
             for word in words:
@@ -345,6 +374,13 @@ class _Subject:
             if rule is not None and (guarded is None or mentions(rule, guarded)):
                 return (rule,)
         return None
+
+
+def _may_apply(index: CommandIndex, command: Command) -> bool:
+    """May one of the rules be for this command, or for one that it starts, for all that can be told?"""
+    if index.may_know(command) and has_unknown(command):
+        return True
+    return any(index.forbids_text(started) for started in possibly_started(command))
 
 
 def _short(part: Part) -> str:

@@ -15,7 +15,7 @@ from tree_sitter import Language, Node, Parser
 
 from betcode.rules.commands import Assignment, Command, Part, Script, Unclear, Word, literal, names
 from betcode.rules.heredocs import expands
-from betcode.rules.options import is_own_variable
+from betcode.rules.variables import is_own_variable
 from betcode.rules.words import WORDS, NotUnderstood, hidden_character, in_heredoc, substitutions, text_of, word
 from betcode.rules.wrappers import RESERVED, unwrapped
 
@@ -86,7 +86,7 @@ class _Reader:
             "redirected_statement": self._redirected,
             "function_definition": self._function,
             "for_statement": self._loop,
-            "test_command": self._test,
+            "test_command": self._tested,
             "file_redirect": self._redirect,  # $(<file)
             "comment": self._comment,
         }
@@ -181,7 +181,7 @@ class _Reader:
                     assignments.append(self._assignment(child, depth))
                 case "variable_assignment":  # export NAME=value
                     assigned = self._assignment(child, depth)
-                    words.append(literal(assigned.written) if assigned.known else Word(assigned.written, None))
+                    words.append(literal(assigned.written) if assigned.known else Word(assigned.written, None, False))
                 case "file_redirect" | "herestring_redirect":
                     self._redirect(child, depth)
                 case name if not words and not child.is_named:  # export, declare, unset
@@ -356,7 +356,10 @@ class _Reader:
         previous = node.prev_sibling
         return self._source[previous.end_byte if previous else node.start_byte : node.start_byte]
 
-    def _test(self, node: Node, depth: int) -> None:
+    def _tested(self, node: Node, depth: int) -> None:
+        self._test(node, depth, splits=not text_of(node).startswith("[["))
+
+    def _test(self, node: Node, depth: int, *, splits: bool) -> None:
         """[ … ] and [[ … ]] run nothing, as long as they only compare text or look at files."""
         if depth > DEPTH:
             raise NotUnderstood("the depth of what is nested")
@@ -364,7 +367,7 @@ class _Reader:
         for child in node.children:
             match child.type:
                 case "unary_expression" | "binary_expression" | "parenthesized_expression":
-                    self._test(child, depth + 1)
+                    self._test(child, depth + 1, splits=splits)
                 case "test_operator" if text_of(child) in _TESTS:
                     pass
                 case "extglob_pattern" if _PATTERN.fullmatch(text_of(child)):
@@ -372,4 +375,6 @@ class _Reader:
                 case kind if kind in _TEST_TOKENS and not child.is_named:
                     pass
                 case _:
-                    self._word(child, depth)
+                    found = self._word(child, depth)
+                    if splits and not found.single:
+                        raise NotUnderstood("a test")  # the words it becomes may be operators

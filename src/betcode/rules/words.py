@@ -35,6 +35,7 @@ _SIMPLE = re.compile(r"\$(?:[A-Za-z_]\w*|[0-9@*#?$!_-])")
 # Without subscripts, indirection and @P, all of which can run what a variable holds.
 _BRACED = re.compile(r"\$\{#?(?:[A-Za-z_]\w*|[0-9]+|[@*#?])(?:(?::?[-+?]|%%?|##?|//?|\^\^?|,,?)[\w./*?:,@ ^%+=-]*)?\}")
 _NUMBERS = re.compile(r"\$\(\([\s0-9+*/%()<>=!&|^~?:,-]*\)\)")  # a variable in here is evaluated, not just replaced
+_MANY = re.compile(r"\$\{?@")  # as many words as there are arguments, even in quotes
 _IN_QUOTES = re.compile(r'(?:[^\\"$`]|\\.)*', re.DOTALL)
 _IN_HEREDOC = re.compile(r"(?:[^\\$`]|\\.)*", re.DOTALL)
 _ANSI = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "e": "\x1b", "E": "\x1b"}
@@ -71,7 +72,8 @@ def word(node: Node) -> Word:
         NotUnderstood: the grammar's reading of it cannot be confirmed.
     """
     text = text_of(node)
-    return Word(text, _value(node, text))
+    value = _value(node, text)
+    return Word(text, value, value is not None or (node.type == "string" and not _MANY.search(text)))
 
 
 def substitutions(node: Node) -> list[Node]:

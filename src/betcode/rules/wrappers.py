@@ -10,7 +10,7 @@ from betcode.rules.commands import Assignment, Command, Kind, Part, Word, names
 Inside = Callable[[str], tuple[Part, ...] | None]
 _DIRECTORIES: Final = frozenset({"", "/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/opt/homebrew/bin"})
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=.*", re.DOTALL)
-_MORE = Word("$@", None)  # arguments that come from somewhere else
+_MORE = Word("$@", None, False)  # arguments that come from somewhere else
 NESTED = 8  # wrappers in wrappers
 
 
@@ -50,7 +50,6 @@ WRAPPERS: Final[Mapping[str, _Wrapper]] = {
         kind=Kind.BOTH,
         sets=True,
     ),
-    "doas": _wrapper("-n", "-u", kind=Kind.BOTH),
 }  # fmt: skip
 # No command's name, neither in bash nor in zsh.
 RESERVED: Final = names(
@@ -60,11 +59,14 @@ RESERVED: Final = names(
 _SHELLS: Final = frozenset({"sh", "bash", "dash", "ash", "ksh", "zsh", "mksh", "rbash"})
 # They start what their arguments say, in ways that are not followed here.
 _OPAQUE: Final = names(
-    "alias arch at batch bind busybox chroot chrt complete compgen coproc csh enable entr expect "
-    "fish flock gdb hash ionice ltrace lldb mapfile nsenter numactl parallel pkexec readarray rlwrap "
-    "runuser script setarch setpriv setsid start-stop-daemon strace su systemd-run taskset tcsh toybox "
-    "unbuffer unshare valgrind watch xvfb-run zmodload fc sched autoload functions emulate zle dtrace "
-    "perf catchsegv proxychains torsocks fakeroot dbus-run-session"
+    "alias arch at autoload batch bind bwrap busybox caffeinate capsh catchsegv cgexec choom chpst chroot chrt "
+    "compgen complete coproc cpulimit csh daemonize dbus-launch dbus-run-session direnv doas dtrace eatmydata "
+    "emulate enable entr expect fakechroot fakeroot fc firejail fish flock functions gdb gosu hash heaptrack "
+    "hyperfine i386 ionice linux32 linux64 lldb ltrace mapfile newgrp nodemon nsenter numactl parallel perf pkexec "
+    "prlimit proot proxychains proxychains4 readarray rlwrap rr run0 runcon runuser sched screen script setarch "
+    "setpriv setsid setuidgid sg softlimit ssh-agent sshpass start-stop-daemon strace su su-exec systemd-inhibit "
+    "systemd-run taskset tcsh tini tmux torify torsocks toybox tsp uclampset unbuffer unshare valgrind watch "
+    "watchexec x86_64 xvfb-run zellij zle zmodload"
 )
 _NOTHING_TO_RUN: Final = frozenset({"true", "false", ":", "break", "continue", "return", "exit"})
 
@@ -121,13 +123,18 @@ def _started(command: Command, wrapper: _Wrapper, base: str, inside: Inside, nes
         return _opaque(command, inside)
     at, assignments = own
     if at >= len(words):
-        return _opaque(command, inside) if base in ("sudo", "doas", "xargs") else Part(command)
+        return _opaque(command, inside) if base in ("sudo", "xargs") else Part(command)
     more = (_MORE,) if wrapper.appends else ()
-    started = Command(words[at:] + more, command.assignments + assignments)
+    started = Command(_filled_in(words[at:]) + more if more else words[at:], command.assignments + assignments)
     part = unwrapped(started, inside, nested + 1)
     if wrapper.appends and (part.inner or part.kind is not Kind.PLAIN or "{}" in (started.name or "{}")):
         return Part(command, Kind.OPAQUE, (part, *_guesses(command)))  # what it is given becomes code
     return Part(command, wrapper.kind, (part,), at + max(1, part.named))
+
+
+def _filled_in(words: tuple[Word, ...]) -> tuple[Word, ...]:
+    """The words of a command in which {} is replaced by what nobody knows."""
+    return tuple(Word(word.written, None) if "{}" in (word.value or "") else word for word in words)
 
 
 def _own_words(words: Sequence[Word], wrapper: _Wrapper, base: str) -> tuple[int, tuple[Assignment, ...]] | None:
@@ -233,7 +240,7 @@ def _find(command: Command, inside: Inside, nested: int) -> Part:
             end += 1
         if end >= len(words) or end == at + 1:
             return _opaque(command, inside)
-        started = Command((*words[at + 1 : end], _MORE), command.assignments)
+        started = Command((*_filled_in(words[at + 1 : end]), _MORE), command.assignments)
         part = unwrapped(started, inside, nested + 1)
         if any("{}" in word.written for word in started.words) and (part.inner or part.kind is not Kind.PLAIN):
             return Part(command, Kind.OPAQUE, (part,))

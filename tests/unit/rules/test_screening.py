@@ -220,6 +220,17 @@ def test_what_is_no_rule_is_a_problem_with_a_reason(text: str) -> None:
         assert found.may_forbid is (action in (Action.DENY, Action.ASK))
 
 
+@pytest.mark.parametrize("text", ["bash(rm *)", "BASH", "read(.env)", "webfetch(domain:x.net)", "MCP__github", "task"])
+def test_a_tool_in_the_wrong_case_is_reported_where_it_forbids(text: str) -> None:
+    for action in (Action.DENY, Action.ASK):
+        found = parse_rule(text, action, HERE)
+        assert isinstance(found, RuleProblem)
+        assert "write" in found.reason
+        assert found.may_forbid
+    for right in ("Bash(rm *)", "mcp__Github", "Custom", "*"):
+        assert isinstance(parse_rule(right, Action.DENY, HERE), Rule)
+
+
 def test_parentheses_inside_are_part_of_the_rule() -> None:
     rule = parse_rule("Bash(echo (a) b)", Action.ALLOW, HERE)
     assert isinstance(rule, Rule)

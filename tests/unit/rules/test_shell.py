@@ -41,7 +41,7 @@ def test_what_may_be_read_in_two_ways_is_unclear(text: str) -> None:
         ("a $(b `c`)", [["c"], ["b", None], ["a", None]]),
         ("timeout 5 env X=1 a", [["timeout", "5", "env", "X=1", "a"], ["env", "X=1", "a"], ["a"]]),
         ("bash -c 'a; b'", [["bash", "-c", "a; b"], ["a"], ["b"]]),
-        ("find . -exec a {} +", [["find", ".", "-exec", "a", "{}", "+"], ["a", "{}", None]]),
+        ("find . -exec a {} +", [["find", ".", "-exec", "a", "{}", "+"], ["a", None, None]]),
     ],
 )
 def test_every_command_is_found_with_its_words(text: str, commands: list[list[str | None]]) -> None:

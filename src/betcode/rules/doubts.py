@@ -1,0 +1,77 @@
+"""Commands of which it cannot be told whether a rule that forbids applies to them."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from betcode.rules.commands import Command, Kind, Part, Word, names
+from betcode.rules.files import TOUCHES_NO_FILES
+from betcode.rules.git import is_operand, strange_globals
+from betcode.rules.options import risky_words
+
+# They start no other program, whatever their arguments are.
+_STARTS_NOTHING: Final = names(
+    "[ base64 basename cat cd chmod chown cksum cmp comm cp cut date df diff dirname du echo egrep expr false fgrep "
+    "file grep head hexdump jq ln ls md5sum mkdir mv nl od paste printf pwd readlink realpath rm rmdir seq sha1sum "
+    "sha256sum sleep stat strings tac tail tee test touch tr true uniq wc which xxd"
+)
+_SETTING: Final = names("declare export local read readonly typeset unset")
+_SET = re.compile(r"-[rxgpfF]+|[A-Za-z_]\w*(?:=.*)?", re.DOTALL)  # nothing in it is evaluated
+_WORDS_AT_MOST = 12
+# Names that lead elsewhere for each process, and variables that names depend on.
+_BY_PROCESS = re.compile(r"/proc/|/dev/fd")
+PLACING: Final = names("CDPATH HOME OLDPWD PWD")
+_AT_HOME = re.compile(r"~(?:/[\w./+-]*)?")
+
+
+def may_start_anything(part: Part) -> bool:
+    """May the command start another program, or be another one than it seems?"""
+    command = part.command
+    if command.name is None or part.kind is Kind.OPAQUE:
+        return True
+    if command.name in _SETTING:
+        return not all(_SET.fullmatch(word.value or "") for word in command.words[1:])
+    if risky_words(command):
+        return True
+    base = command.name.rpartition("/")[2]
+    return (base == "git" and strange_globals(command)) or (base not in _STARTS_NOTHING and has_unknown(command))
+
+
+def possibly_started(command: Command) -> Iterator[str]:
+    """Commands that a program which is not known here would start, if it starts what its arguments say."""
+    if command.name is None or command.name == "git" or command.name.rpartition("/")[2] in _STARTS_NOTHING:
+        return
+    plain = [word.plain for word in command.words[:_WORDS_AT_MOST]]
+    yield from (" ".join(plain[number:]) for number in range(1, len(plain)))
+    yield from (word.value for word in command.words[1:_WORDS_AT_MOST] if word.value and " " in word.value)
+
+
+def may_touch_anything(part: Part) -> bool:
+    """May the command read or change a file that it does not name?"""
+    command = part.command
+    if command.name is None or part.kind is Kind.OPAQUE:
+        return True
+    if command.name in _SETTING:
+        return may_start_anything(part) or any(
+            (word.value or "").partition("=")[0] in PLACING for word in command.words
+        )
+    if command.name in TOUCHES_NO_FILES:
+        return False
+    return has_unknown(command) or bool(risky_words(command)) or bool(_BY_PROCESS.search(command.written))
+
+
+def has_unknown(command: Command) -> bool:
+    """Is there a word of which it is not known what it is, other than the text of a message?"""
+    return any(
+        word.value is None and not is_at_home(word) and not (command.name == "git" and _is_message(command, number))
+        for number, word in enumerate(command.words)
+    )
+
+
+def is_at_home(word: Word) -> bool:
+    """Is it a plain path below the user's home?"""
+    return bool(_AT_HOME.fullmatch(word.written))
+
+
+def _is_message(command: Command, number: int) -> bool:
+    return command.words[number].single and command.words[number - 1].value != "--" and is_operand(command, number)
