@@ -9,9 +9,14 @@ from betcode.rules.git import is_operand, risky_in_git
 from betcode.rules.sed import is_harmless, scripts
 from betcode.rules.variables import is_own_variable
 
+_AWK: Final = (
+    *("-f", "--file", "-i", "--include", "-l", "--load", "-E", "--exec"),
+    *("-o", "--pretty-print", "-d", "--dump-variables", "-p", "--profile", "-D", "--debug"),
+)
 _VIM: Final = ("-c", "--cmd", "-S", "-s", "-u", "-w", "-W", "+")
 # A rule such as `git log *` was not meant for these: it covers them only where it spells them out.
 RISKY: Final[Mapping[str, tuple[str, ...]]] = {
+    "awk": _AWK, "gawk": _AWK, "mawk": _AWK, "nawk": _AWK,
     "ex": _VIM, "gvim": _VIM, "nvim": _VIM, "vi": _VIM, "view": _VIM, "vim": _VIM, "vimdiff": _VIM,
     "fd": ("-x", "-X", "--exec", "--exec-batch"),
     "fdfind": ("-x", "-X", "--exec", "--exec-batch"),
@@ -22,6 +27,8 @@ RISKY: Final[Mapping[str, tuple[str, ...]]] = {
     "go": ("-exec", "-toolexec", "-vettool", "--exec", "--toolexec", "--vettool", "-o", "--o"),
     "hg": ("--config", "--debugger"),
     "less": ("+", "-o", "-O", "-k", "--log-file", "--LOG-FILE", "--lesskey-file", "--lesskey-src"),
+    "make": ("--eval", "-E", "-f", "--file", "--makefile", "-C", "--directory", "-I", "--include-dir", "SHELL",
+             ".SHELLFLAGS", "MAKEFLAGS", "MAKEFILES"),
     "man": ("-P", "--pager", "-H", "--html"),
     "more": ("+",),
     "printf": ("-v",),
@@ -52,6 +59,8 @@ _NAMING: Final = names("declare export getopts let local read readonly typeset u
 _NAMING_OPTIONS: Final = names("-r -x -g -p -f -F -s -rx -xr -gx")
 # The beginning of a word that is no option, whatever globs and braces in it come to.
 _PLAIN_BEGINNING = re.compile(r"[\w./~][^$`]*", re.DOTALL)
+# In a program of awk: it runs something, reads what it makes the name of, or writes; also a comparison looks so.
+_AWK_ACTS = re.compile(r"system|getline|[|>@]")
 _QUOTED_BEGINNING = re.compile(r'"[\w./]')
 
 
@@ -74,20 +83,28 @@ def risky_words(command: Command) -> tuple[int, ...]:
             else _is_one_of(word.value, options) or _bundles(word.value, letters)
         )
     }
-    if name == "git":
-        found.update(risky_in_git(command))
-    elif name == "sed":
-        found.update(_unsafe_scripts(command))
-    elif name == "tar" and len(command.words) > 1 and letters & set(command.words[1].value or ""):
-        found.add(1)  # the first word needs no dash
+    found.update(_by_meaning(command, name))
     return tuple(sorted(found))
+
+
+def _by_meaning(command: Command, name: str) -> Iterator[int]:
+    """The words that are risky by more than being an option."""
+    values = [word.value or "" for word in command.words]
+    if name == "git":
+        yield from risky_in_git(command)
+    elif name == "sed":
+        yield from (number for number, script in scripts(values) if not is_harmless(script))
+    elif name == "tar" and len(values) > 1 and not _LETTERS[name].isdisjoint(values[1]):
+        yield 1  # the first word needs no dash
+    elif RISKY[name] is _AWK:
+        yield from (number for number, value in enumerate(values) if number and _AWK_ACTS.search(value))
 
 
 def _may_be_risky(command: Command, number: int, name: str) -> bool:
     """Could a word of unknown value be one of the program's risky options?"""
     if name == "printf":
         return number == 1 and not _begins_plainly(command.words[1])
-    if name in ("sed", "ssh", "test"):
+    if name in ("sed", "ssh", "test") or RISKY[name] is _AWK:
         return True  # any word can be the script or the command
     if name == "git" and is_operand(command, number):
         return False
@@ -97,11 +114,6 @@ def _may_be_risky(command: Command, number: int, name: str) -> bool:
 def _begins_plainly(word: Word) -> bool:
     beginning = _QUOTED_BEGINNING.match if word.single else _PLAIN_BEGINNING.fullmatch
     return beginning(word.written) is not None
-
-
-def _unsafe_scripts(command: Command) -> Iterator[int]:
-    values = [word.value or "" for word in command.words]
-    return (number for number, script in scripts(values) if not is_harmless(script))
 
 
 def _names_its_own(word: Word) -> bool:

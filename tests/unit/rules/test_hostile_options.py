@@ -24,6 +24,8 @@ WIDE = (
     "Bash(unset *)",
     "Bash(export *)",
     "Bash(declare *)",
+    "Bash(awk *)",
+    "Bash(make *)",
 )
 # A risky option in a word whose value is not known.
 WORDS = r"""
@@ -52,6 +54,16 @@ tar "$x" a
 """.strip("\n").split("\n")
 # Short options, alone and in bundles, and subcommands that run or write something else.
 BUNDLES = r"""
+awk 'BEGIN{system("rm -rf x")}'
+awk '{print | "sh"}' x
+awk '{print > "/home/ada/.bashrc"}' x
+awk '{"evil" | getline y}' x
+awk -f evil.awk x
+awk -v x=1 -fevil.awk x
+make --eval='x:;evil' x
+make SHELL=/tmp/evil
+make -f evil.mk
+make -sC /tmp/evil
 sort -uo /home/ada/.bashrc evil
 sort -ro/home/ada/.bashrc evil
 tar cIf evil x.tar .
@@ -182,6 +194,8 @@ cp -r a b
 grep -rn x src
 sed -n 1,5p x
 sort -u x
+awk '{print $1, $NF}' x
+make -j4 all V=1
 timeout 5 make all
 """.strip("\n").split("\n")
 LAUNCHERS = (
@@ -220,6 +234,12 @@ def test_what_may_be_forbidden_is_not_allowed_by_a_bare_name(command: str) -> No
 @pytest.mark.parametrize("command", FREE)
 def test_what_cannot_be_forbidden_is_not_asked_about(command: str) -> None:
     verdict = screened(command, _denying)
+    assert verdict.outcome is Outcome.ALLOW, verdict.reason
+
+
+@pytest.mark.parametrize("command", ["awk -F: '{print $1}' x", "make -j4 all V=1", "sed -n 1,5p x", "sort -u x"])
+def test_a_wide_rule_covers_what_a_program_is_for(command: str) -> None:
+    verdict = screened(command, rules(allow=WIDE))
     assert verdict.outcome is Outcome.ALLOW, verdict.reason
 
 
