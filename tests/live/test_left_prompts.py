@@ -38,7 +38,7 @@ async def test_an_allowance_given_while_the_agent_was_gone_is_used_once(tmp_path
         assert kinds(talk.events).count("permission_request") == 1
         (given,) = [event.permission_resolved for event in events if event.permission_resolved.rule]
         assert given.rule == f"the answer to {old}"
-        assert len(world.runs) == 2
+        assert len(world.runs) >= 2  # more where the first was killed before it had written its transcript
         assert_whole(talk.events)
 
 
