@@ -138,11 +138,11 @@ async def test_a_message_whose_agent_died_before_its_first_word_is_answered(mind
 
 
 SPEAKS_ONCE = """
-import pathlib, time
+import pathlib, sys, time
 while not pathlib.Path("speak").exists():
     time.sleep(0.01)
 print("spoken " + "x" * 100_000, flush=True)
-time.sleep(1000)
+sys.stdin.read()  # stays until it is ended
 """
 
 

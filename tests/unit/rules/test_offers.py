@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from betcode.rules import Grants, Outcome, Place, Rule, Rules, ToolUse, exact_rule, granting, offers, screen
 from betcode.rules.rule import Action, Layer, Source, parse_rule
 
-PLACE = Place("/work/project", "/home/me", resolve=lambda path: path)
+PLACE = Place("/code/project", "/home/me", resolve=lambda path: path)
 
 
 def use(tool: str, **given: object) -> ToolUse:
@@ -34,13 +34,13 @@ def covers(pattern: str, other: ToolUse) -> bool:
         (use("Bash", command="pytest -x"), ["Bash(pytest -x)", "Bash(pytest *)", "Bash"]),
         (use("Bash", command="git add . && make"), ["Bash(git add . && make)", "Bash"]),
         (use("Bash", command="echo 'open"), ["Bash(echo 'open)", "Bash"]),
-        (use("Edit", file_path="/work/project/src/a.ts"), ["Edit(src/a.ts)", "Edit(src/**)", "Edit"]),
-        (use("Write", file_path="/work/project/a.ts"), ["Write(./a.ts)", "Edit(./**)", "Write"]),
+        (use("Edit", file_path="/code/project/src/a.ts"), ["Edit(src/a.ts)", "Edit(src/**)", "Edit"]),
+        (use("Write", file_path="/code/project/a.ts"), ["Write(./a.ts)", "Edit(./**)", "Write"]),
         (use("Read", file_path="/srv/x/a"), ["Read(//srv/x/a)", "Read(//srv/x/**)", "Read"]),
         (use("Read", file_path="/home/me/notes/a"), ["Read(~/notes/a)", "Read(~/notes/**)", "Read"]),
         (use("Read", file_path="/home/me/a"), ["Read(~/a)", "Read"]),
-        (use("Edit", file_path="/work/project/.git/config"), ["Edit(.git/config)", "Edit(.git/**)"]),
-        (use("Grep", pattern="x"), ["Grep(//work/project)", "Grep"]),
+        (use("Edit", file_path="/code/project/.git/config"), ["Edit(.git/config)", "Edit(.git/**)"]),
+        (use("Grep", pattern="x"), ["Grep(//code/project)", "Grep"]),
         (use("WebFetch", url="https://docs.python.org/3/"), ["WebFetch(domain:docs.python.org)", "WebFetch"]),
         (use("mcp__github__get_issue", number=1), ["mcp__github__get_issue", "mcp__github__*"]),
         (use("Task", subagent_type="Explore"), ["Task(Explore)", "Task"]),
@@ -110,7 +110,7 @@ def test_the_exact_rule_is_that_command_and_no_longer_one(command: str, more: st
 
 @given(st.lists(st.text(alphabet="ab.*?[]\\!~ #", min_size=1, max_size=6), min_size=1, max_size=3))
 def test_the_exact_rule_for_a_file_is_that_file(names: list[str]) -> None:
-    path = posixpath.normpath("/work/project/" + "/".join(names))
+    path = posixpath.normpath("/code/project/" + "/".join(names))
     exact = exact_rule(use("Edit", file_path=path), PLACE)
     if exact is None:
         return
@@ -156,7 +156,7 @@ def test_a_name_that_means_more_than_the_tool_is_not_offered(tool: str) -> None:
     assert exact_rule(use(tool, a=1), PLACE) is None
 
 
-@pytest.mark.parametrize("path", ["/home/me/.ssh", "/work/project/src", "/work/project", "/srv", "/home/me"])
+@pytest.mark.parametrize("path", ["/home/me/.ssh", "/code/project/src", "/code/project", "/srv", "/home/me"])
 @pytest.mark.parametrize("tool", ["Read", "Write"])
 def test_this_file_is_nothing_below_it(tool: str, path: str) -> None:
     exact = exact_rule(use(tool, file_path=path), PLACE)
