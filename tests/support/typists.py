@@ -2,10 +2,11 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
 
 import anyio
 
-from betcode.client import Client, ClientIdentity, open_client
+from betcode.client import Client, ClientIdentity, NewConversation, open_client
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import Daemon
 from support.patience import PATIENCE_S
@@ -87,3 +88,8 @@ async def caller(daemon: Daemon, name: str) -> AsyncIterator[Client]:
     """A client that only calls and follows nothing."""
     async with open_client(daemon.places, ClientIdentity(name, "script")) as client:
         yield client
+
+
+async def new_session(daemon: Daemon, directory: Path) -> str:
+    async with caller(daemon, "maker") as client:
+        return await client.start_session(NewConversation(str(directory), environment=daemon.environment))

@@ -10,15 +10,14 @@ import grpc
 import pytest
 from grpc import aio
 
-from betcode.client import Client, ClientError, ClientIdentity, LockAnswer, NewConversation, open_client
+from betcode.client import Client, ClientError, LockAnswer
 from betcode.domain.identifiers import new_message_id, new_session_id
-from betcode.sessions.followers import PRESENCE_EVERY_S
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import Agent, Daemon, obedient_daemon
 from support.patience import PATIENCE_S
 from support.stored import locked_by_another_program
-from support.stream import conversation, history, info_of, is_idle, kind_of, message
-from support.typists import Typist, caller, typist
+from support.stream import conversation, info_of, is_idle, kind_of, message
+from support.typists import caller, new_session, typist
 
 pytestmark = pytest.mark.anyio
 
@@ -35,11 +34,6 @@ async def hasty(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Daemo
     """A daemon where a holder that does not answer at once has lost the lock."""
     async with obedient_daemon(tmp_path_factory.mktemp("hasty"), settings={"sessions.lock_answer": "200ms"}) as daemon:
         yield daemon
-
-
-async def new_session(daemon: Daemon, directory: Path) -> str:
-    async with caller(daemon, "maker") as client:
-        return await client.start_session(NewConversation(str(directory), environment=daemon.environment))
 
 
 class Asking:
@@ -362,20 +356,6 @@ async def test_scripts_that_only_call_lock_nobody_out(daemon: Daemon, agent: Age
         await watcher.until(lambda one: one.heard == ["say 1", "say 2", "say 3", "say 4"])
 
 
-async def test_a_client_without_a_name_is_told_the_one_it_was_given(
-    daemon: Daemon, agent: Agent, tmp_path: Path
-) -> None:
-    session = await new_session(daemon, tmp_path)
-    call = agent.Converse()
-    await call.write(v1.AgentRequest(start=v1.StartConversation(session_id=session)))
-    with anyio.fail_after(PATIENCE_S):
-        given = dict(await call.initial_metadata())["x-client-id"]
-    await call.write(message("say hello"))
-    async with typist(daemon, session, "ben") as ben:
-        await ben.holds(str(given))
-    call.cancel()
-
-
 async def test_a_message_refused_on_a_stream_is_not_sent_again_by_the_client(daemon: Daemon, tmp_path: Path) -> None:
     session = await new_session(daemon, tmp_path)
     async with typist(daemon, session, "ann") as ann, caller(daemon, "ben") as ben:
@@ -401,49 +381,3 @@ async def test_a_daemon_that_stops_ends_the_asking_politely(tmp_path: Path) -> N
             await ann.asked_by("ben")
             assert await daemon.stop() == 0
             assert await call.code() is grpc.StatusCode.UNAVAILABLE
-
-
-def people(one: Typist) -> set[str]:
-    return set(one.present)
-
-
-async def test_a_client_is_shown_by_the_name_it_gives_itself_on_one_short_line(daemon: Daemon, tmp_path: Path) -> None:
-    session = await new_session(daemon, tmp_path)
-    ann = ClientIdentity("ann", "phone", "Ann's   phone\x1b[2J " + "é" * 100)
-    shown = "Ann's phone?[2J " + "?" * 47 + "…"
-    async with (
-        open_client(daemon.places, ann) as phone,
-        typist(daemon, session, "ben") as ben,
-        aclosing(phone.follow(session)) as events,
-    ):
-        await anext(events)
-        await phone.send(session, "say hello")
-        await ben.until(lambda one: one.holder == "ann" and "ann" in one.present)
-        assert ben.lock is not None
-        assert ben.lock.holder_client_name == shown
-        assert {one.client_id: one.client_name for one in ben.presence[-1].clients} == {"ann": shown, "ben": ""}
-        with pytest.raises(ClientError) as error:
-            await ben.say("say other")
-        assert error.value.details["holder_client_name"] == shown
-        summary = next(one for one in (await phone.list_sessions(limit=1000)).sessions if one.id == session)
-        assert {one.client_name for one in summary.clients} == {"", shown}
-
-
-async def test_who_comes_and_goes_is_told_without_a_storm(daemon: Daemon, agent: Agent, tmp_path: Path) -> None:
-    session = await new_session(daemon, tmp_path)
-    names = [f"guest-{number}" for number in range(60)]
-    async with typist(daemon, session, "ann", "phone") as ann:
-        assert ann.present == {"ann": "phone"}
-        began = anyio.current_time()
-        calls = [
-            agent.Follow(v1.FollowRequest(session_id=session), metadata=(("x-client-id", name),)) for name in names
-        ]
-        await ann.until(lambda one: people(one) == {"ann", *names})
-        for call in calls:
-            call.cancel()
-        await ann.until(lambda one: people(one) == {"ann"})
-        lasted = anyio.current_time() - began
-        assert len(ann.presence) <= 4 + lasted / PRESENCE_EVERY_S, "each is not told by itself"
-        assert len(await history(agent, session, "session_info")) == 1, "presence is not history"
-        summary = next(one for one in (await ann.client.list_sessions(limit=1000)).sessions if one.id == session)
-        assert [(one.client_id, one.client_type) for one in summary.clients] == [("ann", "phone")]
