@@ -13,7 +13,7 @@ ifneq ($(shell cat .venv/.place 2>/dev/null),$(CURDIR))
 MOVED := moved
 endif
 
-.PHONY: help run test check bench soak proto proto-check lint format behaviours wheel readme clean moved
+.PHONY: help run test check bench soak proto proto-check lint format behaviours wheel readme reference clean moved
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -36,6 +36,7 @@ lint: .venv/.for-work  ## lock, formatting, lint, types and layers
 	.venv/bin/ruff check .
 	.venv/bin/mypy
 	.venv/bin/lint-imports --cache-dir .cache/import-linter
+	$(PY) scripts/reference.py --check
 
 format: .venv/.for-work  ## format and repair what can be repaired
 	.venv/bin/ruff format .
@@ -65,6 +66,9 @@ wheel: .venv/.for-work  ## build the wheel, install it in a fresh place and use 
 
 readme: .venv/.for-work  ## do the commands that README.md shows exist?
 	$(PY) scripts/readme.py
+
+reference: .venv/.for-work  ## write the tables of docs/operations.md from the code
+	$(PY) scripts/reference.py
 
 clean:  ## remove everything that set-up and tests made here
 	rm -rf .venv .cache dist build

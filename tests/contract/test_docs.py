@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from betcode.config.settings import KEYS
+from betcode.config.schema import SETTINGS
 from betcode.domain.errors import ErrorCode
 from betcode.domain.rows import InputState, PromptState
 from betcode.domain.run import RunState
@@ -16,7 +16,7 @@ OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text()
 
 
-@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("key", SETTINGS)
 def test_every_setting_is_described(key: str) -> None:
     assert f"| `{key}` |" in OPERATIONS
 

@@ -8,7 +8,8 @@ from betcode.cli.budgets import budget_from
 from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.options import Options
 from betcode.client import Client, NewConversation, session_environment
-from betcode.config.settings import Settings, WrongSetting, load_settings
+from betcode.config.loading import WrongSetting, load_settings
+from betcode.config.settings import Settings
 
 
 def new_conversation(options: Options) -> NewConversation:

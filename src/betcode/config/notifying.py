@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from betcode.config.kinds import Kind
 from betcode.config.units import NotUnderstood
 from betcode.domain.notification import Occasion
 
@@ -12,9 +13,9 @@ from betcode.domain.notification import Occasion
 class NotifySettings:
     desktop: bool = False
     command: tuple[str, ...] = ()  # a program and its arguments; the notification comes as JSON on its stdin
-    webhook_url: str = field(default="", repr=False)
+    webhook_url: str = field(default="", repr=False)  # it may carry a secret itself
     webhook_secret_file: str = ""
-    occasions: tuple[str, ...] = ()
+    occasions: tuple[str, ...] = ("ask", "reminder", "expired")
 
     def refuse_unsigned(self) -> None:
         """Raises NotUnderstood where a webhook could not tell our notifications from others'."""
@@ -22,46 +23,62 @@ class NotifySettings:
             raise NotUnderstood("notify.webhook.url needs notify.webhook.secret_file, a file with the signing key")
 
 
-def command_line(value: object) -> tuple[str, ...]:
-    """A program and its arguments, as a list.
+def command_line() -> Kind:
+    """A program and its arguments, as a list."""
+    allowed = 'a list that begins with the whole path of a program, such as ["/usr/local/bin/tell-me", "--loud"]'
 
-    Raises:
-        NotUnderstood
-    """
-    hint = 'a list that begins with a program, such as ["/usr/local/bin/tell-me", "--loud"]'
-    if not isinstance(value, list) or not all(isinstance(each, str) and "\0" not in each for each in value):
-        raise NotUnderstood(hint)
-    if value and not Path(value[0]).is_absolute():
-        raise NotUnderstood(f"{hint}, with its whole path")
-    return tuple(value)
+    def read(value: object) -> tuple[str, ...]:
+        if not isinstance(value, list) or not all(isinstance(each, str) and "\0" not in each for each in value):
+            raise NotUnderstood(allowed)
+        if value and not Path(value[0]).is_absolute():
+            raise NotUnderstood(allowed)
+        return tuple(value)
+
+    return Kind(allowed, read, write=list)
 
 
-def web_address(value: object) -> str:
-    """Raises NotUnderstood where nothing could be posted there."""
-    hint = 'an address such as "https://example.com/hook", without a user name'
-    if not isinstance(value, str):
-        raise NotUnderstood(hint)
+def web_address() -> Kind:
+    """Where something can be posted."""
+    allowed = 'an address such as "https://example.com/hook", without a user name'
+
+    def read(value: object) -> str:
+        if not isinstance(value, str) or (value and not _can_be_posted_to(value)):
+            raise NotUnderstood(allowed)
+        return value
+
+    return Kind(allowed, read, is_text=True)
+
+
+def _can_be_posted_to(address: str) -> bool:
     try:
-        parts = urlsplit(value)
+        parts = urlsplit(address)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and "@" not in parts.netloc
         usable = usable and (parts.port is None or parts.port > 0)
     except ValueError:
-        usable = False
-    if value and not (usable and value.isascii() and value.isprintable() and " " not in value):
-        raise NotUnderstood(hint)
-    return value
+        return False
+    return usable and address.isascii() and address.isprintable() and " " not in address
 
 
-def place(value: object) -> str:
-    """Raises NotUnderstood where it is not a file's whole path."""
-    if not isinstance(value, str) or "\0" in value or (value and not Path(value).is_absolute()):
-        raise NotUnderstood("the whole path of a file")
-    return value
+def place() -> Kind:
+    """A file's whole path."""
+    allowed = "the whole path of a file"
+
+    def read(value: object) -> str:
+        if not isinstance(value, str) or "\0" in value or (value and not Path(value).is_absolute()):
+            raise NotUnderstood(allowed)
+        return value
+
+    return Kind(allowed, read, is_text=True)
 
 
-def occasions(value: object) -> tuple[str, ...]:
-    """Raises NotUnderstood where it names something that never happens."""
+def occasions() -> Kind:
+    """What people can be told of."""
     known = [each.value for each in Occasion]
-    if not isinstance(value, list) or not all(each in known for each in value):
-        raise NotUnderstood('a list of "ask", "reminder" and "expired"')
-    return tuple(dict.fromkeys(value))
+    allowed = 'a list of "ask", "reminder" and "expired"'
+
+    def read(value: object) -> tuple[str, ...]:
+        if not isinstance(value, list) or not all(each in known for each in value):
+            raise NotUnderstood(allowed)
+        return tuple(dict.fromkeys(value))
+
+    return Kind(allowed, read, write=list)

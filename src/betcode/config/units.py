@@ -49,6 +49,14 @@ def size_bytes(value: object) -> int:
     return int(number * _SIZES[unit.upper()])
 
 
+def short_size(size: int) -> str:
+    """As people write it, in the largest unit that leaves no rest: "512MiB", "2GB", "1000B"."""
+    for unit in ("TIB", "TB", "GIB", "GB", "MIB", "MB", "KIB", "KB"):
+        if size and size % _SIZES[unit] == 0:
+            return f"{size // _SIZES[unit]}{unit.replace('I', 'i')}"
+    return f"{size}B"
+
+
 def _split(value: object) -> tuple[float, str]:
     found = _NUMBER_AND_UNIT.fullmatch(value.strip()) if isinstance(value, str) else None
     return (float(found[1]), found[2]) if found else (0.0, "")

@@ -6,7 +6,8 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
-from betcode.config.settings import Settings, WrongSetting, load_settings, renewed
+from betcode.config.loading import WrongSetting, load_settings, renewed
+from betcode.config.settings import Settings
 from betcode.daemon.stop import Stop
 from betcode.notify import Notifying
 from betcode.sessions import Supervisor
@@ -36,7 +37,7 @@ async def _renew(config_dir: Path, running: Settings, engine: Supervisor) -> Set
         logger.warning(warning)
     result = renewed(running, loaded.settings)
     engine.use(result.settings.engine)
-    set_log_level(result.settings.log_level)
+    set_log_level(result.settings.logs.level)
     logger.info("settings read again; changed: %s", ", ".join(result.now) or "nothing")
     if result.later:
         logger.warning("these settings take effect when the daemon is restarted: %s", ", ".join(result.later))

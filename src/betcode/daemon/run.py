@@ -12,9 +12,10 @@ from pathlib import Path
 import anyio
 
 from betcode._version import __version__
+from betcode.config.loading import Loaded, WrongSetting, load_settings
 from betcode.config.lockfile import Holder, LockHeld, hold_lock
 from betcode.config.places import Places
-from betcode.config.settings import Loaded, Settings, WrongSetting, load_settings
+from betcode.config.settings import Settings
 from betcode.daemon.faults import faults_of
 from betcode.daemon.providers import Found, find_providers
 from betcode.daemon.renewal import renew_when_told
@@ -61,7 +62,7 @@ def _run_locked(
     places: Places, loaded: Loaded, environ: Mapping[str, str], claude_bin: Path | None, started_ns: int
 ) -> int:
     settings = loaded.settings
-    set_up_logging(places.daemon_log, level=settings.log_level, limit_bytes=settings.log_limit_bytes)
+    set_up_logging(places.daemon_log, level=settings.logs.level, limit_bytes=settings.logs.limit_bytes)
     for warning in loaded.warnings:
         logger.warning(warning)
     found = find_providers(environ, claude_bin)

@@ -14,9 +14,9 @@ def rfc3339(at_ns: int) -> str:
 
 
 def short_duration(seconds: float) -> str:
-    """As people write it, in the largest unit that leaves no rest: "7d", "36h", "90m"."""
+    """As people write it, in the largest unit that leaves no rest: "7d", "36h", "90m", "500ms"."""
     whole = round(seconds)
     for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
         if whole and whole % size == 0:
             return f"{whole // size}{unit}"
-    return f"{whole}s"
+    return f"{whole}s" if whole == seconds else f"{round(seconds * 1000)}ms"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import anyio.to_thread
 
+from betcode.config.loading import FILE_NAME
 from betcode.config.places import Places
-from betcode.config.settings import FILE_NAME
 from betcode.domain.ports import Forbidden
 from betcode.rules import (
     PATH_TOOLS,

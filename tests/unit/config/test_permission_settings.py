@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from betcode.config.settings import WrongSetting, load_settings
+from betcode.config.loading import WrongSetting, load_settings
 
 
 def read(directory: Path, values: object) -> object:
@@ -36,8 +36,8 @@ def test_the_time_may_be_anything_from_an_hour_to_a_month(tmp_path: Path, text: 
         ({"default_ttl": 0}, "default_ttl must be from 1h to 30d, not 0s"),
         ({"default_ttl": "31d"}, "default_ttl must be from 1h to 30d, not 31d"),
         ({"default_ttl": "2d", "max_ttl": "1d"}, "default_ttl must be from 1h to 1d, not 2d"),
-        ({"min_ttl": "1m"}, "min_ttl must be from 1h to 30d, not 1m"),
-        ({"max_ttl": "60d"}, "max_ttl must be from 1h to 30d, not 60d"),
+        ({"min_ttl": "1m"}, 'from 1h to 30d, not "1m"'),
+        ({"max_ttl": "60d"}, 'from 1h to 30d, not "60d"'),
         ({"extend_on_activity": "yes"}, "must be true or false"),
         ({"extend_on": "anything"}, '"activity" or "human"'),
         ({"reminder_intervals": ["24h", "1h"]}, "longer than the one before"),
@@ -55,7 +55,7 @@ def test_a_wrong_time_is_refused_with_one_sentence(tmp_path: Path, permissions: 
 @pytest.mark.parametrize(
     ("notify", "says"),
     [
-        ({"command": "echo hello"}, "a list that begins with a program"),
+        ({"command": "echo hello"}, "begins with the whole path of a program"),
         ({"command": ["echo"]}, "whole path"),
         ({"webhook": {"url": "https://example.com/hook"}}, "needs notify.webhook.secret_file"),
         ({"webhook": {"secret_file": "key"}}, "whole path of a file"),

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from betcode.config.settings import KEYS, Settings, WrongSetting, load_settings
+from betcode.config.loading import WrongSetting, load_settings
+from betcode.config.schema import SETTINGS, Setting
+from betcode.config.settings import Settings
 
 
 def written(directory: Path, values: object) -> Path:
@@ -66,13 +68,13 @@ def test_an_unknown_key_is_a_warning_with_a_suggestion(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("key", "value", "says"),
     [
-        ("agents.turn_limit", 0, "at least 1"),
+        ("agents.turn_limit", 0, "from 1 to 1000"),
         ("agents.turn_limit", "many", "whole number"),
         ("agents.turn_limit", True, "whole number"),
         ("agents.idle_retire", "soon", '"10m"'),
-        ("cancel.interrupt", "11m", "at most 600 seconds"),
+        ("cancel.interrupt", "11m", "from 0s to 10m"),
         ("cancel.sigint", "soon", '"10m"'),
-        ("agents.hang_after", "0s", "at least 1 s"),
+        ("agents.hang_after", "0s", "at least 1s"),
         ("agents.memory_limit", "2 parsecs", '"2GB"'),
         ("agents.memory_limit", -1, '"2GB"'),
         ("daemon.durability", "most", '"normal" or "full"'),
@@ -100,9 +102,13 @@ def test_names_to_inherit_are_a_list(tmp_path: Path) -> None:
     assert loaded.settings.environment_allow == ("GH_TOKEN",)
 
 
-def test_every_key_names_a_field() -> None:
-    fields = {*Settings.__dataclass_fields__, *Settings().engine.__dataclass_fields__}
-    assert {known.name for known in KEYS.values()} <= fields
+@pytest.mark.parametrize("setting", SETTINGS.values(), ids=str)
+def test_every_setting_has_its_default_in_the_field_it_names(setting: Setting) -> None:
+    assert setting.value_in(Settings()) == setting.default
+
+
+def test_no_two_settings_have_the_same_variable() -> None:
+    assert len({setting.environment_name for setting in SETTINGS.values()}) == len(SETTINGS)
 
 
 @pytest.mark.parametrize(("name", "meant"), [("alow", "allow"), ("denny", "deny"), ("asks", "ask")])

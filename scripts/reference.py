@@ -1,0 +1,56 @@
+"""Write the tables of docs/operations.md from what the code declares; --check tells whether they have fallen behind."""
+
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from betcode.config.schema import SETTINGS, Setting
+
+DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "operations.md"
+
+
+def settings_table() -> Iterator[str]:
+    yield "| key | default | allowed | meaning |"
+    yield "|---|---|---|---|"
+    for setting in SETTINGS.values():
+        later = "" if setting.at_once else " (at the next start)"
+        allowed = setting.kind.allowed.replace("|", "\\|")
+        yield f"| `{setting.key}` | {default_of(setting)} | {allowed} | {setting.help}{later} |"
+
+
+def default_of(setting: Setting) -> str:
+    """A machine's own default is said in words: the table is the same everywhere."""
+    if setting.key == "agents.memory_limit":
+        return "half of the machine's"
+    value = setting.kind.write(setting.default)
+    return "" if value in ("", [], {}) else f"`{value if isinstance(value, str) else json.dumps(value)}`"
+
+
+SECTIONS: Mapping[str, Callable[[], Iterator[str]]] = {"settings": settings_table}
+
+
+def renewed(text: str) -> str:
+    """The document with its tables made anew."""
+    for name, lines in SECTIONS.items():
+        pattern = re.compile(rf"(<!-- {name}: .*? -->\n).*?(<!-- /{name} -->)", re.DOTALL)
+        body = "\n".join(lines()) + "\n"
+        match pattern.split(text):
+            case [before, begin, end, after]:
+                text = before + begin + body + end + after
+            case _:
+                sys.exit(f"reference: {DOCUMENT.name} needs one place for {name}")
+    return text
+
+
+def main() -> None:
+    present = DOCUMENT.read_text(encoding="utf-8")
+    wanted = renewed(present)
+    if "--check" in sys.argv and present != wanted:
+        sys.exit("reference: docs/operations.md has fallen behind the code; run `make reference`")
+    DOCUMENT.write_text(wanted, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

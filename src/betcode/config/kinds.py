@@ -1,0 +1,162 @@
+"""The kinds of values that settings have: how each is read, and what is allowed, in words."""
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from betcode.config.units import NotUnderstood, duration_s, short_size, size_bytes
+from betcode.domain.times import short_duration
+
+_MANY = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """`read` gives the value that a field holds, or raises NotUnderstood with `allowed`, a phrase after "must be"."""
+
+    allowed: str
+    read: Callable[[object], object]
+    is_text: bool = False  # what stands in a variable or on a command line is the value, and no JSON
+    write: Callable[[Any], object] = lambda value: value  # the JSON that a field's value is written as
+
+    def read_text(self, text: str) -> object:
+        """The JSON value that a variable or an argument means: `3`, `true`, `10m`, `["a"]`; still to be read."""
+        if self.is_text:
+            return text
+        try:
+            value: object = json.loads(text)
+        except ValueError:
+            return text
+        return text if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def whole(least: int, most: int | None = None) -> Kind:
+    allowed = f"a whole number of at least {least}" if most is None else f"a whole number from {least} to {most}"
+
+    def read(value: object) -> int:
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, int)
+            or value < least
+            or (most is not None and value > most)
+        ):
+            raise NotUnderstood(allowed)
+        return value
+
+    return Kind(allowed, read)
+
+
+def number(least: float, most: float) -> Kind:
+    allowed = f"a number from {least:g} to {most:g}"
+
+    def read(value: object) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
+            raise NotUnderstood(allowed)
+        return float(value)
+
+    return Kind(allowed, read)
+
+
+def duration(least_s: float = 0.0, most_s: float = math.inf) -> Kind:
+    allowed = 'a duration such as "90s", "10m" or "2h"'
+    if most_s != math.inf:
+        allowed += f" from {short_duration(least_s)} to {short_duration(most_s)}"
+    elif least_s:
+        allowed += f" of at least {short_duration(least_s)}"
+
+    def read(value: object) -> float:
+        try:
+            seconds = duration_s(value)
+        except NotUnderstood:
+            raise NotUnderstood(allowed) from None
+        if not least_s <= seconds <= most_s:
+            raise NotUnderstood(allowed)
+        return seconds
+
+    return Kind(allowed, read, write=short_duration)
+
+
+def size(least: int = 0) -> Kind:
+    allowed = 'a size such as "512MB" or "2GB"' + (f" of at least {short_size(least)}" if least else "")
+
+    def read(value: object) -> int:
+        try:
+            found = size_bytes(value)
+        except NotUnderstood:
+            raise NotUnderstood(allowed) from None
+        if found < least:
+            raise NotUnderstood(allowed)
+        return found
+
+    return Kind(allowed, read, write=short_size)
+
+
+def one_of(*choices: str) -> Kind:
+    allowed = " or ".join(json.dumps(choice) for choice in choices)
+
+    def read(value: object) -> str:
+        if not isinstance(value, str) or value not in choices:
+            raise NotUnderstood(allowed)
+        return value
+
+    return Kind(allowed, read, is_text=True)
+
+
+def yes_or_no() -> Kind:
+    def read(value: object) -> bool:
+        if not isinstance(value, bool):
+            raise NotUnderstood("true or false")
+        return value
+
+    return Kind("true or false", read)
+
+
+def text() -> Kind:
+    def read(value: object) -> str:
+        if not isinstance(value, str) or not value.isprintable():
+            raise NotUnderstood("a text")
+        return value
+
+    return Kind("a text", read, is_text=True)
+
+
+def names() -> Kind:
+    allowed = 'a list of names such as ["GH_TOKEN"]'
+
+    def read(value: object) -> tuple[str, ...]:
+        if not isinstance(value, list) or not all(isinstance(name, str) and name for name in value):
+            raise NotUnderstood(allowed)
+        return tuple(value)
+
+    return Kind(allowed, read, write=list)
+
+
+def switches() -> Kind:
+    """Names, each on or off."""
+    allowed = 'an object of names that are true or false, such as {"a_feature": true}'
+
+    def read(value: object) -> dict[str, bool]:
+        if not isinstance(value, dict) or not all(isinstance(is_on, bool) for is_on in value.values()):
+            raise NotUnderstood(allowed)
+        return dict(value)
+
+    return Kind(allowed, read, write=dict)
+
+
+def ascending_durations() -> Kind:
+    allowed = f'a list of at most {_MANY} durations, each longer than the one before, such as ["1h", "24h"]'
+
+    def read(value: object) -> tuple[float, ...]:
+        if not isinstance(value, list) or len(value) > _MANY:
+            raise NotUnderstood(allowed)
+        try:
+            found = tuple(duration_s(each) for each in value)
+        except NotUnderstood:
+            raise NotUnderstood(allowed) from None
+        if any(later <= sooner for sooner, later in zip((0.0, *found), found, strict=False)):
+            raise NotUnderstood(allowed)
+        return found
+
+    return Kind(allowed, read, write=lambda value: [short_duration(each) for each in value])
