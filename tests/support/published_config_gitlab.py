@@ -1,4 +1,4 @@
-"""What was published of settings and GitLab, written out literally; nothing here is derived from the generated code."""
+"""What was published of settings and GitLab, and what was added since, written out literally; nothing here is derived from the generated code."""
 
 CALLS = {
     "config": (
@@ -27,16 +27,36 @@ CALLS = {
 
 MESSAGES = {
     "config": {
-        "GetSettingsRequest": "string scope = 1",
+        "GetSettingsRequest": """
+        string scope = 1
+        string working_directory = 30
+        """,
         "UpdateSettingsRequest": """
         Settings settings = 1
         string scope = 2
+        string working_directory = 30
+        string if_unchanged = 31
+        FieldMask update_mask = 32
+        map<string, string> set = 33
+        repeated string unset = 34
         """,
         "Settings": """
         DaemonSettings daemon = 1
         SessionSettings sessions = 2
         PermissionSettings permissions = 3
         map<string, bool> feature_flags = 4
+        repeated SettingEntry entries = 30
+        string etag = 31
+        string problem = 32
+        repeated string warnings = 33
+        """,
+        "SettingEntry": """
+        string key = 1
+        string value_json = 2
+        string layer = 3
+        string origin = 4
+        bool is_private = 5
+        bool needs_restart = 6
         """,
         "DaemonSettings": """
         uint32 max_subprocesses = 1
@@ -59,7 +79,10 @@ MESSAGES = {
         repeated string auto_approve_directories = 4
         bool activity_refresh_enabled = 5
         """,
-        "ListMcpServersRequest": "string status_filter = 1",
+        "ListMcpServersRequest": """
+        string status_filter = 1
+        string session_id = 30
+        """,
         "ListMcpServersResponse": "repeated McpServerInfo servers = 1",
         "McpServerInfo": """
         string name = 1
@@ -68,12 +91,19 @@ MESSAGES = {
         McpServerStatus status = 4
         repeated string tools = 5
         string error_message = 6
+        string session_id = 30
+        Timestamp reported_at = 31
         """,
-        "GetPermissionsRequest": "string session_id = 1",
+        "GetPermissionsRequest": """
+        string session_id = 1
+        string working_directory = 30
+        """,
         "PermissionRules": """
         repeated PermissionRule rules = 1
         repeated string denied_tools = 2
         repeated string require_approval = 3
+        repeated PermissionRule untrusted = 30
+        repeated string problems = 31
         """,
         "PermissionRule": """
         string id = 1
@@ -83,6 +113,8 @@ MESSAGES = {
         uint32 priority = 5
         string description = 6
         string source = 7
+        string layer = 30
+        string text = 31
         """,
     },
     "gitlab": {

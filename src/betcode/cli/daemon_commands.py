@@ -55,6 +55,10 @@ _FOUND = (
     ("clients", "clients of the daemon before"),
     ("locks", "input locks of theirs"),
 )
+_SETTINGS = (
+    ("settings_problem", "stay as they were: "),
+    ("settings_need_restart", "to be taken up by a restart: "),
+)
 
 
 async def _status(options: Options) -> int:
@@ -128,6 +132,7 @@ def _figures(facts: Mapping[str, str]) -> list[str]:
         f"  agents     {number('live_agents')} alive ({memory_mb} MB), {turns}",
         f"  at start   {found or 'nothing was left of a daemon before'}",
         f"  default    {facts.get('default_provider', '')}",
+        *(f"  settings   {says}{facts[name]}" for name, says in _SETTINGS if name in facts),
     ]
 
 

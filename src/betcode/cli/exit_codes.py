@@ -34,6 +34,7 @@ EXIT_OF: Mapping[ErrorCode, ExitCode] = {
     ErrorCode.NO_INPUT_LOCK: ExitCode.PERMISSION_DENIED,
     ErrorCode.BLOB_NOT_FOUND: ExitCode.INVALID_ARGUMENTS,
     ErrorCode.FORK_REFUSED: ExitCode.INVALID_ARGUMENTS,
+    ErrorCode.CONFLICT: ExitCode.INVALID_ARGUMENTS,
     ErrorCode.BUDGET_EXCEEDED: ExitCode.RATE_LIMITED,
     ErrorCode.POOL_EXHAUSTED: ExitCode.RATE_LIMITED,
     ErrorCode.AGENT_UNAVAILABLE: ExitCode.AGENT_ERROR,

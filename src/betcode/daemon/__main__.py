@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from betcode.config.flags import flags_of
+from betcode.config.loading import WrongSetting
 from betcode.config.places import choose_places
 
 EXIT_WRONG_ARGUMENTS = 5
@@ -28,12 +30,20 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--state-dir", type=Path, help="database, journals and log (BETCODE_STATE_DIR)")
     parser.add_argument("--config-dir", type=Path, help="settings.json (BETCODE_CONFIG_DIR)")
     parser.add_argument("--claude-bin", type=Path, help="the claude program (BETCODE_CLAUDE_BIN, else from PATH)")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="a setting, before all files; may be repeated"
+    )
     return parser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the daemon; the exit code."""
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    try:
+        flags = flags_of(options.set)
+    except WrongSetting as wrong:
+        parser.error(str(wrong))
     os.umask(0o077)
     places = choose_places(
         os.environ, state_dir=options.state_dir, config_dir=options.config_dir, socket=options.socket
@@ -42,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # After the arguments were understood: what follows takes most of the start.
     from betcode.daemon.run import run
 
-    return run(places, os.environ, claude_bin=options.claude_bin)
+    return run(places, os.environ, claude_bin=options.claude_bin, flags=flags)
 
 
 if __name__ == "__main__":

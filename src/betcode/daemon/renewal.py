@@ -1,44 +1,27 @@
-"""Settings read again while the daemon runs."""
-
-import logging
-from pathlib import Path
+"""Settings read again while the daemon runs: when a signal says so, and when their file changes."""
 
 import anyio
-import anyio.to_thread
 
-from betcode.config.loading import WrongSetting, load_settings, renewed
+from betcode.config.keeping import Keeper
 from betcode.config.settings import Settings
 from betcode.daemon.stop import Stop
 from betcode.notify import Notifying
 from betcode.sessions import Supervisor
 from betcode.telemetry import set_log_level
 
-logger = logging.getLogger(__name__)
 
+async def keep_settings(stop: Stop, keeper: Keeper, engine: Supervisor, notifying: Notifying) -> None:
+    """Hand what the settings say to those who work by it, for as long as the daemon runs."""
 
-async def renew_when_told(
-    stop: Stop, config_dir: Path, settings: Settings, engine: Supervisor, notifying: Notifying
-) -> None:
-    """Each time it is asked for: use what can be used at once, and say what cannot; a wrong file changes nothing."""
-    while True:
-        await stop.renewal.wait()
-        stop.renewal = anyio.Event()
-        settings = await _renew(config_dir, settings, engine)
+    def use(settings: Settings) -> None:
+        engine.use(settings.engine)
+        set_log_level(settings.logs.level)
         notifying.use(settings.notify)
 
-
-async def _renew(config_dir: Path, running: Settings, engine: Supervisor) -> Settings:
-    try:
-        loaded = await anyio.to_thread.run_sync(load_settings, config_dir)
-    except WrongSetting as wrong:
-        logger.error("the settings stay as they were: %s", wrong)
-        return running
-    for warning in loaded.warnings:
-        logger.warning(warning)
-    result = renewed(running, loaded.settings)
-    engine.use(result.settings.engine)
-    set_log_level(result.settings.logs.level)
-    logger.info("settings read again; changed: %s", ", ".join(result.now) or "nothing")
-    if result.later:
-        logger.warning("these settings take effect when the daemon is restarted: %s", ", ".join(result.later))
-    return result.settings
+    keeper.use = use
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(keeper.watch)
+        while True:
+            await stop.renewal.wait()
+            stop.renewal = anyio.Event()
+            await keeper.renew()

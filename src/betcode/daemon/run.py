@@ -12,13 +12,13 @@ from pathlib import Path
 import anyio
 
 from betcode._version import __version__
-from betcode.config.loading import Loaded, WrongSetting, load_settings
+from betcode.config.keeping import Keeper
+from betcode.config.loading import WrongSetting, load_settings
 from betcode.config.lockfile import Holder, LockHeld, hold_lock
 from betcode.config.places import Places
-from betcode.config.settings import Settings
 from betcode.daemon.faults import faults_of
 from betcode.daemon.providers import Found, find_providers
-from betcode.daemon.renewal import renew_when_told
+from betcode.daemon.renewal import keep_settings
 from betcode.daemon.stop import EXIT_CANNOT_SERVE, Stop, on_signals
 from betcode.domain.errors import BetcodeError
 from betcode.holder.launch import allow_many_open_files, descends_from, holder_pids
@@ -35,13 +35,21 @@ EXIT_WRONG_SETTINGS = 5
 _INSIDE = "An agent of this daemon runs this command: start the daemon from outside, in a terminal of your own"
 
 
-def run(places: Places, environ: Mapping[str, str], *, claude_bin: Path | None = None) -> int:
+def run(
+    places: Places,
+    environ: Mapping[str, str],
+    *,
+    claude_bin: Path | None = None,
+    flags: Mapping[str, str] | None = None,
+) -> int:
     """Serve until a signal; the exit code. Settings come first, then the lock, and nothing is touched without it."""
     started_ns = time.time_ns()
+    flags = flags or {}
     try:
-        loaded = load_settings(places.config_dir)
+        loaded = load_settings(places.config_dir, environ, flags)
     except WrongSetting as wrong:
         return _refuse(str(wrong), EXIT_WRONG_SETTINGS)
+    keeper = Keeper(places.config_dir, loaded, environ, flags)
     moment = datetime.fromtimestamp(started_ns / 1e9, UTC).isoformat(timespec="seconds")
     holder = Holder(pid=os.getpid(), started=moment, socket=str(places.socket), version=__version__)
     try:
@@ -51,7 +59,7 @@ def run(places: Places, environ: Mapping[str, str], *, claude_bin: Path | None =
             return _refuse(_INSIDE, EXIT_CANNOT_SERVE)
         allow_many_open_files()
         with hold_lock(places.lock, holder):
-            return _run_locked(places, loaded, environ, claude_bin, started_ns)
+            return _run_locked(places, keeper, environ, claude_bin, started_ns)
     except LockHeld as held:
         return _refuse(_who_holds(places, held.holder), EXIT_CANNOT_SERVE)
     except (SocketTaken, OSError) as trouble:
@@ -59,11 +67,11 @@ def run(places: Places, environ: Mapping[str, str], *, claude_bin: Path | None =
 
 
 def _run_locked(
-    places: Places, loaded: Loaded, environ: Mapping[str, str], claude_bin: Path | None, started_ns: int
+    places: Places, keeper: Keeper, environ: Mapping[str, str], claude_bin: Path | None, started_ns: int
 ) -> int:
-    settings = loaded.settings
+    settings = keeper.running
     set_up_logging(places.daemon_log, level=settings.logs.level, limit_bytes=settings.logs.limit_bytes)
-    for warning in loaded.warnings:
+    for warning in keeper.read.warnings:
         logger.warning(warning)
     found = find_providers(environ, claude_bin)
     default = settings.engine.default_provider
@@ -77,16 +85,18 @@ def _run_locked(
         state_dir=str(places.state_dir),
         config_dir=str(places.config_dir),
         default_provider=(lambda _: default) if default else found.default_for,
+        notes=lambda: keeper.notes,
     )
     try:
-        return anyio.run(_serve, places, settings, found, about, faults_of(environ), backend="asyncio")
+        return anyio.run(_serve, places, keeper, found, about, faults_of(environ), backend="asyncio")
     except Exception:
         logger.exception("the daemon ends by a fault of its own")
         return EXIT_CANNOT_SERVE
 
 
-async def _serve(places: Places, settings: Settings, found: Found, about: About, faults: Callable[[str], None]) -> int:
+async def _serve(places: Places, keeper: Keeper, found: Found, about: About, faults: Callable[[str], None]) -> int:
     stop = Stop()
+    settings = keeper.running
     trouble = ""
     try:
         async with anyio.create_task_group() as tasks:
@@ -105,12 +115,13 @@ async def _serve(places: Places, settings: Settings, found: Found, about: About,
                     faults=faults,
                     places=places,
                     notifier=notifying,
+                    fixed=keeper.read.fixed,
                 ) as engine,
-                serve(engine, settings.engine, places, about, store.writable, stop.ask_and_wait) as door,
+                serve(engine, settings.engine, places, about, store.writable, stop.ask_and_wait, keeper) as door,
             ):
                 _say_serving(engine, about)
                 _spare_what_stays()
-                tasks.start_soon(renew_when_told, stop, places.config_dir, settings, engine, notifying)
+                tasks.start_soon(keep_settings, stop, keeper, engine, notifying)
                 await stop.asked.wait()
                 await door.close()
                 stop.parted(await engine.part(stop.agents))

@@ -15,6 +15,7 @@ BetcodeError
 ├── NoInputLock               NO_INPUT_LOCK
 ├── BlobNotFound              BLOB_NOT_FOUND
 ├── ForkRefused               FORK_REFUSED
+├── Conflict                  CONFLICT
 ├── BudgetExceeded            BUDGET_EXCEEDED
 ├── PoolExhausted             POOL_EXHAUSTED
 ├── AgentMemoryExhausted      POOL_EXHAUSTED
@@ -48,6 +49,7 @@ class ErrorCode(StrEnum):
     NO_INPUT_LOCK = "NO_INPUT_LOCK"
     BLOB_NOT_FOUND = "BLOB_NOT_FOUND"
     FORK_REFUSED = "FORK_REFUSED"
+    CONFLICT = "CONFLICT"
     BUDGET_EXCEEDED = "BUDGET_EXCEEDED"
     POOL_EXHAUSTED = "POOL_EXHAUSTED"
     AGENT_UNAVAILABLE = "AGENT_UNAVAILABLE"
@@ -182,6 +184,12 @@ class ForkRefused(BetcodeError):
     """The agent's conversation cannot be forked there; nothing was made."""
 
     code = ErrorCode.FORK_REFUSED
+
+
+class Conflict(BetcodeError):
+    """Somebody else has changed it meanwhile; nothing was done."""
+
+    code = ErrorCode.CONFLICT
 
 
 class BudgetExceeded(BetcodeError):

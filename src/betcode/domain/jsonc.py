@@ -46,7 +46,7 @@ def parse(text: str) -> Located:
     Raises:
         NotJson: it is none, is nested too deep, or has a key twice, of which one would be lost.
     """
-    reader = _Reader(text.removeprefix("\ufeff"))
+    reader = Reader(text.removeprefix("\ufeff"))
     value = reader.value(0)
     reader.blank()
     if reader.at < len(reader.text):
@@ -54,7 +54,9 @@ def parse(text: str) -> Located:
     return value
 
 
-class _Reader:
+class Reader:
+    """Goes through a text; `at` is how far."""
+
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
@@ -95,10 +97,10 @@ class _Reader:
         if first == "[":
             return Located(self._list(depth), line)
         if first == '"':
-            return Located(self._string(), line)
+            return Located(self.string(), line)
         return Located(self._other(), line)
 
-    def _string(self) -> str:
+    def string(self) -> str:
         found = _STRING.match(self.text, self.at)
         if found is None:
             raise self.wrong("a text that does not end on its line")
@@ -139,7 +141,7 @@ class _Reader:
             if self.peek() != '"':
                 raise self.wrong("a key in double quotes is missing")
             start = self.at
-            key = self._string()
+            key = self.string()
             if key in values:
                 raise self.wrong(f'"{key}" stands twice in one object', start)
             if not self.take(":"):

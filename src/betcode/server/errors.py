@@ -26,6 +26,7 @@ STATUS: Mapping[ErrorCode, grpc.StatusCode] = {
     ErrorCode.NO_INPUT_LOCK: grpc.StatusCode.PERMISSION_DENIED,
     ErrorCode.BLOB_NOT_FOUND: grpc.StatusCode.NOT_FOUND,
     ErrorCode.FORK_REFUSED: grpc.StatusCode.FAILED_PRECONDITION,
+    ErrorCode.CONFLICT: grpc.StatusCode.ABORTED,
     ErrorCode.BUDGET_EXCEEDED: grpc.StatusCode.RESOURCE_EXHAUSTED,
     ErrorCode.POOL_EXHAUSTED: grpc.StatusCode.RESOURCE_EXHAUSTED,
     ErrorCode.AGENT_UNAVAILABLE: grpc.StatusCode.FAILED_PRECONDITION,

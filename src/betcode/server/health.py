@@ -32,6 +32,7 @@ class About:
     state_dir: str
     config_dir: str
     default_provider: DefaultProvider
+    notes: Callable[[], Mapping[str, str]] = dict  # further figures, of what is odd now
 
 
 def components_of(facts: EngineFacts, now_ns: int) -> list[v1.ComponentHealth]:
@@ -132,6 +133,7 @@ def metadata_of(facts: EngineFacts, about: About, now_ns: int) -> Mapping[str, s
         "found_at_start_idle": str(found.idle),
         "found_at_start_clients": str(found.clients),
         "found_at_start_locks": str(found.locks),
+        **about.notes(),
     }
 
 

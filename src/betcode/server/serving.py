@@ -11,11 +11,13 @@ from google.protobuf.descriptor import FileDescriptor, ServiceDescriptor
 from grpc import aio
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from betcode.config.keeping import Keeper
 from betcode.config.places import Places
 from betcode.config.settings import EngineSettings
 from betcode.server.admin import AdminCalls, AskStop
 from betcode.server.agent import AgentCalls
 from betcode.server.audit import AuditCalls
+from betcode.server.config import ConfigCalls
 from betcode.server.converse import Conversations
 from betcode.server.gate import Gate, Tickets, serve_tickets
 from betcode.server.health import About, Health
@@ -78,6 +80,7 @@ async def serve(
     about: About,
     probe_storage: Callable[[], Awaitable[None]],
     ask_stop: AskStop,
+    keeper: Keeper,
 ) -> AsyncIterator["Door"]:
     """Serve until the block is left; then open streams end with UNAVAILABLE, so that their clients come again.
 
@@ -91,7 +94,9 @@ async def serve(
         health = Health(engine, about, probe_storage)
         await health.refresh()
         server = aio.server(options=_options(settings))
-        _register(server, _built(engine, gate, health, rim, about.default_provider, ask_stop), health)
+        built = dict(_built(engine, gate, health, rim, about.default_provider, ask_stop))
+        built |= ConfigCalls(engine, gate, keeper, places).handlers(rim)
+        _register(server, built, health)
         await _bind_and_start(server, file)
         try:
             async with serve_tickets(ticket_file, tickets, gate), anyio.create_task_group() as tasks:

@@ -15,7 +15,6 @@ FEATURES: Mapping[str, str] = {
     "betcode.v1.VersionService": "Version negotiation",
     "betcode.v1.WorktreeService": "Worktree management",
     "betcode.v1.MachineService": "Management of several machines",
-    "betcode.v1.ConfigService": "Settings over the API",
     "betcode.v1.GitLabService": "The GitLab integration",
     "betcode.v1.SubagentService": "Subagent orchestration",
     "betcode.v1.TunnelService": "The relay tunnel",

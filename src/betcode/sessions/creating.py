@@ -2,6 +2,10 @@
 
 from dataclasses import replace
 
+import anyio.to_thread
+
+from betcode.config.loading import WrongSetting
+from betcode.config.projects import in_project
 from betcode.domain.errors import InvalidRequest, StorageFailed
 from betcode.domain.identifiers import Seq, SessionId
 from betcode.domain.rows import NewSession, SessionState, StoredEvent
@@ -23,6 +27,7 @@ async def create(room: Room, new: NewSession) -> SessionId:
     if await _was_made(room, new):
         return new.session_id
     check_new_session(new)
+    new = await _with_model(room, new)
     state = SessionState(last_seq=Seq(1), epoch=room.store.epoch, updated_ns=new.created_ns, budget=new.budget)
     first = events.session_info(new, state, is_resumed=False)
     first.sequence = 1
@@ -35,6 +40,19 @@ async def create(room: Room, new: NewSession) -> SessionId:
     return new.session_id
 
 
+async def _with_model(room: Room, new: NewSession) -> NewSession:
+    """One that names no model gets the one that the settings say for its directory."""
+    if new.model:
+        return new
+    try:
+        settings = await anyio.to_thread.run_sync(in_project, room.settings, new.working_directory, room.fixed)
+    except WrongSetting as wrong:
+        raise InvalidRequest(str(wrong)) from None
+    new = replace(new, model=settings.default_model)
+    check_new_session(new)
+    return new
+
+
 async def _was_made(room: Room, new: NewSession) -> bool:
     """Whether this very session is there.
 
@@ -44,7 +62,9 @@ async def _was_made(room: Room, new: NewSession) -> bool:
     row = await room.store.find_session(new.session_id)
     if row is None:
         return False
-    # When it was made is not asked for, and what it may spend may have been changed since.
-    if replace(row.new, created_ns=new.created_ns, budget=new.budget) != new:
+    # When it was made is not asked for, what it may spend may have been changed since, and a model that nobody named
+    # came from the settings.
+    model = row.new.model if new.model else ""
+    if replace(row.new, created_ns=new.created_ns, budget=new.budget, model=model) != new:
         raise InvalidRequest("Another session has this id: make a new one", session_id=new.session_id)
     return True

@@ -42,3 +42,4 @@ class Room:
     deadlines: Deadlines = field(default_factory=Deadlines)  # of prompts
     notifier: Notifier | None = None
     rules: RuleShelf = field(default_factory=RuleShelf)
+    fixed: frozenset[str] = frozenset()  # settings that no project can change

@@ -40,6 +40,7 @@ from betcode.sessions.expiry import keep_times, keep_touch
 from betcode.sessions.forking import Forked, fork
 from betcode.sessions.grants import GrantDesk
 from betcode.sessions.housekeeping import keep_house, keep_journals, send_idle_home
+from betcode.sessions.mcp import ReportedServer, reported_servers
 from betcode.sessions.memory import AgentMemory
 from betcode.sessions.pending_watch import PendingChanges, watch_pending
 from betcode.sessions.policy import Policy
@@ -247,6 +248,14 @@ class Supervisor:
             async for look in looks:
                 yield look
 
+    async def mcp_servers(self, session: SessionId | None) -> list[ReportedServer]:
+        """The MCP servers that agents have, of one session or of all that are open, as they last said.
+
+        Raises:
+            SessionNotFound
+        """
+        return await reported_servers(self._room, None if session is None else await self._registry.row(session))
+
     def agent_is_gone(self, session: SessionId, prompt: PromptRow) -> bool:
         """Whether an answer to this open prompt is kept for the next agent, since nobody waits for it now."""
         live = self._registry.live.get(session)
@@ -312,10 +321,12 @@ async def open_supervisor(
     crashes: CrashPolicy | None = None,
     places: Places | None = None,
     notifier: Notifier | None = None,
+    fixed: frozenset[str] = frozenset(),
 ) -> AsyncIterator[Supervisor]:
     """The engine, at work; leaving the block lets agents at work run on in their holders.
 
-    The user's own rules and the list of trusted projects are in `places`; None: there are none.
+    The user's own rules and the list of trusted projects are in `places`; None: there are none. The settings `fixed` by
+    flags and variables hold in all projects.
     """
     runs_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     async with anyio.create_task_group() as tasks:
@@ -332,6 +343,7 @@ async def open_supervisor(
             crashes=crashes or CrashPolicy(),
             notifier=notifier,
             rules=RuleShelf(places),
+            fixed=fixed,
         )
         registry = Registry(room)
         supervisor = Supervisor(registry)

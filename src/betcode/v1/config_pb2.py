@@ -22,47 +22,55 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from google.protobuf import field_mask_pb2 as google_dot_protobuf_dot_field__mask__pb2
+from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17\x62\x65tcode/v1/config.proto\x12\nbetcode.v1\"#\n\x12GetSettingsRequest\x12\r\n\x05scope\x18\x01 \x01(\t\"N\n\x15UpdateSettingsRequest\x12&\n\x08settings\x18\x01 \x01(\x0b\x32\x14.betcode.v1.Settings\x12\r\n\x05scope\x18\x02 \x01(\t\"\x8e\x02\n\x08Settings\x12*\n\x06\x64\x61\x65mon\x18\x01 \x01(\x0b\x32\x1a.betcode.v1.DaemonSettings\x12-\n\x08sessions\x18\x02 \x01(\x0b\x32\x1b.betcode.v1.SessionSettings\x12\x33\n\x0bpermissions\x18\x03 \x01(\x0b\x32\x1e.betcode.v1.PermissionSettings\x12=\n\rfeature_flags\x18\x04 \x03(\x0b\x32&.betcode.v1.Settings.FeatureFlagsEntry\x1a\x33\n\x11\x46\x65\x61tureFlagsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x08:\x02\x38\x01\"\x92\x01\n\x0e\x44\x61\x65monSettings\x12\x18\n\x10max_subprocesses\x18\x01 \x01(\r\x12\x13\n\x0bsocket_path\x18\x02 \x01(\t\x12\x0c\n\x04port\x18\x03 \x01(\r\x12\x15\n\rdatabase_path\x18\x04 \x01(\t\x12\x11\n\tlog_level\x18\x05 \x01(\t\x12\x19\n\x11max_payload_bytes\x18\x06 \x01(\r\"\x80\x01\n\x0fSessionSettings\x12\x15\n\rdefault_model\x18\x01 \x01(\t\x12\x14\n\x0c\x61uto_compact\x18\x02 \x01(\x08\x12\x1e\n\x16\x61uto_compact_threshold\x18\x03 \x01(\r\x12 \n\x18max_messages_per_session\x18\x04 \x01(\r\"\xb8\x01\n\x12PermissionSettings\x12\x1e\n\x16\x63onnected_timeout_secs\x18\x01 \x01(\r\x12!\n\x19\x64isconnected_timeout_secs\x18\x02 \x01(\r\x12\x1b\n\x13\x65nable_auto_approve\x18\x03 \x01(\x08\x12 \n\x18\x61uto_approve_directories\x18\x04 \x03(\t\x12 \n\x18\x61\x63tivity_refresh_enabled\x18\x05 \x01(\x08\".\n\x15ListMcpServersRequest\x12\x15\n\rstatus_filter\x18\x01 \x01(\t\"D\n\x16ListMcpServersResponse\x12*\n\x07servers\x18\x01 \x03(\x0b\x32\x19.betcode.v1.McpServerInfo\"\x97\x01\n\rMcpServerInfo\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x0bserver_type\x18\x02 \x01(\t\x12\x10\n\x08\x65ndpoint\x18\x03 \x01(\t\x12+\n\x06status\x18\x04 \x01(\x0e\x32\x1b.betcode.v1.McpServerStatus\x12\r\n\x05tools\x18\x05 \x03(\t\x12\x15\n\rerror_message\x18\x06 \x01(\t\"+\n\x15GetPermissionsRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\"l\n\x0fPermissionRules\x12)\n\x05rules\x18\x01 \x03(\x0b\x32\x1a.betcode.v1.PermissionRule\x12\x14\n\x0c\x64\x65nied_tools\x18\x02 \x03(\t\x12\x18\n\x10require_approval\x18\x03 \x03(\t\"\xad\x01\n\x0ePermissionRule\x12\n\n\x02id\x18\x01 \x01(\t\x12\x14\n\x0ctool_pattern\x18\x02 \x01(\t\x12\x14\n\x0cpath_pattern\x18\x03 \x01(\t\x12,\n\x06\x61\x63tion\x18\x04 \x01(\x0e\x32\x1c.betcode.v1.PermissionAction\x12\x10\n\x08priority\x18\x05 \x01(\r\x12\x13\n\x0b\x64\x65scription\x18\x06 \x01(\t\x12\x0e\n\x06source\x18\x07 \x01(\t*\xaf\x01\n\x0fMcpServerStatus\x12!\n\x1dMCP_SERVER_STATUS_UNSPECIFIED\x10\x00\x12\x1d\n\x19MCP_SERVER_STATUS_RUNNING\x10\x01\x12\x1d\n\x19MCP_SERVER_STATUS_STOPPED\x10\x02\x12\x1e\n\x1aMCP_SERVER_STATUS_STARTING\x10\x03\x12\x1b\n\x17MCP_SERVER_STATUS_ERROR\x10\x04*\xac\x01\n\x10PermissionAction\x12!\n\x1dPERMISSION_ACTION_UNSPECIFIED\x10\x00\x12\x1b\n\x17PERMISSION_ACTION_ALLOW\x10\x01\x12\x1a\n\x16PERMISSION_ACTION_DENY\x10\x02\x12\x19\n\x15PERMISSION_ACTION_ASK\x10\x03\x12!\n\x1dPERMISSION_ACTION_ASK_SESSION\x10\x04\x32\xca\x02\n\rConfigService\x12\x43\n\x0bGetSettings\x12\x1e.betcode.v1.GetSettingsRequest\x1a\x14.betcode.v1.Settings\x12I\n\x0eUpdateSettings\x12!.betcode.v1.UpdateSettingsRequest\x1a\x14.betcode.v1.Settings\x12W\n\x0eListMcpServers\x12!.betcode.v1.ListMcpServersRequest\x1a\".betcode.v1.ListMcpServersResponse\x12P\n\x0eGetPermissions\x12!.betcode.v1.GetPermissionsRequest\x1a\x1b.betcode.v1.PermissionRulesb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17\x62\x65tcode/v1/config.proto\x12\nbetcode.v1\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\">\n\x12GetSettingsRequest\x12\r\n\x05scope\x18\x01 \x01(\t\x12\x19\n\x11working_directory\x18\x1e \x01(\t\"\xa4\x02\n\x15UpdateSettingsRequest\x12&\n\x08settings\x18\x01 \x01(\x0b\x32\x14.betcode.v1.Settings\x12\r\n\x05scope\x18\x02 \x01(\t\x12\x19\n\x11working_directory\x18\x1e \x01(\t\x12\x14\n\x0cif_unchanged\x18\x1f \x01(\t\x12/\n\x0bupdate_mask\x18  \x01(\x0b\x32\x1a.google.protobuf.FieldMask\x12\x37\n\x03set\x18! \x03(\x0b\x32*.betcode.v1.UpdateSettingsRequest.SetEntry\x12\r\n\x05unset\x18\" \x03(\t\x1a*\n\x08SetEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xea\x02\n\x08Settings\x12*\n\x06\x64\x61\x65mon\x18\x01 \x01(\x0b\x32\x1a.betcode.v1.DaemonSettings\x12-\n\x08sessions\x18\x02 \x01(\x0b\x32\x1b.betcode.v1.SessionSettings\x12\x33\n\x0bpermissions\x18\x03 \x01(\x0b\x32\x1e.betcode.v1.PermissionSettings\x12=\n\rfeature_flags\x18\x04 \x03(\x0b\x32&.betcode.v1.Settings.FeatureFlagsEntry\x12)\n\x07\x65ntries\x18\x1e \x03(\x0b\x32\x18.betcode.v1.SettingEntry\x12\x0c\n\x04\x65tag\x18\x1f \x01(\t\x12\x0f\n\x07problem\x18  \x01(\t\x12\x10\n\x08warnings\x18! \x03(\t\x1a\x33\n\x11\x46\x65\x61tureFlagsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x08:\x02\x38\x01\"y\n\x0cSettingEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x12\n\nvalue_json\x18\x02 \x01(\t\x12\r\n\x05layer\x18\x03 \x01(\t\x12\x0e\n\x06origin\x18\x04 \x01(\t\x12\x12\n\nis_private\x18\x05 \x01(\x08\x12\x15\n\rneeds_restart\x18\x06 \x01(\x08\"\x92\x01\n\x0e\x44\x61\x65monSettings\x12\x18\n\x10max_subprocesses\x18\x01 \x01(\r\x12\x13\n\x0bsocket_path\x18\x02 \x01(\t\x12\x0c\n\x04port\x18\x03 \x01(\r\x12\x15\n\rdatabase_path\x18\x04 \x01(\t\x12\x11\n\tlog_level\x18\x05 \x01(\t\x12\x19\n\x11max_payload_bytes\x18\x06 \x01(\r\"\x80\x01\n\x0fSessionSettings\x12\x15\n\rdefault_model\x18\x01 \x01(\t\x12\x14\n\x0c\x61uto_compact\x18\x02 \x01(\x08\x12\x1e\n\x16\x61uto_compact_threshold\x18\x03 \x01(\r\x12 \n\x18max_messages_per_session\x18\x04 \x01(\r\"\xb8\x01\n\x12PermissionSettings\x12\x1e\n\x16\x63onnected_timeout_secs\x18\x01 \x01(\r\x12!\n\x19\x64isconnected_timeout_secs\x18\x02 \x01(\r\x12\x1b\n\x13\x65nable_auto_approve\x18\x03 \x01(\x08\x12 \n\x18\x61uto_approve_directories\x18\x04 \x03(\t\x12 \n\x18\x61\x63tivity_refresh_enabled\x18\x05 \x01(\x08\"B\n\x15ListMcpServersRequest\x12\x15\n\rstatus_filter\x18\x01 \x01(\t\x12\x12\n\nsession_id\x18\x1e \x01(\t\"D\n\x16ListMcpServersResponse\x12*\n\x07servers\x18\x01 \x03(\x0b\x32\x19.betcode.v1.McpServerInfo\"\xdc\x01\n\rMcpServerInfo\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x0bserver_type\x18\x02 \x01(\t\x12\x10\n\x08\x65ndpoint\x18\x03 \x01(\t\x12+\n\x06status\x18\x04 \x01(\x0e\x32\x1b.betcode.v1.McpServerStatus\x12\r\n\x05tools\x18\x05 \x03(\t\x12\x15\n\rerror_message\x18\x06 \x01(\t\x12\x12\n\nsession_id\x18\x1e \x01(\t\x12/\n\x0breported_at\x18\x1f \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"F\n\x15GetPermissionsRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\x19\n\x11working_directory\x18\x1e \x01(\t\"\xad\x01\n\x0fPermissionRules\x12)\n\x05rules\x18\x01 \x03(\x0b\x32\x1a.betcode.v1.PermissionRule\x12\x14\n\x0c\x64\x65nied_tools\x18\x02 \x03(\t\x12\x18\n\x10require_approval\x18\x03 \x03(\t\x12-\n\tuntrusted\x18\x1e \x03(\x0b\x32\x1a.betcode.v1.PermissionRule\x12\x10\n\x08problems\x18\x1f \x03(\t\"\xca\x01\n\x0ePermissionRule\x12\n\n\x02id\x18\x01 \x01(\t\x12\x14\n\x0ctool_pattern\x18\x02 \x01(\t\x12\x14\n\x0cpath_pattern\x18\x03 \x01(\t\x12,\n\x06\x61\x63tion\x18\x04 \x01(\x0e\x32\x1c.betcode.v1.PermissionAction\x12\x10\n\x08priority\x18\x05 \x01(\r\x12\x13\n\x0b\x64\x65scription\x18\x06 \x01(\t\x12\x0e\n\x06source\x18\x07 \x01(\t\x12\r\n\x05layer\x18\x1e \x01(\t\x12\x0c\n\x04text\x18\x1f \x01(\t*\xaf\x01\n\x0fMcpServerStatus\x12!\n\x1dMCP_SERVER_STATUS_UNSPECIFIED\x10\x00\x12\x1d\n\x19MCP_SERVER_STATUS_RUNNING\x10\x01\x12\x1d\n\x19MCP_SERVER_STATUS_STOPPED\x10\x02\x12\x1e\n\x1aMCP_SERVER_STATUS_STARTING\x10\x03\x12\x1b\n\x17MCP_SERVER_STATUS_ERROR\x10\x04*\xac\x01\n\x10PermissionAction\x12!\n\x1dPERMISSION_ACTION_UNSPECIFIED\x10\x00\x12\x1b\n\x17PERMISSION_ACTION_ALLOW\x10\x01\x12\x1a\n\x16PERMISSION_ACTION_DENY\x10\x02\x12\x19\n\x15PERMISSION_ACTION_ASK\x10\x03\x12!\n\x1dPERMISSION_ACTION_ASK_SESSION\x10\x04\x32\xca\x02\n\rConfigService\x12\x43\n\x0bGetSettings\x12\x1e.betcode.v1.GetSettingsRequest\x1a\x14.betcode.v1.Settings\x12I\n\x0eUpdateSettings\x12!.betcode.v1.UpdateSettingsRequest\x1a\x14.betcode.v1.Settings\x12W\n\x0eListMcpServers\x12!.betcode.v1.ListMcpServersRequest\x1a\".betcode.v1.ListMcpServersResponse\x12P\n\x0eGetPermissions\x12!.betcode.v1.GetPermissionsRequest\x1a\x1b.betcode.v1.PermissionRulesb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'betcode.v1.config_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
+  _globals['_UPDATESETTINGSREQUEST_SETENTRY']._loaded_options = None
+  _globals['_UPDATESETTINGSREQUEST_SETENTRY']._serialized_options = b'8\001'
   _globals['_SETTINGS_FEATUREFLAGSENTRY']._loaded_options = None
   _globals['_SETTINGS_FEATUREFLAGSENTRY']._serialized_options = b'8\001'
-  _globals['_MCPSERVERSTATUS']._serialized_start=1500
-  _globals['_MCPSERVERSTATUS']._serialized_end=1675
-  _globals['_PERMISSIONACTION']._serialized_start=1678
-  _globals['_PERMISSIONACTION']._serialized_end=1850
-  _globals['_GETSETTINGSREQUEST']._serialized_start=39
-  _globals['_GETSETTINGSREQUEST']._serialized_end=74
-  _globals['_UPDATESETTINGSREQUEST']._serialized_start=76
-  _globals['_UPDATESETTINGSREQUEST']._serialized_end=154
-  _globals['_SETTINGS']._serialized_start=157
-  _globals['_SETTINGS']._serialized_end=427
-  _globals['_SETTINGS_FEATUREFLAGSENTRY']._serialized_start=376
-  _globals['_SETTINGS_FEATUREFLAGSENTRY']._serialized_end=427
-  _globals['_DAEMONSETTINGS']._serialized_start=430
-  _globals['_DAEMONSETTINGS']._serialized_end=576
-  _globals['_SESSIONSETTINGS']._serialized_start=579
-  _globals['_SESSIONSETTINGS']._serialized_end=707
-  _globals['_PERMISSIONSETTINGS']._serialized_start=710
-  _globals['_PERMISSIONSETTINGS']._serialized_end=894
-  _globals['_LISTMCPSERVERSREQUEST']._serialized_start=896
-  _globals['_LISTMCPSERVERSREQUEST']._serialized_end=942
-  _globals['_LISTMCPSERVERSRESPONSE']._serialized_start=944
-  _globals['_LISTMCPSERVERSRESPONSE']._serialized_end=1012
-  _globals['_MCPSERVERINFO']._serialized_start=1015
-  _globals['_MCPSERVERINFO']._serialized_end=1166
-  _globals['_GETPERMISSIONSREQUEST']._serialized_start=1168
-  _globals['_GETPERMISSIONSREQUEST']._serialized_end=1211
-  _globals['_PERMISSIONRULES']._serialized_start=1213
-  _globals['_PERMISSIONRULES']._serialized_end=1321
-  _globals['_PERMISSIONRULE']._serialized_start=1324
-  _globals['_PERMISSIONRULE']._serialized_end=1497
-  _globals['_CONFIGSERVICE']._serialized_start=1853
-  _globals['_CONFIGSERVICE']._serialized_end=2183
+  _globals['_MCPSERVERSTATUS']._serialized_start=2235
+  _globals['_MCPSERVERSTATUS']._serialized_end=2410
+  _globals['_PERMISSIONACTION']._serialized_start=2413
+  _globals['_PERMISSIONACTION']._serialized_end=2585
+  _globals['_GETSETTINGSREQUEST']._serialized_start=106
+  _globals['_GETSETTINGSREQUEST']._serialized_end=168
+  _globals['_UPDATESETTINGSREQUEST']._serialized_start=171
+  _globals['_UPDATESETTINGSREQUEST']._serialized_end=463
+  _globals['_UPDATESETTINGSREQUEST_SETENTRY']._serialized_start=421
+  _globals['_UPDATESETTINGSREQUEST_SETENTRY']._serialized_end=463
+  _globals['_SETTINGS']._serialized_start=466
+  _globals['_SETTINGS']._serialized_end=828
+  _globals['_SETTINGS_FEATUREFLAGSENTRY']._serialized_start=777
+  _globals['_SETTINGS_FEATUREFLAGSENTRY']._serialized_end=828
+  _globals['_SETTINGENTRY']._serialized_start=830
+  _globals['_SETTINGENTRY']._serialized_end=951
+  _globals['_DAEMONSETTINGS']._serialized_start=954
+  _globals['_DAEMONSETTINGS']._serialized_end=1100
+  _globals['_SESSIONSETTINGS']._serialized_start=1103
+  _globals['_SESSIONSETTINGS']._serialized_end=1231
+  _globals['_PERMISSIONSETTINGS']._serialized_start=1234
+  _globals['_PERMISSIONSETTINGS']._serialized_end=1418
+  _globals['_LISTMCPSERVERSREQUEST']._serialized_start=1420
+  _globals['_LISTMCPSERVERSREQUEST']._serialized_end=1486
+  _globals['_LISTMCPSERVERSRESPONSE']._serialized_start=1488
+  _globals['_LISTMCPSERVERSRESPONSE']._serialized_end=1556
+  _globals['_MCPSERVERINFO']._serialized_start=1559
+  _globals['_MCPSERVERINFO']._serialized_end=1779
+  _globals['_GETPERMISSIONSREQUEST']._serialized_start=1781
+  _globals['_GETPERMISSIONSREQUEST']._serialized_end=1851
+  _globals['_PERMISSIONRULES']._serialized_start=1854
+  _globals['_PERMISSIONRULES']._serialized_end=2027
+  _globals['_PERMISSIONRULE']._serialized_start=2030
+  _globals['_PERMISSIONRULE']._serialized_end=2232
+  _globals['_CONFIGSERVICE']._serialized_start=2588
+  _globals['_CONFIGSERVICE']._serialized_end=2918
 # @@protoc_insertion_point(module_scope)

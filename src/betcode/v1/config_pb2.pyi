@@ -5,7 +5,9 @@ Settings, MCP servers and permission rules in force."""
 
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
+from google.protobuf import field_mask_pb2 as _field_mask_pb2
 from google.protobuf import message as _message
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 import builtins as _builtins
@@ -66,15 +68,20 @@ class GetSettingsRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     SCOPE_FIELD_NUMBER: _builtins.int
+    WORKING_DIRECTORY_FIELD_NUMBER: _builtins.int
     scope: _builtins.str
+    """"": what is in force. "user", "project", "local": what that file says alone."""
+    working_directory: _builtins.str
+    """Since 0.2.0: the project whose files count too; needed with "project" and "local"."""
     def __init__(
         self,
         *,
         scope: _builtins.str = ...,
+        working_directory: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["scope", b"scope"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["scope", b"scope", "working_directory", b"working_directory"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -84,20 +91,71 @@ Global___GetSettingsRequest: _TypeAlias = GetSettingsRequest  # noqa: Y015
 class UpdateSettingsRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
+    @_typing.final
+    class SetEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     SETTINGS_FIELD_NUMBER: _builtins.int
     SCOPE_FIELD_NUMBER: _builtins.int
+    WORKING_DIRECTORY_FIELD_NUMBER: _builtins.int
+    IF_UNCHANGED_FIELD_NUMBER: _builtins.int
+    UPDATE_MASK_FIELD_NUMBER: _builtins.int
+    SET_FIELD_NUMBER: _builtins.int
+    UNSET_FIELD_NUMBER: _builtins.int
     scope: _builtins.str
+    """"" is "user"."""
+    working_directory: _builtins.str
+    """Since 0.2.0: the project whose file is changed; needed with "project" and "local"."""
+    if_unchanged: _builtins.str
+    """Since 0.2.0: Settings.etag as it was read; where the file has changed since, the call ends with ABORTED."""
     @_builtins.property
-    def settings(self) -> Global___Settings: ...
+    def settings(self) -> Global___Settings:
+        """A message that is present is taken as a whole: what differs in it from what is in force is written. Names in
+        update_mask restrict that.
+        """
+
+    @_builtins.property
+    def update_mask(self) -> _field_mask_pb2.FieldMask:
+        """Since 0.2.0: such as "sessions.default_model"; empty: all that is present."""
+
+    @_builtins.property
+    def set(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """Since 0.2.0: any setting by its key, as JSON text: {"agents.turn_limit": "3"}."""
+
+    @_builtins.property
+    def unset(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Since 0.2.0: keys to take out of the file."""
+
     def __init__(
         self,
         *,
         settings: Global___Settings | None = ...,
         scope: _builtins.str = ...,
+        working_directory: _builtins.str = ...,
+        if_unchanged: _builtins.str = ...,
+        update_mask: _field_mask_pb2.FieldMask | None = ...,
+        set: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        unset: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["settings", b"settings"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["settings", b"settings", "update_mask", b"update_mask"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["scope", b"scope", "settings", b"settings"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["if_unchanged", b"if_unchanged", "scope", b"scope", "set", b"set", "settings", b"settings", "unset", b"unset", "update_mask", b"update_mask", "working_directory", b"working_directory"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -131,6 +189,14 @@ class Settings(_message.Message):
     SESSIONS_FIELD_NUMBER: _builtins.int
     PERMISSIONS_FIELD_NUMBER: _builtins.int
     FEATURE_FLAGS_FIELD_NUMBER: _builtins.int
+    ENTRIES_FIELD_NUMBER: _builtins.int
+    ETAG_FIELD_NUMBER: _builtins.int
+    PROBLEM_FIELD_NUMBER: _builtins.int
+    WARNINGS_FIELD_NUMBER: _builtins.int
+    etag: _builtins.str
+    """Since 0.2.0: the state of the file that UpdateSettings with this scope would change."""
+    problem: _builtins.str
+    """Since 0.2.0: why the file as it is now is not used; the daemon goes on with what it read before."""
     @_builtins.property
     def daemon(self) -> Global___DaemonSettings: ...
     @_builtins.property
@@ -139,6 +205,14 @@ class Settings(_message.Message):
     def permissions(self) -> Global___PermissionSettings: ...
     @_builtins.property
     def feature_flags(self) -> _containers.ScalarMap[_builtins.str, _builtins.bool]: ...
+    @_builtins.property
+    def entries(self) -> _containers.RepeatedCompositeFieldContainer[Global___SettingEntry]:
+        """Since 0.2.0: every setting, with where it comes from."""
+
+    @_builtins.property
+    def warnings(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Since 0.2.0: what is odd in the files."""
+
     def __init__(
         self,
         *,
@@ -146,14 +220,59 @@ class Settings(_message.Message):
         sessions: Global___SessionSettings | None = ...,
         permissions: Global___PermissionSettings | None = ...,
         feature_flags: _abc.Mapping[_builtins.str, _builtins.bool] | None = ...,
+        entries: _abc.Iterable[Global___SettingEntry] | None = ...,
+        etag: _builtins.str = ...,
+        problem: _builtins.str = ...,
+        warnings: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["daemon", b"daemon", "permissions", b"permissions", "sessions", b"sessions"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["daemon", b"daemon", "feature_flags", b"feature_flags", "permissions", b"permissions", "sessions", b"sessions"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["daemon", b"daemon", "entries", b"entries", "etag", b"etag", "feature_flags", b"feature_flags", "permissions", b"permissions", "problem", b"problem", "sessions", b"sessions", "warnings", b"warnings"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Settings: _TypeAlias = Settings  # noqa: Y015
+
+@_typing.final
+class SettingEntry(_message.Message):
+    """Since 0.2.0."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KEY_FIELD_NUMBER: _builtins.int
+    VALUE_JSON_FIELD_NUMBER: _builtins.int
+    LAYER_FIELD_NUMBER: _builtins.int
+    ORIGIN_FIELD_NUMBER: _builtins.int
+    IS_PRIVATE_FIELD_NUMBER: _builtins.int
+    NEEDS_RESTART_FIELD_NUMBER: _builtins.int
+    key: _builtins.str
+    value_json: _builtins.str
+    """Empty where it is private."""
+    layer: _builtins.str
+    """"flag", "environment", "local", "project", "user", "default"."""
+    origin: _builtins.str
+    """A flag, a variable, or FILE:LINE; empty for a default."""
+    is_private: _builtins.bool
+    """Its value is told nobody."""
+    needs_restart: _builtins.bool
+    """It was changed, and the daemon takes it up at its next start."""
+    def __init__(
+        self,
+        *,
+        key: _builtins.str = ...,
+        value_json: _builtins.str = ...,
+        layer: _builtins.str = ...,
+        origin: _builtins.str = ...,
+        is_private: _builtins.bool = ...,
+        needs_restart: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["is_private", b"is_private", "key", b"key", "layer", b"layer", "needs_restart", b"needs_restart", "origin", b"origin", "value_json", b"value_json"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SettingEntry: _TypeAlias = SettingEntry  # noqa: Y015
 
 @_typing.final
 class DaemonSettings(_message.Message):
@@ -254,15 +373,20 @@ class ListMcpServersRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     STATUS_FILTER_FIELD_NUMBER: _builtins.int
+    SESSION_ID_FIELD_NUMBER: _builtins.int
     status_filter: _builtins.str
+    """"running", "stopped", "starting", "error"; empty: all."""
+    session_id: _builtins.str
+    """Since 0.2.0: only those of this session's agent; empty: of all sessions that are not closed."""
     def __init__(
         self,
         *,
         status_filter: _builtins.str = ...,
+        session_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["status_filter", b"status_filter"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["session_id", b"session_id", "status_filter", b"status_filter"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -298,13 +422,19 @@ class McpServerInfo(_message.Message):
     STATUS_FIELD_NUMBER: _builtins.int
     TOOLS_FIELD_NUMBER: _builtins.int
     ERROR_MESSAGE_FIELD_NUMBER: _builtins.int
+    SESSION_ID_FIELD_NUMBER: _builtins.int
+    REPORTED_AT_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     server_type: _builtins.str
     endpoint: _builtins.str
     status: Global___McpServerStatus.ValueType
     error_message: _builtins.str
+    session_id: _builtins.str
+    """Since 0.2.0: the session whose agent reported it last, and when."""
     @_builtins.property
     def tools(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    @_builtins.property
+    def reported_at(self) -> _timestamp_pb2.Timestamp: ...
     def __init__(
         self,
         *,
@@ -314,10 +444,12 @@ class McpServerInfo(_message.Message):
         status: Global___McpServerStatus.ValueType = ...,
         tools: _abc.Iterable[_builtins.str] | None = ...,
         error_message: _builtins.str = ...,
+        session_id: _builtins.str = ...,
+        reported_at: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["reported_at", b"reported_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["endpoint", b"endpoint", "error_message", b"error_message", "name", b"name", "server_type", b"server_type", "status", b"status", "tools", b"tools"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["endpoint", b"endpoint", "error_message", b"error_message", "name", b"name", "reported_at", b"reported_at", "server_type", b"server_type", "session_id", b"session_id", "status", b"status", "tools", b"tools"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -328,15 +460,19 @@ class GetPermissionsRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     SESSION_ID_FIELD_NUMBER: _builtins.int
+    WORKING_DIRECTORY_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
+    working_directory: _builtins.str
+    """Since 0.2.0: the rules for a session that would start there; with neither, those of the user alone."""
     def __init__(
         self,
         *,
         session_id: _builtins.str = ...,
+        working_directory: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["session_id", b"session_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["session_id", b"session_id", "working_directory", b"working_directory"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -349,22 +485,34 @@ class PermissionRules(_message.Message):
     RULES_FIELD_NUMBER: _builtins.int
     DENIED_TOOLS_FIELD_NUMBER: _builtins.int
     REQUIRE_APPROVAL_FIELD_NUMBER: _builtins.int
+    UNTRUSTED_FIELD_NUMBER: _builtins.int
+    PROBLEMS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def rules(self) -> _containers.RepeatedCompositeFieldContainer[Global___PermissionRule]: ...
     @_builtins.property
     def denied_tools(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     @_builtins.property
     def require_approval(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    @_builtins.property
+    def untrusted(self) -> _containers.RepeatedCompositeFieldContainer[Global___PermissionRule]:
+        """Since 0.2.0: allow rules of a project that is not trusted; they do not count."""
+
+    @_builtins.property
+    def problems(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Since 0.2.0: rules and files that cannot be used, with where they stand."""
+
     def __init__(
         self,
         *,
         rules: _abc.Iterable[Global___PermissionRule] | None = ...,
         denied_tools: _abc.Iterable[_builtins.str] | None = ...,
         require_approval: _abc.Iterable[_builtins.str] | None = ...,
+        untrusted: _abc.Iterable[Global___PermissionRule] | None = ...,
+        problems: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["denied_tools", b"denied_tools", "require_approval", b"require_approval", "rules", b"rules"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["denied_tools", b"denied_tools", "problems", b"problems", "require_approval", b"require_approval", "rules", b"rules", "untrusted", b"untrusted"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -381,6 +529,8 @@ class PermissionRule(_message.Message):
     PRIORITY_FIELD_NUMBER: _builtins.int
     DESCRIPTION_FIELD_NUMBER: _builtins.int
     SOURCE_FIELD_NUMBER: _builtins.int
+    LAYER_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     tool_pattern: _builtins.str
     path_pattern: _builtins.str
@@ -388,6 +538,11 @@ class PermissionRule(_message.Message):
     priority: _builtins.int
     description: _builtins.str
     source: _builtins.str
+    """FILE:LINE, or the layer where there is no file."""
+    layer: _builtins.str
+    """Since 0.2.0: "flags", "local", "project", "user"."""
+    text: _builtins.str
+    """Since 0.2.0: as it is written: Bash(git push *)."""
     def __init__(
         self,
         *,
@@ -398,10 +553,12 @@ class PermissionRule(_message.Message):
         priority: _builtins.int = ...,
         description: _builtins.str = ...,
         source: _builtins.str = ...,
+        layer: _builtins.str = ...,
+        text: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["action", b"action", "description", b"description", "id", b"id", "path_pattern", b"path_pattern", "priority", b"priority", "source", b"source", "tool_pattern", b"tool_pattern"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["action", b"action", "description", b"description", "id", b"id", "layer", b"layer", "path_pattern", b"path_pattern", "priority", b"priority", "source", b"source", "text", b"text", "tool_pattern", b"tool_pattern"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -230,12 +230,18 @@ class System(Struct, tag="system", gc=False):
     subtype: str = ""
 
 
+class McpServer(Struct, gc=False):
+    name: str = ""
+    status: str = ""
+
+
 class Init(Struct):
     subtype: ClassVar[str] = "init"
     session_id: str = ""
     cwd: str = ""
     model: str = ""
     tools: list[str] = field(default_factory=list)
+    mcp_servers: list[McpServer] = field(default_factory=list)
     permission_mode: str | None = field(default=None, name="permissionMode")
 
 

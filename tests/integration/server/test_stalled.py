@@ -11,8 +11,10 @@ import pytest
 from grpc import aio
 
 from betcode.client.address import grpc_target
+from betcode.config.keeping import Keeper
+from betcode.config.loading import Loaded
 from betcode.config.places import choose_places
-from betcode.config.settings import EngineSettings
+from betcode.config.settings import EngineSettings, Settings
 from betcode.domain.commands import SendMessage
 from betcode.domain.identifiers import MessageId, Seq, SessionId, SessionKey, new_session_id, time_ordered_uuid
 from betcode.domain.rows import Batch, NewSession
@@ -112,7 +114,7 @@ async def served(root: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[S
     async with (
         store_at(places.database) as store,
         open_supervisor(store, {"demo": DemoProvider()}, settings, places.runs) as engine,
-        serve(engine, settings, places, about, store.writable, never),
+        serve(engine, settings, places, about, store.writable, never, Keeper(places.config_dir, Loaded(Settings()))),
         aio.insecure_channel(grpc_target(places.socket), options=SMALL_WINDOW) as channel,
     ):
         new = NewSession(new_session_id(), "demo", str(root), environment=environment, created_ns=1)

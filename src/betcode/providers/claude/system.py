@@ -17,6 +17,7 @@ from betcode.wire.frames import (
 
 _LONGEST = 4000
 _PLAN = "plan"
+_MCP_SERVERS = 200
 
 
 def on_init(frame: Init, now: Moment) -> None:
@@ -25,7 +26,8 @@ def on_init(frame: Init, now: Moment) -> None:
     _follow_conversation(frame.session_id, now)
     state.began = True
     state.model = frame.model or state.model
-    told = hashlib.sha256("\0".join((frame.model, frame.cwd, *frame.tools)).encode()).hexdigest()[:16]
+    servers = [f"{server.name}\1{server.status}" for server in frame.mcp_servers]
+    told = hashlib.sha256("\0".join((frame.model, frame.cwd, *frame.tools, *servers)).encode()).hexdigest()[:16]
     if told != state.info:
         state.info = told
         info = now.say().session_info
@@ -37,6 +39,8 @@ def on_init(frame: Init, now: Moment) -> None:
         info.is_compacted = state.compacted
         info.context_usage_percent = state.context_percent
         info.tools.extend(frame.tools)
+        for server in frame.mcp_servers[:_MCP_SERVERS]:
+            info.mcp_servers.add(name=shortened(server.name, _LONGEST), status=shortened(server.status, _LONGEST))
     jobs.forget_past(now)
     turns.begin(now)
     _follow_mode(frame.permission_mode, now)

@@ -1,0 +1,31 @@
+"""Which keys of a settings file are Claude Code's own: it shares the files of projects, and its settings can be copied.
+
+Its names have no underscores and most have a capital in them, which ours never have; the rest are listed.
+"""
+
+_PLAIN = frozenset(
+    {
+        "agent",
+        "attribution",
+        "env",
+        "hooks",
+        "language",
+        "model",
+        "sandbox",
+        "statusline",
+        "theme",
+        "verbose",
+        "viewport",
+        "voice",
+    }
+)
+_SHARED = ("permissions", "worktree")  # objects in which both have keys
+
+
+def is_claudes(key: str) -> bool:
+    """Whether a key, written with dots, is not ours to judge."""
+    first, _, rest = key.partition(".")
+    if first in _SHARED and rest:
+        first = rest.partition(".")[0]
+        return first != first.lower()
+    return first in _PLAIN or first != first.lower() or first.startswith("$")

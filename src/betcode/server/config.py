@@ -1,0 +1,215 @@
+"""ConfigService: convert, call, convert back."""
+
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import anyio.to_thread
+
+from betcode.config.changing import ChangedMeanwhile, NotChanged, change, refuse_wrong, setting_of, state_of
+from betcode.config.keeping import Keeper
+from betcode.config.loading import Loaded, WrongSetting, combined, from_environment, from_flags, project_files
+from betcode.config.origins import OF_PROJECTS, Layer
+from betcode.config.places import Places
+from betcode.config.reading import WrongFile, read_file, read_text
+from betcode.config.schema import SETTINGS
+from betcode.domain.errors import Conflict, InvalidRequest
+from betcode.rules import Action, Rule
+from betcode.server.config_views import add_entries, message_of, wanted_values
+from betcode.server.gate import Gate
+from betcode.server.rim import Caller, Handler, Rim
+from betcode.sessions import Supervisor
+from betcode.v1 import config_pb2 as v1
+
+logger = logging.getLogger(__name__)
+
+_SHOWN_PROBLEMS = 100
+_STATUSES: Mapping[str, "v1.McpServerStatus.ValueType"] = {
+    "connected": v1.MCP_SERVER_STATUS_RUNNING,
+    "pending": v1.MCP_SERVER_STATUS_STARTING,
+    "disabled": v1.MCP_SERVER_STATUS_STOPPED,
+    "failed": v1.MCP_SERVER_STATUS_ERROR,
+    "needs-auth": v1.MCP_SERVER_STATUS_ERROR,
+}
+_FILTERS: Mapping[str, "v1.McpServerStatus.ValueType"] = {
+    "running": v1.MCP_SERVER_STATUS_RUNNING,
+    "stopped": v1.MCP_SERVER_STATUS_STOPPED,
+    "starting": v1.MCP_SERVER_STATUS_STARTING,
+    "error": v1.MCP_SERVER_STATUS_ERROR,
+}
+_ACTIONS = {
+    Action.ALLOW: v1.PERMISSION_ACTION_ALLOW,
+    Action.ASK: v1.PERMISSION_ACTION_ASK,
+    Action.DENY: v1.PERMISSION_ACTION_DENY,
+}
+_PRIORITIES = {Action.DENY: 300, Action.ASK: 200, Action.ALLOW: 100}  # what is higher holds against what is lower
+
+
+class ConfigCalls:
+    """What people ask about settings and change in them."""
+
+    def __init__(self, engine: Supervisor, gate: Gate, keeper: Keeper, places: Places) -> None:
+        self._engine = engine
+        self._gate = gate
+        self._keeper = keeper
+        self._places = places
+
+    def handlers(self, rim: Rim) -> Mapping[str, Handler]:
+        """Every call of the service, by its full name."""
+        calls = {
+            "GetSettings": rim.unary(v1.GetSettingsRequest, self.get_settings),
+            "UpdateSettings": rim.unary(v1.UpdateSettingsRequest, self.update_settings),
+            "ListMcpServers": rim.unary(v1.ListMcpServersRequest, self.list_mcp_servers),
+            "GetPermissions": rim.unary(v1.GetPermissionsRequest, self.get_permissions),
+        }
+        return {f"betcode.v1.ConfigService.{name}": handler for name, handler in calls.items()}
+
+    async def get_settings(self, _: Caller, request: v1.GetSettingsRequest) -> v1.Settings:
+        return await self._settings(request.scope, request.working_directory)
+
+    async def update_settings(self, caller: Caller, request: v1.UpdateSettingsRequest) -> v1.Settings:
+        """For people: an agent does not change what it works under."""
+        path, layer = self._file_of(request.scope or "user", request.working_directory)
+        client = await self._gate.admit(caller)
+        shown = await self._settings("", request.working_directory)
+        values = wanted_values(shown, request)
+        for key, text in request.set.items():
+            values[key] = _json_value(key, text)
+        above = [from_environment(self._keeper.environ), from_flags(self._keeper.flags)] if layer is Layer.USER else []
+
+        def write() -> bool:
+            return change(path, layer, values, request.unset, if_unchanged=request.if_unchanged, above=above)
+
+        try:
+            for key in request.unset:
+                setting_of(key)
+            written = await anyio.to_thread.run_sync(write)
+        except ChangedMeanwhile as changed:
+            raise Conflict(str(changed), path=str(path)) from None
+        except (WrongSetting, NotChanged) as wrong:
+            raise InvalidRequest(str(wrong)) from None
+        if written:
+            keys = ", ".join((*values, *request.unset))
+            logger.info("%s was changed by %s: %s", path, client.client_id, keys)
+            if layer is Layer.USER:
+                await self._keeper.renew()
+        return await self._settings(request.scope, request.working_directory)
+
+    async def _settings(self, scope: str, directory: str) -> v1.Settings:
+        path, layer = self._file_of(scope or "user", directory if scope else "")
+        project = _directory(directory) if directory else None
+        return await anyio.to_thread.run_sync(self._read, path, layer, project, bool(scope))
+
+    def _read(self, path: Path, layer: Layer, project: Path | None, alone: bool) -> v1.Settings:
+        keeper = self._keeper
+        if alone:
+            loaded = combined([read_file(path, layer)])
+            problem = loaded.faults[0].sentence if loaded.faults else ""
+            keys = list(loaded.origins)
+        else:
+            loaded, problem = _with_project(keeper.read, project)
+            problem = keeper.problem or problem
+            keys = list(SETTINGS)
+        message = message_of(loaded.settings, self._places)
+        add_entries(message, loaded, keys, keeper.later)
+        message.problem = problem
+        message.warnings.extend(loaded.warnings[:_SHOWN_PROBLEMS])
+        try:
+            message.etag = state_of(read_text(path))
+        except WrongFile as wrong:
+            message.problem = message.problem or str(wrong)
+        return message
+
+    def _file_of(self, scope: str, directory: str) -> tuple[Path, Layer]:
+        if scope == "user":
+            return self._keeper.path, Layer.USER
+        if scope not in (Layer.PROJECT, Layer.LOCAL):
+            raise InvalidRequest(f'There is no scope {scope[:80]!r}: name "user", "project" or "local"')
+        return _directory(directory) / OF_PROJECTS[Layer(scope)], Layer(scope)
+
+    async def list_mcp_servers(self, _: Caller, request: v1.ListMcpServersRequest) -> v1.ListMcpServersResponse:
+        wanted = _FILTERS.get(request.status_filter.lower())
+        if request.status_filter and wanted is None:
+            raise InvalidRequest(f"{request.status_filter[:80]!r} is no status: use {', '.join(_FILTERS)}")
+        session = await self._engine.resolve(request.session_id) if request.session_id else None
+        response = v1.ListMcpServersResponse()
+        for server in await self._engine.mcp_servers(session):
+            status = _STATUSES.get(server.status, v1.MCP_SERVER_STATUS_UNSPECIFIED)
+            if wanted not in (None, status):
+                continue
+            view = response.servers.add(name=server.name, status=status, tools=server.tools, session_id=server.session)
+            view.reported_at.FromNanoseconds(server.at_ns)
+            if status in (v1.MCP_SERVER_STATUS_ERROR, v1.MCP_SERVER_STATUS_UNSPECIFIED):
+                view.error_message = server.status
+        return response
+
+    async def get_permissions(self, _: Caller, request: v1.GetPermissionsRequest) -> v1.PermissionRules:
+        if request.session_id and request.working_directory:
+            raise InvalidRequest("A session is in its own directory: name one of the two")
+        of_user_only = not request.session_id and not request.working_directory
+        if request.session_id:
+            new = (await self._engine.row(await self._engine.resolve(request.session_id))).new
+            book = await self._engine.policy.rule_book(new.working_directory, new.environment, new.allowed_tools)
+        else:
+            directory = self._places.config_dir if of_user_only else _directory(request.working_directory)
+            book = await self._engine.policy.rule_book(str(directory))
+        rules = [rule for rule in book.lists.rules if not of_user_only or rule.source.layer.value == Layer.USER]
+        whole = [rule for rule in rules if rule.specifier is None]
+        return v1.PermissionRules(
+            rules=[_rule(rule) for rule in rules],
+            denied_tools=[rule.tool for rule in whole if rule.action is Action.DENY],
+            require_approval=[rule.tool for rule in whole if rule.action is Action.ASK],
+            untrusted=[] if of_user_only else [_rule(rule) for rule in book.lists.untrusted],
+            problems=[str(problem) for problem in book.lists.problems[:_SHOWN_PROBLEMS]],
+        )
+
+
+def _with_project(read: Loaded, project: Path | None) -> tuple[Loaded, str]:
+    """What holds in a project, and what is wrong there."""
+    if project is None:
+        return read, ""
+    files = [
+        replace(file, given=tuple(each for each in file.given if each.key not in read.fixed))
+        for file in project_files(project)
+    ]
+    there = combined(files, read.settings)
+    origins = {**read.origins, **there.origins}
+    problem = there.faults[0].sentence if there.faults else ""
+    return Loaded(there.settings, (*read.warnings, *there.warnings), origins), problem
+
+
+def _json_value(key: str, text: str) -> object:
+    try:
+        setting = setting_of(key)
+        value: object = json.loads(text)
+        if setting.key == key:
+            refuse_wrong(setting, value)
+        elif not isinstance(value, bool):
+            raise WrongSetting(f"{key} must be true or false")
+    except WrongSetting as wrong:
+        raise InvalidRequest(str(wrong)) from None
+    except (ValueError, RecursionError):
+        raise InvalidRequest(f"The value of {key[:80]} is not JSON: a text needs quotes") from None
+    return value
+
+
+def _directory(directory: str) -> Path:
+    if not Path(directory).is_absolute() or "\0" in directory:
+        raise InvalidRequest("Name the project's directory by its whole path: give a working_directory")
+    return Path(directory)
+
+
+def _rule(rule: Rule) -> v1.PermissionRule:
+    return v1.PermissionRule(
+        id=f"{rule.action.value} {rule.text} {rule.source}",
+        tool_pattern=rule.tool,
+        path_pattern=rule.specifier or "",
+        action=_ACTIONS[rule.action],
+        priority=_PRIORITIES[rule.action],
+        description=f"{rule.action.value} {rule.text}",
+        source=str(rule.source),
+        layer=rule.source.layer.value,
+        text=rule.text,
+    )
