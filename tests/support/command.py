@@ -30,6 +30,7 @@ class Shell:
             **self.daemon.environment,
             "BETCODE_STATE_DIR": str(self.places.state_dir),
             "BETCODE_CONFIG_DIR": str(self.places.config_dir),
+            "BETCODE_DAEMON_AUTOSTART": "always",
             "NO_COLOR": "1",
         }
         if obedient:

@@ -1,4 +1,4 @@
-"""What was published of settings and GitLab, and what was added since, written out literally; nothing here is derived from the generated code."""
+"""What was published of settings and GitLab, and added since, written out; nothing is derived from generated code."""
 
 CALLS = {
     "config": (

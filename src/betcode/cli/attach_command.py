@@ -5,9 +5,10 @@ from datetime import UTC, datetime
 
 import anyio
 
+from betcode.cli.directory import working_directory
 from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.finding import find_session, find_summary
-from betcode.cli.new_session import default_agent, new_conversation, working_directory
+from betcode.cli.new_session import default_agent, new_conversation
 from betcode.cli.options import Options
 from betcode.cli.screen import Screen, standard_screen
 from betcode.cli.session_commands import age, connected

@@ -17,6 +17,9 @@ from betcode.v1.health_pb2 import HealthDetailsResponse, ServingStatus
 
 def run(options: Options) -> int:
     """The daemon in the foreground, in this very process."""
+    from betcode.cli.config_import import offer_import
+
+    offer_import(options, hint=False)
     argv = daemon_argv(options)
     os.execv(argv[0], argv)  # noqa: S606 - no shell is wanted here
 
@@ -28,7 +31,7 @@ def start(options: Options) -> int:
 
 async def _start(options: Options) -> int:
     screen = standard_screen()
-    was_started = await ensure_daemon(options, screen.note, announce=True)
+    was_started = await ensure_daemon(options, screen.note, announce=True, asked_for=True)
     holder = read_holder(options.places.lock)
     pid = holder.pid if holder else 0
     if options.as_json:

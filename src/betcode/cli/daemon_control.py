@@ -40,10 +40,11 @@ async def serves(places: Places) -> bool:
             return False
 
 
-async def ensure_daemon(options: Options, say: Say, *, announce: bool) -> bool:
+async def ensure_daemon(options: Options, say: Say, *, announce: bool, asked_for: bool = False) -> bool:
     """Return when a daemon serves; whether it was started for that. Only a daemon that is not there is started.
 
-    With `announce` a start is mentioned; without, only a long wait is.
+    With `announce` a start is mentioned; without, only a long wait is. One that a person has not `asked_for` is
+    started as daemon.autostart says.
 
     Raises:
         CommandFailed: there is none, and it cannot or must not be started.
@@ -67,6 +68,13 @@ async def ensure_daemon(options: Options, say: Say, *, announce: bool) -> bool:
             f"No daemon answers at {options.places.socket}. Start it with: betcode daemon start",
             ExitCode.NO_CONNECTION,
         )
+    # Imported only now: most commands find a daemon.
+    from betcode.cli.autostart import refuse_unwanted_start
+    from betcode.cli.config_import import offer_import
+
+    if not asked_for:
+        refuse_unwanted_start(options)
+    offer_import(options)
     if announce:
         say("Starting the daemon (stop it with: betcode daemon stop)")
     await _wait_until_serving(options.places, launch(options), say, first_word_s)
@@ -78,6 +86,7 @@ def daemon_argv(options: Options) -> list[str]:
     places = options.places
     argv = [sys.executable, "-P", "-m", "betcode.daemon", "--state-dir", str(places.state_dir)]
     argv += ["--config-dir", str(places.config_dir), "--socket", str(places.socket)]
+    argv += [f"--set={each}" for each in options.texts("set")]
     return [*argv, "--claude-bin", options.claude_bin] if options.claude_bin else argv
 
 

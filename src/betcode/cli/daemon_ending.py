@@ -85,7 +85,7 @@ def restart(options: Options) -> int:
 
 
 async def _start(options: Options, screen: Screen) -> None:
-    await ensure_daemon(options, screen.note, announce=False)
+    await ensure_daemon(options, screen.note, announce=False, asked_for=True)
 
 
 def _stop_with_agents(options: Options, screen: Screen) -> int:

@@ -43,7 +43,7 @@ def _conversation(options: Options) -> int:
 
 async def _say_which_agent(options: Options, screen: Screen) -> str:
     """Which agent a new session gets, and why; the agent's name."""
-    await ensure_daemon(options, screen.note, announce=True)
+    await ensure_daemon(options, screen.note, announce=True, asked_for=True)
     async with open_client(options.places) as client:
         chosen = await default_agent(client, options)
     if chosen == "claude":

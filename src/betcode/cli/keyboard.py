@@ -3,8 +3,12 @@
 import os
 import sys
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import anyio
+
+if TYPE_CHECKING:
+    from betcode.cli.screen import Screen
 
 
 class Keyboard:
@@ -44,3 +48,14 @@ class Keyboard:
 def can_ask() -> bool:
     """Whether a person sits there who can see a question and type an answer."""
     return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def says_yes(screen: "Screen", question: str, *, otherwise: bool) -> bool:
+    """Ask a person who is there; an empty line is the usual answer, and the end of input is no."""
+    screen.ask(question)
+    typed = os.read(0, 65536).decode(errors="replace")
+    screen.typed()
+    word = typed.strip().lower()
+    if not word:
+        return otherwise and bool(typed)
+    return word in ("y", "yes")

@@ -2,14 +2,14 @@
 
 import os
 import shutil
-from pathlib import Path
 
 from betcode.cli.budgets import budget_from
+from betcode.cli.directory import working_directory
 from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.options import Options
 from betcode.client import Client, NewConversation, session_environment
-from betcode.config.loading import WrongSetting, load_settings
-from betcode.config.settings import Settings
+from betcode.config.loading import Loaded, WrongSetting, load_settings
+from betcode.config.origins import Layer
 
 
 def new_conversation(options: Options) -> NewConversation:
@@ -18,13 +18,14 @@ def new_conversation(options: Options) -> NewConversation:
     Raises:
         CommandFailed: the settings cannot be read, or there is no working directory.
     """
+    loaded = _settings(options)
     return NewConversation(
         working_directory=working_directory(options),
         provider=options.text("provider"),
-        model=options.text("model"),
+        model=options.text("model") or _model_of_environment(loaded),
         allowed_tools=options.texts("allowed_tools"),
         plan_mode=options.flag("plan"),
-        environment=session_environment(os.environ, _settings(options).environment_allow),
+        environment=session_environment(os.environ, loaded.settings.environment_allow),
         budget=budget_from(options),
     )
 
@@ -36,28 +37,18 @@ async def default_agent(client: Client, options: Options) -> str:
         CommandFailed: the settings cannot be read.
     """
     chosen = (await client.health()).metadata["default_provider"]
-    is_free = not _settings(options).engine.default_provider
+    is_free = not _settings(options).settings.engine.default_provider
     return "claude" if chosen == "demo" and is_free and shutil.which("claude") else chosen
 
 
-def _settings(options: Options) -> Settings:
+def _settings(options: Options) -> Loaded:
     try:
-        return load_settings(options.places.config_dir).settings
+        return load_settings(options.places.config_dir, os.environ)
     except WrongSetting as error:
         raise CommandFailed(str(error), ExitCode.INVALID_ARGUMENTS) from error
 
 
-def working_directory(options: Options) -> str:
-    """The directory that was asked for, or the current one, as an absolute path without links.
-
-    Raises:
-        CommandFailed: the current directory is gone, or the path is not text.
-    """
-    try:
-        path = str((Path.cwd() / Path(options.text("cwd")).expanduser()).resolve())
-        path.encode()
-    except FileNotFoundError as error:
-        raise CommandFailed("The current directory does not exist any more", ExitCode.INVALID_ARGUMENTS) from error
-    except UnicodeEncodeError as error:
-        raise CommandFailed("The working directory's name is not UTF-8", ExitCode.INVALID_ARGUMENTS) from error
-    return path
+def _model_of_environment(loaded: Loaded) -> str:
+    """The variable of this shell stands above all files; those are looked at by the daemon, for every client."""
+    is_ours = loaded.origin("sessions.default_model").layer is Layer.ENVIRONMENT
+    return loaded.settings.engine.default_model if is_ours else ""

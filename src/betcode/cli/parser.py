@@ -13,6 +13,7 @@ from typing import NoReturn
 from betcode._version import __version__
 from betcode.cli.audit_options import add_audit
 from betcode.cli.budget_options import add_budget_options
+from betcode.cli.config_options import add_config
 from betcode.cli.exit_codes import ExitCode
 from betcode.cli.on_ask import ask_policy
 from betcode.config.units import NotUnderstood, duration_s
@@ -58,6 +59,7 @@ def build_parser() -> Parser:
     _add_permission(commands)
     _add_policy(commands)
     add_audit(commands, _noun, _command)
+    add_config(commands, _noun, _command)
     _add_daemon(commands)
     completion = _command(commands, "completion", "print a completion script for a shell", "completion:print_script")
     completion.add_argument("shell", choices=["bash", "zsh", "fish"])
@@ -248,6 +250,11 @@ def _add_policy(commands: "Commands[Parser]") -> None:
     check.add_argument("--input", metavar="JSON", help="with --tool: its input, as the agent writes it")
     check.add_argument("-C", "--dir", dest="cwd", metavar="DIR", help="for a new session in DIR (the current one)")
     check.add_argument("-s", "--session", metavar="ID", help="for this session, with what was granted in it")
+    listing = _command(
+        verbs, "list", "list the rules in force, and where each stands", "policy_list_command:list_rules"
+    )
+    listing.add_argument("-C", "--dir", dest="cwd", metavar="DIR", help="for a new session in DIR (the current one)")
+    listing.add_argument("-s", "--session", metavar="ID", help="for this session")
     attempt = _command(verbs, "try", "say what other rules would have changed", "policy_try_command:try_rules")
     attempt.add_argument("file", metavar="FILE", help="a settings file: its rules in place of all that count now")
     attempt.add_argument("--since", type=_since_s, default=_since_s("30d"), metavar="TIME", help='such as "12h" (30d)')
@@ -260,13 +267,20 @@ def _add_policy(commands: "Commands[Parser]") -> None:
 
 def _add_daemon(commands: "Commands[Parser]") -> None:
     verbs = _noun(commands, "daemon", "start, stop, restart and look at the daemon")
-    _command(verbs, "run", "run the daemon in the foreground", "daemon_commands:run")
-    _command(verbs, "start", "start the daemon and return when it serves", "daemon_commands:start")
+    _add_set(_command(verbs, "run", "run the daemon in the foreground", "daemon_commands:run"))
+    _add_set(_command(verbs, "start", "start the daemon and return when it serves", "daemon_commands:start"))
     stop = _command(verbs, "stop", "stop the daemon; agents at work go on", "daemon_ending:stop")
     stop.add_argument("--agents", action="store_true", help="end all agents too, with everything they started")
     again = _command(verbs, "restart", "stop the daemon and start it anew; agents go on", "daemon_ending:restart")
     again.add_argument("--agents", action="store_true", help="end all agents in between")
+    _add_set(again)
     _command(verbs, "status", "say whether the daemon runs, and how it is", "daemon_commands:status")
+
+
+def _add_set(parser: Parser) -> None:
+    parser.add_argument(
+        "--set", action="append", metavar="KEY=VALUE", help="a setting that stands above all files; may be repeated"
+    )
 
 
 def _since_s(text: str) -> int:

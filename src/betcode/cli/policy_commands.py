@@ -5,9 +5,9 @@ from pathlib import Path
 
 import anyio
 
+from betcode.cli.directory import working_directory
 from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.finding import find_session
-from betcode.cli.new_session import working_directory
 from betcode.cli.options import Options
 from betcode.cli.screen import Screen, standard_screen
 from betcode.cli.session_commands import age, connected

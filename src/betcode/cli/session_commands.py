@@ -9,13 +9,13 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from betcode.cli.budgets import budget_fact
 from betcode.cli.daemon_control import ensure_daemon
+from betcode.cli.directory import working_directory
 from betcode.cli.exit_codes import ExitCode
 from betcode.cli.finding import find_session, find_summary, short_id
 from betcode.cli.identity import own_identity
 from betcode.cli.keyboard import can_ask
 from betcode.cli.link_notes import LinkNotes
 from betcode.cli.lock_talk import called, who_lines
-from betcode.cli.new_session import working_directory
 from betcode.cli.options import Options
 from betcode.cli.screen import Screen, standard_screen
 from betcode.cli.table import table

@@ -10,6 +10,7 @@ from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 from betcode.client import following
 from betcode.client.audit import AuditReader
 from betcode.client.backoff import LADDER_MS
+from betcode.client.config import ConfigClient
 from betcode.client.connection import ClientIdentity, Connection, OnLink, Sleep, ignore_link, open_connection
 from betcode.client.conversation import Conversation, user_message
 from betcode.client.errors import as_client_errors
@@ -75,6 +76,11 @@ class Client:
     def policy(self) -> PolicyClient:
         """What the rules would say, and which projects are trusted."""
         return PolicyClient(self._connection)
+
+    @property
+    def config(self) -> ConfigClient:
+        """Settings, MCP servers and the rules in force."""
+        return ConfigClient(self._connection)
 
     async def start_session(self, new: NewConversation) -> str:
         """A new session's id. No agent runs before the first message. However often it is tried, one is made."""

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from betcode.config.loading import WrongSetting, combined
-from betcode.config.origins import OF_PROJECTS, Fault, Given, Layer
+from betcode.config.loading import WrongSetting, combined, wrong_value
+from betcode.config.origins import OF_PROJECTS, Fault, Given, Layer, Origin
 from betcode.config.reading import FileRead, WrongFile, read_text, suggestion, understood
 from betcode.config.schema import RULE_LISTS, SETTINGS, Setting
 from betcode.config.units import NotUnderstood
@@ -74,7 +74,8 @@ def refuse_wrong(setting: Setting, value: object) -> None:
     try:
         setting.kind.read(value)
     except NotUnderstood as error:
-        raise WrongSetting(f"{setting.key} must be {error}") from None
+        given = Given(setting.key, value, Origin())
+        raise WrongSetting(wrong_value(given, str(error)).sentence) from None
 
 
 def change(
@@ -150,12 +151,6 @@ def rewrite(
 def faults_in(text: str, path: Path, layer: Layer, above: Sequence[FileRead] = ()) -> tuple[Fault, ...]:
     """All that is wrong with a file, were this its text."""
     return combined([understood(text, path, layer), *above]).faults
-
-
-def given_in(path: Path, layer: Layer) -> dict[str, Given]:
-    """The values that stand in one file, right or wrong."""
-    text = read_text(path)
-    return {each.key: each for each in understood(text or "", path, layer).given}
 
 
 def _real(path: Path) -> Path:

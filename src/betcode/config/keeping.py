@@ -60,6 +60,13 @@ class Keeper:
                 await self.renew()
             last = look
 
+    async def catch_up(self) -> None:
+        """Renew at once if the file is another one; not while it is empty, since somebody may be writing it anew."""
+        look = await anyio.to_thread.run_sync(self._look)
+        is_empty = len(look) > 1 and look[1] == 0
+        if look != self._seen and not is_empty:
+            await self.renew()
+
     def _look(self) -> tuple[int, ...]:
         try:
             found = os.stat(self.path)  # noqa: PTH116 - twice as quick, twice a second

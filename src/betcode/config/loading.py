@@ -131,7 +131,8 @@ def combined(layers: Iterable[FileRead], base: Settings | None = None) -> Loaded
 def wrong_value(given: Given, allowed: str) -> Fault:
     is_private = SETTINGS[given.key].is_private
     shown = "what it is" if is_private else shortened(json.dumps(given.value), _SHOWN_CHARACTERS)
-    return Fault(f"{given.origin.words}: {given.key} must be {allowed}, not {shown}", given.key)
+    where = "" if given.origin.layer is Layer.DEFAULT else f"{given.origin.words}: "
+    return Fault(f"{where}{given.key} must be {allowed}, not {shown}", given.key)
 
 
 def _wrong_together(settings: Settings, origins: Mapping[str, Origin]) -> Iterable[Fault]:

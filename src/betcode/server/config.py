@@ -100,6 +100,7 @@ class ConfigCalls:
     async def _settings(self, scope: str, directory: str) -> v1.Settings:
         path, layer = self._file_of(scope or "user", directory if scope else "")
         project = _directory(directory) if directory else None
+        await self._keeper.catch_up()
         return await anyio.to_thread.run_sync(self._read, path, layer, project, bool(scope))
 
     def _read(self, path: Path, layer: Layer, project: Path | None, alone: bool) -> v1.Settings:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import anyio.to_thread
 
-from betcode.config.loading import WrongSetting
+from betcode.config.loading import FILE_NAME, WrongSetting
 from betcode.config.projects import in_project
 from betcode.domain.errors import InvalidRequest, StorageFailed
 from betcode.domain.identifiers import Seq, SessionId
@@ -44,8 +44,12 @@ async def _with_model(room: Room, new: NewSession) -> NewSession:
     """One that names no model gets the one that the settings say for its directory."""
     if new.model:
         return new
+    places = room.rules.places
+    user_file = None if places is None else places.config_dir / FILE_NAME
     try:
-        settings = await anyio.to_thread.run_sync(in_project, room.settings, new.working_directory, room.fixed)
+        settings = await anyio.to_thread.run_sync(
+            in_project, room.settings, new.working_directory, room.fixed, user_file
+        )
     except WrongSetting as wrong:
         raise InvalidRequest(str(wrong)) from None
     new = replace(new, model=settings.default_model)

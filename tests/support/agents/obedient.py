@@ -32,7 +32,7 @@ The message /compact compacts, and 40 tokens are left. A file called `compact` i
 A file called `input` in the working directory holds what a tool is to be given beside the rest, and while there is one
 called `skip` no tool is asked for. A file called `hold` names a step, and the agent that comes to it makes a file
 `at-STEP` and stays there as long as the file names it: `heard` (an answer), `ran` (the tool has done its work), `told`
-(so has its result been).
+(so has its result been). A file called `mcp` holds the MCP servers that it reports, as JSON.
 
 With OBEDIENT_DAWDLES in its environment it begins its first turn only after an interrupt, of which it makes nothing.
 With BETCODE_OBEDIENT_KILLED_ONCE=NAME it is killed at its start unless the file NAME exists, which it makes first.
@@ -116,8 +116,10 @@ class Agent:
             return
         mode = "plan" if self._plan else "default"
         model = next((a.split("=", 1)[1] for a in self._arguments if a.startswith("--model=")), MODEL)
+        servers = json.loads(Path("mcp").read_text()) if Path("mcp").exists() else []
+        tools = ["Bash", *(f"mcp__{server['name']}__look" for server in servers)]
         self._write(
-            {"type": "system", "subtype": "init", "cwd": str(Path.cwd()), "tools": ["Bash"], "mcp_servers": []}
+            {"type": "system", "subtype": "init", "cwd": str(Path.cwd()), "tools": tools, "mcp_servers": servers}
             | {"model": model, "permissionMode": mode, "slash_commands": [], "claude_code_version": "2.1.325"}
         )
         self._lifecycle(message, "started")

@@ -1,0 +1,28 @@
+"""Whether a command that finds no daemon starts one: as daemon.autostart says."""
+
+import os
+
+from betcode.cli.exit_codes import CommandFailed, ExitCode
+from betcode.cli.keyboard import can_ask, says_yes
+from betcode.cli.options import Options
+from betcode.cli.screen import standard_screen
+from betcode.config.loading import WrongSetting, load_settings
+
+
+def refuse_unwanted_start(options: Options) -> None:
+    """Raises CommandFailed where the settings, or a person who is asked, do not want it."""
+    try:
+        wanted = load_settings(options.places.config_dir, os.environ).settings.autostart
+    except WrongSetting as wrong:
+        raise CommandFailed(str(wrong), ExitCode.INVALID_ARGUMENTS) from wrong
+    if wanted == "never":
+        reason = f"No daemon answers at {options.places.socket}, and daemon.autostart is never"
+    elif (
+        wanted == "ask"
+        and can_ask()
+        and not says_yes(standard_screen(), "No daemon is running. Start it? [Y/n] ", otherwise=True)
+    ):
+        reason = "No daemon is running"
+    else:
+        return
+    raise CommandFailed(f"{reason}. Start it with: betcode daemon start", ExitCode.NO_CONNECTION)

@@ -1,0 +1,206 @@
+"""`betcode config`: what the settings are, where they come from, and what is wrong with them."""
+
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from betcode.cli.config_files import chosen_file, daemon_runs, file_of, refuse_inside
+from betcode.cli.directory import working_directory
+from betcode.cli.exit_codes import CommandFailed, ExitCode
+from betcode.cli.options import Options
+from betcode.cli.screen import Screen, standard_screen
+from betcode.cli.table import table
+from betcode.config.changing import NotChanged, change, setting_of, value_of
+from betcode.config.loading import Loaded, WrongSetting, combined, resolve
+from betcode.config.origins import OF_PROJECTS, Layer
+from betcode.config.reading import WrongFile, read_file, read_text
+from betcode.config.schema import SETTINGS, Setting
+
+_PRIVATE = "(private)"
+
+
+def show(options: Options) -> int:
+    """Exit code 5 where something is wrong, after all that is right."""
+    screen = standard_screen()
+    loaded = _loaded(options)
+    if options.as_json:
+        facts: dict[str, object] = {"settings": [_json(loaded, setting) for setting in SETTINGS.values()]}
+        facts |= {"warnings": list(loaded.warnings), "faults": [fault.sentence for fault in loaded.faults]}
+        screen.json(facts, indent=2)
+        return _code(loaded)
+    with_origin = options.flag("origin")
+    headings = ("SETTING", "VALUE", "FROM") if with_origin else ("SETTING", "VALUE")
+    rows = [
+        (key, shown(loaded, setting), *((str(loaded.origin(key)),) if with_origin else ()))
+        for key, setting in SETTINGS.items()
+    ]
+    for line in table(headings, rows, 10_000):
+        screen.line(line)
+    return _say_problems(screen, loaded)
+
+
+def get(options: Options) -> int:
+    screen = standard_screen()
+    key = options.text("key")
+    setting = _setting(key)
+    loaded = _loaded(options)
+    if any(fault.key == setting.key or not fault.key for fault in loaded.faults):
+        return _say_problems(screen, loaded)
+    if setting.is_private:
+        raise CommandFailed(f"{key} is private and not shown ({loaded.origin(key)})", ExitCode.INVALID_ARGUMENTS)
+    value = setting.kind.write(setting.value_in(loaded.settings))
+    if key != setting.key and isinstance(value, dict):
+        value = value.get(key.removeprefix(f"{setting.key}."))
+    if options.as_json:
+        screen.json({**_json(loaded, setting), "key": key, "value": value}, indent=2)
+    else:
+        screen.line(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+    return ExitCode.OK
+
+
+def set_value(options: Options) -> int:
+    key = options.text("key")
+    try:
+        value = value_of(key, options.chosen.value)
+    except WrongSetting as wrong:
+        raise CommandFailed(str(wrong), ExitCode.INVALID_ARGUMENTS) from wrong
+    return _change(options, {key: value}, ())
+
+
+def unset(options: Options) -> int:
+    key = options.text("key")
+    _setting(key)
+    return _change(options, {}, (key,))
+
+
+def _change(options: Options, values: dict[str, object], gone: tuple[str, ...]) -> int:
+    screen = standard_screen()
+    refuse_inside(options.places)
+    path, layer = chosen_file(options)
+    try:
+        changed = change(path, layer, values, gone)
+    except (WrongSetting, NotChanged) as wrong:
+        raise CommandFailed(str(wrong), ExitCode.INVALID_ARGUMENTS) from wrong
+    key = next(iter((*values, *gone)))
+    if options.as_json:
+        screen.json({"key": key, "path": str(path), "changed": changed})
+    else:
+        done = f"{key} is set in {path}" if values else f"{key} is not set any more in {path}"
+        screen.line(done if changed else f"Nothing has changed: {path}")
+    if changed:
+        _say_what_holds(options, screen, setting_of(key), layer)
+    return ExitCode.OK
+
+
+def _say_what_holds(options: Options, screen: Screen, setting: Setting, layer: Layer) -> None:
+    origin = _loaded(options).origin(setting.key)
+    order = list(Layer)
+    if order.index(origin.layer) < order.index(layer):
+        screen.note(f"It does not count here, since {origin} stands above it")
+    elif not setting.at_once and daemon_runs(options.places):
+        screen.note("The daemon takes it up when it is restarted: betcode daemon restart")
+
+
+def validate(options: Options) -> int:
+    """Everything that is wrong, not only the first; exit code 5 where there is anything."""
+    screen = standard_screen()
+    named = options.text("file")
+    files = [_named_file(named)] if named else _files_here(options)
+    loaded = combined(read_file(*file) for file in files) if named else _loaded(options)
+    faults = [fault.sentence for fault in loaded.faults]
+    if named and not os.path.lexists(files[0][0]):
+        faults.append(f"{files[0][0]} does not exist")
+    for path, layer in files:
+        faults += _rule_problems(path, layer)
+    if options.as_json:
+        screen.json({"faults": faults, "warnings": list(loaded.warnings), "files": [str(file[0]) for file in files]})
+    else:
+        for fault in faults:
+            screen.line(fault)
+        for warning in loaded.warnings:
+            screen.note(f"Warning: {warning}")
+        if not faults:
+            screen.line("Nothing is wrong with the settings")
+    return ExitCode.INVALID_ARGUMENTS if faults else ExitCode.OK
+
+
+def path(options: Options) -> int:
+    screen = standard_screen()
+    found, layer = chosen_file(options)
+    if options.as_json:
+        screen.json({"path": str(found), "exists": found.exists(), "layer": layer.value})
+    else:
+        screen.line(str(found))
+    return ExitCode.OK
+
+
+def shown(loaded: Loaded, setting: Setting) -> str:
+    """The value as people write it; a private one is not repeated."""
+    value = setting.kind.write(setting.value_in(loaded.settings))
+    if setting.is_private and value:
+        return _PRIVATE
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _json(loaded: Loaded, setting: Setting) -> dict[str, object]:
+    origin = loaded.origin(setting.key)
+    return {
+        "key": setting.key,
+        "value": None if setting.is_private else setting.kind.write(setting.value_in(loaded.settings)),
+        "layer": origin.layer.value,
+        "origin": str(origin),
+        "private": setting.is_private,
+        "variable": setting.environment_name,
+        "allowed": setting.kind.allowed,
+        "help": setting.help,
+    }
+
+
+def _loaded(options: Options) -> Loaded:
+    return resolve(options.places.config_dir, os.environ, None, Path(working_directory(options)))
+
+
+def _setting(key: str) -> Setting:
+    try:
+        return setting_of(key)
+    except WrongSetting as wrong:
+        raise CommandFailed(str(wrong), ExitCode.INVALID_ARGUMENTS) from wrong
+
+
+def _say_problems(screen: Screen, loaded: Loaded) -> int:
+    for warning in loaded.warnings:
+        screen.note(f"Warning: {warning}")
+    for fault in loaded.faults:
+        screen.note(f"Wrong: {fault.sentence}")
+    return _code(loaded)
+
+
+def _code(loaded: Loaded) -> int:
+    return ExitCode.INVALID_ARGUMENTS if loaded.faults else ExitCode.OK
+
+
+def _files_here(options: Options) -> list[tuple[Path, Layer]]:
+    return [(file_of(options, layer), layer) for layer in (Layer.USER, Layer.PROJECT, Layer.LOCAL)]
+
+
+def _named_file(name: str) -> tuple[Path, Layer]:
+    """A project's own file is known by where it is."""
+    found = Path(name).absolute()
+    layer = next((layer for layer, tail in OF_PROJECTS.items() if str(found).endswith(f"/{tail}")), Layer.USER)
+    return found, layer
+
+
+def _rule_problems(path: Path, layer: Layer) -> Iterable[str]:
+    """What is wrong with the rules in a file; that it cannot be read at all was said before."""
+    try:
+        text = read_text(path)
+    except WrongFile:
+        return []
+    if not text or read_file(path, layer).faults:
+        return []
+    from betcode.rules import Layer as RuleLayer  # which only this command needs
+    from betcode.rules import SettingsText, read_layers
+
+    lists = read_layers([SettingsText(RuleLayer(layer.value), str(path), text)], trusted=True)
+    return [str(problem) for problem in lists.problems]

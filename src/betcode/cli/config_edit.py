@@ -1,0 +1,80 @@
+"""`betcode config edit`: a copy is edited, and takes the file's place once it is right."""
+
+import os
+import shlex
+import subprocess
+import tempfile
+from pathlib import Path
+
+from betcode.cli.config_files import chosen_file, refuse_inside
+from betcode.cli.exit_codes import CommandFailed, ExitCode
+from betcode.cli.keyboard import can_ask, says_yes
+from betcode.cli.options import Options
+from betcode.cli.screen import Screen, standard_screen
+from betcode.config.changing import NotChanged, faults_in, rewrite, state_of
+from betcode.config.loading import WrongSetting
+from betcode.config.origins import Layer
+from betcode.config.reading import WrongFile, read_text
+
+_NEW = "{\n  // every setting: betcode config show\n}\n"
+
+
+def edit(options: Options) -> int:
+    screen = standard_screen()
+    refuse_inside(options.places)
+    argv = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "")
+    if not argv:
+        raise CommandFailed("No editor is set: name one in EDITOR", ExitCode.INVALID_ARGUMENTS)
+    path, layer = chosen_file(options)
+    try:
+        before = read_text(path)
+    except WrongFile as wrong:
+        raise CommandFailed(str(wrong), ExitCode.INVALID_ARGUMENTS) from wrong
+    with tempfile.TemporaryDirectory(prefix="betcode-") as directory:
+        copy = Path(directory) / path.name
+        copy.write_bytes((_NEW if before is None else before).encode())
+        text = _edited(argv, copy, path, layer, screen)
+        if text in (before, _NEW):
+            screen.line("Nothing was changed")
+            return ExitCode.OK
+        try:
+            rewrite(path, layer, lambda _: text, if_unchanged=state_of(before))
+        except (NotChanged, WrongSetting) as trouble:
+            raise CommandFailed(f"{trouble}. Your text is in {_kept(text, path)}", ExitCode.INVALID_ARGUMENTS) from None
+    screen.line(f"{path} is changed")
+    return ExitCode.OK
+
+
+def _edited(argv: list[str], copy: Path, path: Path, layer: Layer, screen: Screen) -> str:
+    """What the editor left, once nothing is wrong with it."""
+    while True:
+        try:
+            code = subprocess.run([*argv, str(copy)], check=False).returncode
+        except OSError as trouble:
+            reason = f"The editor {argv[0]} cannot be started: {trouble.strerror}"
+            raise CommandFailed(reason, ExitCode.INVALID_ARGUMENTS) from None
+        if code:
+            raise CommandFailed(f"The editor {argv[0]} ended with {code}; nothing is changed", ExitCode.AGENT_ERROR)
+        text, faults = _look(copy, path, layer)
+        if not faults:
+            return text
+        for fault in faults:
+            screen.note(f"Wrong: {fault}")
+        if not can_ask() or not says_yes(screen, "Edit it again? [Y/n] ", otherwise=True):
+            raise CommandFailed(f"{path} stays as it was", ExitCode.INVALID_ARGUMENTS)
+
+
+def _look(copy: Path, path: Path, layer: Layer) -> tuple[str, list[str]]:
+    try:
+        text = read_text(copy) or ""
+    except WrongFile as wrong:
+        return "", [str(wrong)]
+    return text, [fault.sentence for fault in faults_in(text, path, layer)]
+
+
+def _kept(text: str, path: Path) -> str:
+    """Nobody's work is lost because somebody else was quicker."""
+    descriptor, name = tempfile.mkstemp(prefix="betcode-", suffix=f"-{path.name}")
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
+    return name

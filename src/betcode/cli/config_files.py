@@ -1,0 +1,43 @@
+"""Which settings file is meant, and who may change it."""
+
+import os
+from pathlib import Path
+
+from betcode.cli.directory import working_directory
+from betcode.cli.exit_codes import CommandFailed, ExitCode
+from betcode.cli.options import Options
+from betcode.config.loading import FILE_NAME
+from betcode.config.lockfile import is_held
+from betcode.config.origins import OF_PROJECTS, Layer
+from betcode.config.places import Places
+from betcode.holder.launch import descends_from, holder_pids
+
+
+def chosen_file(options: Options) -> tuple[Path, Layer]:
+    """The file that --user, --project or --local names."""
+    layer = next((each for each in OF_PROJECTS if options.flag(each.value)), Layer.USER)
+    return file_of(options, layer), layer
+
+
+def file_of(options: Options, layer: Layer) -> Path:
+    if layer in OF_PROJECTS:
+        return Path(working_directory(options)) / OF_PROJECTS[layer]
+    return options.places.config_dir / FILE_NAME
+
+
+def refuse_inside(places: Places) -> None:
+    """An agent does not change what it works under. This is a hurdle, not a wall.
+
+    Raises:
+        CommandFailed: this process belongs to an agent.
+    """
+    if descends_from(os.getpid(), holder_pids(places.runs)):
+        raise CommandFailed(
+            "An agent of this daemon runs this command, and agents do not change settings: do it in a terminal of "
+            "your own",
+            ExitCode.PERMISSION_DENIED,
+        )
+
+
+def daemon_runs(places: Places) -> bool:
+    return is_held(places.lock)
