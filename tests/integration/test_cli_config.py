@@ -1,0 +1,264 @@
+"""`betcode config` as people and scripts use it."""
+
+import json
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support.command import Shell, shell
+from support.patience import PATIENCE_S
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Iterator[Shell]:
+    with shell(tmp_path) as commands:
+        (commands.places.config_dir / "settings.json").unlink()
+        yield commands
+
+
+def file(here: Shell) -> Path:
+    return here.places.config_dir / "settings.json"
+
+
+def refused(done: "subprocess.CompletedProcess[str]") -> str:
+    """The one sentence of a command that ended with 5."""
+    assert done.returncode == 5, done
+    assert "Traceback" not in done.stderr
+    (sentence,) = done.stderr.splitlines()
+    return sentence
+
+
+def test_what_was_set_is_shown_with_where_it_stands(here: Shell) -> None:
+    assert here.run("config", "set", "agents.turn_limit", "3").returncode == 0
+    assert here.run("config", "set", "agents.hang_after", "10m", "--user").returncode == 0
+    assert here.run("config", "get", "agents.turn_limit").stdout == "3\n"
+    lines = here.run("config", "show", "--origin", BETCODE_LOG_LEVEL="debug").stdout.splitlines()
+    rows = {line.split()[0]: line.split()[1:] for line in lines}
+    assert rows["agents.turn_limit"] == ["3", f"{file(here)}:3"]
+    assert rows["agents.hang_after"] == ["10m", f"{file(here)}:4"]
+    assert rows["daemon.log_level"] == ["debug", "BETCODE_LOG_LEVEL"]
+    assert rows["agents.queue_limit"] == ["50", "default"]
+    shown = {one["key"]: one for one in here.json("config", "show", "--json")["settings"]}
+    assert (shown["agents.turn_limit"]["value"], shown["agents.turn_limit"]["layer"]) == (3, "user")
+    assert here.run("config", "unset", "agents.turn_limit").returncode == 0
+    assert here.run("config", "get", "agents.turn_limit").stdout == "5\n"
+    assert stat.S_IMODE(file(here).stat().st_mode) == 0o600
+
+
+def test_a_project_has_its_own_files(here: Shell) -> None:
+    here.run("config", "set", "sessions.default_model", "shared", "--project")
+    assert here.run("config", "get", "sessions.default_model").stdout == "shared\n"
+    done = here.run("config", "set", "sessions.default_model", "mine", "--local")
+    assert str(here.work / ".claude/settings.local.json") in done.stdout
+    assert here.run("config", "get", "sessions.default_model").stdout == "mine\n"
+    hidden = here.run("config", "set", "sessions.default_model", "all")
+    assert f"since {here.work}/.claude/settings.local.json:3 stands above it" in hidden.stderr
+    assert "not for projects" in refused(here.run("config", "set", "notify.desktop", "true", "--project"))
+    path = here.run("config", "path", "--project").stdout.strip()
+    assert path == str(here.work / ".claude/settings.json")
+    assert here.run("config", "path").stdout.strip() == str(file(here))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("set", "agents.turn_limit", "0"), "agents.turn_limit must be a whole number from 1 to 1000, not 0"),
+        (("set", "agents.turn_limits", "3"), "did you mean agents.turn_limit?"),
+        (("set", "permissions.deny", "[]"), "betcode config edit"),
+        (("get", "nothing.at.all"), "There is no setting nothing.at.all"),
+        (("unset", "nothing"), "There is no setting nothing"),
+        (("set", "daemon.listen", "a", "--user", "--local"), "not allowed with"),
+        (("edit",), "No editor is set"),
+    ],
+)
+def test_what_cannot_be_is_one_sentence(here: Shell, arguments: tuple[str, ...], says: str) -> None:
+    assert says in refused(here.run("config", *arguments))
+    assert not file(here).exists()
+
+
+def test_all_that_is_wrong_is_told_and_what_is_odd_beside_it(here: Shell) -> None:
+    file(here).write_text(
+        '{\n"agents": {"turn_limit": 0, "queue": 1},\n"daemon": {"log_level": "loud"},\n'
+        '"permissions": {"deny": ["bash"]}}'
+    )
+    (here.work / ".claude").mkdir()
+    (here.work / ".claude/settings.json").write_text("{")
+    done = here.run("config", "validate", BETCODE_SUBPROCESS_QUEUE="-1")
+    assert done.returncode == 5
+    assert [line.partition(": ")[2].partition(" must")[0] for line in done.stdout.splitlines()] == [
+        "agents.turn_limit",
+        "daemon.log_level",
+        "line 1: a key in double quotes is missing",
+        "agents.queue_limit",
+        "bash: no tool is called bash; write Bash",
+    ]
+    assert f"Warning: {file(here)}, line 2: unknown setting agents.queue" in done.stderr
+    only = here.run("config", "validate", str(here.work / ".claude/settings.json"))
+    assert (only.returncode, len(only.stdout.splitlines())) == (5, 1)
+    assert here.run("config", "validate", str(here.work / "missing.json")).returncode == 5
+    good = here.work / "good.json"
+    good.write_text('{"agents": {"turn_limit": 2}}')
+    assert here.run("config", "validate", str(good)).returncode == 0
+    assert here.run("config", "show").returncode == 5
+    assert here.run("config", "get", "agents.turn_limit").returncode == 5
+    assert here.run("config", "get", "cancel.term").returncode == 5  # the project's file cannot be read
+
+
+def test_private_values_are_not_shown(here: Shell) -> None:
+    url = "https://example.com/s3cret"
+    here.run("config", "set", "notify.webhook.secret_file", "/key")
+    assert here.run("config", "set", "notify.webhook.url", url).returncode == 0
+    for arguments in (["show", "--origin"], ["show", "--json"], ["get", "notify.webhook.url"], ["validate"]):
+        done = here.run("config", *arguments)
+        assert "s3cret" not in done.stdout + done.stderr
+    assert "(private)" in here.run("config", "show").stdout
+    assert "is private" in refused(here.run("config", "get", "notify.webhook.url"))
+
+
+_EDITOR = """\
+#!{python}
+import pathlib, sys
+texts, count = {texts!r}, pathlib.Path({count!r})
+number = len(count.read_text()) if count.exists() else 0
+count.write_text("x" * (number + 1))
+assert sys.argv[1] == "--wait"
+pathlib.Path(sys.argv[2]).write_text(texts[number])
+"""
+
+
+def editor(here: Shell, *texts: str) -> str:
+    """A program that leaves the texts one after the other, whatever it is given; over all editors of a test."""
+    program = here.work / "my editor"
+    program.write_text(_EDITOR.format(python=sys.executable, texts=texts, count=str(here.work / "count")))
+    program.chmod(0o755)
+    return f"'{program}' --wait"
+
+
+def snapshot(directory: Path) -> dict[Path, tuple[int, int, bytes]]:
+    """Everything there that could have been touched."""
+    return {
+        path: (path.lstat().st_mode, path.lstat().st_mtime_ns, path.read_bytes() if path.is_file() else b"")
+        for path in sorted([directory, *directory.rglob("*")])
+    }
+
+
+def status_says(here: Shell, text: str) -> bool:
+    deadline = time.monotonic() + PATIENCE_S
+    while text not in here.run("daemon", "status").stdout:
+        if time.monotonic() > deadline:
+            return False
+    return True
+
+
+def test_an_edited_file_takes_the_place_of_the_old_one_once_it_is_right(here: Shell) -> None:
+    right, wrong = '{"agents": {"turn_limit": 7}} // mine\n', '{"agents": {"turn_limit": 0}}'
+    done = here.run("config", "edit", EDITOR="false", VISUAL=editor(here, right))
+    assert done.returncode == 0, done.stderr
+    assert file(here).read_text() == right
+    done = here.run("config", "edit", EDITOR=editor(here, "", wrong))
+    assert done.returncode == 5
+    assert "line 1: agents.turn_limit must be" in done.stderr
+    assert file(here).read_text() == right
+    assert "ended with 1" in here.run("config", "edit", EDITOR="false").stderr
+    assert "cannot be started" in refused(here.run("config", "edit", EDITOR="/no/such/editor"))
+
+
+def test_on_a_terminal_a_wrong_file_is_edited_again(here: Shell) -> None:
+    here.environment["EDITOR"] = editor(here, "{", '{"agents": {"turn_limit": 8}}', "{")
+    with here.terminal("config", "edit") as person:
+        person.expect("is not JSON")
+        person.expect("Edit it again? [Y/n]")
+        person.type("\n")
+        assert person.ended() == 0
+    assert json.loads(file(here).read_text()) == {"agents": {"turn_limit": 8}}
+    with here.terminal("config", "edit") as person:
+        person.expect("Edit it again? [Y/n]")
+        person.type("n\n")
+        assert person.ended() == 5
+    assert json.loads(file(here).read_text()) == {"agents": {"turn_limit": 8}}
+
+
+def test_the_settings_of_claude_code_are_copied_when_asked_for(here: Shell, tmp_path: Path) -> None:
+    claude = tmp_path / "home/.claude"
+    (claude / "rules").mkdir(parents=True)
+    (claude / "settings.json").write_text('{"model": "opus", "permissions": {"deny": ["Bash(git push *)"]}}')
+    (claude / "rules/style.md").write_text("short words")
+    before = snapshot(claude)
+    assert here.json("config", "import", "--json")["copied"] == ["settings.json", "rules/style.md"]
+    copy = file(here)
+    assert not copy.is_symlink()
+    assert copy.read_text() == (claude / "settings.json").read_text()
+    assert stat.S_IMODE(copy.stat().st_mode) == 0o600
+    assert (here.places.config_dir / "rules/style.md").read_text() == "short words"
+    assert here.run("config", "validate").stdout == "Nothing is wrong with the settings\n"
+    copy.write_text("{}")
+    again = here.run("config", "import")
+    assert again.returncode == 5
+    assert "--replace puts the copy in its place" in again.stderr
+    assert copy.read_text() == "{}"
+    assert here.run("config", "import", "--replace").returncode == 0
+    assert "opus" in copy.read_text()
+    assert copy.with_name("settings.json.before").read_text() == "{}"
+    assert snapshot(claude) == before
+    checked = here.json("policy", "check", "Bash(git push origin)", "--json")
+    assert (checked["outcome"], checked["rules"][0]["layer"]) == ("deny", "user")
+    rules = here.json("policy", "list", "--json")["rules"]
+    assert rules == [{"action": "deny", "rule": "Bash(git push *)", "layer": "user", "source": f"{copy}:1"}]
+    assert "Bash(git push *)" in here.run("policy", "list").stdout
+    assert "There are no settings" in refused(here.run("config", "import", "--from", str(tmp_path / "nothing")))
+
+
+def test_the_mcp_servers_of_agents_are_listed(here: Shell) -> None:
+    assert here.json("config", "mcp", "--json") == {"servers": []}
+    (here.work / "mcp").write_text('[{"name": "github", "status": "connected"}]')
+    here.run("run", "say hello")
+    (one,) = here.json("config", "mcp", "--json")["servers"]
+    assert (one["name"], one["status"], one["tools"]) == ("github", "running", ["look"])
+    assert "github" in here.run("config", "mcp").stdout
+
+
+@pytest.mark.behaviour("config.order.flags-first")
+def test_a_flag_of_the_daemon_stands_above_all(here: Shell) -> None:
+    here.run("config", "set", "agents.turn_limit", "3")
+    done = here.run("daemon", "start", "--set", "agents.turn_limit=7", BETCODE_MAX_SUBPROCESSES="5")
+    assert done.returncode == 0, done.stderr
+    assert here.json("daemon", "status", "--json")["facts"]["turn_limit"] == "7"
+    assert here.run("daemon", "restart", BETCODE_MAX_SUBPROCESSES="5").returncode == 0
+    assert here.json("daemon", "status", "--json")["facts"]["turn_limit"] == "5"
+
+
+@pytest.mark.parametrize(
+    ("variables", "arguments", "says"),
+    [
+        ({"BETCODE_MAX_SUBPROCESSES": "many"}, [], "BETCODE_MAX_SUBPROCESSES: agents.turn_limit must be"),
+        ({}, ["--set", "agents.turn_limit=0"], "--set agents.turn_limit: agents.turn_limit must be"),
+        ({}, ["--set", "agents.turn=0"], "There is no setting agents.turn"),
+    ],
+)
+def test_a_daemon_does_not_begin_with_a_wrong_setting(
+    here: Shell, variables: dict[str, str], arguments: list[str], says: str
+) -> None:
+    assert says in refused(here.run("daemon", "run", *arguments, **variables))
+
+
+def test_a_model_in_the_environment_of_the_command_counts_for_its_session(here: Shell) -> None:
+    here.run("config", "set", "sessions.default_model", "project-1", "--project")
+    for variables, model in (({}, "project-1"), ({"BETCODE_DEFAULT_MODEL": "mine-1"}, "mine-1")):
+        assert f"--model={model}" in here.run("run", "argv", **variables).stdout
+    assert "--model=flag-1" in here.run("run", "--model", "flag-1", "argv", BETCODE_DEFAULT_MODEL="mine-1").stdout
+
+
+def test_the_status_says_what_waits_for_a_restart_and_what_is_wrong(here: Shell) -> None:
+    here.run("daemon", "start")
+    done = here.run("config", "set", "daemon.durability", "full")
+    assert "takes it up when it is restarted" in done.stderr
+    here.daemon_signal("HUP")
+    assert status_says(here, "settings   to be taken up by a restart: daemon.durability")
+    file(here).write_text("{")
+    here.daemon_signal("HUP")
+    assert status_says(here, f"settings   stay as they were: {file(here)} is not JSON")

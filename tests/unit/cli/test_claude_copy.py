@@ -1,0 +1,112 @@
+"""What is copied from Claude Code's directory, and what is left there."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from betcode.cli.claude_copy import claude_directory, has_something, look
+from betcode.config.loading import load_settings
+
+pytestmark = pytest.mark.behaviour("config.first-run.what", "config.first-run.copies")
+
+
+@pytest.fixture
+def claude(tmp_path: Path) -> Path:
+    path = tmp_path / ".claude"
+    path.mkdir()
+    return path
+
+
+def test_it_is_found_where_claude_code_keeps_it() -> None:
+    assert claude_directory({"HOME": "/h"}) == Path("/h/.claude")
+    assert claude_directory({"HOME": "/h", "CLAUDE_CONFIG_DIR": "/c"}) == Path("/c")
+
+
+def test_settings_and_rules_are_taken_as_they_are(claude: Path, tmp_path: Path) -> None:
+    text = '{\n  "model": "opus", // mine\n  "permissions": {"deny": ["Bash(rm *)"], "defaultMode": "plan"}\n}'
+    (claude / "settings.json").write_text(text)
+    (claude / "rules/python").mkdir(parents=True)
+    (claude / "rules/a.md").write_bytes(b"\xff any bytes")
+    (claude / "rules/python/b.md").write_text("b")
+    (claude / "history.jsonl").write_text("private")
+    assert has_something(claude)
+    found = look(claude)
+    assert (found.settings, found.left_out) == (text, [])
+    assert found.files == {"a.md": b"\xff any bytes", "python/b.md": b"b"}
+    (tmp_path / "settings.json").write_text(found.settings or "")
+    assert load_settings(tmp_path).warnings == ()
+
+
+def test_rules_go_on_meaning_the_same_paths(claude: Path) -> None:
+    lists = {"deny": ["Read(/secrets/**)", "Read(//etc/x)", "Read(~/y)", "Bash(/bin/x)"], "allow": ["Edit(/docs/*)"]}
+    (claude / "settings.json").write_text(json.dumps({"permissions": lists}))
+    copied = json.loads(look(claude).settings or "")["permissions"]
+    assert copied["deny"] == [f"Read(/{claude}/secrets/**)", "Read(//etc/x)", "Read(~/y)", "Bash(/bin/x)"]
+    assert copied["allow"] == [f"Edit(/{claude}/docs/*)"]
+
+
+def test_links_are_followed_to_files_and_no_further(claude: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere.md").write_text("linked")
+    (claude / "rules/loop").mkdir(parents=True)
+    (claude / "rules/a.md").symlink_to(tmp_path / "elsewhere.md")
+    (claude / "rules/b.md").symlink_to("nothing")
+    (claude / "rules/c.md").symlink_to("c.md")
+    (claude / "rules/loop/up").symlink_to(claude / "rules")
+    os.mkfifo(claude / "rules/pipe.md")
+    found = look(claude)
+    assert found.files == {"a.md": b"linked"}
+    assert [sentence.partition("rules/")[2] for sentence in found.left_out] == [
+        "b.md cannot be read: No such file or directory",
+        "c.md cannot be read: Too many levels of symbolic links",
+        "loop/up is no plain file",
+        "pipe.md is no plain file",
+    ]
+
+
+def _broken(path: Path) -> None:
+    path.write_text("{")
+
+
+def _directory(path: Path) -> None:
+    path.mkdir()
+
+
+def _dangling(path: Path) -> None:
+    path.symlink_to("nothing")
+
+
+def _huge(path: Path) -> None:
+    path.write_bytes(b" " * (3 * 1024 * 1024))
+
+
+def _wrong(path: Path) -> None:
+    path.write_text('{"daemon": {"log_level": 3}}')
+
+
+@pytest.mark.parametrize("make", [_broken, _directory, _dangling, _huge, _wrong])
+def test_settings_that_cannot_be_used_are_left_out_in_words(claude: Path, make: object) -> None:
+    assert callable(make)
+    make(claude / "settings.json")
+    found = look(claude)
+    assert found.settings is None
+    assert len(found.left_out) == 1
+    assert str(claude / "settings.json") in found.left_out[0]
+
+
+def test_rules_that_are_none_or_too_large_are_left_out_in_words(claude: Path) -> None:
+    (claude / "rules").write_text("a file")
+    assert "is no directory" in look(claude).left_out[0]
+    (claude / "rules").unlink()
+    (claude / "rules").mkdir()
+    (claude / "rules/huge.md").write_bytes(b"x" * (1024 * 1024 + 1))
+    found = look(claude)
+    assert found.files == {}
+    assert "huge.md is too large" in found.left_out[0]
+
+
+def test_nothing_is_nothing(claude: Path) -> None:
+    assert not has_something(claude)
+    assert not has_something(claude / "missing")
+    assert (look(claude).settings, look(claude).files, look(claude).left_out) == (None, {}, [])
