@@ -12,12 +12,14 @@ DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "operations.md"
 
 
 def settings_table() -> Iterator[str]:
-    yield "| key | default | allowed | meaning |"
-    yield "|---|---|---|---|"
+    yield "| key | default | allowed | meaning | variable |"
+    yield "|---|---|---|---|---|"
     for setting in SETTINGS.values():
         later = "" if setting.at_once else " (at the next start)"
+        later += " (a project may set it)" if setting.of_project else ""
         allowed = setting.kind.allowed.replace("|", "\\|")
-        yield f"| `{setting.key}` | {default_of(setting)} | {allowed} | {setting.help}{later} |"
+        words = f"{setting.help}{later} | `{setting.environment_name}`"
+        yield f"| `{setting.key}` | {default_of(setting)} | {allowed} | {words} |"
 
 
 def default_of(setting: Setting) -> str:
