@@ -84,6 +84,14 @@ def restart(options: Options) -> int:
     return ExitCode.OK
 
 
+def leave_agents_and_stop(options: Options, screen: Screen) -> None:
+    """Make way for another daemon at once: agents go on, also idle ones."""
+    holder = _holder_soon(options)
+    if holder is not None:
+        anyio.run(_ask_to_stop, options, holder, v1.AGENTS_AT_STOP_ALL_STAY)
+        _wait_until_gone(options, holder, screen)
+
+
 async def _start(options: Options, screen: Screen) -> None:
     await ensure_daemon(options, screen.note, announce=False)
 

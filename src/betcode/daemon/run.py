@@ -19,6 +19,7 @@ from betcode.config.settings import Settings
 from betcode.daemon.faults import faults_of
 from betcode.daemon.providers import Found, find_providers
 from betcode.daemon.renewal import renew_when_told
+from betcode.daemon.service_manager import ServiceManager
 from betcode.daemon.stop import EXIT_CANNOT_SERVE, Stop, on_signals
 from betcode.domain.errors import BetcodeError
 from betcode.holder.launch import allow_many_open_files, descends_from, holder_pids
@@ -79,18 +80,28 @@ def _run_locked(
         default_provider=(lambda _: default) if default else found.default_for,
     )
     try:
-        return anyio.run(_serve, places, settings, found, about, faults_of(environ), backend="asyncio")
+        return anyio.run(
+            _serve, places, settings, found, about, faults_of(environ), ServiceManager(environ), backend="asyncio"
+        )
     except Exception:
         logger.exception("the daemon ends by a fault of its own")
         return EXIT_CANNOT_SERVE
 
 
-async def _serve(places: Places, settings: Settings, found: Found, about: About, faults: Callable[[str], None]) -> int:
+async def _serve(
+    places: Places,
+    settings: Settings,
+    found: Found,
+    about: About,
+    faults: Callable[[str], None],
+    service_manager: ServiceManager,
+) -> int:
     stop = Stop()
     trouble = ""
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(on_signals, stop)
+            tasks.start_soon(service_manager.feed_watchdog)
             # The log opens first and closes last; clients come when everything behind the server is there.
             async with (
                 open_store(
@@ -109,9 +120,11 @@ async def _serve(places: Places, settings: Settings, found: Found, about: About,
                 serve(engine, settings.engine, places, about, store.writable, stop.ask_and_wait) as door,
             ):
                 _say_serving(engine, about)
+                service_manager.serving()
                 _spare_what_stays()
                 tasks.start_soon(renew_when_told, stop, places.config_dir, settings, engine, notifying)
                 await stop.asked.wait()
+                service_manager.stopping()
                 await door.close()
                 stop.parted(await engine.part(stop.agents))
             tasks.cancel_scope.cancel()
