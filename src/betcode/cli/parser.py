@@ -13,6 +13,7 @@ from typing import NoReturn
 from betcode._version import __version__
 from betcode.cli.audit_options import add_audit
 from betcode.cli.budget_options import add_budget_options
+from betcode.cli.db_options import add_db
 from betcode.cli.exit_codes import ExitCode
 from betcode.cli.on_ask import ask_policy
 from betcode.cli.service_options import add_service
@@ -60,6 +61,7 @@ def build_parser() -> Parser:
     _add_policy(commands)
     add_audit(commands, _noun, _command)
     _add_daemon(commands)
+    add_db(commands, _noun, _command)
     completion = _command(commands, "completion", "print a completion script for a shell", "completion:print_script")
     completion.add_argument("shell", choices=["bash", "zsh", "fish"])
     return parser

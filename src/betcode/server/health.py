@@ -89,6 +89,7 @@ class Health:
         await self._tell(components)
         reasons = [each.message for each in components if each.name == "sqlite" and each.status != v1.SERVING]
         reasons += [POOL_FULL for each in components if each.name == "subprocess_pool" and each.status != v1.SERVING]
+        reasons += [facts.database_warning] if facts.database_warning else []
         return v1.HealthDetailsResponse(
             overall_status=v1.SERVING if is_serving(components) else v1.NOT_SERVING,
             components=components,

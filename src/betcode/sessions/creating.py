@@ -23,6 +23,7 @@ async def create(room: Room, new: NewSession) -> SessionId:
     if await _was_made(room, new):
         return new.session_id
     check_new_session(new)
+    room.database.refuse_when_full()
     state = SessionState(last_seq=Seq(1), epoch=room.store.epoch, updated_ns=new.created_ns, budget=new.budget)
     first = events.session_info(new, state, is_resumed=False)
     first.sequence = 1

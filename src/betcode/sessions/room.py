@@ -11,6 +11,7 @@ from betcode.config.settings import EngineSettings
 from betcode.domain.notification import Notifier
 from betcode.domain.ports import Provider, Store
 from betcode.domain.recovery import CrashPolicy
+from betcode.sessions.database_room import DatabaseRoom
 from betcode.sessions.deadlines import Deadlines
 from betcode.sessions.login_shell import LoginShell
 from betcode.sessions.memory import AgentMemory
@@ -39,6 +40,7 @@ class Room:
     faults: Faults = no_faults
     stopping: anyio.Event = field(default_factory=anyio.Event)  # no agent is begun any more
     crashes: CrashPolicy = field(default_factory=CrashPolicy)
+    database: DatabaseRoom = field(default_factory=DatabaseRoom)
     deadlines: Deadlines = field(default_factory=Deadlines)  # of prompts
     notifier: Notifier | None = None
     rules: RuleShelf = field(default_factory=RuleShelf)

@@ -39,7 +39,7 @@ from betcode.sessions.creating import create
 from betcode.sessions.expiry import keep_times, keep_touch
 from betcode.sessions.forking import Forked, fork
 from betcode.sessions.grants import GrantDesk
-from betcode.sessions.housekeeping import keep_house, keep_journals, send_idle_home
+from betcode.sessions.housekeeping import keep_database, keep_history, keep_house, keep_journals, send_idle_home
 from betcode.sessions.memory import AgentMemory
 from betcode.sessions.pending_watch import PendingChanges, watch_pending
 from betcode.sessions.policy import Policy
@@ -266,6 +266,7 @@ class Supervisor:
             live_agents=len(tuple(room.memory.live)),
             agent_memory_bytes=room.memory.used_bytes(),
             degraded_reason=next((reason for reason in degraded if reason), ""),
+            database_warning=self._room.database.warning,
             found_at_start=self._found,
         )
 
@@ -338,6 +339,8 @@ async def open_supervisor(
         await supervisor.start()
         tasks.start_soon(keep_house, registry)
         tasks.start_soon(keep_journals, room)
+        tasks.start_soon(keep_database, room)
+        tasks.start_soon(keep_history, room, supervisor.delete)
         tasks.start_soon(room.roster.keep)
         tasks.start_soon(keep_times, registry)
         tasks.start_soon(keep_touch, registry)
