@@ -9,7 +9,7 @@ from betcode.cli.parser import build_parser, candidates
 @pytest.mark.parametrize(
     ("words", "found"),
     [
-        ([""], ["run", "attach", "session", "search", "permission", "policy", "audit", "daemon", "completion"]),
+        ([""], ["run", "attach", "session", "search", "permission", "policy", "audit", "daemon", "db", "completion"]),
         (["da"], ["daemon"]),
         (["daemon", "st"], ["start", "stop", "status"]),
         (["session", "list", "--st"], ["--state-dir", "--status"]),
