@@ -27,6 +27,7 @@ class CallDesk:
         self._run = run
         self._answered: set[str] = set()  # requests whose answers are on their way
         self._told_at: float | None = None  # when it was told to show every use of a tool, as far as that is known
+        self._is_looking = False
         if run.dialogue.call_screening is CallScreening.TOLD:
             self.told()  # by a daemon before us
 
@@ -41,7 +42,7 @@ class CallDesk:
         is_open = state in (CallScreening.NO, CallScreening.TOLD) and self._told_at is not None
         return is_open and anyio.current_time() < (self._told_at or 0) + _ACKNOWLEDGED_WITHIN_S
 
-    def answers(self, inputs: Mapping[str, InputRow]) -> tuple[list[InputRow], list[AuditEntry]]:
+    async def answers(self, inputs: Mapping[str, InputRow]) -> tuple[list[InputRow], list[AuditEntry]]:
         """What is to be said to those that wait and are not answered yet, and what is kept of it."""
         session, waiting = self._run.session, self._run.dialogue.calls
         if not waiting:
@@ -54,7 +55,7 @@ class CallDesk:
             about = call.request_id.encode("utf-8", "replace")
             if call.request_id in self._answered or (about and about in on_their_way):
                 continue
-            answer, entry = session.screening.screen_call(call)
+            answer, entry = await session.screening.screen_call(call)
             rows.append(session.control_row(answer, call.request_id))
             entries += [entry] if entry is not None else []
             self._answered.add(call.request_id)
@@ -67,7 +68,7 @@ class CallDesk:
             return
         async with session.lock:
             await session.screening.refresh()
-            rows, entries = self.answers(session.inputs)
+            rows, entries = await self.answers(session.inputs)
             if rows:
                 changes = [AddInput(row) for row in rows]
                 await session.writer.write_surely((), [*changes, *(AddAudit(entry) for entry in entries)])
@@ -78,12 +79,17 @@ class CallDesk:
         session = self._run.session
         if self._told_at is not None and self._run.dialogue.call_screening is not CallScreening.YES:
             session.deliverable.set()  # a message may have waited long enough
-        screening = session.screening
-        if not self._is_told and self._run.attachment is not None and (screening.is_wanted or screening.has_changed):
+        if not self._is_told and self._run.attachment is not None and not self._is_looking:
+            self._is_looking = True
             session.room.tasks.start_soon(self._heed_rules)
 
     async def _heed_rules(self) -> None:
         session = self._run.session
+        try:
+            if not (session.screening.is_wanted or await session.screening.book.has_changed()):
+                return
+        finally:
+            self._is_looking = False
         async with session.lock:
             await self.heed_rules()
             session.go_on()
