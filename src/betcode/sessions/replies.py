@@ -10,6 +10,7 @@ from betcode.domain.identifiers import Seq, new_message_id
 from betcode.domain.rows import InputRow
 from betcode.sessions import events
 from betcode.sessions.intake import USED_BEFORE, Intake
+from betcode.sessions.own_denials import denied_by_agent
 from betcode.sessions.prompts import decision_in
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class Replies:
         for answered in intake.given:
             hand_over(intake, session.answer_row(decision_in(answered).command(answered)))
         await self._answer_by_rule(intake)
+        intake.changes.extend(AddAudit(entry) for entry in await denied_by_agent(session, intake.said))
 
     def ask_to_go_on(self, intake: Intake) -> None:
         """An agent that crashed takes its turn up by itself, but only once: after that it has to be told."""
