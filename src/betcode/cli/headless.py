@@ -30,6 +30,7 @@ from betcode.cli.prompts import (
     give_answer,
 )
 from betcode.cli.render import Describer
+from betcode.cli.rule_denials import RuleDenials
 from betcode.cli.screen import Screen
 from betcode.cli.turn_watch import TurnWatch
 from betcode.client import Client, ClientError
@@ -66,6 +67,7 @@ class HeadlessTurn:
         self._desk = Desk()
         self._asked: dict[str, Prompt] = {}  # by request id
         self._denied: dict[str, str] = {}  # what was, by request id
+        self._denials = RuleDenials()
         self._shown: set[str] = set()  # prompts, each question for itself
         self._parked: list[str] = []
         self._answered_here: set[str] = set()  # requests whose resolution is no news
@@ -125,6 +127,7 @@ class HeadlessTurn:
             async for event in events:
                 await self._show(event)
                 self._note_denial(event)
+                self._denials.see(event)
                 prompt = self._desk.see(event)
                 if prompt is not None:
                     await self._meet(prompt, to_ask)
@@ -156,6 +159,8 @@ class HeadlessTurn:
 
     async def _meet(self, prompt: Prompt, to_ask: ObjectSendStream[Prompt]) -> None:
         self._asked.setdefault(prompt.request_id, prompt)  # the first of several questions has the whole input
+        if isinstance(prompt, Permission):
+            self._denials.prompted.add(prompt.request.tool_use_id)
         match self._policy.on_ask:
             case OnAsk.ASK | OnAsk.WAIT | OnAsk.PARK:
                 await to_ask.send(prompt)
@@ -263,7 +268,7 @@ class HeadlessTurn:
     def _exit_code(self, watch: TurnWatch) -> ExitCode:
         if self._interrupting.stop is not Stop.UNASKED:
             return ExitCode.INTERRUPTED
-        if self._parked or (self._denied and not watch.failed):
+        if self._parked or ((self._denied or self._denials.tools) and not watch.failed):
             return ExitCode.PERMISSION_DENIED
         return watch.exit_code
 
@@ -279,7 +284,7 @@ class HeadlessTurn:
             "stop_reason": watch.stop_reason,
             "is_error": watch.failed,
             "error": {"code": error.code, "message": error.message, "details": dict(error.details)} if error else None,
-            "denied": list(self._denied.values()),
+            "denied": [*self._denied.values(), *self._denials.tools],
             "parked": self._parked,
             "usage": asdict(watch.usage),
             "exit_code": int(code),

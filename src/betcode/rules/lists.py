@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from copy import copy
+from functools import cached_property
 
 from betcode.rules.domains import HostIndex
 from betcode.rules.globs import PathIndex, path_pattern
@@ -139,8 +141,18 @@ class Rules:
         self.deny = RuleList((rule for rule in rules if rule.action is Action.DENY), place, forbids=True)
         self.ask = RuleList((rule for rule in rules if rule.action is Action.ASK), place, forbids=True)
         self.allow = RuleList((rule for rule in rules if rule.action is Action.ALLOW), place, forbids=False)
-        top = place.resolve(place.directory)
-        self.directories = (place.directory,) if top == place.directory else (place.directory, top)
+
+    def with_broken(self, name: str) -> "Rules":
+        """The same rules, where there may be others in a file that nobody can read."""
+        rules = copy(self)
+        rules.broken = (*self.broken, name)
+        return rules
+
+    @cached_property
+    def directories(self) -> tuple[str, ...]:
+        """The session's own, and the one that its name leads to."""
+        top = self.place.resolve(self.place.directory)
+        return (self.place.directory,) if top == self.place.directory else (self.place.directory, top)
 
 
 class Grants:

@@ -15,6 +15,7 @@ from betcode.domain.lifetimes import ExtendOn
 from betcode.domain.rows import PromptRow, PromptState
 from betcode.sessions.answering import answer_prompt, answer_questions
 from betcode.sessions.clients import ClientName
+from betcode.sessions.looking import NoAnswer
 from betcode.sessions.prompt_times import touch
 from betcode.sessions.prompts import PermissionAnswer, decide, json_value
 
@@ -78,7 +79,14 @@ class AnswerDesk:
         self, session: SessionId, prompt: PromptRow, answer: PermissionAnswer, client: ClientName
     ) -> bool:
         async with self._registry.using(session) as live:
-            before = await answer_prompt(live, prompt.request_id, decide(answer, prompt, live.place), client)
+            try:
+                decision = await live.screening.book.lookout.see(lambda: decide(answer, prompt, live.place))
+            except NoAnswer as trouble:
+                raise InvalidRequest(
+                    f"It cannot be told what would be granted ({trouble}): allow it once, or try again later",
+                    request_id=prompt.request_id,
+                ) from None
+            before = await answer_prompt(live, prompt.request_id, decision, client)
             touch(live, ExtendOn.HUMAN)
             return before
 

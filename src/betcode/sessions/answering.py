@@ -13,6 +13,7 @@ from betcode.sessions.clients import ClientName
 from betcode.sessions.decided import recorded, signed
 from betcode.sessions.grants import granted, with_grant
 from betcode.sessions.live import LiveSession
+from betcode.sessions.looking import NoAnswer
 from betcode.sessions.prompts import Decision, answered_before, same_as_before
 from betcode.sessions.questions import check_answers, questions_of
 from betcode.v1 import agent_pb2 as v1
@@ -26,7 +27,7 @@ async def answer_prompt(session: LiveSession, request_id: str, decision: Decisio
     Raises:
         PromptNotFound: there never was such a prompt.
         PermissionStale: it was answered differently, or cannot be answered any more.
-        InvalidRequest: a deny rule speaks of the edited input; the prompt stays open.
+        InvalidRequest: a deny rule speaks of what would run, or may for all that can be told; the prompt stays open.
     """
     async with session.changing():
         if session.budget.prompt is not None and session.budget.prompt.request_id == request_id:
@@ -114,7 +115,14 @@ async def _refuse_if_denied(session: LiveSession, prompt: PromptRow, decision: D
     if not decision.allows:
         return
     await session.screening.refresh()
-    if rule := session.screening.denial(prompt.tool_name, decision.updated_input or prompt.input_json):
+    try:
+        rule = await session.screening.denial(prompt.tool_name, decision.updated_input or prompt.input_json)
+    except NoAnswer as trouble:
+        raise InvalidRequest(
+            f"It cannot be told whether a rule denies this ({trouble}): deny it, or try again later",
+            request_id=prompt.request_id,
+        ) from None
+    if rule:
         what = "The edited input is" if decision.updated_input else "This is by now"
         raise InvalidRequest(
             f"{what} denied by a rule ({rule}): deny it, or change the rule", request_id=prompt.request_id

@@ -75,7 +75,7 @@ def judge(run: AgentRun, exit_record: Record | None, trouble: str, now_ns: int) 
         after_cancel=run.row.cancel_step is not CancelStep.NONE,
         cancelled=run.row.cancel_step.owes_an_end,
         cancelled_messages=tuple(row.input_id for row in cancelled),
-        advice=failure.advice if failure else "",
+        advice=failure.advice if failure else run.watch.advice,
     )
     if not end.crashed:
         end.fates = _fates(run, end)

@@ -21,8 +21,6 @@ from betcode.rules import (
     Rule,
     RuleProblem,
     Source,
-    ToolUse,
-    offers,
     parse_rule,
 )
 from betcode.sessions import events
@@ -43,15 +41,6 @@ def compiled(rows: Iterable[GrantRow], place: Place) -> Grants:
         parse_rule(row.pattern or row.tool_name, Action.GRANT if row.allows else Action.DENY, _SESSION) for row in rows
     )
     return Grants((rule for rule in found if isinstance(rule, Rule)), place)
-
-
-def make_offers(request: v1.PermissionRequest, place: Place) -> None:
-    """Put what may be granted in place of what the agent proposes, the narrowest first."""
-    use = ToolUse.of(request.tool_name, request.input_json)
-    suggested = [offer.pattern for offer in request.grant_offers]
-    del request.grant_offers[:]
-    for offer in offers(use, place, suggested):
-        request.grant_offers.add(pattern=offer.pattern, label=offer.label)
 
 
 def granted(

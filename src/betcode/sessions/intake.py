@@ -1,7 +1,7 @@
 """From records to what one commit changes: the dialogue's events, and the rows that follow from them."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
@@ -27,6 +27,7 @@ from betcode.domain.rows import (
 from betcode.holder.platform import start_time_now
 from betcode.sessions import crash_words, events, kept_answers, left_prompts
 from betcode.sessions.left_prompts import audited
+from betcode.sessions.looking import NoAnswer
 from betcode.sessions.noted import refused_at_the_holder
 from betcode.sessions.prompt_rows import permission_row, question_row
 from betcode.sessions.screening import Screened
@@ -67,7 +68,7 @@ class Intake:
     left: dict[str, PromptRow]  # those of lost agents, for the one that goes on with their turn
     session_id: SessionId
     now_ns: int
-    screen: Callable[[v1.PermissionRequest], Screened] | None = None  # None: everything is put to people
+    screen: Callable[[v1.PermissionRequest], Awaitable[Screened]] | None = None  # None: everything is put to people
     said: list[v1.AgentEvent] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)
     exit: Record | None = None
@@ -75,13 +76,13 @@ class Intake:
     turn_cancelled: bool = False
     settled: list[str] = field(default_factory=list)  # messages that came to an end
     compaction_settled: bool = False  # and whether a compaction did
-    denial: Callable[[str, str], str] = lambda _tool, _input: ""  # which rule denies a use
-    offer: Callable[[v1.PermissionRequest], None] = lambda _: None  # says with a request what may be granted
+    denial: Callable[[str, str], Awaitable[str]] | None = None  # which rule denies a use
+    offer: Callable[[v1.PermissionRequest], Awaitable[None]] | None = None  # says with a request what may be granted
     asked: dict[str, _Asked] = field(default_factory=dict)  # new prompts
     given: list[PromptRow] = field(default_factory=list)  # new prompts that are answered as one before them was
     decided: list[Screened] = field(default_factory=list)  # what rules and grants answer by themselves
 
-    def take(self, dialogue: Dialogue, run: RunRow, records: Sequence[Record]) -> RunRow:
+    async def take(self, dialogue: Dialogue, run: RunRow, records: Sequence[Record]) -> RunRow:
         """Translate the records and return the run as it is after them."""
         was_open = dialogue.turn_open
         for record in records:
@@ -94,7 +95,7 @@ class Intake:
             if record.kind is RecordKind.IN and self._is_own(run, record.number):
                 made = [event for event in made if event.status_change.status != v1.EXECUTING_TOOL]  # as said before
             if made:
-                self._take_events(made, run)
+                await self._take_events(made, run)
             if record.kind is RecordKind.IN:
                 self._handed_over(run, record.number)
             elif record.kind is RecordKind.EXIT:
@@ -111,19 +112,19 @@ class Intake:
         self.changes.append(SaveRun(after))
         return after
 
-    def _take_events(self, made: list[v1.AgentEvent], run: RunRow) -> None:
+    async def _take_events(self, made: list[v1.AgentEvent], run: RunRow) -> None:
         questions = [event for event in made if event.HasField("user_question")]
         silent = False  # the record asked something that nobody has to be asked
         for event in made:
             match event.WhichOneof("event"):
                 case "permission_request":
-                    silent = self._open(permission_row(event, self.session, run), [event])
+                    silent = await self._open(permission_row(event, self.session, run), [event])
                     continue
                 case "status_change" if silent and event.status_change.status == v1.WAITING_FOR_USER:
                     continue
                 case "user_question":
                     if event is questions[0]:
-                        self._open(question_row(questions, self.session, run), questions)
+                        await self._open(question_row(questions, self.session, run), questions)
                     continue
                 case "message_state":
                     self._move_message(event.message_state)
@@ -139,13 +140,13 @@ class Intake:
                     pass
             self.said.append(event)
 
-    def _open(self, row: PromptRow, shown: list[v1.AgentEvent]) -> bool:
+    async def _open(self, row: PromptRow, shown: list[v1.AgentEvent]) -> bool:
         """A new prompt: answered by rules and grants (True), by what was said to an agent before, or put to people.
 
         A deny of either kind is stronger than an allowance, and so is a person's edit.
         """
-        screened = self._screened(shown[0])
-        recalled = self._unless_denied(kept_answers.recall(row, self.left.values(), self.now_ns))
+        screened = await self._screened(shown[0])
+        recalled = await self._unless_denied(kept_answers.recall(row, self.left.values(), self.now_ns))
         if screened is not None and screened.answer is not None and not _restricts(recalled, screened.answer):
             self.decided.append(screened)
             self._pass_over()
@@ -157,22 +158,25 @@ class Intake:
                 self._give(row, given.before, shown)
             case kept_answers.Asked() as asked:
                 old = asked.supersedes
-                self._ask(row, asked, shown, screened)
+                await self._ask(row, asked, shown, screened)
             case never:
                 assert_never(never)
         self.asked[row.request_id] = _Asked(row, range(said, len(self.said)), self.changes[changes:], old)
         self._pass_over()
         return False
 
-    def _unless_denied(
+    async def _unless_denied(
         self, recalled: kept_answers.Given | kept_answers.Asked
     ) -> kept_answers.Given | kept_answers.Asked:
         """An edit that was kept is held against the rules as they are now, like one that is given now."""
-        if isinstance(recalled, kept_answers.Given) and recalled.before.updated_input:
-            before = recalled.before
-            if self.denial(before.tool_name, before.updated_input):
-                return kept_answers.Asked(kept_answers.EDIT_DENIED, before)
-        return recalled
+        before = recalled.before if isinstance(recalled, kept_answers.Given) else None
+        if before is None or not before.updated_input or self.denial is None:
+            return recalled
+        try:
+            is_denied = bool(await self.denial(before.tool_name, before.updated_input))
+        except NoAnswer:
+            return kept_answers.Asked(kept_answers.EDIT_UNCLEAR, before)
+        return kept_answers.Asked(kept_answers.EDIT_DENIED, before) if is_denied else recalled
 
     def _pass_over(self) -> None:
         for row in kept_answers.passed_over(self.left.values()):
@@ -186,12 +190,12 @@ class Intake:
         rows = (row for row in self.inputs.values() if row.kind is InputKind.CONTROL)
         return request_id in decided or any(row.content == about for row in rows)
 
-    def _screened(self, event: v1.AgentEvent) -> Screened | None:
+    async def _screened(self, event: v1.AgentEvent) -> Screened | None:
         if self.screen is None or not event.HasField("permission_request"):
             return None
-        return self.screen(event.permission_request)
+        return await self.screen(event.permission_request)
 
-    def _ask(
+    async def _ask(
         self, row: PromptRow, asked: kept_answers.Asked, shown: list[v1.AgentEvent], screened: Screened | None
     ) -> None:
         if screened is not None:
@@ -200,8 +204,8 @@ class Intake:
             shown[0].permission_request.segments.extend(screened.segments)
         if screened is not None and screened.asks_each_time:
             del shown[0].permission_request.grant_offers[:]  # nothing that is granted would be heeded
-        elif shown[0].HasField("permission_request"):
-            self.offer(shown[0].permission_request)
+        elif self.offer is not None and shown[0].HasField("permission_request"):
+            await self.offer(shown[0].permission_request)
         old = asked.supersedes
         if old is not None:
             self._supersede(old, row)

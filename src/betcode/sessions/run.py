@@ -10,7 +10,6 @@ import time
 from collections.abc import Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,7 +32,6 @@ from betcode.sessions.calls import CallDesk
 from betcode.sessions.cut_short import cut_short
 from betcode.sessions.delivery import deliver
 from betcode.sessions.escalation import Escalation
-from betcode.sessions.grants import make_offers
 from betcode.sessions.hanging import HangWatch
 from betcode.sessions.intake import Intake
 from betcode.sessions.prompt_times import give_times, note_opened
@@ -228,8 +226,8 @@ class AgentRun:
         row = self.row
         await anyio.to_thread.run_sync(end_leftovers, row.run_id, row.agent_pid, row.agent_start)
 
-    def _screen(self, request: v1.PermissionRequest) -> Screened:
-        return self.session.screening.screen(request, self.dialogue.directory_of(request.tool_use_id))
+    async def _screen(self, request: v1.PermissionRequest) -> Screened:
+        return await self.session.screening.screen(request, self.dialogue.directory_of(request.tool_use_id))
 
     async def _take_in(self, records: Sequence[Record]) -> bool:
         """Events, rows, position and the dialogue's state in one commit; True when the agent's end was among them."""
@@ -249,9 +247,9 @@ class AgentRun:
                 self._screen,
             )
             intake.denial = session.screening.denial
-            intake.offer = partial(make_offers, place=session.place)
+            intake.offer = session.screening.offer
             answering, before = self.dialogue.answering, self.row
-            row = intake.take(self.dialogue, self.row, records)
+            row = await intake.take(self.dialogue, self.row, records)
             if row.cancel_step is CancelStep.INTERRUPTED and self.dialogue.answering and not answering:
                 hand_over(intake, session.interrupt_row(cancel_queued=row.cancel_queued))
             await self._replies.add_to(intake)

@@ -805,10 +805,15 @@ class ToolCallResult(_message.Message):
     OUTPUT_FIELD_NUMBER: _builtins.int
     IS_ERROR_FIELD_NUMBER: _builtins.int
     DURATION_MS_FIELD_NUMBER: _builtins.int
+    DENIED_BY_FIELD_NUMBER: _builtins.int
     tool_id: _builtins.str
     output: _builtins.str
     is_error: _builtins.bool
     duration_ms: _builtins.int
+    denied_by: _builtins.str
+    """Added by this project.
+    the tool was not used: "answer" (to a request), "hook", "agent" (by itself); since 0.2.0
+    """
     def __init__(
         self,
         *,
@@ -816,10 +821,11 @@ class ToolCallResult(_message.Message):
         output: _builtins.str = ...,
         is_error: _builtins.bool = ...,
         duration_ms: _builtins.int = ...,
+        denied_by: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["duration_ms", b"duration_ms", "is_error", b"is_error", "output", b"output", "tool_id", b"tool_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["denied_by", b"denied_by", "duration_ms", b"duration_ms", "is_error", b"is_error", "output", b"output", "tool_id", b"tool_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

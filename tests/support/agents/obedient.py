@@ -68,7 +68,7 @@ class Agent:
         self._messages: queue.Queue[Frame | None] = queue.Queue()
         self._answers: queue.Queue[Frame] = queue.Queue()
         self._interrupted = threading.Event()
-        self._is_deaf = self._is_screened = False
+        self._is_deaf, self._is_screened = Path("deaf").exists(), False
         self._then = "stays"
         self._cost = 0.0
         self._plan = "--permission-mode=plan" in arguments
@@ -316,7 +316,7 @@ class Agent:
                 ran.write(json.dumps(reply.get("updatedInput")) + "\n")
         self._come_to("ran")
         text = "it ran" if yes else str(reply.get("message"))
-        self._tool_result(tool, text, is_error=not yes)
+        self._tool_result(tool, text, is_error=not yes, denied_by="" if yes else "user_reject")
         self._come_to("told")
         self._begin_message()
         return "ran" if yes else "denied"
@@ -343,7 +343,8 @@ class Agent:
         if decision != "deny":
             with Path("peeked.txt").open("a") as peeked:
                 peeked.write("peeked\n")
-        self._tool_result(tool, str(verdict.get("permissionDecisionReason", "files")), is_error=decision == "deny")
+        said, denied = str(verdict.get("permissionDecisionReason", "files")), decision == "deny"
+        self._tool_result(tool, said, is_error=denied, denied_by="hook" if denied else "")
         self._begin_message()
         return "peeked" if decision != "deny" else "kept out"
 
@@ -377,9 +378,13 @@ class Agent:
             if answer["request_id"] == request_id:
                 return dict(answer.get("response", {}))
 
-    def _tool_result(self, tool: str, text: str, *, is_error: bool) -> None:
+    def _tool_result(self, tool: str, text: str, *, is_error: bool, denied_by: str = "") -> None:
         result = {"tool_use_id": tool, "type": "tool_result", "content": text, "is_error": is_error}
-        self._write({"type": "user", "message": {"role": "user", "content": [result]}, "parent_tool_use_id": None})
+        decided = {"decision": "reject", "source": denied_by} if denied_by else {"decision": "accept"}
+        self._write(
+            {"type": "user", "message": {"role": "user", "content": [result]}, "parent_tool_use_id": None}
+            | {"tool_result_meta": [{"id": tool, "permission_decision": decided}]}
+        )
 
     def _lifecycle(self, message: Frame, state: str) -> None:
         if "uuid" in message:
