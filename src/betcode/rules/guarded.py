@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from betcode.rules.commands import names
+from betcode.rules.globs import folded
 from betcode.rules.rule import Rule
 
 _DIRECTORIES: Final = names(".git .claude .betcode .vscode .idea .husky .devcontainer")
@@ -21,7 +22,7 @@ def guarded_name(paths: Iterable[str], directories: Iterable[str] = ()) -> str |
         for top in directories:
             if path == top or path.startswith(top.rstrip("/") + "/"):
                 return top
-        parts = path.casefold().split("/")
+        parts = folded(path).split("/")
         for number, part in enumerate(parts[:-1]):
             if part in _DIRECTORIES and not (
                 part == ".claude" and parts[number + 1] in _OPEN and number + 2 < len(parts)
