@@ -78,6 +78,9 @@ MISREAD = (
     "aa\\\n#bb",
     "time x+=1 aa",
     "time x'=1'",
+    "time x=1 -p aa",
+    "time -p \\--",
+    "time '-p' aa",
     "time -p aaé=1 bb",
 )
 SCRAPS = st.lists(st.sampled_from(PIECES), min_size=1, max_size=12).map("".join)

@@ -182,6 +182,13 @@ class _Subject:
             found = spellings(start or "/", self._place, base) if ".." not in pattern[len(fixed) :] else ()
         return found
 
+    def _searched(self) -> tuple[str, ...]:
+        """The one file that a search is limited to."""
+        name = self.input.get({"Grep": "glob", "Glob": "pattern"}.get(self.tool, ""))
+        name = name.removeprefix("**/") if isinstance(name, str) else ""
+        settled = name and not any(mark in name for mark in "*?[{")
+        return spellings(name, self._place, self.paths[0]) if settled else ()
+
     # What forbids: any part, in any of its forms.
 
     def forbidden(self, listed: RuleList) -> Rule | None:
@@ -191,7 +198,7 @@ class _Subject:
         if self.script is not None:
             return self._forbidden_command(listed)
         if self.paths:
-            return listed.forbidden_path(self.tool, self.paths)
+            return listed.forbidden_path(self.tool, self.paths + self._searched())
         if self.host is not None:
             return listed.by_host(self.host)
         if canonical(self.tool) in NAMED_TOOLS:

@@ -151,8 +151,11 @@ class Touched:
 
     def away(self) -> Iterator[tuple[str, Part]]:
         """Commands that do what the files of their directory say, and one that is not the session's, as written."""
+        unseen = next((short(part) for part in self._script.all() if _moves_unseen(part.command)), None)
         for part in self._script.all():
             if part.command.base in _BY_DIRECTORY:
+                if unseen is not None:
+                    yield unseen, part
                 for path in (self.bases[0], *_targets(self._script), *_places(part.command)):
                     for base in self.bases:
                         if not within(self._spellings(path, base), self._directories):

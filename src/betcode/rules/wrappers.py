@@ -147,9 +147,10 @@ def _own_words(words: Sequence[Word], wrapper: _Wrapper, base: str) -> tuple[int
     at, operands = 1, wrapper.operands
     assignments: list[Assignment] = []
     while at < len(words):
-        value = words[at].value
-        if value is None:
-            return None
+        # What is quoted is no word of the shell's own.
+        value = words[at].value if base != "time" or words[at].value is None else words[at].written
+        if value is None or (assignments and value.startswith("-")):
+            return None  # behind an assignment an option may be the command
         if value == "--":
             at += 1 + operands
             break
@@ -158,7 +159,7 @@ def _own_words(words: Sequence[Word], wrapper: _Wrapper, base: str) -> tuple[int
             if length is None:
                 return None
             at += length
-        elif wrapper.sets and (found := _ASSIGNMENT.fullmatch(words[at].written if base == "time" else value)):
+        elif wrapper.sets and (found := _ASSIGNMENT.fullmatch(value)):
             assignments.append(Assignment(found[1], words[at].written, True))
             at += 1
         elif operands:

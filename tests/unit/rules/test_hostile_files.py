@@ -205,6 +205,20 @@ def test_characters_that_some_file_systems_pass_over_hide_no_name() -> None:
     assert screen(hooks, rules(allow=["Edit"])).outcome is ASK
 
 
+@pytest.mark.parametrize("name", [".git.", ".git ", ".git::$INDEX_ALLOCATION", "GIT~1", ".Git. ."])
+def test_nor_do_names_that_other_systems_take_for_the_same(name: str) -> None:
+    use = ToolUse("Write", {"file_path": f"{name}/hooks/pre-commit"})
+    assert screen(use, rules(allow=["Edit", "Edit(**)"])).outcome is ASK
+
+
+def test_a_search_for_one_file_is_about_that_file() -> None:
+    by = rules(allow=["Grep", "Glob"], deny=["Read(.env)", "Read(./a/b)"])
+    for tool, field in (("Grep", "glob"), ("Glob", "pattern")):
+        for given in ({"path": "sub", field: ".env"}, {field: ".env"}, {field: "**/.env"}, {"path": "a", field: "b"}):
+            assert screen(ToolUse(tool, {"pattern": "x", **given}), by).outcome is DENY
+        assert screen(ToolUse(tool, {"pattern": "x", "path": "src", field: "*.py"}), by).outcome is ALLOW
+
+
 def test_links_that_are_there_are_followed_when_a_directory_is_gone_through(tmp_path: Path) -> None:
     (tmp_path / "home" / ".ssh").mkdir(parents=True)
     (tmp_path / "project").mkdir()

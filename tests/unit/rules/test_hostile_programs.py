@@ -8,7 +8,7 @@ from support.ruling import HOME, PROJECT, grants, rules, screened
 
 PROGRAMS = names(
     "apt apt-get cargo cd chmod cmake cp curl dd dpkg eslint gcc git go gpg install iptables less ln make man mkdir "
-    "mv nc npm openssl pip prettier pylint rm rpm rsync scp sdiff sed tar tee touch truncate unzip vim wget yq echo"
+    "mv nc npm openssl pip prettier pylint rm rpm rsync scp sdiff sed tar tee touch truncate unzip vim wget yq echo pushd"
 )
 WIDE = [*(f"Bash({program} *)" for program in sorted(PROGRAMS)), "Edit(src/**)", "Read"]
 OPTIONS = r"""
@@ -102,6 +102,9 @@ echo < notes; ln -s /etc/passwd notes; echo < notes
 cd /tmp/evil && git status
 cd /tmp/evil; make
 cd .. && npm test
+cd && git status
+cd - && git status
+pushd && git status
 cd src || cd ../.. && git status
 git -C /tmp/evil status
 git -C ../x log
