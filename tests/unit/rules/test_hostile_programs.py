@@ -8,7 +8,8 @@ from support.ruling import HOME, PROJECT, grants, rules, screened
 
 PROGRAMS = names(
     "apt apt-get cargo cd chmod cmake cp curl dd dpkg eslint gcc git go gpg install iptables less ln make man mkdir "
-    "mv nc npm openssl pip prettier pylint rm rpm rsync scp sdiff sed tar tee touch truncate unzip vim wget yq echo pushd"
+    "mv nc npm openssl pip prettier pylint rm rpm rsync scp sdiff sed tar tee touch truncate unzip vim wget yq echo "
+    "pushd"
 )
 WIDE = [*(f"Bash({program} *)" for program in sorted(PROGRAMS)), "Edit(src/**)", "Read"]
 OPTIONS = r"""
