@@ -11,7 +11,7 @@ from betcode.providers.claude.state import OpenRequest
 from betcode.v1 import agent_pb2 as v1
 from betcode.wire.frames import Asked, ControlCancel, ControlRequest, ControlResponse
 
-_MOST_OPEN = 64
+_MOST_OPEN = 1024
 _MOST_SUGGESTIONS = 16
 _LONGEST = 2000
 _LONGEST_NAME = 100
@@ -68,6 +68,12 @@ def on_request(frame: ControlRequest, now: Moment) -> None:
     if asked.subtype != "can_use_tool":
         state.refused[frame.request_id] = f"{asked.subtype or 'this request'} is not supported here"
         return
+    if len(state.requests) >= _MOST_OPEN:  # each that is open is answered some day, so none is forgotten for another
+        what = shortened(asked.tool_name, _LONGEST_NAME)
+        told = f"The agent asked for {what} while {_MOST_OPEN} requests waited, and was refused"
+        now.notice(v1.NOTICE_KIND_AGENT, told, request_id=shortened(frame.request_id, _LONGEST_NAME))
+        state.refused[frame.request_id] = f"{_MOST_OPEN} requests wait for an answer: ask again when there are fewer"
+        return
     turns.begin(now)
     known = state.tools.get(asked.tool_use_id)
     tools.start(now, asked.tool_use_id, asked.tool_name, bytes(asked.input))
@@ -75,8 +81,6 @@ def on_request(frame: ControlRequest, now: Moment) -> None:
     if not (asked.tool_name == "AskUserQuestion" and _ask(frame.request_id, asked, parent, now)):
         _request(frame.request_id, asked, parent, now)
     state.requests[frame.request_id] = OpenRequest(asked.tool_use_id, asked.tool_name in tools.NEEDS_PERSON)
-    if len(state.requests) > _MOST_OPEN:
-        del state.requests[next(iter(state.requests))]
     now.status(v1.WAITING_FOR_USER)
 
 
