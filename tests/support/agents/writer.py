@@ -57,7 +57,8 @@ class Agent:
             self._write(together)
             together = []
             with self._more:
-                self._more.wait_for(lambda wanted=frame["heard"]: self._count >= wanted)
+                while self._count < frame["heard"]:
+                    self._more.wait()
         end: list[Frame] = [
             {"type": "command_lifecycle", "command_uuid": named, "state": "completed"},
             {"type": "result", "subtype": "success", "is_error": False, "terminal_reason": "completed", "num_turns": 1}
