@@ -1,7 +1,8 @@
 """A stand-in for the claude CLI that writes what it is told to, at one stroke; standard library only.
 
-A message is a JSON list of frames. Those that stand together come out in one write; `{"heard": N}` among them waits
-until it has heard N answers in all. The turn ends behind the last. What it hears stands in heard.jsonl.
+A message names a file with a JSON list of frames. Those that stand together come out in one write;
+`{"heard": N}` among them waits until it has heard N answers in all. The turn ends behind the last.
+What it hears stands in heard.jsonl.
 """
 
 import json
@@ -50,7 +51,7 @@ class Agent:
         ]
         self._write(begin)
         together: list[Frame] = []
-        for frame in json.loads(message["message"]["content"]):
+        for frame in json.loads(Path(message["message"]["content"]).read_text()):
             if "heard" not in frame:
                 together.append(frame)
                 continue
