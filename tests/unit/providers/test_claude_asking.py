@@ -25,16 +25,27 @@ def test_the_directory_of_a_use_outlives_the_daemon_and_not_the_use() -> None:
     assert after.directory_of("t1") is None
 
 
-@pytest.mark.parametrize("request_id", ["", None, [1]])
-def test_a_request_without_an_id_is_told_and_refused(request_id: object) -> None:
+@pytest.mark.parametrize(
+    ("request_id", "known_as", "how"),
+    [("", "", "no id"), (None, "", "no id"), ([1], "", "no id"), ("r" * 257, "r" * 257, "an id that is too long")],
+)
+def test_a_request_without_a_usable_id_is_told_and_refused(request_id: object, known_as: str, how: str) -> None:
     dialogue = fresh()
     asked = {"subtype": "can_use_tool", "tool_name": "Bash", "input": {"command": "ls"}, "tool_use_id": "t1"}
     events = say(dialogue, INIT, {"type": "control_request", "request_id": request_id, "request": asked})
-    assert events[-1].notice.message == "The agent asked for Bash under no id, and was refused"
-    assert [refusal.request_id for refusal in dialogue.refusals] == [""]
-    answer = {"subtype": "error", "request_id": "", "error": "x"}
+    assert events[-1].notice.message == f"The agent asked for Bash under {how}, and was refused"
+    assert [refusal.request_id for refusal in dialogue.refusals] == [known_as]
+    answer = {"subtype": "error", "request_id": known_as, "error": "x"}
     hear(dialogue, {"type": "control_response", "response": answer})
     assert dialogue.refusals == ()
+
+
+def test_a_tool_whose_name_is_none_is_refused() -> None:
+    dialogue = fresh()
+    asked = {"subtype": "can_use_tool", "tool_name": "T" * 513, "input": {}, "tool_use_id": "t1"}
+    events = say(dialogue, INIT, {"type": "control_request", "request_id": "r", "request": asked})
+    assert events[-1].notice.message.endswith("…, which is no name, and was refused")
+    assert [refusal.request_id for refusal in dialogue.refusals] == ["r"]
 
 
 def test_a_request_whose_id_is_a_number_is_shown() -> None:

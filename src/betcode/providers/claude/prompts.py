@@ -15,6 +15,8 @@ _MOST_OPEN = 1024
 _MOST_SUGGESTIONS = 16
 _LONGEST = 2000
 _LONGEST_NAME = 100
+_LONGEST_ID = 256  # characters of a request's
+_LONGEST_TOOL = 512  # and of a tool's name
 _LONGEST_PLAN = 16 * 1024
 
 
@@ -58,15 +60,22 @@ class _Suggestion(Struct):
 
 def on_request(frame: ControlRequest, now: Moment) -> None:
     state, asked = now.state, frame.request
-    if not frame.request_id:
-        what = shortened(asked.tool_name or asked.subtype, _LONGEST_NAME)
-        now.notice(v1.NOTICE_KIND_MALFORMED, f"The agent asked for {what or 'something'} under no id, and was refused")
-        state.refused[""] = "a request needs an id, which is a text"
+    if not 0 < len(frame.request_id) <= _LONGEST_ID:
+        what = shortened(asked.tool_name or asked.subtype, _LONGEST_NAME) or "something"
+        how = "an id that is too long" if frame.request_id else "no id"
+        now.notice(v1.NOTICE_KIND_MALFORMED, f"The agent asked for {what} under {how}, and was refused")
+        state.refused[frame.request_id] = f"a request needs an id, which is a text of at most {_LONGEST_ID} characters"
         return
     if frame.request_id in state.requests:
         return
     if asked.subtype != "can_use_tool":
-        state.refused[frame.request_id] = f"{asked.subtype or 'this request'} is not supported here"
+        what = shortened(asked.subtype, _LONGEST_NAME)
+        state.refused[frame.request_id] = f"{what or 'this request'} is not supported here"
+        return
+    if len(asked.tool_name) > _LONGEST_TOOL:
+        told = f"The agent asked for {shortened(asked.tool_name, _LONGEST_NAME)}, which is no name, and was refused"
+        now.notice(v1.NOTICE_KIND_MALFORMED, told)
+        state.refused[frame.request_id] = f"the name of a tool is at most {_LONGEST_TOOL} characters"
         return
     if len(state.requests) >= _MOST_OPEN:  # each that is open is answered some day, so none is forgotten for another
         what = shortened(asked.tool_name, _LONGEST_NAME)
