@@ -194,13 +194,18 @@ class HeadlessTurn:
             for line in prompt.lines():
                 self._screen.show(line)
 
-    async def _show_the_others(self, prompt: Question) -> None:
-        """The questions that were asked together with this one: we leave before their events have come."""
-        with suppress(ClientError):
-            for one in await self._client.pending(self._session_id):
-                if one.request_id == prompt.request_id:
-                    for asked in one.questions.questions:
-                        self._show_once(Question(asked))
+    async def _waits(self, prompt: Prompt) -> bool:
+        """Whether it is open indeed: somebody may have answered, and the event that says so is still on its way.
+
+        Of questions those are shown that were asked together with this one: we leave before their events have come.
+        """
+        try:
+            found = [one for one in await self._client.pending(self._session_id) if one.request_id == prompt.request_id]
+        except ClientError:
+            return True
+        for asked in (question for one in found for question in one.questions.questions):
+            self._show_once(Question(asked))
+        return bool(found)
 
     async def _park_when_late(self, prompt: Prompt, tasks: TaskGroup) -> None:
         if self._policy.on_ask is OnAsk.WAIT:
@@ -208,9 +213,7 @@ class HeadlessTurn:
             with anyio.move_on_after(self._policy.wait_s):
                 await self._desk.gone(prompt)
                 return
-        if isinstance(prompt, Question) and self._desk.has(prompt):
-            await self._show_the_others(prompt)
-        if self._desk.has(prompt):
+        if self._desk.has(prompt) and await self._waits(prompt):
             self._parked.append(prompt.request_id)
             tasks.cancel_scope.cancel()
 

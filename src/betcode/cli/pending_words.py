@@ -15,21 +15,24 @@ _LEAST = 8  # characters of an id
 _WHAT = 400
 
 
-def row(one: v1.PendingPrompt, others: Iterable[v1.PendingPrompt], now: datetime) -> list[str]:
-    """One line of the list."""
+def row(one: v1.PendingPrompt, request_id: str, now: datetime) -> list[str]:
+    """One line of the list, under an id that may be short."""
     asked = span(now - one.asked_at.ToDatetime(UTC))
     expires = f"in {span(one.expires_at.ToDatetime(UTC) - now)}" if one.HasField("expires_at") else ""
     session = one.session_name or short_id(one.session_id)
-    return [short_request_id(one, others), asked, expires, one_line(session, 24), tool_of(one), what_of(one)]
+    return [request_id, asked, expires, one_line(session, 24), tool_of(one), what_of(one)]
 
 
-def short_request_id(one: v1.PendingPrompt, others: Iterable[v1.PendingPrompt]) -> str:
-    """As much of an id as tells it from the others."""
-    ids = [other.request_id for other in others if other.request_id != one.request_id]
-    length = _LEAST
-    while length < len(one.request_id) and any(each.startswith(one.request_id[:length]) for each in ids):
-        length += 4
-    return one.request_id[:length]
+def short_request_ids(request_ids: Iterable[str]) -> dict[str, str]:
+    """As much of each id as tells it from the others."""
+    ordered = sorted(set(request_ids))
+    short: dict[str, str] = {}
+    for before, one, after in zip(["", *ordered], ordered, [*ordered[1:], ""], strict=False):
+        length = _LEAST
+        while length < len(one) and (before.startswith(one[:length]) or after.startswith(one[:length])):
+            length += 4
+        short[one] = one[:length]
+    return short
 
 
 def span(delta: timedelta) -> str:

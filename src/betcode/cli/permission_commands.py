@@ -9,7 +9,7 @@ from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.finding import find_session, find_summary
 from betcode.cli.going_on import going_on
 from betcode.cli.options import Options
-from betcode.cli.pending_words import HEADINGS, SPARE, pending_json, row, tool_of, what_of
+from betcode.cli.pending_words import HEADINGS, SPARE, pending_json, row, short_request_ids, tool_of, what_of
 from betcode.cli.permission_answer import Answers, answer_from
 from betcode.cli.prompts import asks_each_time
 from betcode.cli.render import telling_input
@@ -47,7 +47,9 @@ async def _list(options: Options) -> int:
         screen.line("Nothing waits for an answer")
         return ExitCode.OK
     now = datetime.now(UTC)
-    for line in table(HEADINGS, [row(one, prompts, now) for one in prompts], screen.width, spare=SPARE):
+    short = short_request_ids(one.request_id for one in prompts)
+    rows = [row(one, short[one.request_id], now) for one in prompts]
+    for line in table(HEADINGS, rows, screen.width, spare=SPARE):
         screen.line(line)
     screen.note("Answer with: betcode permission answer ID --allow, or --deny; see: betcode permission answer --help")
     return ExitCode.OK

@@ -182,8 +182,14 @@ class Client:
 
     async def pending(self, session_id: str = "") -> Sequence[v1.PendingPrompt]:
         """The prompts that wait for a person, of one session or of all."""
+        found: dict[str, v1.PendingPrompt] = {}  # a page may begin with some of the one before
         request = v1.ListPendingRequest(session_id=session_id)
-        return (await self._connection.call(self._stub.ListPending, request)).prompts
+        while True:
+            page = await self._connection.call(self._stub.ListPending, request)
+            found |= {one.request_id: one for one in page.prompts}
+            if not page.next_page_token:
+                return list(found.values())
+            request.page_token = page.next_page_token
 
     def watch_pending(
         self, session_id: str = "", *, on_link: OnLink = ignore_link

@@ -42,6 +42,7 @@ _INPUT_STATE = {
     v1.MESSAGE_STATE_UNKNOWN: InputState.UNKNOWN,
 }
 USED_BEFORE = "this request id was used before"
+_REFUSED = "The agent asked under an id that was used before, and was refused"
 _NEVER_BEGAN = "the agent let go of it before it began"
 _DECIDED_IN_VAIN = "The agent took its request back before it heard what was decided: that had no effect"
 _OPEN = frozenset({InputState.ACCEPTED, InputState.DELIVERED})
@@ -79,6 +80,7 @@ class Intake:
     denial: Callable[[str, str], Awaitable[str]] | None = None  # which rule denies a use
     offer: Callable[[v1.PermissionRequest], Awaitable[None]] | None = None  # says with a request what may be granted
     asked: dict[str, _Asked] = field(default_factory=dict)  # new prompts
+    asked_again: list[str] = field(default_factory=list)  # ids that came twice, taken back in between: to be refused
     given: list[PromptRow] = field(default_factory=list)  # new prompts that are answered as one before them was
     decided: list[Screened] = field(default_factory=list)  # what rules and grants answer by themselves
 
@@ -145,6 +147,9 @@ class Intake:
 
         A deny of either kind is stronger than an allowance, and so is a person's edit.
         """
+        if self._came_before(row.request_id):
+            self._refuse_again(row)
+            return True
         screened = await self._screened(shown[0])
         recalled = await self._unless_denied(kept_answers.recall(row, self.left.values(), self.now_ns))
         if screened is not None and screened.answer is not None and not _restricts(recalled, screened.answer):
@@ -273,8 +278,19 @@ class Intake:
         if asked.old is not None:
             self.left[asked.old.request_id] = asked.old
         for place in asked.said:
-            self.said[place] = events.malformed("The agent asked under an id that was used before, and was refused")
+            self.said[place] = events.malformed(_REFUSED)
         self.changes.append(audited(self.session_id, asked.row, "refused", DecidedBy.GATE, note=USED_BEFORE))
+
+    def _came_before(self, request_id: str) -> bool:
+        """In these records: what was decided, or shown, is about the other one of that id."""
+        decided = (screened.answer for screened in self.decided)
+        return request_id in self.asked or any(each is not None and each.request_id == request_id for each in decided)
+
+    def _refuse_again(self, row: PromptRow) -> None:
+        self.asked_again.append(row.request_id)
+        self.decided = [each for each in self.decided if each.entry.request_id != row.request_id]
+        self.said.append(events.malformed(_REFUSED))
+        self.changes.append(audited(self.session_id, row, "refused", DecidedBy.GATE, note=USED_BEFORE))
 
     def _close_prompt(self, request_id: str) -> bool:
         """The agent does not wait for an answer any more; False: it was decided, and has one end."""

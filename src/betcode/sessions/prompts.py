@@ -14,10 +14,11 @@ from betcode.domain.rows import PromptKind, PromptRow, PromptState
 from betcode.domain.text import shortened
 from betcode.domain.times import rfc3339
 from betcode.rules import FOR_PEOPLE, Place, Rule, ToolUse, exact_rule, granting
-from betcode.sessions.questions import spoken
+from betcode.sessions.questions import refuse_if_long, spoken
 from betcode.v1 import agent_pb2 as v1
 
 EDIT_LIMIT_BYTES = 4 * 1024 * 1024
+_LONGEST_KEY = 256  # characters
 _SAID = 200  # characters of a question and of its answer in a sentence
 _ALLOWING = frozenset({v1.ALLOW_ONCE, v1.ALLOW_SESSION, v1.ALLOW_WITH_EDIT})
 _CHOICES = "ALLOW_ONCE, ALLOW_SESSION, ALLOW_WITH_EDIT, DENY, DENY_NO_INTERRUPT or DENY_WITH_INTERRUPT"
@@ -36,7 +37,12 @@ class PermissionAnswer:
 
     def __post_init__(self) -> None:
         if self.decision == v1.PERMISSION_DECISION_UNSPECIFIED or self.decision not in v1.PermissionDecision.values():
-            raise InvalidRequest(f"The answer has no decision: send {_CHOICES}", request_id=self.request_id)
+            raise InvalidRequest(f"The answer has no decision: send {_CHOICES}", request_id=self.request_id[:100])
+        if len(self.idempotency_key) > _LONGEST_KEY:
+            raise InvalidRequest(
+                f"The idempotency key is longer than {_LONGEST_KEY} characters", request_id=self.request_id[:100]
+            )
+        refuse_if_long(self.message, "message", self.request_id)
 
 
 @dataclass(frozen=True, slots=True)

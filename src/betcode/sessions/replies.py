@@ -34,6 +34,8 @@ class Replies:
             if await session.room.store.find_prompt(request_id) is not None:
                 intake.refuse(request_id)
                 self._refuse(intake, RefuseRequest(request_id, USED_BEFORE))
+        for request_id in intake.asked_again:
+            self._refuse(intake, RefuseRequest(request_id, USED_BEFORE))
         refusals = self._run.dialogue.refusals
         self._refused &= {command.request_id for command in refusals}  # an id may come again
         for command in refusals:

@@ -173,6 +173,19 @@ async def test_a_request_that_is_refused_for_its_id_is_in_the_audit() -> None:
     assert (entry.input_sha256, entry.note) == (input_hash('{"command":"make"}'), "this request id was used before")
 
 
+@pytest.mark.parametrize("screen", [None, allowed])
+async def test_an_id_that_is_used_again_at_once_stands_for_nothing(
+    screen: Callable[[v1.PermissionRequest], Screened] | None,
+) -> None:
+    """What was decided or shown is about the first, so the second is refused and nothing is said to it."""
+    intake = await taken(screen, REQUEST, WITHDRAWN, REQUEST.replace("make", "rm -rf /"))
+    assert (intake.asked_again, intake.decided, intake.prompts) == (["r-1"], [], {})
+    shown = [event.permission_request.input_json for event in intake.said if event.HasField("permission_request")]
+    assert shown == (['{"command":"make"}'] if screen is None else [])
+    entry = [change.entry for change in intake.changes if isinstance(change, AddAudit)][-1]
+    assert (entry.outcome, entry.input_sha256) == ("refused", input_hash('{"command":"rm -rf /"}'))
+
+
 async def test_a_cancelled_turn_is_seen_behind_the_one_that_came_after_it() -> None:
     dialogue = ClaudeProvider().dialogue(NewSession(SessionId(CONVERSATION), "claude", "/"), CONVERSATION)
     run = RunRow(
