@@ -93,6 +93,16 @@ def test_a_history_loses_secrets_of_inputs_unless_it_is_wanted_raw(here: Shell) 
     assert "[redacted:password]" in used()
 
 
+def test_a_persons_decision_is_listed_in_words(tmp_path: Path) -> None:
+    with shell(tmp_path) as commands:
+        commands.environment["BETCODE_CLAUDE_BIN"] = str(agent_program(tmp_path, "asker.py"))
+        assert commands.run("run", "--on-ask", "deny", 'use Bash {"command": "make"}').returncode == 3
+        _, asked, denied = (line.split() for line in commands.run("audit", "list").stdout.splitlines())
+    assert asked[4:7] == ["ask", "no", "rule"]
+    assert (denied[4], denied[-2:]) == ("deny", ["Bash", "denied"])
+    assert "@" in denied[5]
+
+
 def test_a_whole_audit_gives_its_head_which_can_be_shown_again(here: Shell) -> None:
     done = here.run("audit", "verify")
     assert done.returncode == 0

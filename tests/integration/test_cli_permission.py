@@ -121,6 +121,11 @@ def test_questions_are_answered_by_number_and_in_own_words(here: Shell, heard: A
     finish(here, session)
     (told,) = heard()
     assert told["updatedInput"]["answers"] == {"Which colour?": "blue, red", "Why?": "since a=b"}
+    same = here.run("permission", "answer", request_id[:8], "--question", "Why?=since a=b")
+    assert (same.returncode, same.stdout) == (0, "Why? since a=b (that had been said before)\n")
+    for late in (["--choose", "1"], ["--question", "Reason=since a=b"], ["--question", "Why?=since"]):
+        other = here.run("permission", "answer", request_id, *late)
+        assert (other.returncode, "Why? since a=b; that was by" in other.stderr) == (5, True), other.stderr
 
 
 def test_equal_prompts_are_answered_together(here: Shell, heard: Any) -> None:
@@ -146,9 +151,9 @@ def test_what_cannot_be_answered_is_never_a_success(here: Shell, heard: Any) -> 
     assert again["already_answered"] is True
     other = here.run("permission", "answer", request_id, "--deny")
     assert other.returncode == 5
-    assert "Already answered ALLOW_ONCE by" in other.stderr
+    assert "Already answered: allowed; that was by" in other.stderr
     assert here.run("permission", "answer", request_id[:8], "--allow").returncode == 0
     for words in (["--deny"], ["--edit", "false"]):
         short = here.run("permission", "answer", request_id[:8], *words)
-        assert (short.returncode, "Already answered ALLOW_ONCE by" in short.stderr) == (5, True)
+        assert (short.returncode, "Already answered: allowed; that was by" in short.stderr) == (5, True)
     assert len(heard()) == 1

@@ -138,6 +138,8 @@ def test_one_key_answers_and_another_leaves_it_open(here: Shell) -> None:
         parked(here, 'use Bash {"command": "make three"}')
         person.expect("command: make three")
         person.expect("Allow? [y")
+        person.type("k")
+        person.expect("Nothing else is asked; q ends")
         person.type("q")
         assert person.ended() == 0
     assert [json.loads(line)["behavior"] for line in path.read_text().splitlines()] == ["allow", "deny"]

@@ -70,6 +70,8 @@ def test_a_projects_own_rules_count_when_a_person_trusts_it(here: Shell) -> None
     assert here.run("policy", "check", "Bash(make all)").stdout.startswith("Allowed: covered by Bash(make *)")
     assert "not trusted any more" in here.run("policy", "untrust", ".").stdout
     assert checked(here, "Bash(make all)")["outcome"] == "ask"
+    assert here.run("policy", "check", "Read(secrets/key)").stderr == ""  # trust would not change it
+    assert here.run("policy", "untrust", ".").stdout == f"{here.work} was not trusted\n"
     assert here.run("policy", "trust", "nowhere").returncode == 5
 
 

@@ -22,8 +22,9 @@ from betcode.config.units import NotUnderstood, duration_s
 _EPILOG = """\
 Without a command, betcode opens the conversation of the current directory.
 
-Exit codes: 0 done, 1 the agent failed or the audit is broken, 2 no connection to the daemon, 3 permission denied,
-4 rate limited or over budget, 5 invalid arguments, 6 session not found, 7 internal error, 130 interrupted.
+Exit codes: 0 done, 1 the agent failed or the audit is broken, 2 no connection to the daemon, 3 permission denied or
+left to be answered, 4 rate limited or over budget, 5 invalid arguments, 6 session not found, 7 internal error,
+130 interrupted.
 """
 _MODE = argparse.RawDescriptionHelpFormatter
 _ID = "id of a session, the beginning of one, or its name"
@@ -136,7 +137,7 @@ def _add_attach(commands: "Commands[Parser]") -> None:
 
 
 def _add_session(commands: "Commands[Parser]") -> None:
-    verbs = _noun(commands, "session", "list, show, stop, name, export and delete sessions")
+    verbs = _noun(commands, "session", "list, show, stop, name, export and delete sessions; what they may spend and do")
     listing = _command(verbs, "list", "list sessions, newest first", "session_commands:list_sessions")
     listing.add_argument("--here", action="store_true", help="only those of the current directory")
     listing.add_argument("-C", "--cwd", metavar="DIR", help="only those of this directory")
@@ -151,7 +152,11 @@ def _add_session(commands: "Commands[Parser]") -> None:
     follow = _command(verbs, "follow", "print events as they come", "session_commands:follow")
     follow.add_argument("session", metavar="ID", help=_ID)
     follow.add_argument("--after", type=_count, default=0, metavar="SEQ", help="begin after this event (0: all)")
-    follow.add_argument("--until-idle", action="store_true", help="end when no turn is open and all was printed")
+    follow.add_argument(
+        "--until-idle",
+        action="store_true",
+        help="end when no turn is open (one that waits for you is) and all was printed",
+    )
     compact = _command(verbs, "compact", "have the agent shorten its context to a summary", "compact_command:compact")
     compact.add_argument("session", metavar="ID", help=_ID)
     close = _command(verbs, "close", "end a session's agent and take no further input", "session_commands:close")

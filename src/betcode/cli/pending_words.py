@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from betcode.cli.finding import short_id
 from betcode.cli.render import telling_input
 from betcode.cli.terminal_text import one_line, tool_called
-from betcode.domain.times import rfc3339
+from betcode.domain.times import rfc3339, rfc3339_past
 from betcode.v1 import agent_pb2 as v1
 
 HEADINGS = ("ID", "AGE", "EXPIRES", "SESSION", "TOOL", "WHAT")
@@ -18,7 +18,7 @@ _WHAT = 400
 def row(one: v1.PendingPrompt, request_id: str, now: datetime) -> list[str]:
     """One line of the list, under an id that may be short."""
     asked = span(now - one.asked_at.ToDatetime(UTC))
-    expires = f"in {span(one.expires_at.ToDatetime(UTC) - now)}" if one.HasField("expires_at") else ""
+    expires = f"in {nearly(one.expires_at.ToDatetime(UTC) - now)}" if one.HasField("expires_at") else ""
     session = one.session_name or short_id(one.session_id)
     return [request_id, asked, expires, one_line(session, 24), tool_of(one), what_of(one)]
 
@@ -44,6 +44,13 @@ def span(delta: timedelta) -> str:
     return f"{seconds} s"
 
 
+def nearly(delta: timedelta) -> str:
+    """The same to the nearest: of seven days that have just begun it says seven."""
+    seconds = delta.total_seconds()
+    size = next((size for size in (86400, 3600, 60) if seconds >= size), 1)
+    return span(timedelta(seconds=round(seconds / size) * size))
+
+
 def tool_of(one: v1.PendingPrompt) -> str:
     return tool_called(one.permission.tool_name) if one.WhichOneof("prompt") == "permission" else "question"
 
@@ -66,7 +73,7 @@ def pending_json(one: v1.PendingPrompt) -> dict[str, object]:
         "session_id": one.session_id,
         "session_name": one.session_name,
         "working_directory": one.working_directory,
-        "asked_at": rfc3339(one.asked_at.ToNanoseconds()),
+        "asked_at": rfc3339_past(one.asked_at.ToNanoseconds()),
         "expires_at": rfc3339(one.expires_at.ToNanoseconds()) or None,
         "sequence": one.sequence,
         "agent_is_gone": one.agent_is_gone,

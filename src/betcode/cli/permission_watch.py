@@ -4,14 +4,15 @@ import math
 from contextlib import aclosing
 
 import anyio
-from anyio.abc import ObjectReceiveStream, ObjectSendStream
+from anyio.abc import ObjectSendStream
+from anyio.streams.memory import MemoryObjectReceiveStream
 
 from betcode.cli.asking import edited
 from betcode.cli.exit_codes import ExitCode
 from betcode.cli.finding import find_session, short_id
 from betcode.cli.keyboard import can_ask
 from betcode.cli.link_notes import LinkNotes
-from betcode.cli.one_key import Keys, Quit, Skip, Write, keys_line, understand_key
+from betcode.cli.one_key import Keys, Quit, Skip, Write, keys_line, quits, understand_key
 from betcode.cli.options import Options
 from betcode.cli.parking import was_denied
 from betcode.cli.pending_words import pending_json, tool_of, what_of
@@ -84,7 +85,7 @@ class Watcher:
             case "resolved":
                 self._resolved(change)
             case "all_told" if self._asks and not self._desk.all:
-                self._screen.note("Nothing waits for an answer yet. Ctrl-C ends the watching")
+                self._screen.note("Nothing waits for an answer yet; q ends the watching")
             case _:
                 pass
 
@@ -124,8 +125,8 @@ class Watcher:
         else:
             self._screen.line(line)
 
-    async def _ask_all(self, asked: ObjectReceiveStream[Prompt], scope: anyio.CancelScope) -> None:
-        async for prompt in asked:
+    async def _ask_all(self, asked: MemoryObjectReceiveStream[Prompt], scope: anyio.CancelScope) -> None:
+        while (prompt := await self._next(asked)) is not None:
             while self._desk.has(prompt):
                 typed = await self._ask(prompt)
                 if isinstance(typed, Quit):
@@ -133,6 +134,24 @@ class Watcher:
                     return
                 if typed is None or isinstance(typed, Skip) or await self._give(prompt, typed):
                     break
+            if not asked.statistics().current_buffer_used:
+                self._screen.note("Nothing else is asked; q ends the watching")
+        scope.cancel()
+
+    async def _next(self, asked: MemoryObjectReceiveStream[Prompt]) -> Prompt | None:
+        """The next to be asked; None where the person quits before there is one."""
+        prompt: Prompt | None = None
+        async with anyio.create_task_group() as tasks:
+
+            async def let_go_at_quit() -> None:
+                while not quits(await self._keys.key()):
+                    pass
+                tasks.cancel_scope.cancel()
+
+            tasks.start_soon(let_go_at_quit)
+            prompt = await asked.receive()
+            tasks.cancel_scope.cancel()
+        return prompt
 
     async def _ask(self, prompt: Prompt) -> Given | Skip | Quit | None:
         """The answer; None where the prompt is no longer open."""

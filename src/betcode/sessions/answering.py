@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from betcode.domain.changes import AddInput, Change, SavePrompt
 from betcode.domain.errors import InvalidRequest, PermissionStale, PromptNotFound
-from betcode.domain.rows import PromptRow
+from betcode.domain.rows import PromptKind, PromptRow
 from betcode.sessions import events, kept_answers
 from betcode.sessions.clients import ClientName
 from betcode.sessions.decided import recorded, signed
@@ -56,6 +56,8 @@ async def answer_questions(
     async with session.changing():
         prompt = session.prompts.get(request_id) or session.open_left(request_id)
         row = prompt or await _prompt_of_the_past(session, request_id)
+        if prompt is None and row.kind is PromptKind.QUESTION and not answers.keys() <= row.answers.keys():
+            same_as_before(row, Decision(v1.ALLOW_ONCE, answers=answers))  # who is too late need not know its wording
         check_answers(row, answers)
         for text, answer in answers.items():
             if row.answers.get(text, answer) != answer:

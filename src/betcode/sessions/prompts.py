@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 import msgspec
 
 from betcode.domain.commands import AnswerPermission, AnswerQuestions, Behaviour
+from betcode.domain.decided_words import DECIDED
 from betcode.domain.errors import InvalidRequest, PermissionStale
 from betcode.domain.rows import PromptKind, PromptRow, PromptState
 from betcode.domain.text import shortened
-from betcode.domain.times import rfc3339
+from betcode.domain.times import rfc3339_past
 from betcode.rules import FOR_PEOPLE, Place, Rule, ToolUse, exact_rule, granting
 from betcode.sessions.questions import refuse_if_long, spoken
 from betcode.v1 import agent_pb2 as v1
@@ -197,14 +198,14 @@ def same_as_before(row: PromptRow, decision: Decision) -> bool:
 
 
 def answered_before(row: PromptRow, question: str = "") -> PermissionStale:
-    """Says who was quicker, and when; of one question also with what."""
-    when = rfc3339(row.answered_ns)
+    """Says who was quicker, when and with what; of one question, or of all that were asked together."""
+    when = rfc3339_past(row.answered_ns)
     kind = f", {row.answered_by_type}" if row.answered_by_type else ""
-    said = f" {row.decision}" if row.decision else ""
-    if question:
-        said = f": {shortened(question, _SAID)} {shortened(row.answers.get(question, ''), _SAID)}; that was"
+    said = DECIDED.get(row.decision, row.decision) or "in part"
+    if questions := [question] if question else list(row.answers):
+        said = "; ".join(f"{shortened(one, _SAID)} {shortened(row.answers.get(one, ''), _SAID)}" for one in questions)
     return PermissionStale(
-        f"Already answered{said} by {row.answered_by or 'another client'}{kind} at {when}",
+        f"Already answered: {said}; that was by {row.answered_by or 'another client'}{kind} at {when}",
         request_id=row.request_id,
         answered_by=row.answered_by,
         answered_by_type=row.answered_by_type,

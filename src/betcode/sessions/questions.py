@@ -21,7 +21,7 @@ def questions_of(row: PromptRow) -> list[v1.UserQuestion]:
 
 
 def check_answers(row: PromptRow, answers: Mapping[str, str]) -> None:
-    """Raises InvalidRequest where an answer belongs to no question of the group, is empty, too long, or more than one."""
+    """Raises InvalidRequest where an answer belongs to no question of the group, is empty, too long or too many."""
     if row.kind is not PromptKind.QUESTION:
         raise InvalidRequest("This is a permission, not a question: allow or deny it")
     asked = {question.question: question for question in questions_of(row)}
