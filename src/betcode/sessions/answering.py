@@ -118,7 +118,7 @@ async def _refuse_if_denied(session: LiveSession, prompt: PromptRow, decision: D
         return
     await session.screening.refresh()
     try:
-        rule = await session.screening.denial(prompt.tool_name, decision.updated_input or prompt.input_json)
+        rule = await session.screening.denial_to(prompt, decision.updated_input or prompt.input_json)
     except NoAnswer as trouble:
         raise InvalidRequest(
             f"It cannot be told whether a rule denies this ({trouble}): deny it, or try again later",

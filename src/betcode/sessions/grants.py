@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from betcode.sessions.registry import Registry
 
 _SESSION = Source(Layer.SESSION)
-_MOST = 1000  # of one session
+MOST = 1000  # of one session
 
 
 def compiled(rows: Iterable[GrantRow], place: Place) -> Grants:
@@ -46,7 +46,11 @@ def compiled(rows: Iterable[GrantRow], place: Place) -> Grants:
 def granted(
     session: LiveSession, rule: Rule, client: ClientName, request_id: str = ""
 ) -> tuple[GrantRow, list[Change]]:
-    """The grant as it is kept from now on, and what that changes on disk; given again, it is there once."""
+    """The grant as it is kept from now on, and what that changes on disk; given again, it is there once.
+
+    Raises:
+        InvalidRequest: there are too many.
+    """
     row = GrantRow(
         session=session.writer.key,
         tool_name=rule.tool,
@@ -56,6 +60,8 @@ def granted(
         granted_by=client.client_id,
         request_id=request_id,
     )
+    if len(with_grant(session.grants, row)) > MOST:
+        raise InvalidRequest(f"The session has {MOST} grants already: clear some first, or decide about this use alone")
     outcome = "granted" if row.allows else "refused"
     entry = _entry(session, row.tool_name, outcome, client, rule=row.pattern, request_id=request_id)
     return row, [ClearGrant(row.session, row.tool_name, row.pattern), AddGrant(row), AddAudit(entry)]
@@ -86,8 +92,6 @@ class GrantDesk:
         rule = _rule(tool_name, pattern, allows=allows)
         async with self._registry.using(session) as live, live.changing():
             live.refuse_if_closed()
-            if len(live.grants) >= _MOST:
-                raise InvalidRequest(f"The session has {_MOST} grants already: clear some first")
             row, changes = granted(live, rule, client)
             words = "granted" if allows else "refused"
             told = _notice(f"{rule.text} is {words} for this session", pattern=rule.text, client_id=client.client_id)

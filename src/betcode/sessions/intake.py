@@ -56,6 +56,7 @@ class _Asked:
     said: range
     changes: Sequence[Change]
     old: PromptRow | None  # that it took the place or the answer of
+    same_id: PromptRow | None  # that was open under its id, and still is in the store
 
 
 @dataclass(slots=True)
@@ -77,7 +78,7 @@ class Intake:
     turn_cancelled: bool = False
     settled: list[str] = field(default_factory=list)  # messages that came to an end
     compaction_settled: bool = False  # and whether a compaction did
-    denial: Callable[[str, str], Awaitable[str]] | None = None  # which rule denies a use
+    denial: Callable[[PromptRow, str], Awaitable[str]] | None = None  # which rule denies a use with this input
     offer: Callable[[v1.PermissionRequest], Awaitable[None]] | None = None  # says with a request what may be granted
     asked: dict[str, _Asked] = field(default_factory=dict)  # new prompts
     asked_again: list[str] = field(default_factory=list)  # ids that came twice, taken back in between: to be refused
@@ -133,10 +134,10 @@ class Intake:
                 case "permission_resolved" if self._was_decided(event.permission_resolved.request_id):
                     continue  # nobody was shown it
                 case "permission_resolved":
-                    if not self._close_prompt(event.permission_resolved.request_id):
+                    if not self._close_prompt(event.permission_resolved, is_cancelled=bool(run.cancel_step)):
                         continue
                 case "turn_complete":
-                    self._end_turn()
+                    self._end_turn(is_cancelled=event.turn_complete.stop_reason == "cancelled")
                     self.turn_cancelled |= event.turn_complete.stop_reason == "cancelled"
                 case _:
                     pass
@@ -151,12 +152,12 @@ class Intake:
             self._refuse_again(row)
             return True
         screened = await self._screened(shown[0])
-        recalled = await self._unless_denied(kept_answers.recall(row, self.left.values(), self.now_ns))
+        recalled = await self._unless_denied(row, kept_answers.recall(row, self.left.values(), self.now_ns))
         if screened is not None and screened.answer is not None and not _restricts(recalled, screened.answer):
             self.decided.append(screened)
             self._pass_over()
             return True
-        said, changes = len(self.said), len(self.changes)
+        said, changes, same_id = len(self.said), len(self.changes), self.prompts.get(row.request_id)
         match recalled:
             case kept_answers.Given() as given:
                 old: PromptRow | None = given.before
@@ -166,19 +167,19 @@ class Intake:
                 await self._ask(row, asked, shown, screened)
             case never:
                 assert_never(never)
-        self.asked[row.request_id] = _Asked(row, range(said, len(self.said)), self.changes[changes:], old)
+        self.asked[row.request_id] = _Asked(row, range(said, len(self.said)), self.changes[changes:], old, same_id)
         self._pass_over()
         return False
 
     async def _unless_denied(
-        self, recalled: kept_answers.Given | kept_answers.Asked
+        self, row: PromptRow, recalled: kept_answers.Given | kept_answers.Asked
     ) -> kept_answers.Given | kept_answers.Asked:
         """An edit that was kept is held against the rules as they are now, like one that is given now."""
         before = recalled.before if isinstance(recalled, kept_answers.Given) else None
         if before is None or not before.updated_input or self.denial is None:
             return recalled
         try:
-            is_denied = bool(await self.denial(before.tool_name, before.updated_input))
+            is_denied = bool(await self.denial(row, before.updated_input))
         except NoAnswer:
             return kept_answers.Asked(kept_answers.EDIT_UNCLEAR, before)
         return kept_answers.Asked(kept_answers.EDIT_DENIED, before) if is_denied else recalled
@@ -275,6 +276,8 @@ class Intake:
         self.prompts.pop(request_id, None)
         self.given = [row for row in self.given if row.request_id != request_id]
         self.changes = [change for change in self.changes if not any(change is other for other in asked.changes)]
+        if asked.same_id is not None:
+            self.prompts[request_id] = asked.same_id
         if asked.old is not None:
             self.left[asked.old.request_id] = asked.old
         for place in asked.said:
@@ -292,20 +295,25 @@ class Intake:
         self.said.append(events.malformed(_REFUSED))
         self.changes.append(audited(self.session_id, row, "refused", DecidedBy.GATE, note=USED_BEFORE))
 
-    def _close_prompt(self, request_id: str) -> bool:
+    def _close_prompt(self, resolved: v1.PermissionResolved, *, is_cancelled: bool) -> bool:
         """The agent does not wait for an answer any more; False: it was decided, and has one end."""
-        row = self.prompts.pop(request_id, None)
+        row = self.prompts.pop(resolved.request_id, None)
         if row is None:
-            self.said.append(events.notice(v1.NOTICE_KIND_RUN, _DECIDED_IN_VAIN, request_id=request_id))
+            self.said.append(events.notice(v1.NOTICE_KIND_RUN, _DECIDED_IN_VAIN, request_id=resolved.request_id))
             return False
-        self.changes.append(SavePrompt(replace(row, state=PromptState.WITHDRAWN)))
-        self.changes.append(audited(self.session_id, row, "withdrawn", DecidedBy.AGENT))
+        by, why = (DecidedBy.PERSON, left_prompts.CANCELLED) if is_cancelled else (DecidedBy.AGENT, "")
+        resolved.message = resolved.message or why
+        self.changes.append(SavePrompt(replace(row, state=PromptState.WITHDRAWN, message=why)))
+        self.changes.append(audited(self.session_id, row, "withdrawn", by, note=why))
         return True
 
-    def _end_turn(self) -> None:
+    def _end_turn(self, *, is_cancelled: bool = False) -> None:
         """What lost agents left was for this turn."""
         self.turn_completed = True
-        ended = left_prompts.withdrawn(self.session_id, self.left.values(), left_prompts.NOT_ASKED_AGAIN)
+        why, by = left_prompts.NOT_ASKED_AGAIN, DecidedBy.AGENT
+        if is_cancelled:
+            why, by = left_prompts.CANCELLED, DecidedBy.PERSON
+        ended = left_prompts.withdrawn(self.session_id, self.left.values(), why, by)
         self.said += ended.said
         self.changes += ended.changes
         self.left.clear()
@@ -333,7 +341,7 @@ class Intake:
     def _end_what_never_began(self, *, is_cancelled: bool) -> None:
         """The agent let go of something before it began with it: there is no result to come, so its turn ends here."""
         if is_cancelled and (self.settled or self.compaction_settled):
-            self._end_turn()
+            self._end_turn(is_cancelled=True)
             self.said.append(events.turn_complete("cancelled", self.settled))
         elif self.compaction_settled:
             self._end_turn()

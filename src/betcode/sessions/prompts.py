@@ -10,6 +10,7 @@ import msgspec
 
 from betcode.domain.commands import AnswerPermission, AnswerQuestions, Behaviour
 from betcode.domain.decided_words import DECIDED
+from betcode.domain.edits import missing_field
 from betcode.domain.errors import InvalidRequest, PermissionStale
 from betcode.domain.rows import PromptKind, PromptRow, PromptState
 from betcode.domain.text import shortened
@@ -121,8 +122,13 @@ def _edited(answer: PermissionAnswer, prompt: PromptRow) -> str:
         raise InvalidRequest(
             f"The edited input is longer than {EDIT_LIMIT_BYTES} bytes: make it shorter", request_id=answer.request_id
         )
-    if not isinstance(json_value(given), dict):
+    edited, own = json_value(given), json_value(prompt.input_json)
+    if not isinstance(edited, dict):
         raise InvalidRequest("The edited input is no JSON object", request_id=answer.request_id)
+    if isinstance(own, dict) and (name := missing_field(own, edited)) is not None:
+        raise InvalidRequest(
+            f"The edited input has no {name}, and {prompt.tool_name} needs one", request_id=answer.request_id
+        )
     return given
 
 

@@ -246,7 +246,7 @@ class AgentRun:
                 time.time_ns(),
                 self._screen,
             )
-            intake.denial = session.screening.denial
+            intake.denial = session.screening.denial_to
             intake.offer = session.screening.offer
             answering, before = self.dialogue.answering, self.row
             row = await intake.take(self.dialogue, self.row, records)

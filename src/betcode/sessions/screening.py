@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from betcode.domain.audit import Audited, AuditEntry, DecidedBy, input_hash
 from betcode.domain.commands import AnswerCall, AnswerPermission, Behaviour, CallVerdict
 from betcode.domain.ports import Forbidden, ToolCall
-from betcode.domain.rows import GrantRow
+from betcode.domain.rows import GrantRow, PromptRow
 from betcode.domain.text import shortened
 from betcode.rules import (
     FOR_PEOPLE,
@@ -103,15 +103,21 @@ class Screening:
         behaviour, message = (Behaviour.ALLOW, "") if allows else (Behaviour.DENY, _denial(verdict))
         return Screened(entry, AnswerPermission(request.request_id, behaviour, request.input_json, message))
 
-    async def denial(self, tool_name: str, input_json: str) -> str:
-        """Which rule denies a use that a person would allow; empty: none does.
+    async def denial(self, tool_name: str, input_json: str, cwd: str | None = None) -> str:
+        """Which rule denies a use that a person would allow, begun in `cwd` if that is known; empty: none does.
 
         Raises:
             NoAnswer: that cannot be told now.
         """
-        use = ToolUse.of(tool_name, input_json)
+        use = ToolUse.of(tool_name, input_json, cwd)
         verdict = await self.book.lookout.see(lambda: screen(use, self._rules, self._grants))
         return shortened(str(verdict.rule), _LONGEST) if verdict.outcome is Outcome.DENY else ""
+
+    async def denial_to(self, prompt: PromptRow, input_json: str) -> str:
+        """The same of what a prompt would run: where, is known as long as its agent lives. Raises NoAnswer."""
+        run = self._session.run
+        cwd = None if run is None else run.dialogue.directory_of(prompt.tool_use_id)
+        return await self.denial(prompt.tool_name, input_json, cwd)
 
     async def screen_call(self, call: ToolCall) -> tuple[AnswerCall, AuditEntry | None]:
         """Decide about a use before the agent's own rules do; they decide where ours have nothing against it."""

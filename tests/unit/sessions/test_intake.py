@@ -62,7 +62,7 @@ async def taken(
         assert screen is not None
         return screen(request)
 
-    async def denied_by(_tool: str, _input: str) -> str:
+    async def denied_by(_row: PromptRow, _input: str) -> str:
         if denial is None:
             raise NoAnswer
         return denial
@@ -163,6 +163,16 @@ async def test_a_prompt_that_is_taken_back_leaves_what_was_left_as_it_was() -> N
     assert (intake.given, intake.left) == ([], {"r-0": left})
     assert not any(isinstance(change, SavePrompt) for change in intake.changes)
     assert [change.entry.outcome for change in intake.changes if isinstance(change, AddAudit)] == ["refused"]
+
+
+async def test_a_prompt_that_is_open_under_an_id_stays_so_when_another_of_that_id_is_refused() -> None:
+    dialogue = ClaudeProvider().dialogue(NewSession(SessionId(CONVERSATION), "claude", "/"), CONVERSATION)
+    run = RunRow(RunKey(1), SessionKey(1), RunId("r"), RunState.RUNNING, started_ns=1)
+    waits = replace(left_with(""), request_id="r-1", state=PromptState.OPEN, kept=Kept.NO)
+    intake = Intake(SessionKey(1), Seq(1), {}, {"r-1": waits}, {}, SessionId(CONVERSATION), now_ns=2)
+    await intake.take(dialogue, run, [said(REQUEST, 1)])
+    intake.refuse("r-1")
+    assert intake.prompts == {"r-1": waits}
 
 
 async def test_a_request_that_is_refused_for_its_id_is_in_the_audit() -> None:
