@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from betcode.providers.claude import ClaudeDialogue
-from betcode.providers.claude.state import VERSION, load
+from betcode.providers.claude.state import VERSION, State, load
 from support.dialogue import INIT, fresh, hear, say
 from support.recordings import SESSION, record
 
@@ -38,6 +38,14 @@ def test_a_request_without_a_usable_id_is_told_and_refused(request_id: object, k
     answer = {"subtype": "error", "request_id": known_as, "error": "x"}
     hear(dialogue, {"type": "control_response", "response": answer})
     assert dialogue.refusals == ()
+
+
+def test_what_is_asked_in_a_turn_that_cannot_be_followed_is_shown() -> None:
+    dialogue = ClaudeDialogue(SESSION, State(conversation_id="c", began=True, lost=True))
+    assert say(dialogue, {"type": "command_lifecycle", "command_uuid": "m", "state": "started"}) == []
+    events = say(dialogue, asking(1))
+    assert [event.permission_request.request_id for event in events if event.HasField("permission_request")] == ["r1"]
+    assert dialogue.open_requests == ("r1",)
 
 
 def test_a_tool_whose_name_is_none_is_refused() -> None:

@@ -233,7 +233,7 @@ class ClaudeDialogue:
         if type(frame) is frames.ControlRequest and calls.is_call(frame):
             calls.opened(frame, self._state, self._calls)  # also in a turn that cannot be followed: the agent waits
             return
-        if self._state.lost:
+        if self._state.lost and type(frame) is not frames.ControlRequest:  # which the agent waits for, too
             if type(frame) not in (Init, Result):
                 return
             self._state.lost = False
