@@ -12,8 +12,8 @@ from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.options import Options
 from betcode.cli.screen import Screen, standard_screen
 from betcode.client import ClientError, Refused, open_client
+from betcode.config.loading import WrongSetting, load_settings
 from betcode.config.lockfile import Holder, is_held, read_holder
-from betcode.config.settings import WrongSetting, load_settings
 from betcode.holder.launch import holder_pids
 from betcode.v1 import admin_pb2 as v1
 
