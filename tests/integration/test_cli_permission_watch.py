@@ -14,8 +14,8 @@ import pytest
 from betcode.cli.permission_watch import SEEN_AFTER_S
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1.agent_pb2_grpc import AgentServiceStub
-from support.command import Shell, shell
-from support.daemon import agent_program
+from support.asking_shell import asking_shell, parked
+from support.command import Shell
 from support.patience import PATIENCE_S
 
 Next = Callable[[], Any]
@@ -23,18 +23,8 @@ Next = Callable[[], Any]
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
-    root = tmp_path_factory.mktemp("watch")
-    with shell(root) as commands:
-        commands.environment["BETCODE_CLAUDE_BIN"] = str(agent_program(root, "asker.py"))
+    with asking_shell(tmp_path_factory.mktemp("watch")) as commands:
         yield commands
-
-
-def parked(here: Shell, prompt: str) -> tuple[str, str]:
-    """The session and the id of the prompt that a run leaves open."""
-    done = here.run("run", "--on-ask", "park", "--json", prompt)
-    assert done.returncode == 3, done.stderr
-    result = json.loads(done.stdout)
-    return result["session_id"], result["parked"][0]
 
 
 @contextmanager

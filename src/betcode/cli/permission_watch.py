@@ -8,6 +8,7 @@ from anyio.abc import ObjectSendStream
 from anyio.streams.memory import MemoryObjectReceiveStream
 
 from betcode.cli.asking import edited
+from betcode.cli.either import unless
 from betcode.cli.exit_codes import ExitCode
 from betcode.cli.finding import find_session, short_id
 from betcode.cli.keyboard import can_ask
@@ -140,18 +141,12 @@ class Watcher:
 
     async def _next(self, asked: MemoryObjectReceiveStream[Prompt]) -> Prompt | None:
         """The next to be asked; None where the person quits before there is one."""
-        prompt: Prompt | None = None
-        async with anyio.create_task_group() as tasks:
 
-            async def let_go_at_quit() -> None:
-                while not quits(await self._keys.key()):
-                    pass
-                tasks.cancel_scope.cancel()
+        async def quit_by_key() -> None:
+            while not quits(await self._keys.key()):
+                pass
 
-            tasks.start_soon(let_go_at_quit)
-            prompt = await asked.receive()
-            tasks.cancel_scope.cancel()
-        return prompt
+        return await unless(quit_by_key, asked.receive)
 
     async def _ask(self, prompt: Prompt) -> Given | Skip | Quit | None:
         """The answer; None where the prompt is no longer open."""
@@ -201,17 +196,7 @@ class Watcher:
                 return answer
 
     async def _while_open(self, prompt: Prompt, *, by_key: bool) -> str | None:
-        typed: str | None = None
-        async with anyio.create_task_group() as tasks:
-
-            async def let_go_when_resolved() -> None:
-                await self._desk.gone(prompt)
-                tasks.cancel_scope.cancel()
-
-            tasks.start_soon(let_go_when_resolved)
-            typed = await (self._keys.key() if by_key else self._keys.line())
-            tasks.cancel_scope.cancel()
-        return typed
+        return await unless(lambda: self._desk.gone(prompt), self._keys.key if by_key else self._keys.line)
 
     def _show(self, prompt: Prompt, *, whole: bool) -> None:
         self._screen.note(f"── {self._where.get(prompt.request_id, '')}")
