@@ -106,9 +106,13 @@ def set_up_logging(plan: LogPlan, usual: Path) -> None:
     file = BoundedFile(path, plan.limit_bytes, plan.keep)
     file.setFormatter(JsonLines())
     root.addHandler(file)
-    # A daemon that a command starts has the usual file for its stderr: where the log is elsewhere, that is for what
-    # Python itself says, and would grow for ever otherwise.
-    if not file.is_stderr and not _is_stderr(usual):
+    if not file.is_stderr and _is_stderr(usual):
+        # A command that started the daemon looks there for why it does not serve. It must not grow for ever, either.
+        errors = BoundedFile(usual, plan.limit_bytes, plan.keep)
+        errors.setLevel(logging.ERROR)
+        errors.setFormatter(JsonLines())
+        root.addHandler(errors)
+    elif not file.is_stderr:
         stream = logging.StreamHandler(sys.stderr)
         stream.setFormatter(ForPeople() if sys.stderr.isatty() else JsonLines())
         root.addHandler(stream)
