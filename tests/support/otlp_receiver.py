@@ -29,6 +29,7 @@ class Receiver:
     bodies: list[tuple[str, bytes]] = field(default_factory=list)  # path and body, in order
     heads: list[Mapping[str, str]] = field(default_factory=list)
     status: int = 200
+    location: str = ""  # where it sends those that it redirects
     release: threading.Event | None = None  # answers wait for it
     arrived: threading.Condition = field(default_factory=threading.Condition)
 
@@ -66,7 +67,7 @@ class Receiver:
 
 
 @contextmanager
-def receiver(*, hangs: bool = False, port: int = 0) -> Iterator[Receiver]:
+def receiver(*, hangs: bool = False) -> Iterator[Receiver]:
     """An endpoint that takes everything; one that hangs answers nobody before the block is left."""
     kept = Receiver(release=threading.Event() if hangs else None)
 
@@ -80,7 +81,7 @@ def receiver(*, hangs: bool = False, port: int = 0) -> Iterator[Receiver]:
             answer = ExportTraceServiceResponse() if self.path == "/v1/traces" else ExportMetricsServiceResponse()
             self.send_response(kept.status)
             if 300 <= kept.status < 400:
-                self.send_header("Location", f"http://127.0.0.1:{kept.port}/elsewhere")
+                self.send_header("Location", kept.location)
             self.send_header("Content-Type", "application/x-protobuf")
             self.end_headers()
             self.wfile.write(answer.SerializeToString())
@@ -88,7 +89,7 @@ def receiver(*, hangs: bool = False, port: int = 0) -> Iterator[Receiver]:
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002
             """Nobody needs it."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     server.block_on_close = False
     kept.port = server.server_address[1]

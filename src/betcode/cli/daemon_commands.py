@@ -129,6 +129,7 @@ def _figures(facts: Mapping[str, str]) -> list[str]:
         f"  agents     {number('live_agents')} alive ({memory_mb} MB), {turns}",
         f"  at start   {found or 'nothing was left of a daemon before'}",
         f"  default    {facts.get('default_provider', '')}",
+        *([f"  telemetry  {trouble}"] if (trouble := facts.get("telemetry")) else []),
     ]
 
 

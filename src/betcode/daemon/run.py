@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -126,7 +127,14 @@ async def _serve(
                     counts=counts,
                     traces=telemetry.traces,
                 ) as engine,
-                serve(engine, settings.engine, places, about, store.writable, stop.ask_and_wait) as door,
+                serve(
+                    engine,
+                    settings.engine,
+                    places,
+                    replace(about, telemetry_troubles=lambda: telemetry.troubles),
+                    store.writable,
+                    stop.ask_and_wait,
+                ) as door,
             ):
                 telemetry.watch(gauges_of(engine, door, places.database))
                 _say_serving(engine, about)
