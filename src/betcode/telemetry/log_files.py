@@ -70,6 +70,7 @@ class LogFiles:
     def newest(self, count: int, wanted: Wanted) -> list[Entry]:
         """The last `count` that are wanted, oldest first; `added` goes on after them."""
         found: list[Entry] = []
+        self.close()
         self._file = _opened(self._path)
         if self._file is not None:
             end = self._file.seek(0, os.SEEK_END)
