@@ -20,12 +20,13 @@ class Summed:
     began_ns: int = 0  # the first time
     ended_ns: int = 0  # the last time
 
-    def add(self, began_ns: int, ended_ns: int, items: int) -> None:
+    def add(self, began_ns: int, ended_ns: int, items: int, *, other_ns: int = 0) -> None:
+        """Once more; `other_ns` of that time went to something else."""
         if not self.times:
             self.began_ns = began_ns
         self.times += 1
         self.items += items
-        self.busy_ns += ended_ns - began_ns
+        self.busy_ns += ended_ns - began_ns - other_ns
         self.ended_ns = max(self.ended_ns, ended_ns)
 
 

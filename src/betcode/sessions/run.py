@@ -259,7 +259,7 @@ class AgentRun:
             intake.denial = session.screening.denial
             intake.offer = session.screening.offer
             answering, before = self.dialogue.answering, self.row
-            began_ns = time.monotonic_ns()
+            began_ns = session.turns.parsing()
             row = await intake.take(self.dialogue, self.row, records)
             session.turns.parsed(began_ns, len(records))
             if row.cancel_step is CancelStep.INTERRUPTED and self.dialogue.answering and not answering:

@@ -61,6 +61,7 @@ class TurnTimes:
         self._counts = counts
         self._sink = sink
         self._began_ns = 0  # 0: no turn is open, or it began under another daemon
+        self._evaluated_ns = 0  # in the batch that is being read
         self._tools: dict[str, tuple[int, str]] = {}  # those at work, by id
         if state.status is SessionStatus.ACTIVE:
             self._begin_trace(is_whole=False)
@@ -71,9 +72,14 @@ class TurnTimes:
 
     # ------------------------------------------------------------ what others measured
 
+    def parsing(self) -> int:
+        """Lines are being read from now on; for `parsed`."""
+        self._evaluated_ns = 0
+        return time.monotonic_ns()
+
     def parsed(self, began_ns: int, lines: int) -> None:
         if self.trace is not None:
-            self.trace.parsing.add(began_ns, time.monotonic_ns(), lines)
+            self.trace.parsing.add(began_ns, time.monotonic_ns(), lines, other_ns=self._evaluated_ns)
 
     def appended(self, began_ns: int) -> None:
         """A commit of this session is on disk."""
@@ -101,8 +107,10 @@ class TurnTimes:
     def evaluated(self, began_ns: int, tool_name: str, outcome: str) -> None:
         """The permission engine has decided about a use of a tool."""
         if self.trace is not None:
+            now_ns = time.monotonic_ns()
+            self._evaluated_ns += now_ns - began_ns
             facts = {"tool": shown_tool(tool_name), "outcome": outcome}
-            self.trace.add(Step("permission", began_ns, time.monotonic_ns(), facts))
+            self.trace.add(Step("permission", began_ns, now_ns, facts))
 
     # ------------------------------------------------------------ what was committed
 
