@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from betcode.config.schema import SETTINGS, Setting
+from betcode.telemetry.metrics import METRICS
 
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "operations.md"
 
@@ -28,7 +29,16 @@ def default_of(setting: Setting) -> str:
     return "" if value in ("", [], {}) else f"`{value if isinstance(value, str) else json.dumps(value)}`"
 
 
-SECTIONS: Mapping[str, Callable[[], Iterator[str]]] = {"settings": settings_table}
+def metrics_table() -> Iterator[str]:
+    yield "| metric | kind | label | meaning |"
+    yield "|---|---|---|---|"
+    for metric in METRICS:
+        values = ": " + ", ".join(f"`{value}`" for value in metric.values) if metric.values else ""
+        label = f"`{metric.label}`{values}" if metric.label else ""
+        yield f"| `{metric.name}` | {metric.kind.value} | {label} | {metric.help} |"
+
+
+SECTIONS: Mapping[str, Callable[[], Iterator[str]]] = {"settings": settings_table, "metrics": metrics_table}
 
 
 def renewed(text: str) -> str:

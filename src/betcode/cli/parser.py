@@ -15,6 +15,7 @@ from betcode.cli.audit_options import add_audit
 from betcode.cli.budget_options import add_budget_options
 from betcode.cli.db_options import add_db
 from betcode.cli.exit_codes import ExitCode
+from betcode.cli.log_options import add_logs
 from betcode.cli.on_ask import ask_policy
 from betcode.cli.service_options import add_service
 from betcode.config.units import NotUnderstood, duration_s
@@ -275,6 +276,7 @@ def _add_daemon(commands: "Commands[Parser]") -> None:
     again = _command(verbs, "restart", "stop the daemon and start it anew; agents go on", "daemon_ending:restart")
     again.add_argument("--agents", action="store_true", help="end all agents in between")
     _command(verbs, "status", "say whether the daemon runs, and how it is", "daemon_commands:status")
+    add_logs(verbs, _command, _count)
     add_service(verbs, _command)
 
 

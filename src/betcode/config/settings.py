@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 from betcode.config.notifying import NotifySettings
@@ -66,6 +67,10 @@ class LogSettings:
     limit_bytes: int = 10 * _MIB  # of one file
     keep: int = 1  # older files beside it
 
+    def path(self, usual: Path) -> Path:
+        """Where the log is."""
+        return Path(self.file) if self.file else usual
+
 
 @dataclass(frozen=True, slots=True)
 class ListenSettings:
@@ -85,6 +90,7 @@ class ListenSettings:
 @dataclass(frozen=True, slots=True)
 class ObservabilitySettings:
     otlp_endpoint: str = ""  # empty: nothing is exported
+    export_interval_s: float = 10.0
     metrics_enabled: bool = False
     metrics_address: str = "127.0.0.1"
     metrics_port: int = 9090

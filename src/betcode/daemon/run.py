@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,11 +17,13 @@ from betcode.config.loading import Loaded, WrongSetting, load_settings
 from betcode.config.lockfile import Holder, LockHeld, hold_lock
 from betcode.config.places import Places
 from betcode.config.settings import Settings
+from betcode.daemon.exports import gauges_of, open_exports
 from betcode.daemon.faults import faults_of
 from betcode.daemon.providers import Found, find_providers
 from betcode.daemon.renewal import renew_when_told
 from betcode.daemon.service_manager import ServiceManager
 from betcode.daemon.stop import EXIT_CANNOT_SERVE, Stop, on_signals
+from betcode.domain.counts import Counts
 from betcode.domain.errors import BetcodeError
 from betcode.holder.launch import allow_many_open_files, descends_from, holder_pids
 from betcode.notify import open_notifying
@@ -63,7 +66,10 @@ def _run_locked(
     places: Places, loaded: Loaded, environ: Mapping[str, str], claude_bin: Path | None, started_ns: int
 ) -> int:
     settings = loaded.settings
-    set_up_logging(places.daemon_log, level=settings.logs.level, limit_bytes=settings.logs.limit_bytes)
+    try:
+        set_up_logging(settings.logs, places.daemon_log)
+    except OSError as trouble:
+        return _refuse(f"The log cannot be written: {trouble}", EXIT_WRONG_SETTINGS)
     for warning in loaded.warnings:
         logger.warning(warning)
     found = find_providers(environ, claude_bin)
@@ -98,6 +104,7 @@ async def _serve(
 ) -> int:
     stop = Stop()
     trouble = ""
+    counts = Counts()
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(on_signals, stop)
@@ -108,6 +115,7 @@ async def _serve(
                     places.database, durability=settings.engine.durability, on_fatal=stop.on_fatal, faults=faults
                 ) as store,
                 open_notifying(settings.notify) as notifying,
+                open_exports(counts, settings.observability) as telemetry,
                 open_supervisor(
                     store,
                     found.providers,
@@ -116,9 +124,19 @@ async def _serve(
                     faults=faults,
                     places=places,
                     notifier=notifying,
+                    counts=counts,
+                    traces=telemetry.traces,
                 ) as engine,
-                serve(engine, settings.engine, places, about, store.writable, stop.ask_and_wait) as door,
+                serve(
+                    engine,
+                    settings.engine,
+                    places,
+                    replace(about, telemetry_troubles=lambda: telemetry.troubles),
+                    store.writable,
+                    stop.ask_and_wait,
+                ) as door,
             ):
+                telemetry.watch(gauges_of(engine, door, places.database))
                 _say_serving(engine, about)
                 service_manager.serving()
                 _spare_what_stays()

@@ -32,6 +32,7 @@ class About:
     state_dir: str
     config_dir: str
     default_provider: DefaultProvider
+    telemetry_troubles: Callable[[], tuple[str, ...]] = tuple  # what of it does not work, a sentence each
 
 
 def components_of(facts: EngineFacts, now_ns: int) -> list[v1.ComponentHealth]:
@@ -126,6 +127,7 @@ def metadata_of(facts: EngineFacts, about: About, now_ns: int) -> Mapping[str, s
         "waiting_in_line": str(facts.waiting_in_line),
         "live_agents": str(facts.live_agents),
         "agent_memory_bytes": str(facts.agent_memory_bytes),
+        "telemetry": "; ".join(about.telemetry_troubles()),
         "found_at_start_adopted": str(found.adopted),
         "found_at_start_ended": str(found.ended),
         "found_at_start_orphans": str(found.orphans),

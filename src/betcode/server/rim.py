@@ -18,8 +18,11 @@ from grpc import aio
 
 from betcode.domain.errors import BetcodeError, DaemonStopping, InvalidRequest
 from betcode.domain.text import shortened
+from betcode.server.connected import Connected
 from betcode.server.errors import InternalFault, status_of
+from betcode.server.traced import note_frame, traced
 from betcode.sessions import ClientName
+from betcode.telemetry.work import Span
 
 logger = logging.getLogger(__name__)
 
@@ -81,6 +84,11 @@ async def greet(caller: Caller, context: Context) -> None:
     await context.send_initial_metadata(((CLIENT_ID, caller.client.client_id),))
 
 
+def _work(kind: type[Message]) -> str:
+    """What a call is called where its work is logged."""
+    return f"call.{kind.DESCRIPTOR.name.removesuffix('Request')}"
+
+
 class Rim:
     """Wraps handlers, and knows the streams that are open so that a stopping daemon can end them politely."""
 
@@ -88,16 +96,21 @@ class Rim:
         self._streams: set[asyncio.Task[Any]] = set()
         self._calls: set[asyncio.Task[Any]] = set()  # with one answer
         self._stopping = False
+        self.connected = Connected()
 
     def unary(self, kind: type[RequestT], handle: Callable[[Caller, RequestT], Awaitable[Message]]) -> Handler:
         """One request, one response."""
+        work = _work(kind)
 
         async def call(data: bytes, context: Context) -> bytes:
             self._note_call()
             try:
-                self._refuse_if_stopping()
-                response = await handle(caller_of(context), decode(kind, data))
-                return response.SerializeToString()
+                with Span(work, root=True):
+                    self._refuse_if_stopping()
+                    note_frame("in", data)
+                    response = await handle(caller_of(context), decode(kind, data))
+                    note_frame("out", answer := response.SerializeToString())
+                    return answer
             except Exception as error:  # noqa: BLE001 the top of a call: every error becomes a status
                 data = b""  # see _abort
                 await self._abort(context, error)
@@ -106,12 +119,13 @@ class Rim:
 
     def waiting(self, kind: type[RequestT], handle: Callable[[Caller, RequestT], Awaitable[Message]]) -> Handler:
         """One request, one response that may take long: a stopping daemon ends it as it ends streams."""
+        work = _work(kind)
 
         async def call(data: bytes, context: Context) -> bytes:
-            with self._as_stream():
+            with self._as_stream(caller := caller_of(context), work):
                 try:
                     self._refuse_if_stopping()
-                    response = await handle(caller_of(context), decode(kind, data))
+                    response = await handle(caller, decode(kind, data))
                     return response.SerializeToString()
                 except asyncio.CancelledError:
                     await self._abort_if_stopping(context)
@@ -123,12 +137,14 @@ class Rim:
 
     def stream(self, kind: type[RequestT], handle: Callable[[Caller, RequestT, Context], Awaitable[None]]) -> Handler:
         """One request; the handler writes bytes to the context, one message at a time."""
+        work = _work(kind)
 
         async def call(data: bytes, context: Context) -> None:
-            with self._as_stream():
+            with self._as_stream(caller := caller_of(context), work):
                 try:
                     self._refuse_if_stopping()
-                    await handle(caller_of(context), decode(kind, data), context)
+                    note_frame("in", data)
+                    await handle(caller, decode(kind, data), traced(context))
                 except asyncio.CancelledError:
                     await self._abort_if_stopping(context)
                     raise
@@ -141,10 +157,10 @@ class Rim:
         """Both ways at once; the handler reads from and writes to the context."""
 
         async def call(_: object, context: Context) -> None:
-            with self._as_stream():
+            with self._as_stream(caller := caller_of(context), "call.Converse"):
                 try:
                     self._refuse_if_stopping()
-                    await handle(caller_of(context), context)
+                    await handle(caller, traced(context))
                 except asyncio.CancelledError:
                     await self._abort_if_stopping(context)
                     raise
@@ -182,12 +198,13 @@ class Rim:
         task.add_done_callback(self._calls.discard)  # after the answer was sent, which is not done here
 
     @contextmanager
-    def _as_stream(self) -> Iterator[None]:
+    def _as_stream(self, caller: Caller, work: str) -> Iterator[None]:
         task = asyncio.current_task()
         assert task is not None
         self._streams.add(task)
         try:
-            yield
+            with Span(work, root=True), self.connected.here(caller.client):
+                yield
         finally:
             self._streams.discard(task)
 

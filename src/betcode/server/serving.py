@@ -116,6 +116,11 @@ class Door:
         self._rim = rim
         self._health = health
 
+    @property
+    def clients(self) -> int:
+        """How many clients have a stream open."""
+        return self._rim.connected.count
+
     async def close(self) -> None:
         self._rim.refuse()
         await self._health.servicer.enter_graceful_shutdown()

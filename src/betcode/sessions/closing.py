@@ -62,6 +62,7 @@ async def _note_closed(session: LiveSession) -> bool:
         compacting.settle(session, session.closed_words)
         session.may_start = False
         session.desk.close()
+        logger.info(session.closed_words, extra=session.log_extra)
         return True
 
 

@@ -1,5 +1,6 @@
 """A new session; asked for again under the id that its client made, it is the same one."""
 
+import logging
 from dataclasses import replace
 
 from betcode.domain.errors import InvalidRequest, StorageFailed
@@ -9,6 +10,8 @@ from betcode.sessions import events
 from betcode.sessions.requests import check_new_session
 from betcode.sessions.room import Room
 from betcode.sessions.tally import KIND_OF
+
+logger = logging.getLogger(__name__)
 
 
 async def create(room: Room, new: NewSession) -> SessionId:
@@ -33,6 +36,8 @@ async def create(room: Room, new: NewSession) -> SessionId:
     except StorageFailed:
         if not await _was_made(room, new):  # by the same request, which was under way still
             raise
+    facts = {"session_id": new.session_id, "provider": new.provider, "working_directory": new.working_directory}
+    logger.info("a session was created", extra=facts)
     return new.session_id
 
 

@@ -15,6 +15,7 @@ from betcode.sessions.compaction_triggers import MemoryPressure
 from betcode.sessions.registry import Registry
 from betcode.sessions.retention import Swept, is_full, sweep
 from betcode.sessions.room import Room
+from betcode.telemetry.work import begin
 
 logger = logging.getLogger(__name__)
 
@@ -28,6 +29,7 @@ _FORGET_AT_ONCE = 100
 
 async def keep_house(registry: Registry) -> None:
     """Retire agents that were idle too long or are too many, end those that hang, forget sessions that are at rest."""
+    begin("housekeeping")
     room = registry.room
     pressure = MemoryPressure()
     while True:
@@ -56,6 +58,7 @@ async def send_idle_home(room: Room) -> None:
 
 async def keep_journals(room: Room) -> None:
     """Compress journals that were read, and drop those of ended agents that are old or too many."""
+    begin("housekeeping")
     while True:
         settings = room.settings
         work = partial(

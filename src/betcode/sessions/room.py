@@ -8,9 +8,11 @@ import anyio
 from anyio.abc import TaskGroup
 
 from betcode.config.settings import EngineSettings
+from betcode.domain.counts import Counts
 from betcode.domain.notification import Notifier
 from betcode.domain.ports import Provider, Store
 from betcode.domain.recovery import CrashPolicy
+from betcode.domain.turn_trace import TraceSink
 from betcode.sessions.database_room import DatabaseRoom
 from betcode.sessions.deadlines import Deadlines
 from betcode.sessions.login_shell import LoginShell
@@ -44,3 +46,5 @@ class Room:
     deadlines: Deadlines = field(default_factory=Deadlines)  # of prompts
     notifier: Notifier | None = None
     rules: RuleShelf = field(default_factory=RuleShelf)
+    counts: Counts = field(default_factory=Counts)  # what all sessions did
+    traces: TraceSink | None = None  # None: nobody wants them

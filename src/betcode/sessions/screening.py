@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -31,6 +32,8 @@ from betcode.v1 import agent_pb2 as v1
 
 if TYPE_CHECKING:
     from betcode.sessions.live import LiveSession
+
+logger = logging.getLogger(__name__)
 
 _LONGEST = 2_000  # characters of what is said of rules
 _SEGMENTS = 100
@@ -91,10 +94,12 @@ class Screening:
     async def screen(self, request: v1.PermissionRequest, cwd: str | None = None) -> Screened:
         """Decide about a use that the agent asks for; `cwd` is where, as far as that was seen before it asked."""
         use = ToolUse.of(request.tool_name, request.input_json, cwd)
+        began_ns = time.monotonic_ns()
         try:
             verdict = await self.book.lookout.see(lambda: screen(use, self._rules, self._grants))
         except NoAnswer as trouble:
             verdict = unanswered(trouble)
+        self._note(began_ns, request.request_id, request.tool_name, verdict)
         entry = self._entry(request.request_id, request.tool_name, request.input_json, verdict)
         if verdict.outcome is Outcome.ASK or request.tool_name in FOR_PEOPLE:
             why, each_time = _why(verdict), verdict.rule is not None
@@ -125,11 +130,13 @@ class Screening:
             return AnswerCall(call.request_id, CallVerdict.UNDECIDED), None
         if not call.input_json:
             return AnswerCall(call.request_id, CallVerdict.ASK, _UNREAD), None
+        began_ns = time.monotonic_ns()
         use = ToolUse.of(call.tool_name, call.input_json, call.cwd or None)
         try:
             verdict = await self.book.lookout.see(lambda: objection(use, self._rules, self._grants))
         except NoAnswer as trouble:
             verdict = unanswered(trouble)
+        self._note(began_ns, call.request_id, call.tool_name, verdict)
         if verdict is None:
             return AnswerCall(call.request_id, CallVerdict.UNDECIDED), None
         if verdict.outcome is Outcome.ASK:  # the agent asks next, and that is when it is decided
@@ -145,6 +152,19 @@ class Screening:
         with suppress(NoAnswer):
             for offer in await self.book.lookout.see(lambda: offers(use, self.book.place, suggested)):
                 request.grant_offers.add(pattern=offer.pattern, label=offer.label)
+
+    def _note(self, began_ns: int, request_id: str, tool_name: str, verdict: Verdict | None) -> None:
+        outcome = "no objection" if verdict is None else verdict.outcome.value
+        self._session.turns.evaluated(began_ns, tool_name, outcome)
+        if logger.isEnabledFor(logging.DEBUG):
+            rules = [] if verdict is None else [shortened(str(rule), _LONGEST) for rule in verdict.rules]
+            facts: dict[str, object] = {
+                "span": "turn.permission",
+                "request_id": request_id[:200],
+                "tool": tool_name[:200],
+                "rules": rules,
+            }
+            logger.debug("rules and grants say: %s", outcome, extra={**self._session.log_extra, **facts})
 
     def _entry(self, request_id: str, tool_name: str, input_json: str, verdict: Verdict) -> AuditEntry:
         by_grant = verdict.outcome is Outcome.ALLOW and any(rule.action is Action.GRANT for rule in verdict.rules)

@@ -14,6 +14,7 @@ from betcode.config.places import Places
 from betcode.config.settings import EngineSettings
 from betcode.domain.budget import Budget
 from betcode.domain.commands import SendMessage
+from betcode.domain.counts import Counts
 from betcode.domain.documents import SearchPage, SearchQuestion
 from betcode.domain.errors import (
     AgentUnavailable,
@@ -27,6 +28,8 @@ from betcode.domain.notification import Notifier
 from betcode.domain.ports import Provider, SessionFilter, Store
 from betcode.domain.recovery import CrashPolicy
 from betcode.domain.rows import NewSession, PromptRow, SessionRow, SessionState
+from betcode.domain.session import SessionStatus
+from betcode.domain.turn_trace import TraceSink
 from betcode.sessions.adoption import Found, take_up
 from betcode.sessions.answer_desk import AnswerDesk
 from betcode.sessions.audit_desk import AuditDesk
@@ -184,6 +187,7 @@ class Supervisor:
                 raise AgentUnavailable("The session is closed, but its agent cannot be ended: delete it later")
             await self._room.store.delete_session(live.writer.key)
             self._registry.live.pop(session, None)
+            logger.info("the session was deleted", extra=live.log_extra)
             return True
 
     # ------------------------------------------------------------ talking
@@ -270,6 +274,12 @@ class Supervisor:
             found_at_start=self._found,
         )
 
+    @property
+    def active_sessions(self) -> int:
+        """Sessions with a turn open; every one of them is open here."""
+        live = self._registry.live.values()
+        return sum(each.writer.state.status is SessionStatus.ACTIVE for each in live)
+
     def use(self, settings: EngineSettings) -> None:
         """Go on with other settings; what was begun under the old ones is finished under them."""
         room = self._room
@@ -313,6 +323,8 @@ async def open_supervisor(
     crashes: CrashPolicy | None = None,
     places: Places | None = None,
     notifier: Notifier | None = None,
+    counts: Counts | None = None,
+    traces: TraceSink | None = None,
 ) -> AsyncIterator[Supervisor]:
     """The engine, at work; leaving the block lets agents at work run on in their holders.
 
@@ -333,6 +345,8 @@ async def open_supervisor(
             crashes=crashes or CrashPolicy(),
             notifier=notifier,
             rules=RuleShelf(places),
+            counts=counts or Counts(),
+            traces=traces,
         )
         registry = Registry(room)
         supervisor = Supervisor(registry)
