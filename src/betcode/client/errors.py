@@ -2,6 +2,7 @@
 
 ClientError
 ├── Unreachable        nobody answers at the socket, or not in time
+├── Outdated           this client is older than the daemon takes
 └── Refused            the daemon answered with an error; `code` says which
 """
 
@@ -53,6 +54,13 @@ class ClientError(Exception):
 
 class Unreachable(ClientError):
     """No daemon answers at the socket."""
+
+
+class Outdated(ClientError):
+    """This client is too old for the daemon, and must be upgraded."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, code="", details={}, status=grpc.StatusCode.FAILED_PRECONDITION)
 
 
 class Refused(ClientError):

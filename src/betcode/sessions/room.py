@@ -15,6 +15,7 @@ from betcode.sessions.database_room import DatabaseRoom
 from betcode.sessions.deadlines import Deadlines
 from betcode.sessions.login_shell import LoginShell
 from betcode.sessions.memory import AgentMemory
+from betcode.sessions.reported import Reports
 from betcode.sessions.roster import Roster
 from betcode.sessions.rule_book import RuleShelf
 from betcode.sessions.slots import Slots
@@ -44,3 +45,7 @@ class Room:
     deadlines: Deadlines = field(default_factory=Deadlines)  # of prompts
     notifier: Notifier | None = None
     rules: RuleShelf = field(default_factory=RuleShelf)
+    reports: Reports = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.reports = Reports(self.store)

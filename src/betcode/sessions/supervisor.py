@@ -45,6 +45,7 @@ from betcode.sessions.pending_watch import PendingChanges, watch_pending
 from betcode.sessions.policy import Policy
 from betcode.sessions.prompt_times import touch
 from betcode.sessions.registry import Registry
+from betcode.sessions.reported import Reported
 from betcode.sessions.requests import check_budget, check_name
 from betcode.sessions.room import Faults, Room, no_faults
 from betcode.sessions.roster import Roster
@@ -269,6 +270,10 @@ class Supervisor:
             database_warning=self._room.database.warning,
             found_at_start=self._found,
         )
+
+    async def reported(self) -> Reported:
+        """What agents said they have."""
+        return await self._room.reports.all()
 
     def use(self, settings: EngineSettings) -> None:
         """Go on with other settings; what was begun under the old ones is finished under them."""
