@@ -17,13 +17,17 @@ import anyio.to_thread
 
 logger = logging.getLogger(__name__)
 
-READ_BOUND_S = 3.0  # a program that has not said its version by then says none
-WAIT_BOUND_S = 2.0  # whoever asks meanwhile goes on without
 AGAIN_AFTER_S = 60.0  # a program that said none is asked once more: the machine may have been busy
 _OUTPUT_LIMIT_BYTES = 4096
 _VERSION = re.compile(r"(?<![\w.])v?(\d+(?:\.\d+)+(?:-[0-9A-Za-z.]+)?)")
 
 Clock = Callable[[], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    read_s: float = 3.0  # a program that has not said its version by then says none
+    wait_s: float = 2.0  # whoever asks meanwhile goes on without
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +49,10 @@ class _Said:
 class AgentVersions:
     """The versions of agents' programs, by what stands on the disk now. Nothing here blocks the event loop."""
 
-    def __init__(self, environment: Mapping[str, str], *, clock: Clock = time.monotonic) -> None:
+    def __init__(
+        self, environment: Mapping[str, str], bounds: Bounds | None = None, *, clock: Clock = time.monotonic
+    ) -> None:
+        self._bounds = bounds or Bounds()
         self._environment = dict(environment) | {"DISABLE_AUTOUPDATER": "1"}
         self._clock = clock
         self._said: dict[Path, tuple[Program, _Said]] = {}
@@ -67,7 +74,7 @@ class AgentVersions:
             return known
         if self._one_at_a_time is None:
             self._one_at_a_time = anyio.CapacityLimiter(1)
-        with anyio.move_on_after(WAIT_BOUND_S):
+        with anyio.move_on_after(self._bounds.wait_s):
             # Abandoned, the thread goes on and keeps what it hears for the next who asks.
             return await anyio.to_thread.run_sync(
                 self._ask, binary, abandon_on_cancel=True, limiter=self._one_at_a_time
@@ -81,7 +88,7 @@ class AgentVersions:
         program = program_at(binary)
         if program is None:
             return ""
-        version = version_in(first_words(binary, self._environment))
+        version = version_in(first_words(binary, self._environment, self._bounds.read_s))
         if not version:
             logger.warning("%s does not say its version", binary)
         self._said[binary] = (program, _Said(version, self._clock()))
@@ -103,7 +110,7 @@ def version_in(words: str) -> str:
     return found.group(1) if found else ""
 
 
-def first_words(binary: Path, environment: Mapping[str, str], bound_s: float = READ_BOUND_S) -> str:
+def first_words(binary: Path, environment: Mapping[str, str], bound_s: float) -> str:
     """The beginning of what `binary --version` prints within the bound; its processes are gone afterwards."""
     try:
         process = subprocess.Popen(
