@@ -147,8 +147,9 @@ class HeadlessTurn:
         elif kind == "session_info":
             self.info = event.session_info
         elif event.permission_resolved.request_id not in self._answered_here:
+            tell = self._screen.show if kind == "deprecation" else self._screen.note
             for line in self._describer.describe(event):
-                self._screen.note(line)
+                tell(line)
 
     async def _uncut(self, event: v1.AgentEvent) -> str | None:
         for cut in event.cuts:

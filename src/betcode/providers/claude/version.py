@@ -27,7 +27,7 @@ Clock = Callable[[], float]
 @dataclass(frozen=True, slots=True)
 class Bounds:
     read_s: float = 3.0  # a program that has not said its version by then says none
-    wait_s: float = 2.0  # whoever asks meanwhile goes on without
+    wait_s: float = 1.0  # whoever asks meanwhile goes on without
 
 
 @dataclass(frozen=True, slots=True)
