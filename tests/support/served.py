@@ -28,7 +28,7 @@ async def served(root: Path, release: Release) -> AsyncIterator[tuple[Places, ai
 
     async with (
         store_at(places.database) as store,
-        open_supervisor(store, {"demo": DemoProvider()}, settings, places.runs) as engine,
+        open_supervisor(store, {"demo": DemoProvider()}, settings, places.runs, places=places) as engine,
         serve(engine, settings, places, about, store.writable, never),
         aio.insecure_channel(grpc_target(places.socket)) as channel,
     ):
