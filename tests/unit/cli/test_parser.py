@@ -11,7 +11,20 @@ from betcode.cli.parser import build_parser, candidates
     [
         (
             [""],
-            ["run", "attach", "session", "search", "permission", "policy", "audit", "daemon", "db", "version", "features", "completion"],
+            [
+                "run",
+                "attach",
+                "session",
+                "search",
+                "permission",
+                "policy",
+                "audit",
+                "daemon",
+                "db",
+                "version",
+                "features",
+                "completion",
+            ],
         ),
         (["da"], ["daemon"]),
         (["daemon", "st"], ["start", "stop", "status"]),
