@@ -218,20 +218,3 @@ async def test_odd_flags_in_the_settings_are_warned_of_in_the_log(tmp_path: Path
         assert "did you mean context_compaction?" in daemon.log
         assert "feature_flags.legacy_permission_format has no effect" in daemon.log
         assert "session_persistence" in (await asked(daemon)).features
-
-
-@pytest.mark.behaviour("unknown-fields.daemon.no-effect", "unknown-fields.daemon.logged")
-async def test_a_request_with_unknown_fields_is_carried_out_as_without(tmp_path: Path) -> None:
-    later = b"\xf2\x3f\x05later"
-    async with obedient_daemon(tmp_path, settings={"daemon": {"log_level": "debug"}}) as daemon:
-        async with daemon.channel() as channel:
-            submit: aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary("/betcode.v1.AgentService/Submit")
-            start = v1.StartConversation(working_directory=str(daemon.work))
-            request = v1.SubmitRequest(request=v1.AgentRequest(start=start)).SerializeToString()
-            answers = [
-                v1.SubmitResponse.FromString(await submit(data, timeout=PATIENCE_S))
-                for data in (request, request + later)
-            ]
-        assert all(answer.session_id for answer in answers)
-        assert answers[0].sequence == answers[1].sequence
-        assert daemon.log.count("SubmitRequest has unknown fields: SubmitRequest 1022") == 1
