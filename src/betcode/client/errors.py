@@ -109,6 +109,11 @@ def _let_go(reason: str) -> Unreachable:
     return Unreachable("The daemon let go of the call", code="", details={"reason": reason}, status=unavailable)
 
 
+def unanswered(error: ClientError) -> Unreachable:
+    """The same, of a question that does no harm when it is asked again."""
+    return Unreachable(error.message, code="", details=error.details, status=grpc.StatusCode.UNAVAILABLE)
+
+
 def answer_refused(reason: str) -> Refused:
     """The ticket socket will not let this process answer."""
     return Refused(reason, code=ErrorCode.ANSWER_REFUSED, details={}, status=grpc.StatusCode.PERMISSION_DENIED)

@@ -91,6 +91,8 @@ def _run_locked(
     except Exception:
         logger.exception("the daemon ends by a fault of its own")
         return EXIT_CANNOT_SERVE
+    finally:
+        found.close()
 
 
 async def _serve(

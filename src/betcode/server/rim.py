@@ -42,6 +42,7 @@ DEPRECATIONS = "x-betcode-deprecation-bin"  # in the trailers of calls that end 
 _NAME_LIMIT = 128
 _SHOWN_LIMIT = 64  # of a name for people
 _FEATURES_LIMIT = 20
+_LIST_LIMIT = 2048  # of several names
 
 # Which call a task carries: what gRPC hands to a handler does not say it.
 _called: ContextVar[str] = ContextVar("called", default="")
@@ -77,7 +78,7 @@ def caller_of(context: Context) -> Caller:
     names: dict[str, str] = {}
     for key, value in context.invocation_metadata() or ():
         if isinstance(value, str):
-            names[key] = value[:_NAME_LIMIT]
+            names[key] = value[: _LIST_LIMIT if key == FEATURES else _NAME_LIMIT]
     client_id = names.get(CLIENT_ID) or f"client-{uuid.uuid4().hex[:12]}"
     named = names.get(FEATURES, "")
     return Caller(

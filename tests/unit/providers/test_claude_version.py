@@ -51,7 +51,8 @@ def test_the_version_is_found_in_what_is_printed(printed: str, found: str) -> No
 @pytest.mark.behaviour("version.get.agent-parsed")
 def test_the_real_agent_says_its_version() -> None:
     assert CLAUDE is not None
-    said = version.version_in(version.first_words(CLAUDE, PATH, PATIENCE_S))
+    with version.asked(CLAUDE, PATH) as process:
+        said = version.version_in(version.first_words(process, PATIENCE_S))
     assert [int(part) for part in said.split(".")] >= [2, 1]
 
 
@@ -113,6 +114,17 @@ async def test_a_program_that_hangs_is_given_up_and_ended_with_what_it_began(tmp
 
 
 @pytest.mark.anyio
+async def test_who_lets_go_leaves_no_program_behind(tmp_path: Path) -> None:
+    agent = program(tmp_path / "claude", f"echo $$ > {tmp_path}/own; exec sleep 86399")
+    versions = AgentVersions(PATH, version.Bounds(PATIENCE_S, wait_s=0.01))
+    assert await versions.of(agent) == ""
+    await becomes_true(lambda: (tmp_path / "own").exists() and bool((tmp_path / "own").read_text()))
+    versions.close()
+    pid = int((tmp_path / "own").read_text())
+    await becomes_true(lambda: (one := processes().get(pid)) is None or one.zombie)
+
+
+@pytest.mark.anyio
 async def test_a_program_that_said_nothing_is_asked_again_after_a_while(tmp_path: Path) -> None:
     now = [0.0]
     agent = program(tmp_path / "claude", "exit 1")
@@ -126,7 +138,9 @@ async def test_a_program_that_said_nothing_is_asked_again_after_a_while(tmp_path
 
 def test_a_program_that_floods_its_output_is_read_only_as_far_as_needed(tmp_path: Path) -> None:
     agent = program(tmp_path / "claude", "exec tr '\\0' x < /dev/zero")
-    assert len(version.first_words(agent, PATH, PATIENCE_S)) <= 2 * 4096
+    with version.asked(agent, PATH) as process:
+        assert len(version.first_words(process, PATIENCE_S)) <= 2 * 4096
+        process.kill()
 
 
 @pytest.mark.anyio

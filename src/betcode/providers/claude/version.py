@@ -57,6 +57,8 @@ class AgentVersions:
         self._clock = clock
         self._said: dict[Path, tuple[Program, _Said]] = {}
         self._one_at_a_time: anyio.CapacityLimiter | None = None
+        self._asked: subprocess.Popen[bytes] | None = None
+        self._is_closed = False
 
     def known(self, binary: Path) -> str | None:
         """What this program said before; empty where it said nothing, None where it was not asked."""
@@ -81,6 +83,12 @@ class AgentVersions:
             )
         return ""
 
+    def close(self) -> None:
+        """Ask nobody any more, and leave no program behind that is being asked."""
+        self._is_closed = True
+        if self._asked is not None:
+            _end(self._asked)
+
     def _ask(self, binary: Path) -> str:
         known = self.known(binary)  # somebody before us may have asked
         if known is not None:
@@ -88,11 +96,25 @@ class AgentVersions:
         program = program_at(binary)
         if program is None:
             return ""
-        version = version_in(first_words(binary, self._environment, self._bounds.read_s))
+        version = version_in(self._first_words(binary))
         if not version:
             logger.warning("%s does not say its version", binary)
         self._said[binary] = (program, _Said(version, self._clock()))
         return version
+
+    def _first_words(self, binary: Path) -> str:
+        try:
+            process = asked(binary, self._environment)
+        except OSError as error:
+            logger.warning("%s cannot be run: %s", binary, error)
+            return ""
+        self._asked = process
+        try:
+            return "" if self._is_closed else first_words(process, self._bounds.read_s)
+        finally:
+            _end(process)
+            self._asked = None
+            process.wait()
 
 
 def program_at(binary: Path) -> Program | None:
@@ -110,29 +132,33 @@ def version_in(words: str) -> str:
     return found.group(1) if found else ""
 
 
-def first_words(binary: Path, environment: Mapping[str, str], bound_s: float) -> str:
-    """The beginning of what `binary --version` prints within the bound; its processes are gone afterwards."""
-    try:
-        process = subprocess.Popen(
-            [str(binary), "--version"],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=environment,
-            cwd="/",
-            start_new_session=True,  # so that whatever it starts can be ended with it
-        )
-    except OSError as error:
-        logger.warning("%s cannot be run: %s", binary, error)
-        return ""
+def asked(binary: Path, environment: Mapping[str, str]) -> "subprocess.Popen[bytes]":
+    """`binary --version`, begun in a process group of its own, so that whatever it starts can be ended with it.
+
+    Raises:
+        OSError: it cannot be run.
+    """
+    return subprocess.Popen(
+        [str(binary), "--version"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=environment,
+        cwd="/",
+        start_new_session=True,
+    )
+
+
+def first_words(process: "subprocess.Popen[bytes]", bound_s: float) -> str:
+    """The beginning of what it prints within the bound."""
     assert process.stdout is not None
-    try:
+    with process.stdout:
         return _read(process.stdout.fileno(), time.monotonic() + bound_s).decode(errors="replace")
-    finally:
-        process.stdout.close()
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def _read(descriptor: int, until: float) -> bytes:
