@@ -63,7 +63,7 @@ class HeadlessTurn:
         self._policy = policy
         self._is_new = is_new
         self._answer = Answer()
-        self._describer = Describer()
+        self._describer = Describer(screen.deprecations)
         self._desk = Desk()
         self._asked: dict[str, Prompt] = {}  # by request id
         self._denied: dict[str, str] = {}  # what was, by request id
@@ -117,7 +117,7 @@ class HeadlessTurn:
 
     async def _take_back(self, refusal: ClientError) -> None:
         """A session that was made for a message and is refused it would only stand in the list, empty."""
-        if self._is_new and refusal.code == ErrorCode.INVALID_REQUEST:
+        if self._is_new and refusal.code in (ErrorCode.INVALID_REQUEST, ErrorCode.AGENT_UNAVAILABLE):
             with suppress(ClientError):
                 await self._client.delete(self._session_id)
 
@@ -147,8 +147,9 @@ class HeadlessTurn:
         elif kind == "session_info":
             self.info = event.session_info
         elif event.permission_resolved.request_id not in self._answered_here:
+            tell = self._screen.show if kind == "deprecation" else self._screen.note
             for line in self._describer.describe(event):
-                self._screen.note(line)
+                tell(line)
 
     async def _uncut(self, event: v1.AgentEvent) -> str | None:
         for cut in event.cuts:

@@ -18,6 +18,7 @@ from betcode.cli.exit_codes import ExitCode
 from betcode.cli.log_options import add_logs
 from betcode.cli.on_ask import ask_policy
 from betcode.cli.service_options import add_service
+from betcode.cli.version_options import add_versions
 from betcode.config.units import NotUnderstood, duration_s
 
 _EPILOG = """\
@@ -64,6 +65,7 @@ def build_parser() -> Parser:
     add_audit(commands, _noun, _command)
     _add_daemon(commands)
     add_db(commands, _noun, _command)
+    add_versions(commands, _command)
     completion = _command(commands, "completion", "print a completion script for a shell", "completion:print_script")
     completion.add_argument("shell", choices=["bash", "zsh", "fish"])
     return parser

@@ -20,14 +20,15 @@ from betcode.config.settings import Settings
 from betcode.daemon.exports import gauges_of, open_exports
 from betcode.daemon.faults import faults_of
 from betcode.daemon.providers import Found, find_providers
-from betcode.daemon.renewal import renew_when_told
+from betcode.daemon.renewal import renew_when_told, with_features
 from betcode.daemon.service_manager import ServiceManager
 from betcode.daemon.stop import EXIT_CANNOT_SERVE, Stop, on_signals
 from betcode.domain.counts import Counts
 from betcode.domain.errors import BetcodeError
+from betcode.domain.features import FeatureFlags
 from betcode.holder.launch import allow_many_open_files, descends_from, holder_pids
 from betcode.notify import open_notifying
-from betcode.server import About, SocketTaken, make_private_directory, serve
+from betcode.server import About, Release, SocketTaken, make_private_directory, serve
 from betcode.sessions import Supervisor, open_supervisor
 from betcode.storage import open_store
 from betcode.telemetry import set_up_logging
@@ -77,6 +78,9 @@ def _run_locked(
     if default and default not in found.providers:
         known = ", ".join(sorted(found.providers))
         return _refuse(f"agents.default_provider must be one of {known}", EXIT_WRONG_SETTINGS)
+    features = FeatureFlags(__version__, settings.feature_flags)
+    for remark in features.remarks():
+        logger.warning(remark)
     about = About(
         version=__version__,
         started_ns=started_ns,
@@ -84,6 +88,7 @@ def _run_locked(
         state_dir=str(places.state_dir),
         config_dir=str(places.config_dir),
         default_provider=(lambda _: default) if default else found.default_for,
+        release=Release(features, found.claude_version),
     )
     try:
         return anyio.run(
@@ -92,6 +97,8 @@ def _run_locked(
     except Exception:
         logger.exception("the daemon ends by a fault of its own")
         return EXIT_CANNOT_SERVE
+    finally:
+        found.close()
 
 
 async def _serve(
@@ -119,7 +126,7 @@ async def _serve(
                 open_supervisor(
                     store,
                     found.providers,
-                    settings.engine,
+                    with_features(settings.engine, about.release.features),
                     places.runs,
                     faults=faults,
                     places=places,
@@ -140,7 +147,9 @@ async def _serve(
                 _say_serving(engine, about)
                 service_manager.serving()
                 _spare_what_stays()
-                tasks.start_soon(renew_when_told, stop, places.config_dir, settings, engine, notifying)
+                tasks.start_soon(
+                    renew_when_told, stop, places.config_dir, settings, engine, notifying, about.release.features
+                )
                 await stop.asked.wait()
                 service_manager.stopping()
                 await door.close()

@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import anyio
@@ -11,6 +11,7 @@ from grpc_health.v1 import health_pb2
 from grpc_health.v1._async import HealthServicer
 
 from betcode.domain.errors import BetcodeError
+from betcode.server.release import Release
 from betcode.server.requests import DefaultProvider
 from betcode.server.rim import Caller
 from betcode.sessions import EngineFacts, Supervisor
@@ -33,6 +34,7 @@ class About:
     config_dir: str
     default_provider: DefaultProvider
     telemetry_troubles: Callable[[], tuple[str, ...]] = tuple  # what of it does not work, a sentence each
+    release: Release = field(default_factory=Release)
 
 
 def components_of(facts: EngineFacts, now_ns: int) -> list[v1.ComponentHealth]:

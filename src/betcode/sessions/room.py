@@ -17,6 +17,7 @@ from betcode.sessions.database_room import DatabaseRoom
 from betcode.sessions.deadlines import Deadlines
 from betcode.sessions.login_shell import LoginShell
 from betcode.sessions.memory import AgentMemory
+from betcode.sessions.reported import Reports
 from betcode.sessions.roster import Roster
 from betcode.sessions.rule_book import RuleShelf
 from betcode.sessions.slots import Slots
@@ -48,3 +49,7 @@ class Room:
     rules: RuleShelf = field(default_factory=RuleShelf)
     counts: Counts = field(default_factory=Counts)  # what all sessions did
     traces: TraceSink | None = None  # None: nobody wants them
+    reports: Reports = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.reports = Reports(self.store)

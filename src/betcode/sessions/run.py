@@ -303,6 +303,7 @@ class AgentRun:
             session.settle()
             if intake.turn_completed:
                 compaction_triggers.after_turn(session)
+                session.room.reports.note(writer.key, writer.state)
         if intake.turn_cancelled:
             self.escalation.sweep(before.turn_began)
         session.followers.look_for_laggards()

@@ -48,6 +48,7 @@ from betcode.sessions.pending_watch import PendingChanges, watch_pending
 from betcode.sessions.policy import Policy
 from betcode.sessions.prompt_times import touch
 from betcode.sessions.registry import Registry
+from betcode.sessions.reported import Reported
 from betcode.sessions.requests import check_budget, check_name
 from betcode.sessions.room import Faults, Room, no_faults
 from betcode.sessions.roster import Roster
@@ -279,6 +280,10 @@ class Supervisor:
         """Sessions with a turn open; every one of them is open here."""
         live = self._registry.live.values()
         return sum(each.writer.state.status is SessionStatus.ACTIVE for each in live)
+
+    async def reported(self) -> Reported:
+        """What agents said they have."""
+        return await self._room.reports.all()
 
     def use(self, settings: EngineSettings) -> None:
         """Go on with other settings; what was begun under the old ones is finished under them."""

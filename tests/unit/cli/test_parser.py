@@ -9,7 +9,23 @@ from betcode.cli.parser import build_parser, candidates
 @pytest.mark.parametrize(
     ("words", "found"),
     [
-        ([""], ["run", "attach", "session", "search", "permission", "policy", "audit", "daemon", "db", "completion"]),
+        (
+            [""],
+            [
+                "run",
+                "attach",
+                "session",
+                "search",
+                "permission",
+                "policy",
+                "audit",
+                "daemon",
+                "db",
+                "version",
+                "features",
+                "completion",
+            ],
+        ),
         (["da"], ["daemon"]),
         (["daemon", "st"], ["start", "stop", "status"]),
         (["session", "list", "--st"], ["--state-dir", "--status"]),
