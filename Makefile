@@ -51,6 +51,7 @@ proto-check: .venv/.for-work  ## is generated code current, and does proto/ keep
 	.venv/bin/buf format --diff --exit-code
 	$(PY) scripts/proto_code.py --check
 	$(PY) scripts/proto_compat.py
+	$(PY) scripts/proto_rules.py
 
 behaviours: .venv/.for-work  ## which behaviours no test shows yet
 	$(PY) scripts/behaviours.py

@@ -7,6 +7,10 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from betcode.config.schema import SETTINGS, Setting
+from betcode.domain.compatibility import AGENTS, CLIENTS
+from betcode.domain.features import FEATURES
+from betcode.telemetry.metrics import METRICS
+from betcode.v1 import version_pb2
 
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "operations.md"
 
@@ -30,7 +34,49 @@ def default_of(setting: Setting) -> str:
     return "" if value in ("", [], {}) else f"`{value if isinstance(value, str) else json.dumps(value)}`"
 
 
-SECTIONS: Mapping[str, Callable[[], Iterator[str]]] = {"settings": settings_table}
+def metrics_table() -> Iterator[str]:
+    yield "| metric | kind | label | meaning |"
+    yield "|---|---|---|---|"
+    for metric in METRICS:
+        values = ": " + ", ".join(f"`{value}`" for value in metric.values) if metric.values else ""
+        label = f"`{metric.label}`{values}" if metric.label else ""
+        yield f"| `{metric.name}` | {metric.kind.value} | {label} | {metric.help} |"
+
+
+def features_table() -> Iterator[str]:
+    yield "| flag | stage | since | default | what it is |"
+    yield "|---|---|---|---|---|"
+    for each in FEATURES:
+        default = "on" if each.is_on_by_default else "off"
+        if each.is_essential:
+            default = "always on"
+        elif each.stage == version_pb2.REMOVED:
+            default = f"removed in {each.removal}"
+        elif not each.is_built:
+            default = "not part of this release yet"
+        stage = version_pb2.FeatureStage.Name(each.stage)
+        yield f"| `{each.name}` | {stage} | {each.introduced} | {default} | {each.description} |"
+
+
+def versions_table() -> Iterator[str]:
+    yield "| what | version | compatibility |"
+    yield "|---|---|---|"
+    yield f"| client | below {CLIENTS.minimum} | refused |"
+    yield f"| client | from {CLIENTS.minimum} | accepted; {CLIENTS.recommended} is recommended |"
+    yield f"| client | from {CLIENTS.tested_before}, or unknown | accepted with a warning |"
+    for agent in AGENTS.values():
+        yield f"| {agent.title} | below {agent.minimum} | INCOMPATIBLE |"
+        for each in agent.ranges:
+            level = version_pb2.CompatibilityLevel.Name(each.level)
+            yield f"| {agent.title} | from {each.first} | {level} |"
+
+
+SECTIONS: Mapping[str, Callable[[], Iterator[str]]] = {
+    "settings": settings_table,
+    "features": features_table,
+    "versions": versions_table,
+    "metrics": metrics_table,
+}
 
 
 def renewed(text: str) -> str:

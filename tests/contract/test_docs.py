@@ -1,11 +1,13 @@
 """The documents name every setting, error code, state and exit code that there is."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from betcode.config.schema import SETTINGS
 from betcode.domain.errors import ErrorCode
+from betcode.domain.features import FEATURES
 from betcode.domain.rows import InputState, PromptState
 from betcode.domain.run import RunState
 from betcode.domain.session import SessionStatus
@@ -29,6 +31,13 @@ def test_every_error_code_is_described_with_its_status(code: ErrorCode) -> None:
 @pytest.mark.parametrize("state", [*SessionStatus, *RunState, *InputState, *PromptState])
 def test_every_state_is_in_the_architecture(state: str) -> None:
     assert state.upper() in ARCHITECTURE
+
+
+def test_every_feature_flag_is_described_and_no_other() -> None:
+    known = {feature.name for feature in FEATURES}
+    assert all(f"| `{name}` |" in OPERATIONS for name in known)
+    for path in (ROOT / "docs").glob("*.md"):
+        assert set(re.findall(r"feature_flags\.(\w+)", path.read_text())) <= known, path.name
 
 
 def test_every_decision_is_in_the_index() -> None:

@@ -111,8 +111,26 @@ async def test_a_question_that_is_taken_back_is_in_the_audit(
 ) -> None:
     async with asked_for_more(tmp_path) as asked:
         await end(asked)
+        [*_, told] = await asked.talk.until("permission_resolved")
+        assert told.permission_resolved.resolution == "withdrawn", "as its row says"
         rows = [(row.tool, row.outcome, row.by) for row in decisions(asked.daemon)]
         assert rows == [("Budget", "withdrawn", "person")]
+
+
+async def test_an_answer_for_all_equal_prompts_raises_no_other_budget(tmp_path: Path) -> None:
+    async with asked_for_more(tmp_path) as asked:
+        new = NewConversation(
+            str(asked.daemon.work), "claude", environment=asked.daemon.environment, budget=v1.Budget(max_turns=1)
+        )
+        other = Talk(asked.client, await asked.client.start_session(new))
+        await other.turn("say one")
+        await other.say("say two")
+        question = await other.asked()
+        assert question.input_json == asked.request.input_json
+        response = v1.PermissionResponse(decision=v1.ALLOW_ONCE)
+        done = await asked.client.answer(asked.request.request_id, response, equal_prompts=True)
+        assert list(done.also_answered) == []
+        assert [one.request_id for one in await asked.client.pending()] == [question.request_id]
 
 
 async def test_another_budget_that_is_reached_too_is_asked_for_anew(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from betcode.holder.launch import holder_pid
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import Daemon, agent_program, obedient_daemon
 from support.patience import PATIENCE_S
+from support.rule_files import decisions
 from support.runs import RunOnDisk, gone, runs_in
 from support.talk import Talk, assert_whole, is_idle, settled_text, states_of
 from support.world import obedient_talk
@@ -330,6 +331,8 @@ async def test_an_open_prompt_is_withdrawn(hasty: Here, patient: Here, deaf: boo
         await talk.answer(request, allow=True)
     assert late.value.code == "PERMISSION_STALE"
     assert not (daemon.work / "ran.txt").exists()
+    kept = decisions(daemon)[-1]
+    assert (kept.outcome, kept.by, kept.note) == ("withdrawn", "person", "The turn was cancelled")
 
 
 async def test_an_answer_after_the_cancel_is_refused_while_the_agent_still_asks(patient: Here) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 import apsw
 import pytest
 
-from support.command import Shell, shell
-from support.daemon import agent_program
+from support.asking_shell import asking_shell
+from support.command import Shell
 from support.rule_files import user_rules, write_rules
 
 SECRET = "hunter2-hunter3"
@@ -20,9 +20,7 @@ SECRET = "hunter2-hunter3"
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
     """Three decisions: two by one session, one of them about a rule with a password in it, and one by another."""
-    root = tmp_path_factory.mktemp("audit")
-    with shell(root) as commands:
-        commands.environment["BETCODE_CLAUDE_BIN"] = str(agent_program(root, "asker.py"))
+    with asking_shell(tmp_path_factory.mktemp("audit")) as commands:
         write_rules(
             user_rules(commands.daemon), allow=["Bash(ls)", f"Bash(login --password={SECRET})"], deny=["Bash(rm *)"]
         )
@@ -91,6 +89,15 @@ def test_a_history_loses_secrets_of_inputs_unless_it_is_wanted_raw(here: Shell) 
     assert SECRET in used("--raw")
     assert SECRET not in used()
     assert "[redacted:password]" in used()
+
+
+def test_a_persons_decision_is_listed_in_words(tmp_path: Path) -> None:
+    with asking_shell(tmp_path) as commands:
+        assert commands.run("run", "--on-ask", "deny", 'use Bash {"command": "make"}').returncode == 3
+        _, asked, denied = (line.split() for line in commands.run("audit", "list").stdout.splitlines())
+    assert asked[4:7] == ["ask", "no", "rule"]
+    assert (denied[4], denied[-2:]) == ("deny", ["Bash", "denied"])
+    assert "@" in denied[5]
 
 
 def test_a_whole_audit_gives_its_head_which_can_be_shown_again(here: Shell) -> None:

@@ -6,12 +6,11 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from support.asking_shell import Heard, asking_shell, heard_from_now_on, rest
 from support.command import Shell, shell
-from support.daemon import agent_program
 
 COMMIT = 'use Bash {"command": "git commit -m wip"}\nsay afterwards'
 QUESTION = (
@@ -22,27 +21,17 @@ QUESTION = (
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
-    root = tmp_path_factory.mktemp("on-ask")
-    with shell(root) as commands:
-        commands.environment["BETCODE_CLAUDE_BIN"] = str(agent_program(root, "asker.py"))
+    with asking_shell(tmp_path_factory.mktemp("on-ask")) as commands:
         yield commands
 
 
 @pytest.fixture
-def heard(here: Shell) -> Any:
-    """What the agent is told from here on, answer by answer."""
-    path = here.work / "answers.jsonl"
-    path.unlink(missing_ok=True)
-    return lambda: [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-
-def rest(here: Shell, session: str) -> str:
-    """What a session says until it is done."""
-    return here.run("session", "follow", session, "--until-idle").stdout
+def heard(here: Shell) -> Heard:
+    return heard_from_now_on(here)
 
 
 @pytest.mark.behaviour("exit-code.3")
-def test_a_denied_run_goes_on_and_ends_with_3(here: Shell, heard: Any) -> None:
+def test_a_denied_run_goes_on_and_ends_with_3(here: Shell, heard: Heard) -> None:
     done = here.run("run", "--on-ask", "deny", COMMIT)
     assert done.returncode == 3
     assert done.stdout.split() == ["afterwards", "done"]
@@ -51,7 +40,7 @@ def test_a_denied_run_goes_on_and_ends_with_3(here: Shell, heard: Any) -> None:
 
 
 @pytest.mark.behaviour("exit-code.3")
-def test_a_parked_run_ends_at_once_and_goes_on_when_it_is_answered(here: Shell, heard: Any) -> None:
+def test_a_parked_run_ends_at_once_and_goes_on_when_it_is_answered(here: Shell, heard: Heard) -> None:
     done = here.run("run", "--on-ask", "park", "--json", COMMIT)
     result = json.loads(done.stdout)
     assert (done.returncode, result["exit_code"], result["denied"], result["is_error"]) == (3, 3, [], False)
@@ -80,7 +69,7 @@ def test_a_run_that_an_agent_started_may_not_even_deny_and_ends_all_the_same(tmp
         assert f"betcode permission answer {result['parked'][0]}" in (here.work / "inner.err").read_text()
 
 
-def test_a_parked_question_is_answered_by_number(here: Shell, heard: Any) -> None:
+def test_a_parked_question_is_answered_by_number(here: Shell, heard: Heard) -> None:
     done = here.run("run", "--on-ask", "park", "--json", QUESTION)
     assert done.returncode == 3
     assert "1. red: warm" in done.stderr
@@ -93,7 +82,7 @@ def test_a_parked_question_is_answered_by_number(here: Shell, heard: Any) -> Non
     assert [one["updatedInput"]["answers"] for one in heard()] == [{"Which colour?": "blue"}]
 
 
-def test_questions_that_are_parked_together_are_all_shown(here: Shell, heard: Any) -> None:
+def test_questions_that_are_parked_together_are_all_shown(here: Shell, heard: Heard) -> None:
     options = '"options": [{"label": "a", "description": ""}, {"label": "b", "description": ""}]'
     asked = ", ".join(f'{{"question": "Q{n}?", "header": "H{n}", "multiSelect": false, {options}}}' for n in range(4))
     done = here.run("run", "--on-ask", "park", "--json", f'use AskUserQuestion {{"questions": [{asked}]}}')
@@ -104,7 +93,7 @@ def test_questions_that_are_parked_together_are_all_shown(here: Shell, heard: An
     rest(here, json.loads(done.stdout)["session_id"])
 
 
-def test_a_parked_plan_is_approved_later(here: Shell, heard: Any) -> None:
+def test_a_parked_plan_is_approved_later(here: Shell, heard: Heard) -> None:
     done = here.run("run", "--on-ask", "park", "--json", 'use ExitPlanMode {"plan": "1. think"}')
     assert done.returncode == 3
     assert "plan: 1. think" in done.stderr
@@ -115,7 +104,7 @@ def test_a_parked_plan_is_approved_later(here: Shell, heard: Any) -> None:
 
 
 @pytest.mark.behaviour("exit-code.3")
-def test_a_run_that_waits_in_vain_ends_with_3_and_leaves_the_prompt_open(here: Shell, heard: Any) -> None:
+def test_a_run_that_waits_in_vain_ends_with_3_and_leaves_the_prompt_open(here: Shell, heard: Heard) -> None:
     done = here.run("run", "--on-ask", "wait=200ms", "--json", COMMIT)
     result = json.loads(done.stdout)
     assert done.returncode == 3
@@ -129,7 +118,7 @@ def test_a_run_that_waits_in_vain_ends_with_3_and_leaves_the_prompt_open(here: S
 
 @pytest.mark.parametrize(("how", "code", "denied"), [("--allow", 0, []), ("--deny", 3, ["Bash"])])
 def test_a_run_that_waits_ends_as_the_answer_says(
-    here: Shell, heard: Any, how: str, code: int, denied: list[str]
+    here: Shell, heard: Heard, how: str, code: int, denied: list[str]
 ) -> None:
     with waiting(here, "--json", COMMIT) as (process, request_id):
         assert here.run("permission", "answer", request_id, how).returncode == 0

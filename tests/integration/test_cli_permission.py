@@ -2,12 +2,11 @@
 
 import json
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
-from support.command import Shell, shell
-from support.daemon import agent_program
+from support.asking_shell import Heard, asking_shell, heard_from_now_on, parked, rest
+from support.command import Shell
 
 COLOURS = '[{"label": "red", "description": ""}, {"label": "blue", "description": ""}]'
 TWO = (
@@ -18,33 +17,16 @@ TWO = (
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
-    root = tmp_path_factory.mktemp("permission")
-    with shell(root) as commands:
-        commands.environment["BETCODE_CLAUDE_BIN"] = str(agent_program(root, "asker.py"))
+    with asking_shell(tmp_path_factory.mktemp("permission")) as commands:
         yield commands
 
 
 @pytest.fixture
-def heard(here: Shell) -> Any:
-    """What the agents are told from here on, answer by answer."""
-    path = here.work / "answers.jsonl"
-    path.unlink(missing_ok=True)
-    return lambda: [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+def heard(here: Shell) -> Heard:
+    return heard_from_now_on(here)
 
 
-def parked(here: Shell, prompt: str) -> tuple[str, str]:
-    """The session and the id of the prompt that a run leaves open."""
-    done = here.run("run", "--on-ask", "park", "--json", prompt)
-    assert done.returncode == 3, done.stderr
-    result = json.loads(done.stdout)
-    return result["session_id"], result["parked"][0]
-
-
-def finish(here: Shell, session: str) -> None:
-    here.run("session", "follow", session, "--until-idle")
-
-
-def test_the_list_shows_what_waits_in_every_session(here: Shell, heard: Any) -> None:
+def test_the_list_shows_what_waits_in_every_session(here: Shell, heard: Heard) -> None:
     first, one = parked(here, 'use Bash {"command": "git push --force"}')
     second, two = parked(here, f"use AskUserQuestion {TWO}")
     here.run("session", "rename", first, "release")
@@ -63,13 +45,13 @@ def test_the_list_shows_what_waits_in_every_session(here: Shell, heard: Any) -> 
     assert [prompt["request_id"] for prompt in only] == [two]
     for request_id in (one, two):
         assert here.run("permission", "answer", request_id[:12], "--deny").returncode == 0
-    finish(here, first)
-    finish(here, second)
+    rest(here, first)
+    rest(here, second)
     assert [answer["behavior"] for answer in heard()] == ["deny", "deny"]
     assert here.run("permission", "list").stdout == "Nothing waits for an answer\n"
 
 
-def test_every_kind_of_answer_reaches_the_agent(here: Shell, heard: Any) -> None:
+def test_every_kind_of_answer_reaches_the_agent(here: Shell, heard: Heard) -> None:
     push = 'use Bash {"command": "git push"}'
     session, request_id = parked(here, "\n".join([push] * 3))
     edited = here.run("permission", "answer", request_id, "--edit", "git push --dry-run")
@@ -79,7 +61,7 @@ def test_every_kind_of_answer_reaches_the_agent(here: Shell, heard: Any) -> None
     assert refused.returncode == 5
     assert "does not cover what is asked" in refused.stderr
     assert here.run("permission", "answer", second, "--allow-session", "2").returncode == 0
-    finish(here, session)  # the third is granted
+    rest(here, session)  # the third is granted
     assert [answer["updatedInput"] for answer in heard()] == [
         {"command": "git push --dry-run"},
         {"command": "git push"},
@@ -89,11 +71,11 @@ def test_every_kind_of_answer_reaches_the_agent(here: Shell, heard: Any) -> None
     denied = here.run("permission", "answer", ended, "--deny", "--stop")
     assert denied.stdout == "Denied, and the turn is stopped: Bash git push\n"
     assert "goes on" not in denied.stderr
-    finish(here, third)
+    rest(here, third)
     other, stopped = parked(here, f"{push}\nsay never")
     done = here.json("permission", "answer", stopped, "--deny", "--stop", "--message", "stop it", "--json")
     assert (done["decision"], done["already_answered"], done["session_id"]) == ("DENY_WITH_INTERRUPT", False, other)
-    finish(here, other)
+    rest(here, other)
     assert (heard()[-1]["message"], heard()[-1]["interrupt"]) == ("stop it", True)
 
 
@@ -106,7 +88,7 @@ def waits(here: Shell, session: str, *but: str) -> list[str]:
     return [prompt["request_id"] for prompt in prompts if prompt["request_id"] not in but]
 
 
-def test_questions_are_answered_by_number_and_in_own_words(here: Shell, heard: Any) -> None:
+def test_questions_are_answered_by_number_and_in_own_words(here: Shell, heard: Heard) -> None:
     session, request_id = parked(here, f"use AskUserQuestion {TWO}")
     half = here.run("permission", "answer", request_id, "--choose", "2,1")
     assert (half.returncode, "The agent goes on when the other" in half.stdout) == (0, True)
@@ -118,37 +100,42 @@ def test_questions_are_answered_by_number_and_in_own_words(here: Shell, heard: A
     assert (other.returncode, "Already answered: Which colour? blue, red; that was by" in other.stderr) == (5, True)
     whole = here.json("permission", "answer", request_id, "--question", "Reason=since a=b", "--json")
     assert whole["group_complete"] is True
-    finish(here, session)
+    rest(here, session)
     (told,) = heard()
     assert told["updatedInput"]["answers"] == {"Which colour?": "blue, red", "Why?": "since a=b"}
+    same = here.run("permission", "answer", request_id[:8], "--question", "Why?=since a=b")
+    assert (same.returncode, same.stdout) == (0, "Why? since a=b (that had been said before)\n")
+    for late in (["--choose", "1"], ["--question", "Reason=since a=b"], ["--question", "Why?=since"]):
+        other = here.run("permission", "answer", request_id, *late)
+        assert (other.returncode, "Why? since a=b; that was by" in other.stderr) == (5, True), other.stderr
 
 
-def test_equal_prompts_are_answered_together(here: Shell, heard: Any) -> None:
+def test_equal_prompts_are_answered_together(here: Shell, heard: Heard) -> None:
     one, first = parked(here, 'use Bash {"command": "make release"}')
     two, second = parked(here, 'use Bash {"command": "make release"}')
     done = here.json("permission", "answer", first, "--allow", "--equal", "--json")
     assert done["also_answered"] == [second]
     for session in (one, two):
-        finish(here, session)
+        rest(here, session)
     assert [answer["behavior"] for answer in heard()] == ["allow", "allow"]
 
 
 @pytest.mark.behaviour("exit-code.5")
-def test_what_cannot_be_answered_is_never_a_success(here: Shell, heard: Any) -> None:
+def test_what_cannot_be_answered_is_never_a_success(here: Shell, heard: Heard) -> None:
     unknown = here.run("permission", "answer", "no-such-prompt", "--allow")
     assert (unknown.returncode, unknown.stdout) == (5, "")
     assert "No such prompt: see betcode permission list" in unknown.stderr
     session, request_id = parked(here, 'use Bash {"command": "true"}')
     assert heard() == []
     assert here.run("permission", "answer", request_id, "--allow").returncode == 0
-    finish(here, session)
+    rest(here, session)
     again = here.json("permission", "answer", request_id, "--allow", "--json")
     assert again["already_answered"] is True
     other = here.run("permission", "answer", request_id, "--deny")
     assert other.returncode == 5
-    assert "Already answered ALLOW_ONCE by" in other.stderr
+    assert "Already answered: allowed; that was by" in other.stderr
     assert here.run("permission", "answer", request_id[:8], "--allow").returncode == 0
     for words in (["--deny"], ["--edit", "false"]):
         short = here.run("permission", "answer", request_id[:8], *words)
-        assert (short.returncode, "Already answered ALLOW_ONCE by" in short.stderr) == (5, True)
+        assert (short.returncode, "Already answered: allowed; that was by" in short.stderr) == (5, True)
     assert len(heard()) == 1

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from support.command import Shell, shell
-from support.daemon import agent_program
+from support.asking_shell import asking_shell
+from support.command import Shell
 
 USER_RULES = {"deny": ["Bash(git push *)"], "ask": ["Bash(rm *)"], "allow": ["Bash(git *)", "Bash(ls *)"]}
 PROJECT_RULES = '{"permissions": {"allow": ["Bash(make *)"], "deny": ["Read(./secrets/**)"]}}'
@@ -15,9 +15,7 @@ PROJECT_RULES = '{"permissions": {"allow": ["Bash(make *)"], "deny": ["Read(./se
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
-    root = tmp_path_factory.mktemp("policy")
-    with shell(root) as commands:
-        commands.environment["BETCODE_CLAUDE_BIN"] = str(agent_program(root, "asker.py"))
+    with asking_shell(tmp_path_factory.mktemp("policy")) as commands:
         settings = commands.places.config_dir / "settings.json"
         settings.write_text(json.dumps(json.loads(settings.read_text()) | {"permissions": USER_RULES}, indent=1))
         (commands.work / ".claude").mkdir()
@@ -70,6 +68,8 @@ def test_a_projects_own_rules_count_when_a_person_trusts_it(here: Shell) -> None
     assert here.run("policy", "check", "Bash(make all)").stdout.startswith("Allowed: covered by Bash(make *)")
     assert "not trusted any more" in here.run("policy", "untrust", ".").stdout
     assert checked(here, "Bash(make all)")["outcome"] == "ask"
+    assert here.run("policy", "check", "Read(secrets/key)").stderr == ""  # trust would not change it
+    assert here.run("policy", "untrust", ".").stdout == f"{here.work} was not trusted\n"
     assert here.run("policy", "trust", "nowhere").returncode == 5
 
 

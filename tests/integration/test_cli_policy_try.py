@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from support.command import Shell, shell
-from support.daemon import agent_program
+from support.asking_shell import asking_shell
+from support.command import Shell
 
 USES = """\
 use Bash {"command": "git status"}
@@ -20,9 +20,7 @@ use Write {"file_path": "long.txt", "content": "CONTENT"}
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
-    root = tmp_path_factory.mktemp("try")
-    with shell(root) as commands:
-        commands.environment["BETCODE_CLAUDE_BIN"] = str(agent_program(root, "asker.py"))
+    with asking_shell(tmp_path_factory.mktemp("try")) as commands:
         settings = commands.places.config_dir / "settings.json"
         rules = {"permissions": {"allow": ["Bash(git *)"]}}
         settings.write_text(json.dumps(json.loads(settings.read_text()) | rules))

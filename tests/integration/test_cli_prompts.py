@@ -1,36 +1,29 @@
 """Prompts on a terminal, answered in every way there is; and a session's grants."""
 
-import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from support.command import Shell, shell
-from support.daemon import agent_program
+from support.asking_shell import Heard, asking_shell, heard_from_now_on
+from support.command import Shell
 
 COMMIT = 'use Bash {"command": "git commit -m wip"}'
 
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
-    root = tmp_path_factory.mktemp("prompts")
-    with shell(root) as commands:
-        commands.environment["BETCODE_CLAUDE_BIN"] = str(agent_program(root, "asker.py"))
+    with asking_shell(tmp_path_factory.mktemp("prompts")) as commands:
         yield commands
 
 
 @pytest.fixture
-def heard(here: Shell) -> Any:
-    """What the agent is told from here on, answer by answer."""
-    path = here.work / "answers.jsonl"
-    path.unlink(missing_ok=True)
-    return lambda: [json.loads(line) for line in path.read_text().splitlines()]
+def heard(here: Shell) -> Heard:
+    return heard_from_now_on(here)
 
 
-def test_a_pattern_is_chosen_for_the_session_and_can_be_taken_back(here: Shell, heard: Any) -> None:
+def test_a_pattern_is_chosen_for_the_session_and_can_be_taken_back(here: Shell, heard: Heard) -> None:
     with here.terminal("run", COMMIT) as person:
         session = person.expect("command: git commit -m wip").split("Session ")[1].split()[0]
         person.expect("s 1 = for this session, this command: Bash(git commit -m wip)")
@@ -57,7 +50,7 @@ def test_a_pattern_is_chosen_for_the_session_and_can_be_taken_back(here: Shell, 
     assert "Allowed for this session: Bash(git commit *)" in here.run("session", "show", session).stdout
 
 
-def test_another_command_is_typed_and_history_tells_it(here: Shell, heard: Any) -> None:
+def test_another_command_is_typed_and_history_tells_it(here: Shell, heard: Heard) -> None:
     with here.terminal("run", COMMIT) as person:
         session = person.expect("Allow? [y").split("Session ")[1].split()[0]
         person.type("e {nonsense\n")
@@ -72,7 +65,7 @@ def test_another_command_is_typed_and_history_tells_it(here: Shell, heard: Any) 
     )
 
 
-def test_the_persons_own_editor_is_used(here: Shell, heard: Any, tmp_path: Path) -> None:
+def test_the_persons_own_editor_is_used(here: Shell, heard: Heard, tmp_path: Path) -> None:
     program = tmp_path / "editor.py"
     program.write_text(
         "import pathlib, sys\np = pathlib.Path(sys.argv[1])\np.write_text(p.read_text().replace('wip', 'edited'))\n"
@@ -89,7 +82,7 @@ def test_the_persons_own_editor_is_used(here: Shell, heard: Any, tmp_path: Path)
     assert [one["updatedInput"] for one in heard()] == [{"command": "git commit -m edited"}]
 
 
-def test_no_and_stop_ends_the_turn(here: Shell, heard: Any) -> None:
+def test_no_and_stop_ends_the_turn(here: Shell, heard: Heard) -> None:
     with here.terminal("run", f"{COMMIT}\nsay never") as person:
         person.expect("Allow? [y")
         person.type("i not today\n")
@@ -98,7 +91,7 @@ def test_no_and_stop_ends_the_turn(here: Shell, heard: Any) -> None:
     assert [(one["message"], one["interrupt"]) for one in heard()] == [("not today", True)]
 
 
-def test_a_conversation_takes_all_answers(here: Shell, heard: Any) -> None:
+def test_a_conversation_takes_all_answers(here: Shell, heard: Heard) -> None:
     session = here.json("run", "--json", "say hi")["session_id"]
     with here.terminal("attach", session) as person:
         person.echo_off()

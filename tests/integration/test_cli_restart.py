@@ -55,6 +55,20 @@ def test_a_restart_in_the_middle_of_a_turn_is_a_reconnect_for_run(tmp_path: Path
         assert " 0 " not in found
 
 
+def test_a_daemon_that_could_not_start_again_is_not_stopped(tmp_path: Path) -> None:
+    with shell(tmp_path) as here:
+        pid = here.json("daemon", "start", "--json")["pid"]
+        settings = here.places.config_dir / "settings.json"
+        before = settings.read_text()
+        settings.write_text('{"notify": {"webhook": {"url": "https://example.com/"}}}')
+        done = here.run("daemon", "restart")
+        assert (done.returncode, done.stdout) == (5, "")
+        assert "notify.webhook.secret_file" in done.stderr
+        assert done.stderr.endswith("Nothing was stopped\n")
+        settings.write_text(before)
+        assert here.json("daemon", "restart", "--json")["pid_before"] == pid
+
+
 @pytest.mark.behaviour("lifecycle.shutdown.agents-kept")
 def test_a_restart_under_a_terminal_shows_the_rest_of_the_turn_once(tmp_path: Path) -> None:
     with shell(tmp_path) as here, running(here, "wait go\nsay the end") as run:

@@ -3,7 +3,6 @@
 import os
 import signal
 import sqlite3
-import sys
 from collections.abc import AsyncIterator
 from contextlib import closing
 from pathlib import Path
@@ -16,7 +15,7 @@ from betcode.client import Client, NewConversation, open_client
 from betcode.holder.launch import HolderDidNotStart, HolderSpec, holder_pid, start_holder
 from betcode.sessions.attachment import attach
 from betcode.v1 import agent_pb2 as v1
-from support.daemon import AGENTS, Daemon, becomes_true, obedient_daemon, running_daemon
+from support.daemon import AGENT_HEAD, AGENTS, Daemon, becomes_true, obedient_daemon, running_daemon
 from support.patience import PATIENCE_S
 from support.runs import gone, runs_in
 from support.talk import Talk, assert_whole, is_idle, kinds, states_of
@@ -116,7 +115,7 @@ def stubborn_agent(root: Path) -> Path:
     """The obedient one, deaf to SIGTERM, so that ending it takes a while."""
     program = root / "stubborn"
     deaf = "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
-    program.write_text(f"#!{sys.executable} -S\n{deaf}{(AGENTS / 'obedient.py').read_text()}")
+    program.write_text(AGENT_HEAD + deaf + (AGENTS / "obedient.py").read_text())
     program.chmod(0o755)
     return program
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from betcode.domain.audit import DecidedBy
+from betcode.domain.audit import AuditFilter, DecidedBy
 from betcode.domain.errors import PermissionStale
 from betcode.domain.recovery import CrashPolicy
 from betcode.domain.rows import Kept, PromptState
@@ -208,6 +208,8 @@ async def test_a_prompt_ends_with_a_turn_that_is_not_continued(here: Engine, how
     assert (await here.row(request.request_id)).state is PromptState.WITHDRAWN
     assert await gone(here) == []
     assert here.agents == 1
+    kept = (await here.store.audit_page(AuditFilter(here.session), None, 10))[-1].entry
+    assert (kept.outcome, kept.decided_by, why in kept.note) == ("withdrawn", DecidedBy.PERSON, True)
 
 
 async def test_a_prompt_ends_with_an_agent_that_is_given_up(tmp_path: Path) -> None:

@@ -12,15 +12,18 @@ from typing import Any
 import anyio
 import pytest
 
+from betcode.client import open_client
 from betcode.config.notifying import NotifySettings
 from betcode.domain.notification import Notification, Occasion
 from betcode.notify.programs import NotSent
 from betcode.notify.webhook import post
 from support.command import shell
+from support.daemon import agent_program, becomes_true, running_daemon
 from support.hook_server import Posted, hook_server
 from support.patience import PATIENCE_S
 from support.talk import is_idle
 from support.timed import DAY_S, HOUR_S, eventually, timed_daemon
+from support.world import obedient_talk
 
 pytestmark = pytest.mark.anyio
 
@@ -147,6 +150,29 @@ async def test_a_server_that_never_takes_it_is_given_up(tmp_path: Path, monkeypa
         with pytest.raises(NotSent, match="did not take it, 8 times: status 500"):
             await post(TOLD, hook.url, key_file(tmp_path))
         assert len(hook.posted) == 8
+
+
+async def test_a_name_that_is_looked_up_for_ever_holds_up_no_stop(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    site.mkdir()
+    (site / "sitecustomize.py").write_text(
+        "import pathlib, socket, threading\n"
+        "def never(*_, **__):\n"
+        f"    pathlib.Path({str(tmp_path / 'asked')!r}).touch()\n"
+        "    threading.Event().wait()\n"
+        "socket.getaddrinfo = never\n"
+    )
+    webhook = {"url": "https://hook.example/", "secret_file": key_file(tmp_path)}
+    async with running_daemon(
+        tmp_path,
+        settings={"notify": {"webhook": webhook}},
+        claude_bin=agent_program(tmp_path),
+        environment={"PYTHONPATH": str(site)},
+    ) as daemon:
+        async with open_client(daemon.places) as client:
+            await (await obedient_talk(daemon, client)).say("tool")
+            await becomes_true((tmp_path / "asked").exists)
+        assert await daemon.stop() == 0
 
 
 def test_a_web_address_is_not_part_of_what_settings_say_of_themselves() -> None:

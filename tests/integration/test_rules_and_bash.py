@@ -44,7 +44,44 @@ PIECES = (
     *(";", "&", "&&", "||", "|", "(", ")", "{", "}", "!", "$(", "`", '"$(', ')"', "<(", ">("),
     *(">", "<", "<<<", "&>", "2>&1", ">&", "<<E\n", "E\n", "\nE\n"),
     *("if ", "then ", "fi", "for i in ", "do ", "done", "case a in ", "esac", "a) ", ";;", "function g ", "g() "),
+    *(
+        "{x}>o",
+        "0<<<E",
+        "x=(a b)",
+        "x+=1",
+        "$((1+1))",
+        "${x:-aa}",
+        "<<-E\n",
+        "<<\\E\n",
+        "coproc ",
+        "2>",
+        "\\;",
+        "[",
+        "]",
+    ),
     *("[[ ", "[ ", " ]", " ]]", "==", "time ", "eval ", "bash -c ", "command ", "env ", "timeout 5 "),
+)
+# Where the grammar once saw another command than bash, or none.
+MISREAD = (
+    "aa {x}>o",
+    "aa 0<<<E",
+    "aa <<< ]\\`",
+    ">& --",
+    "aa >& -f",
+    "[-o ]",
+    "[aa]",
+    "x=(a b)#c aa",
+    "x=1 -<<\\E\n\nE\n",
+    "aa - <<E\nbb\nE\n",
+    "aa - - <<E\nbb\nE\n",
+    "aa bb - <<E | cc - \nbb\nE\n",
+    "aa\\\n#bb",
+    "time x+=1 aa",
+    "time x'=1'",
+    "time x=1 -p aa",
+    "time -p \\--",
+    "time '-p' aa",
+    "time -p aaé=1 bb",
 )
 SCRAPS = st.lists(st.sampled_from(PIECES), min_size=1, max_size=12).map("".join)
 WORDS = st.lists(
@@ -107,13 +144,23 @@ def ran(text: str, root: Path) -> tuple[list[tuple[str, ...]], set[str]]:
 )
 @given(text=TEXTS)
 def test_bash_starts_and_writes_nothing_that_was_not_seen(text: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    agree(text, tmp_path_factory.mktemp("bash"))
+
+
+@pytest.mark.parametrize("text", MISREAD)
+def test_what_was_misread_once_is_read_as_bash_does_or_not_at_all(text: str, tmp_path: Path) -> None:
+    agree(text, tmp_path)
+
+
+def agree(text: str, root: Path) -> None:
+    """What is understood of a text is what bash makes of it."""
     script = taken_apart(text)
     if not isinstance(script, Script):
         return
     parts = list(script.all())
     if any(part.kind is Kind.OPAQUE or part.command.name is None for part in parts):
         return  # nothing but an exact rule would allow it
-    started, made = ran(text, tmp_path_factory.mktemp("bash"))
+    started, made = ran(text, root)
     seen = {tuple(word.value for word in part.command.words) for part in parts}
     names = {part.command.name for part in parts}
     settled = all(word.value is not None for part in parts for word in part.command.words)

@@ -6,28 +6,31 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
 import pytest
 
+from betcode.domain.recovery import CrashPolicy
 from betcode.holder.launch import holder_pid
 from betcode.holder.platform import descendants
-from support.claude import needs_claude
+from support.claude import CLAUDE, claude_environment, needs_claude
+from support.engine import Engine, a_session, engine
+from support.model_api import model_api
 from support.model_script import bash, say
 from support.patience import PATIENCE_S
-from support.runs import gone
+from support.runs import RunOnDisk, gone, runs_in
 from support.talk import assert_whole, is_idle, kinds, settled_text, states_of, streamed_text
-from support.world import World, claude_world
+from support.world import claude_world
 
 pytestmark = [needs_claude, pytest.mark.anyio]
 
 ENDLESS = bash("echo begun > started; until [ -e never ]; do sleep 0.1; done")
 
 
-async def kill_holder(world: World) -> None:
+async def kill_holder(run: RunOnDisk) -> None:
     """SIGKILL; returns when the agent and everything it began is gone too."""
-    run = world.runs[-1]
     tree = [run.agent_pid, *(process.pid for process in descendants(run.agent_pid))]
     holder = holder_pid(run.directory)
     assert holder
@@ -37,9 +40,9 @@ async def kill_holder(world: World) -> None:
 
 
 @contextmanager
-def sign_of_life(world: World) -> Iterator[int]:
+def sign_of_life(work: Path) -> Iterator[int]:
     """A pipe in the working directory, called `started`, that a tool can write to."""
-    path = world.work / "started"
+    path = work / "started"
     os.mkfifo(path)
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     try:
@@ -116,22 +119,25 @@ async def test_a_turn_streams_on_over_a_killed_daemon(tmp_path: Path) -> None:
 
 
 async def test_a_killed_holder_takes_agent_and_tool_along_and_nobody_calls_the_model_for_it(tmp_path: Path) -> None:
-    scripts = {"wait": [ENDLESS, say("Never said.")]}
-    async with claude_world(tmp_path, scripts) as world:
-        talk = await world.session(allowed_tools=("Bash",))
-        with sign_of_life(world) as started:
-            lost = await talk.say("[[fake:wait]]")
-            await tool_at_work(started)
-        calls = len(world.api.requests)
-        await kill_holder(world)
-        events = await talk.until("error")
-        assert events[-1].error.code == "SUBPROCESS_CRASHED"
-        assert events[-1].error.details["tools"] == "Bash"
-        await talk.client.cancel(talk.session_id)
-        await talk.until(is_idle)
-        assert len(world.api.requests) == calls
-        assert states_of(talk.events, lost.message_id)[-1] == "CANCELLED"
-        assert_whole(talk.events)
+    until_cancelled = CrashPolicy(first_wait_s=10 * PATIENCE_S, longest_wait_s=10 * PATIENCE_S)
+    with model_api({"wait": [ENDLESS, say("Never said.")]}) as api:
+        async with engine(tmp_path, until_cancelled, program=CLAUDE) as first:
+            environment = claude_environment(tmp_path / "agent-home", api.url)
+            new = replace(a_session(first.work), environment=environment, allowed_tools=("Bash",))
+            here = Engine(first.supervisor, first.store, await first.supervisor.create(new), first.work)
+            with sign_of_life(here.work) as started:
+                lost = await here.say("[[fake:wait]]")
+                await tool_at_work(started)
+            calls = len(api.requests)
+            await kill_holder(runs_in(tmp_path / "runs")[-1])
+            events = await here.until(lambda event: event.HasField("error"))
+            assert events[-1].error.code == "SUBPROCESS_CRASHED"
+            assert events[-1].error.details["tools"] == "Bash"
+            await here.supervisor.cancel_turn(here.session)
+            await here.until(is_idle)
+            assert len(api.requests) == calls
+            assert states_of(here.events, lost)[-1] == "CANCELLED"
+            assert_whole(here.events)
 
 
 async def test_an_open_prompt_is_asked_again_after_a_killed_holder(tmp_path: Path) -> None:
@@ -140,7 +146,7 @@ async def test_an_open_prompt_is_asked_again_after_a_killed_holder(tmp_path: Pat
         talk = await world.session()
         message = await talk.say("[[fake:append]]")
         old = await talk.asked()
-        await kill_holder(world)
+        await kill_holder(world.runs[-1])
         await talk.until("error")
         (open_one,) = await talk.client.pending(talk.session_id)
         assert (open_one.request_id, open_one.agent_is_gone) == (old.request_id, True)
@@ -205,7 +211,7 @@ async def test_a_conversation_that_the_agent_has_lost_is_said_with_what_to_do_an
         talk = await world.session()
         await talk.say("[[fake:hello]]")
         await talk.until(is_idle)
-        await kill_holder(world)
+        await kill_holder(world.runs[-1])
         await talk.summary_when(lambda summary: summary.run_state == "exited")
         shutil.rmtree(Path(world.environment["HOME"]) / ".claude" / "projects")
         message = await talk.say("[[fake:hello]] again")
@@ -221,7 +227,7 @@ async def test_a_killed_agent_is_told_and_its_tools_are_ended(tmp_path: Path) ->
     scripts = {"wait": [ENDLESS, say("Never said.")]}
     async with claude_world(tmp_path, scripts) as world:
         talk = await world.session(allowed_tools=("Bash",))
-        with sign_of_life(world) as started:
+        with sign_of_life(world.work) as started:
             await talk.say("[[fake:wait]]")
             await tool_at_work(started)
         agent = world.runs[0].agent_pid

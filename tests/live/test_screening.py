@@ -75,9 +75,12 @@ async def test_a_deny_rule_holds_for_what_the_agent_would_not_ask_about(tmp_path
         assert "the secret" not in str(world.api.requests[-1].conversation)
         assert not (world.work / "made.txt").exists()
         assert settled_text(events).endswith("Then not.")
-        assert [(kept.tool, kept.outcome, kept.by) for kept in decisions(world.daemon)] == [
-            ("Bash", "deny", "rule"),
-            ("Bash", "deny", "rule"),
+        assert [result.denied_by for result in results(events)] == ["hook", "agent", "hook"]
+        where = user_rules(world.daemon)
+        assert [(kept.tool, kept.outcome, kept.by, kept.rule) for kept in decisions(world.daemon)] == [
+            ("Bash", "deny", "rule", f"deny Bash(ls *) ({where}:1)"),
+            ("Read", "deny", "rule", f"deny Read(secret.txt) ({where}:1)"),
+            ("Bash", "deny", "rule", f"deny Bash(touch *) ({where}:1)"),
         ]
 
 

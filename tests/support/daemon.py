@@ -27,13 +27,20 @@ if TYPE_CHECKING:
 
 Agent: TypeAlias = "AgentServiceAsyncStub"
 AGENTS = Path(__file__).parent / "agents"
+# A script of an agent is copied to where a test wants it; its parts are found here.
+AGENT_HEAD = f"#!{sys.executable} -SB\nimport sys\nsys.path.append({str(AGENTS.parent.parent)!r})\n"
 
 
-def agent_program(directory: Path, script: str = "obedient.py") -> Path:
+AGENT_VERSION = "2.1.325"
+_SAYS_ITS_VERSION = "import sys\nif sys.argv[1:] == ['--version']:\n    sys.exit(print('{} (Claude Code)'))\n"
+
+
+def agent_program(directory: Path, script: str = "obedient.py", *, version: str = AGENT_VERSION) -> Path:
     """An executable file that runs a script of tests/support/agents, to be used as --claude-bin."""
     directory.mkdir(parents=True, exist_ok=True)
     program = directory / f"agent-{Path(script).stem}"
-    program.write_text(f"#!{sys.executable} -S\n{(AGENTS / script).read_text()}")
+    beginning = AGENT_HEAD + _SAYS_ITS_VERSION.format(version)
+    program.write_text(beginning + (AGENTS / script).read_text())
     program.chmod(0o755)
     return program
 

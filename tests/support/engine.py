@@ -9,6 +9,7 @@ from pathlib import Path
 
 import anyio
 
+from betcode.config.places import Places
 from betcode.config.settings import EngineSettings
 from betcode.domain.commands import SendMessage
 from betcode.domain.identifiers import MessageId, Seq, SessionId, new_session_id, time_ordered_uuid
@@ -104,7 +105,12 @@ def a_session(work: Path) -> NewSession:
 
 @asynccontextmanager
 async def engine(
-    root: Path, policy: CrashPolicy, session: SessionId | None = None, *, program: Path | None = None
+    root: Path,
+    policy: CrashPolicy,
+    session: SessionId | None = None,
+    *,
+    program: Path | None = None,
+    places: Places | None = None,
 ) -> AsyncIterator[Engine]:
     """With a new session, or with one of an engine before it; that one is closed in the end."""
     work = root / "work"
@@ -112,7 +118,9 @@ async def engine(
     provider = ClaudeProvider(program or agent_program(root / "program"))
     async with (
         store_at(root / "log.db") as store,
-        open_supervisor(store, {"claude": provider}, EngineSettings(), root / "runs", crashes=policy) as supervisor,
+        open_supervisor(
+            store, {"claude": provider}, EngineSettings(), root / "runs", crashes=policy, places=places
+        ) as supervisor,
     ):
         yield Engine(supervisor, store, session or await supervisor.create(a_session(work)), work)
         if session is not None:

@@ -338,6 +338,42 @@ git status; . evil
 -f2>&1 git status
 evil2>&1>src/x git status
 {fd}>src/x git status
+git status {fd}>src/x
+git log 0<<<x
+git status >& -evil
+git status; >& -evil -x
+git status; x=(a b)# evil
+git status; x=(a b)#c evil
+git status; [evil ]
+git status; [evil]
+git status; time x+=1 evil
+git status; time x'=1'
+git status; time é=1
+git log <<< ]\`evil
+git clone 'ext::sh -c evil' x
+git fetch ext::evil
+git pull --repo=ext::evil
+git remote add x 'ext::sh -c evil'
+git archive --remote=ext::evil HEAD
+git interpret-trailers --in-place /home/ada/.bashrc
+git init --separate-git-dir=/home/ada/x
+git credential-store get
+git credential-cache get
+git -C /tmp/evil status
+git -C ../evil log
+git -C ~ status
+git --no-pager -C /tmp/evil log
+tar xPf a.tar
+tar -xf a.tar --absolute-names
+tar cf x -C .git/hooks .
+tar xf x -C .git/hooks
+find . -fls x
+npm run test --script-shell=/tmp/evil
+npm run test -script-shell=/tmp/evil
+npm run test --script-sh /tmp/evil
+npm run test --prefix /tmp/evil
+npm run test --node-options=--require=/tmp/evil
+npm run test -C /tmp/evil
 """.strip("\n").split("\n")  # noqa: RUF001
 
 SEVERAL_LINES = (
@@ -373,6 +409,9 @@ SEVERAL_LINES = (
     "git status \x00; rm -rf /",
     "git status \x1b[2K; rm -rf /",
     "git status\x0brm",
+    "git status; x=1 -evil<<E\na\nE\n",
+    "git status\\\n#x\nrm -rf /",
+    "git log <<E 0<<<x\na\nE\n",
     "git status\x0crm",
     "git status\u0085rm -rf /",
     "git status\u2028rm -rf /",

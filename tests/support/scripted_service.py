@@ -75,6 +75,10 @@ class ScriptedService:
             await reply.happen(context)
         return v1.SubmitResponse(session_id="s", message_id=request.request.message.idempotency_key, sequence=7)
 
+    async def list_pending(self, _: v1.ListPendingRequest, context: Context) -> v1.ListPendingResponse:
+        self._note(context)
+        return v1.ListPendingResponse()
+
     async def converse(
         self, requests: AsyncIterator[v1.AgentRequest], context: Context
     ) -> AsyncIterator[v1.AgentEvent]:
@@ -106,6 +110,9 @@ class ScriptedService:
             ),
             "Submit": grpc.unary_unary_rpc_method_handler(
                 self.submit, v1.SubmitRequest.FromString, v1.SubmitResponse.SerializeToString
+            ),
+            "ListPending": grpc.unary_unary_rpc_method_handler(
+                self.list_pending, v1.ListPendingRequest.FromString, v1.ListPendingResponse.SerializeToString
             ),
             "Converse": grpc.stream_stream_rpc_method_handler(self.converse, v1.AgentRequest.FromString, event),
         }

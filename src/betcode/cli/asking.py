@@ -1,8 +1,7 @@
 """Asks one question at a time on the terminal, and lets go of it when somebody else has answered."""
 
-import anyio
-
 from betcode.cli.editing import NotEdited, edited_in_editor, edited_in_line
+from betcode.cli.either import unless
 from betcode.cli.keyboard import Keyboard
 from betcode.cli.prompts import (
     AllowEdited,
@@ -69,17 +68,7 @@ class Asker:
                 self._screen.show(line)
 
     async def _line_while_open(self, prompt: Prompt) -> str | None:
-        line: str | None = None
-        async with anyio.create_task_group() as tasks:
-
-            async def let_go_when_resolved() -> None:
-                await self._desk.gone(prompt)
-                tasks.cancel_scope.cancel()
-
-            tasks.start_soon(let_go_when_resolved)
-            line = await self._keyboard.line()
-            tasks.cancel_scope.cancel()
-        return line
+        return await unless(lambda: self._desk.gone(prompt), self._keyboard.line)
 
 
 async def edited(prompt: Prompt, text: str, screen: Screen) -> AllowEdited | None:

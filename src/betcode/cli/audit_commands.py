@@ -22,6 +22,7 @@ from betcode.cli.session_commands import connected
 from betcode.cli.table import table
 from betcode.client import Client, ClientIdentity, open_client
 from betcode.domain.audit import AuditFilter, Checked, Noted
+from betcode.domain.decided_words import DECIDED
 from betcode.domain.errors import DatabaseUnusable
 from betcode.domain.secrets import redacted
 from betcode.v1 import audit_pb2 as v1
@@ -187,9 +188,19 @@ def _cell(value: object) -> str:
     return f"'{text}" if text.startswith(_FORMULA) else text
 
 
+def _said(note: str) -> str:
+    """A note whose first word may be a decision by its name in the API."""
+    name, comma, rest = note.partition(",")
+    return f"{DECIDED.get(name, name)}{comma}{rest}"
+
+
 def _row(one: v1.AuditRecord) -> list[str]:
     at = one.time.ToDatetime(UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
     by = one.client if one.decided_by == "person" and one.client else one.decided_by
+    if one.decided_by == "rule" and not one.rule:
+        by = "no rule"
     tool = one.tool_name or one.what
-    why = " ".join(filter(None, (redacted(one.rule or one.note), f"[{one.peer}]" if one.decided_by == "gate" else "")))
+    why = " ".join(
+        filter(None, (redacted(one.rule or _said(one.note)), f"[{one.peer}]" if one.decided_by == "gate" else ""))
+    )
     return [str(one.number), at, short_id(one.session_id), one.outcome, redacted(by), tool, why]

@@ -8,6 +8,7 @@ import anyio
 
 from betcode.cli.daemon_control import daemon_argv, ensure_daemon
 from betcode.cli.exit_codes import ExitCode
+from betcode.cli.log_place import log_place
 from betcode.cli.options import Options
 from betcode.cli.screen import standard_screen
 from betcode.client import Unreachable, open_client
@@ -89,7 +90,7 @@ def _as_json(options: Options, holder: Holder | None, details: HealthDetailsResp
         "started": holder.started if holder else None,
         "socket": holder.socket if holder else str(options.places.socket),
         "state_dir": str(options.places.state_dir),
-        "log": str(options.places.daemon_log),
+        "log": str(log_place(options.places)),
     }
     if details is not None:
         facts["degraded"] = details.degraded_reason if details.degraded else None
@@ -105,7 +106,7 @@ def _as_lines(options: Options, holder: Holder | None, details: HealthDetailsRes
     if details is None:
         if is_held(places.lock):
             who = f" (pid {holder.pid})" if holder else ""
-            return [f"The daemon{who} is alive but does not answer", f"  log        {places.daemon_log}"]
+            return [f"The daemon{who} is alive but does not answer", f"  log        {log_place(places)}"]
         return ["No daemon is running. Start it with: betcode daemon start", f"  socket     {places.socket}"]
     lines = ["The daemon is running" + (f", but: {details.degraded_reason}" if details.degraded else "")]
     if holder:
@@ -114,7 +115,7 @@ def _as_lines(options: Options, holder: Holder | None, details: HealthDetailsRes
             f"  version    {holder.version}",
             f"  started    {_ago(holder.started)}",
         ]
-    lines += [f"  socket     {places.socket}", f"  state      {places.state_dir}", f"  log        {places.daemon_log}"]
+    lines += [f"  socket     {places.socket}", f"  state      {places.state_dir}", f"  log        {log_place(places)}"]
     lines += _figures(details.metadata)
     lines += [
         f"  {one.name}: {ServingStatus.Name(one.status).lower()}" + (f" ({one.message})" if one.message else "")
@@ -136,6 +137,7 @@ def _figures(facts: Mapping[str, str]) -> list[str]:
         f"  at start   {found or 'nothing was left of a daemon before'}",
         f"  default    {facts.get('default_provider', '')}",
         *(f"  settings   {says}{facts[name]}" for name, says in _SETTINGS if name in facts),
+        *([f"  telemetry  {trouble}"] if (trouble := facts.get("telemetry")) else []),
     ]
 
 

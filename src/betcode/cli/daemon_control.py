@@ -14,6 +14,7 @@ import anyio
 from betcode._version import __version__
 from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.options import Options
+from betcode.cli.service_managers import start_by_service
 from betcode.client import ClientError, open_client
 from betcode.config.lockfile import Holder, is_held, read_holder
 from betcode.config.places import Places
@@ -112,7 +113,12 @@ def launch(options: Options) -> Launched:
         raise CommandFailed(f"The daemon has no place for its state: {error}", ExitCode.NO_CONNECTION) from error
     try:
         process = subprocess.Popen(
-            daemon_argv(options), stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/", start_new_session=True
+            start_by_service(places.state_dir) or daemon_argv(options),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd="/",
+            start_new_session=True,
         )
         return Launched(process, os.fstat(log).st_size)
     finally:

@@ -12,6 +12,7 @@ from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.options import Options
 from betcode.cli.screen import Screen, standard_screen
 from betcode.client import ClientError, Refused, open_client
+from betcode.config.loading import WrongSetting, load_settings
 from betcode.config.lockfile import Holder, is_held, read_holder
 from betcode.holder.launch import holder_pids
 from betcode.v1 import admin_pb2 as v1
@@ -66,6 +67,7 @@ def restart(options: Options) -> int:
     if not options.may_start:
         raise CommandFailed("A restart is a start: leave --no-start away", ExitCode.INVALID_ARGUMENTS)
     before = _holder_soon(options)
+    _check_settings(options)
     parted = v1.StopDaemonResponse()
     if before is not None:
         agents = v1.AGENTS_AT_STOP_ALL_END if options.flag("agents") else v1.AGENTS_AT_STOP_ALL_STAY
@@ -82,6 +84,22 @@ def restart(options: Options) -> int:
     else:
         screen.line(f"The daemon was restarted (pid {old}, now {pid}); {_fate(parted)}")
     return ExitCode.OK
+
+
+def leave_agents_and_stop(options: Options, screen: Screen) -> None:
+    """Make way for another daemon at once: agents go on, also idle ones."""
+    holder = _holder_soon(options)
+    if holder is not None:
+        anyio.run(_ask_to_stop, options, holder, v1.AGENTS_AT_STOP_ALL_STAY)
+        _wait_until_gone(options, holder, screen)
+
+
+def _check_settings(options: Options) -> None:
+    """A daemon that could not start again is not stopped."""
+    try:
+        load_settings(options.places.config_dir)
+    except WrongSetting as wrong:
+        raise CommandFailed(f"{wrong}. Nothing was stopped", ExitCode.INVALID_ARGUMENTS) from None
 
 
 async def _start(options: Options, screen: Screen) -> None:

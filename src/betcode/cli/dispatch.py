@@ -80,10 +80,14 @@ def _single(error: BaseException) -> BaseException:
 def _verdict(error: BaseException) -> tuple[str, ExitCode]:
     if isinstance(error, CommandFailed):
         return error.message, error.exit_code
-    from betcode.client.errors import ClientError, Unreachable
+    from betcode.client.errors import ClientError, Outdated, Unreachable
 
     if isinstance(error, Unreachable):
         return f"{error.message}. Start it with: betcode daemon start", ExitCode.NO_CONNECTION
+    if isinstance(error, Outdated):
+        return error.message, ExitCode.NO_CONNECTION
+    if isinstance(error, ClientError) and error.is_unimplemented and "setting" in error.details:
+        return f"This feature requires configuration. {error.message}", exit_of(error.code)
     if isinstance(error, ClientError):
         return error.message, exit_of(error.code)
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:

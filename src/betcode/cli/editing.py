@@ -10,9 +10,8 @@ from pathlib import Path
 import anyio.to_thread
 
 from betcode.cli.screen import Screen
+from betcode.domain.edits import missing_field
 from betcode.v1 import agent_pb2 as v1
-
-_MAIN = ("command", "file_path", "notebook_path", "url", "query", "pattern")  # what a tool does not run without
 
 
 class NotEdited(Exception):
@@ -98,7 +97,6 @@ def _checked(text: str, request: v1.PermissionRequest) -> str:
         own = _fields(request)
     except NotEdited:
         own = {}  # it is not known here: the daemon has it whole
-    for name in _MAIN:
-        if isinstance(own.get(name), str) and not (isinstance(value.get(name), str) and value[name].strip()):
-            raise NotEdited(f"The input has no {name}, and {request.tool_name} needs one")
+    if (name := missing_field(own, value)) is not None:
+        raise NotEdited(f"The input has no {name}, and {request.tool_name} needs one")
     return text

@@ -13,6 +13,7 @@ from betcode.cli.attach_command import open_here
 from betcode.cli.daemon_control import ensure_daemon
 from betcode.cli.dispatch import guarded
 from betcode.cli.exit_codes import ExitCode
+from betcode.cli.greeting import greeted_client
 from betcode.cli.headless import HeadlessTurn, Output
 from betcode.cli.identity import own_identity
 from betcode.cli.keyboard import can_ask
@@ -60,7 +61,7 @@ async def _first_run(options: Options) -> int:
     screen = standard_screen()
     agent = await _say_which_agent(options, screen)
     new = new_conversation(options)
-    async with open_client(options.places, own_identity(options)) as client:
+    async with greeted_client(options.places, own_identity(options), screen) as client:
         code = await _one_turn(client, new, screen, is_demo=agent == "demo")
         if code != ExitCode.OK and agent != "demo":
             screen.note(f"{agent} could not answer; this is the built-in demo agent instead")

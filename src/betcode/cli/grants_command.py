@@ -11,7 +11,7 @@ from betcode.cli.screen import standard_screen
 from betcode.cli.session_commands import age, connected
 from betcode.cli.table import table
 from betcode.client import Client
-from betcode.domain.times import rfc3339
+from betcode.domain.times import rfc3339_past
 from betcode.v1 import agent_pb2 as v1
 
 _LISTED = 10
@@ -76,6 +76,6 @@ def _json(one: v1.SessionGrantEntry) -> dict[str, object]:
         "pattern": one.pattern,
         "granted": one.granted,
         "granted_by": one.granted_by,
-        "granted_at": rfc3339(one.granted_at.ToNanoseconds()),
+        "granted_at": rfc3339_past(one.granted_at.ToNanoseconds()),
         "request_id": one.request_id or None,
     }

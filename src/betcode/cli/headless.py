@@ -30,6 +30,7 @@ from betcode.cli.prompts import (
     give_answer,
 )
 from betcode.cli.render import Describer
+from betcode.cli.rule_denials import RuleDenials
 from betcode.cli.screen import Screen
 from betcode.cli.turn_watch import TurnWatch
 from betcode.client import Client, ClientError
@@ -62,10 +63,11 @@ class HeadlessTurn:
         self._policy = policy
         self._is_new = is_new
         self._answer = Answer()
-        self._describer = Describer()
+        self._describer = Describer(screen.deprecations)
         self._desk = Desk()
         self._asked: dict[str, Prompt] = {}  # by request id
         self._denied: dict[str, str] = {}  # what was, by request id
+        self._denials = RuleDenials()
         self._shown: set[str] = set()  # prompts, each question for itself
         self._parked: list[str] = []
         self._answered_here: set[str] = set()  # requests whose resolution is no news
@@ -115,7 +117,7 @@ class HeadlessTurn:
 
     async def _take_back(self, refusal: ClientError) -> None:
         """A session that was made for a message and is refused it would only stand in the list, empty."""
-        if self._is_new and refusal.code == ErrorCode.INVALID_REQUEST:
+        if self._is_new and refusal.code in (ErrorCode.INVALID_REQUEST, ErrorCode.AGENT_UNAVAILABLE):
             with suppress(ClientError):
                 await self._client.delete(self._session_id)
 
@@ -125,6 +127,7 @@ class HeadlessTurn:
             async for event in events:
                 await self._show(event)
                 self._note_denial(event)
+                self._denials.see(event)
                 prompt = self._desk.see(event)
                 if prompt is not None:
                     await self._meet(prompt, to_ask)
@@ -144,8 +147,9 @@ class HeadlessTurn:
         elif kind == "session_info":
             self.info = event.session_info
         elif event.permission_resolved.request_id not in self._answered_here:
+            tell = self._screen.show if kind == "deprecation" else self._screen.note
             for line in self._describer.describe(event):
-                self._screen.note(line)
+                tell(line)
 
     async def _uncut(self, event: v1.AgentEvent) -> str | None:
         for cut in event.cuts:
@@ -156,6 +160,8 @@ class HeadlessTurn:
 
     async def _meet(self, prompt: Prompt, to_ask: ObjectSendStream[Prompt]) -> None:
         self._asked.setdefault(prompt.request_id, prompt)  # the first of several questions has the whole input
+        if isinstance(prompt, Permission):
+            self._denials.prompted.add(prompt.request.tool_use_id)
         match self._policy.on_ask:
             case OnAsk.ASK | OnAsk.WAIT | OnAsk.PARK:
                 await to_ask.send(prompt)
@@ -189,13 +195,18 @@ class HeadlessTurn:
             for line in prompt.lines():
                 self._screen.show(line)
 
-    async def _show_the_others(self, prompt: Question) -> None:
-        """The questions that were asked together with this one: we leave before their events have come."""
-        with suppress(ClientError):
-            for one in await self._client.pending(self._session_id):
-                if one.request_id == prompt.request_id:
-                    for asked in one.questions.questions:
-                        self._show_once(Question(asked))
+    async def _waits(self, prompt: Prompt) -> bool:
+        """Whether it is open indeed: somebody may have answered, and the event that says so is still on its way.
+
+        Of questions those are shown that were asked together with this one: we leave before their events have come.
+        """
+        try:
+            found = [one for one in await self._client.pending(self._session_id) if one.request_id == prompt.request_id]
+        except ClientError:
+            return True
+        for asked in (question for one in found for question in one.questions.questions):
+            self._show_once(Question(asked))
+        return bool(found)
 
     async def _park_when_late(self, prompt: Prompt, tasks: TaskGroup) -> None:
         if self._policy.on_ask is OnAsk.WAIT:
@@ -203,9 +214,7 @@ class HeadlessTurn:
             with anyio.move_on_after(self._policy.wait_s):
                 await self._desk.gone(prompt)
                 return
-        if isinstance(prompt, Question) and self._desk.has(prompt):
-            await self._show_the_others(prompt)
-        if self._desk.has(prompt):
+        if self._desk.has(prompt) and await self._waits(prompt):
             self._parked.append(prompt.request_id)
             tasks.cancel_scope.cancel()
 
@@ -263,7 +272,7 @@ class HeadlessTurn:
     def _exit_code(self, watch: TurnWatch) -> ExitCode:
         if self._interrupting.stop is not Stop.UNASKED:
             return ExitCode.INTERRUPTED
-        if self._parked or (self._denied and not watch.failed):
+        if self._parked or ((self._denied or self._denials.tools) and not watch.failed):
             return ExitCode.PERMISSION_DENIED
         return watch.exit_code
 
@@ -279,7 +288,7 @@ class HeadlessTurn:
             "stop_reason": watch.stop_reason,
             "is_error": watch.failed,
             "error": {"code": error.code, "message": error.message, "details": dict(error.details)} if error else None,
-            "denied": list(self._denied.values()),
+            "denied": [*self._denied.values(), *self._denials.tools],
             "parked": self._parked,
             "usage": asdict(watch.usage),
             "exit_code": int(code),

@@ -2,17 +2,27 @@
 
 import getpass
 import os
+import re
+import secrets
 import socket
 
 from betcode.cli.options import Options
 from betcode.client import ClientIdentity
+
+_WHO = 64  # characters
 
 
 def own_identity(options: Options, client_type: str = "cli") -> ClientIdentity:
     """This command: whose it is, on which machine, what it does, and its terminal or else its process."""
     verb = " ".join(filter(None, (options.text("command"), options.text("verb")))) or "betcode"
     host = socket.gethostname().partition(".")[0]
-    return ClientIdentity(client_type=client_type, client_name=f"{_user()}@{host} {verb}, {_place()}")
+    who = f"{_user()}@{host}"
+    return ClientIdentity(_own_id(who), client_type, client_name=f"{who} {verb}, {_place()}")
+
+
+def _own_id(who: str) -> str:
+    """An id that nobody else has, and that says in the audit and wherever an answer is signed whose it was."""
+    return f"{re.sub(r'[^A-Za-z0-9._@-]', '_', who)[:_WHO]}-{secrets.token_hex(4)}"
 
 
 def _user() -> str:

@@ -42,13 +42,18 @@ class Write:
 
 Pressed = Given | ShowAll | Skip | Quit | Write
 
-_ENDS = frozenset({"", "\x04"})  # the end of input
+_ENDS = frozenset({"q", "", "\x04"})  # the last two are the end of input
+
+
+def quits(key: str) -> bool:
+    """Whether a key ends the watching."""
+    return key in _ENDS
 
 
 def understand_key(prompt: Prompt, key: str) -> Pressed | None:
     """What a key says to a prompt; None: nothing that could be mistaken for an answer."""
     match key:
-        case "q":
+        case _ if quits(key):
             return Quit()
         case "k":
             return Skip()
@@ -58,8 +63,6 @@ def understand_key(prompt: Prompt, key: str) -> Pressed | None:
             return Write()
         case "n":
             return Deny()
-        case _ if key in _ENDS:
-            return Quit()
         case _:
             pass
     number = int(key) if key.isascii() and key.isdigit() else 0

@@ -14,15 +14,20 @@ from betcode._version import __version__
 from betcode.cli.audit_options import add_audit
 from betcode.cli.budget_options import add_budget_options
 from betcode.cli.config_options import add_config
+from betcode.cli.db_options import add_db
 from betcode.cli.exit_codes import ExitCode
+from betcode.cli.log_options import add_logs
 from betcode.cli.on_ask import ask_policy
+from betcode.cli.service_options import add_service
+from betcode.cli.version_options import add_versions
 from betcode.config.units import NotUnderstood, duration_s
 
 _EPILOG = """\
 Without a command, betcode opens the conversation of the current directory.
 
-Exit codes: 0 done, 1 the agent failed or the audit is broken, 2 no connection to the daemon, 3 permission denied,
-4 rate limited or over budget, 5 invalid arguments, 6 session not found, 7 internal error, 130 interrupted.
+Exit codes: 0 done, 1 the agent failed or the audit is broken, 2 no connection to the daemon, 3 permission denied or
+left to be answered, 4 rate limited or over budget, 5 invalid arguments, 6 session not found, 7 internal error,
+130 interrupted.
 """
 _MODE = argparse.RawDescriptionHelpFormatter
 _ID = "id of a session, the beginning of one, or its name"
@@ -61,6 +66,8 @@ def build_parser() -> Parser:
     add_audit(commands, _noun, _command)
     add_config(commands, _noun, _command)
     _add_daemon(commands)
+    add_db(commands, _noun, _command)
+    add_versions(commands, _command)
     completion = _command(commands, "completion", "print a completion script for a shell", "completion:print_script")
     completion.add_argument("shell", choices=["bash", "zsh", "fish"])
     return parser
@@ -135,7 +142,7 @@ def _add_attach(commands: "Commands[Parser]") -> None:
 
 
 def _add_session(commands: "Commands[Parser]") -> None:
-    verbs = _noun(commands, "session", "list, show, stop, name, export and delete sessions")
+    verbs = _noun(commands, "session", "list, show, stop, name, export and delete sessions; what they may spend and do")
     listing = _command(verbs, "list", "list sessions, newest first", "session_commands:list_sessions")
     listing.add_argument("--here", action="store_true", help="only those of the current directory")
     listing.add_argument("-C", "--cwd", metavar="DIR", help="only those of this directory")
@@ -150,7 +157,11 @@ def _add_session(commands: "Commands[Parser]") -> None:
     follow = _command(verbs, "follow", "print events as they come", "session_commands:follow")
     follow.add_argument("session", metavar="ID", help=_ID)
     follow.add_argument("--after", type=_count, default=0, metavar="SEQ", help="begin after this event (0: all)")
-    follow.add_argument("--until-idle", action="store_true", help="end when no turn is open and all was printed")
+    follow.add_argument(
+        "--until-idle",
+        action="store_true",
+        help="end when no turn is open (one that waits for you is) and all was printed",
+    )
     compact = _command(verbs, "compact", "have the agent shorten its context to a summary", "compact_command:compact")
     compact.add_argument("session", metavar="ID", help=_ID)
     close = _command(verbs, "close", "end a session's agent and take no further input", "session_commands:close")
@@ -275,6 +286,8 @@ def _add_daemon(commands: "Commands[Parser]") -> None:
     again.add_argument("--agents", action="store_true", help="end all agents in between")
     _add_set(again)
     _command(verbs, "status", "say whether the daemon runs, and how it is", "daemon_commands:status")
+    add_logs(verbs, _command, _count)
+    add_service(verbs, _command)
 
 
 def _add_set(parser: Parser) -> None:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from betcode.cli.finding import short_id
 from betcode.cli.render import telling_input
 from betcode.cli.terminal_text import one_line, tool_called
-from betcode.domain.times import rfc3339
+from betcode.domain.times import rfc3339, rfc3339_past
 from betcode.v1 import agent_pb2 as v1
 
 HEADINGS = ("ID", "AGE", "EXPIRES", "SESSION", "TOOL", "WHAT")
@@ -15,21 +15,24 @@ _LEAST = 8  # characters of an id
 _WHAT = 400
 
 
-def row(one: v1.PendingPrompt, others: Iterable[v1.PendingPrompt], now: datetime) -> list[str]:
-    """One line of the list."""
+def row(one: v1.PendingPrompt, request_id: str, now: datetime) -> list[str]:
+    """One line of the list, under an id that may be short."""
     asked = span(now - one.asked_at.ToDatetime(UTC))
-    expires = f"in {span(one.expires_at.ToDatetime(UTC) - now)}" if one.HasField("expires_at") else ""
+    expires = f"in {nearly(one.expires_at.ToDatetime(UTC) - now)}" if one.HasField("expires_at") else ""
     session = one.session_name or short_id(one.session_id)
-    return [short_request_id(one, others), asked, expires, one_line(session, 24), tool_of(one), what_of(one)]
+    return [request_id, asked, expires, one_line(session, 24), tool_of(one), what_of(one)]
 
 
-def short_request_id(one: v1.PendingPrompt, others: Iterable[v1.PendingPrompt]) -> str:
-    """As much of an id as tells it from the others."""
-    ids = [other.request_id for other in others if other.request_id != one.request_id]
-    length = _LEAST
-    while length < len(one.request_id) and any(each.startswith(one.request_id[:length]) for each in ids):
-        length += 4
-    return one.request_id[:length]
+def short_request_ids(request_ids: Iterable[str]) -> dict[str, str]:
+    """As much of each id as tells it from the others."""
+    ordered = sorted(set(request_ids))
+    short: dict[str, str] = {}
+    for before, one, after in zip(["", *ordered], ordered, [*ordered[1:], ""], strict=False):
+        length = _LEAST
+        while length < len(one) and (before.startswith(one[:length]) or after.startswith(one[:length])):
+            length += 4
+        short[one] = one[:length]
+    return short
 
 
 def span(delta: timedelta) -> str:
@@ -39,6 +42,13 @@ def span(delta: timedelta) -> str:
         if seconds >= size:
             return f"{seconds // size} {unit}"
     return f"{seconds} s"
+
+
+def nearly(delta: timedelta) -> str:
+    """The same to the nearest: of seven days that have just begun it says seven."""
+    seconds = delta.total_seconds()
+    size = next((size for size in (86400, 3600, 60) if seconds >= size), 1)
+    return span(timedelta(seconds=round(seconds / size) * size))
 
 
 def tool_of(one: v1.PendingPrompt) -> str:
@@ -63,7 +73,7 @@ def pending_json(one: v1.PendingPrompt) -> dict[str, object]:
         "session_id": one.session_id,
         "session_name": one.session_name,
         "working_directory": one.working_directory,
-        "asked_at": rfc3339(one.asked_at.ToNanoseconds()),
+        "asked_at": rfc3339_past(one.asked_at.ToNanoseconds()),
         "expires_at": rfc3339(one.expires_at.ToNanoseconds()) or None,
         "sequence": one.sequence,
         "agent_is_gone": one.agent_is_gone,

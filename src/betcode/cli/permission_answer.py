@@ -73,9 +73,12 @@ def _pattern(options: Options, prompt: v1.PendingPrompt | None) -> str:
 
 
 def _answers(options: Options, prompt: v1.PendingPrompt | None) -> Answers:
-    questions = prompt.questions.questions if prompt is not None else ()
+    if prompt is None:
+        return _too_late(options)
+    questions = prompt.questions.questions
     if not questions:
-        raise _wrong("This is no open question: see betcode permission list")
+        tool = prompt.permission.tool_name
+        raise _wrong(f"{tool} asks for permission, which is no question: answer it with --allow or --deny")
     given: dict[str, str] = {}
     choices = options.texts("choose")
     if len(choices) > len(questions):
@@ -83,13 +86,20 @@ def _answers(options: Options, prompt: v1.PendingPrompt | None) -> Answers:
     for question, choice in zip(questions, choices, strict=False):
         chosen = chosen_options(question, choice)
         if chosen is None:
-            several = ", several with commas" if question.multi_select else ""
-            raise _wrong(f"{choice!r} is no choice of 1 to {len(question.options)}{several}: {question.question}")
+            several = "several with commas" if question.multi_select else "just one"
+            raise _wrong(f"{choice!r} is no choice of 1 to {len(question.options)}, {several}: {question.question}")
         given[question.question] = chosen
     for text in options.texts("question"):
         asked, answer = _worded(questions, text)
         given[asked.question] = chosen_options(asked, answer) or answer
     return Answers(given)
+
+
+def _too_late(options: Options) -> Answers:
+    """What was typed, as it is: the daemon knows by the question's text whether it is the same answer as before."""
+    pairs = (text.partition("=") for text in options.texts("question"))
+    typed = {name: answer.strip() for name, _, answer in pairs}
+    return Answers(typed or dict.fromkeys(options.texts("choose"), "chosen"))
 
 
 def _worded(questions: Sequence[v1.UserQuestion], text: str) -> tuple[v1.UserQuestion, str]:

@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 import anyio
 
 from betcode.cli.exit_codes import CommandFailed, ExitCode
-from betcode.cli.finding import find_session, find_summary
+from betcode.cli.finding import find_session, find_summary, short_id
 from betcode.cli.going_on import going_on
 from betcode.cli.options import Options
-from betcode.cli.pending_words import HEADINGS, SPARE, pending_json, row, tool_of, what_of
+from betcode.cli.pending_words import HEADINGS, SPARE, pending_json, row, short_request_ids, tool_of, what_of
 from betcode.cli.permission_answer import Answers, answer_from
 from betcode.cli.prompts import asks_each_time
 from betcode.cli.render import telling_input
@@ -47,7 +47,9 @@ async def _list(options: Options) -> int:
         screen.line("Nothing waits for an answer")
         return ExitCode.OK
     now = datetime.now(UTC)
-    for line in table(HEADINGS, [row(one, prompts, now) for one in prompts], screen.width, spare=SPARE):
+    short = short_request_ids(one.request_id for one in prompts)
+    rows = [row(one, short[one.request_id], now) for one in prompts]
+    for line in table(HEADINGS, rows, screen.width, spare=SPARE):
         screen.line(line)
     screen.note("Answer with: betcode permission answer ID --allow, or --deny; see: betcode permission answer --help")
     return ExitCode.OK
@@ -88,6 +90,8 @@ async def _answer(options: Options) -> int:
         screen.line(f"Equal prompts answered with it: {len(done.also_answered)}")
     if prompt is not None:
         screen.note(going_on(prompt, said.decision, run_state))
+        if said.decision == v1.ALLOW_SESSION:
+            screen.note(f"Take it back with: betcode session grants {short_id(prompt.session_id)} --clear")
     return ExitCode.OK
 
 
@@ -119,8 +123,9 @@ async def _answer_questions(
             }
         )
         return ExitCode.OK
+    before = " (that had been said before)" if done.already_answered else ""
     for question, text in said.given.items():
-        screen.line(f"{question} {text}")
+        screen.line(f"{question} {text}{before}")
     if not done.group_complete:
         screen.line("Kept. The agent goes on when the other questions are answered too: betcode permission list")
     elif prompt is not None:

@@ -4,14 +4,16 @@ import math
 from contextlib import aclosing
 
 import anyio
-from anyio.abc import ObjectReceiveStream, ObjectSendStream
+from anyio.abc import ObjectSendStream
+from anyio.streams.memory import MemoryObjectReceiveStream
 
 from betcode.cli.asking import edited
+from betcode.cli.either import unless
 from betcode.cli.exit_codes import ExitCode
 from betcode.cli.finding import find_session, short_id
 from betcode.cli.keyboard import can_ask
 from betcode.cli.link_notes import LinkNotes
-from betcode.cli.one_key import Keys, Quit, Skip, Write, keys_line, understand_key
+from betcode.cli.one_key import Keys, Quit, Skip, Write, keys_line, quits, understand_key
 from betcode.cli.options import Options
 from betcode.cli.parking import was_denied
 from betcode.cli.pending_words import pending_json, tool_of, what_of
@@ -84,7 +86,7 @@ class Watcher:
             case "resolved":
                 self._resolved(change)
             case "all_told" if self._asks and not self._desk.all:
-                self._screen.note("Nothing waits for an answer yet. Ctrl-C ends the watching")
+                self._screen.note("Nothing waits for an answer yet; q ends the watching")
             case _:
                 pass
 
@@ -124,8 +126,8 @@ class Watcher:
         else:
             self._screen.line(line)
 
-    async def _ask_all(self, asked: ObjectReceiveStream[Prompt], scope: anyio.CancelScope) -> None:
-        async for prompt in asked:
+    async def _ask_all(self, asked: MemoryObjectReceiveStream[Prompt], scope: anyio.CancelScope) -> None:
+        while (prompt := await self._next(asked)) is not None:
             while self._desk.has(prompt):
                 typed = await self._ask(prompt)
                 if isinstance(typed, Quit):
@@ -133,6 +135,18 @@ class Watcher:
                     return
                 if typed is None or isinstance(typed, Skip) or await self._give(prompt, typed):
                     break
+            if not asked.statistics().current_buffer_used:
+                self._screen.note("Nothing else is asked; q ends the watching")
+        scope.cancel()
+
+    async def _next(self, asked: MemoryObjectReceiveStream[Prompt]) -> Prompt | None:
+        """The next to be asked; None where the person quits before there is one."""
+
+        async def quit_by_key() -> None:
+            while not quits(await self._keys.key()):
+                pass
+
+        return await unless(quit_by_key, asked.receive)
 
     async def _ask(self, prompt: Prompt) -> Given | Skip | Quit | None:
         """The answer; None where the prompt is no longer open."""
@@ -182,17 +196,7 @@ class Watcher:
                 return answer
 
     async def _while_open(self, prompt: Prompt, *, by_key: bool) -> str | None:
-        typed: str | None = None
-        async with anyio.create_task_group() as tasks:
-
-            async def let_go_when_resolved() -> None:
-                await self._desk.gone(prompt)
-                tasks.cancel_scope.cancel()
-
-            tasks.start_soon(let_go_when_resolved)
-            typed = await (self._keys.key() if by_key else self._keys.line())
-            tasks.cancel_scope.cancel()
-        return typed
+        return await unless(lambda: self._desk.gone(prompt), self._keys.key if by_key else self._keys.line)
 
     def _show(self, prompt: Prompt, *, whole: bool) -> None:
         self._screen.note(f"── {self._where.get(prompt.request_id, '')}")

@@ -14,7 +14,7 @@ from betcode.cli.session_commands import age, connected
 from betcode.cli.table import table
 from betcode.cli.terminal_text import one_line
 from betcode.cli.tool_use import given_input, tool_use
-from betcode.domain.times import rfc3339
+from betcode.domain.times import rfc3339_past
 from betcode.v1 import policy_pb2 as v1
 
 WORDS = {v1.POLICY_OUTCOME_ALLOW: "allow", v1.POLICY_OUTCOME_ASK: "ask", v1.POLICY_OUTCOME_DENY: "deny"}
@@ -52,7 +52,9 @@ async def _check(options: Options) -> int:
 
 def _use(options: Options) -> tuple[str, str]:
     """What is asked about, in one of its two forms."""
-    if bool(options.text("use")) == bool(options.text("tool")):
+    if options.text("use") and options.text("tool"):
+        raise CommandFailed("Give TOOL(WHAT) or --tool and --input, not both", ExitCode.INVALID_ARGUMENTS)
+    if not options.text("use") and not options.text("tool"):
         raise CommandFailed(
             'Say what is to be checked: betcode policy check "Bash(git push)", or --tool NAME --input JSON',
             ExitCode.INVALID_ARGUMENTS,
@@ -72,7 +74,7 @@ def _show(screen: Screen, found: v1.CheckPolicyResponse) -> None:
             screen.line(f"    {one_line(segment, _WIDTH)}")
     for problem in found.problems:
         screen.note(f"Not used: {problem}")
-    if found.untrusted:
+    if found.untrusted and found.outcome == v1.POLICY_OUTCOME_ASK:
         screen.note(
             f"Allow rules of this project that do not count, since it is not trusted: {len(found.untrusted)}. "
             f"To trust it: betcode policy trust {found.working_directory}"
@@ -127,7 +129,7 @@ async def _trust(options: Options, trusted: bool) -> int:
     if options.as_json:
         screen.json({"directory": directory, "trusted": trusted, "changed": changed})
     elif not changed:
-        screen.line(f"{directory} was {'trusted' if trusted else 'not trusted'} already")
+        screen.line(f"{directory} was trusted already" if trusted else f"{directory} was not trusted")
     elif trusted:
         screen.line(f"{directory} is trusted: the allow rules in its .claude count now, for all its sessions")
     else:
@@ -145,7 +147,7 @@ async def _list_trusted(options: Options) -> int:
         projects = await client.policy.trusted()
     if options.as_json:
         entries = [
-            {"directory": one.directory, "since": rfc3339(one.since.ToNanoseconds()), "trusted_by": one.trusted_by}
+            {"directory": one.directory, "since": rfc3339_past(one.since.ToNanoseconds()), "trusted_by": one.trusted_by}
             for one in projects
         ]
         screen.json({"projects": entries}, indent=2)

@@ -15,7 +15,7 @@ from betcode.cli.session_commands import connected
 from betcode.cli.table import table
 from betcode.config.plain_file import read_plain
 from betcode.domain.display import struct_of
-from betcode.domain.times import rfc3339
+from betcode.domain.times import rfc3339_past
 from betcode.v1 import policy_pb2 as v1
 from betcode.v1.agent_pb2 import ToolCallStart
 
@@ -79,7 +79,7 @@ def _show(screen: Screen, changed: list[v1.ChangedUse], summary: v1.TryPolicySum
         screen.line(f"{summary.unknown:,} more were too long to be recorded whole")
     for count in summary.counts:
         before, after = WORDS[count.before], WORDS[count.after]
-        screen.line(f"  {count.uses:8,}  {before}" + (f" → {after}" if before != after else ", as before"))
+        screen.line(f"  {count.uses:8,}  {before}" + (f" → {after}" if before != after else ", as now"))
     if not changed:
         screen.line("Nothing would change")
         return
@@ -88,7 +88,7 @@ def _show(screen: Screen, changed: list[v1.ChangedUse], summary: v1.TryPolicySum
         (f"{one.count:,}", f"{WORDS[one.before]} → {WORDS[one.after]}", _why(one), one.tool_name, _what(one))
         for one in changed[:limit]
     ]
-    for line in table(("USES", "CHANGE", "NOW BY", "TOOL", "WHAT"), rows, screen.width, spare=("NOW BY",)):
+    for line in table(("USES", "CHANGE", "THEN BY", "TOOL", "WHAT"), rows, screen.width, spare=("THEN BY",)):
         screen.line(line)
     more = len(changed) - len(rows)
     if more or summary.changed_not_shown:
@@ -109,7 +109,7 @@ def _what(one: v1.ChangedUse) -> str:
 
 def _json(changed: list[v1.ChangedUse], summary: v1.TryPolicySummary, since_ns: int) -> dict[str, object]:
     return {
-        "since": rfc3339(since_ns) or None,
+        "since": rfc3339_past(since_ns) or None,
         "uses": summary.uses,
         "sessions": summary.sessions,
         "unknown": summary.unknown,
@@ -124,7 +124,7 @@ def _json(changed: list[v1.ChangedUse], summary: v1.TryPolicySummary, since_ns: 
                 "working_directory": one.working_directory,
                 "count": one.count,
                 "session_id": one.session_id,
-                "last_at": rfc3339(one.last_at.ToNanoseconds()),
+                "last_at": rfc3339_past(one.last_at.ToNanoseconds()),
                 "before": WORDS[one.before],
                 "after": WORDS[one.after],
                 "rule_before": rule_json(one.rule_before) if one.HasField("rule_before") else None,

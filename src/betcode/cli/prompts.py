@@ -295,6 +295,13 @@ class Desk:
                 self._add(one.permission.request_id, Permission(one.permission))
             for question in one.questions.questions:
                 self._add(question.question_id, Question(question))
+            self.drop_answered([one])
+
+    def drop_answered(self, pending: Iterable[v1.PendingPrompt]) -> None:
+        """Questions of open groups that have their answers: only the others of the group are waited for."""
+        groups = [one.questions for one in pending]
+        for question in (each for group in groups for each in group.questions if each.question in group.answers):
+            self._open.pop(question.question_id, None)
 
     def forget(self, request_id: str) -> bool:
         """Whether anything of this request was still open."""

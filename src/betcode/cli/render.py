@@ -1,5 +1,6 @@
 """Events as lines for a person."""
 
+from betcode.cli.deprecation_notes import DeprecationNotes
 from betcode.cli.terminal_text import one_line, tool_called
 from betcode.v1 import agent_pb2 as v1
 
@@ -12,7 +13,8 @@ _BOXES = {v1.PENDING: "☐", v1.IN_PROGRESS: "▸", v1.COMPLETED: "☑"}
 class Describer:
     """Remembers the names of running tools, so that a result can say whose it is."""
 
-    def __init__(self) -> None:
+    def __init__(self, deprecations: DeprecationNotes | None = None) -> None:
+        self._deprecations = deprecations or DeprecationNotes()
         self._tools: dict[str, str] = {}
         self._questions: set[str] = set()  # requests that are questions: those are answered, not allowed
 
@@ -30,12 +32,8 @@ class Describer:
                     f"  {_BOXES.get(item.status, '·')} {one_line(item.subject, _WIDTH)}"
                     for item in event.todo_update.items
                 ]
-            case "error":
-                return [f"error: {event.error.message}"]
-            case "notice":
-                return [one_line(event.notice.message, 400)]
-            case "gap":
-                return [f"Something is missing here: {event.gap.reason}"]
+            case "error" | "notice" | "gap":
+                return [_plain(event)]
             case "message_state":
                 return _message_state(event.message_state)
             case "permission_resolved":
@@ -46,6 +44,8 @@ class Describer:
                 return []
             case "plan_mode" | "permission_reminder":
                 return [_standing(event)]
+            case "deprecation":
+                return self._deprecations.lines(event.deprecation)
             case "compaction" | "session_info":
                 return _compaction(event)
             case _:
@@ -94,6 +94,16 @@ def turn_summary(usage: v1.UsageReport) -> str:
     if usage.cost_usd:
         took.append(f"${usage.cost_usd:.4f}")
     return ", ".join(took)
+
+
+def _plain(event: v1.AgentEvent) -> str:
+    if event.HasField("error"):
+        return f"error: {event.error.message}"
+    return (
+        one_line(event.notice.message, 400)
+        if event.HasField("notice")
+        else f"Something is missing here: {event.gap.reason}"
+    )
 
 
 def _standing(event: v1.AgentEvent) -> str:

@@ -10,6 +10,7 @@ from betcode.cli.budgets import budget_from
 from betcode.cli.daemon_control import ensure_daemon
 from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.finding import find_session
+from betcode.cli.greeting import greeted_client
 from betcode.cli.headless import HeadlessTurn, Output
 from betcode.cli.identity import own_identity
 from betcode.cli.keyboard import can_ask
@@ -17,7 +18,6 @@ from betcode.cli.new_session import new_conversation
 from betcode.cli.on_ask import AskPolicy, OnAsk
 from betcode.cli.options import Options
 from betcode.cli.screen import standard_screen
-from betcode.client import open_client
 from betcode.domain.commands import AttachedFile
 
 _OF_A_NEW_SESSION = ("provider", "model", "cwd")
@@ -48,7 +48,7 @@ async def _run(options: Options, prompt: str, files: Sequence[AttachedFile]) -> 
     policy: AskPolicy = options.chosen.on_ask or AskPolicy(OnAsk.ASK if asks else OnAsk.DENY)
     # What it leaves open others have to answer: they are to be told of it as if nobody were here.
     client_type = "headless" if policy.on_ask in (OnAsk.PARK, OnAsk.WAIT) else "cli"
-    async with open_client(options.places, own_identity(options, client_type)) as client:
+    async with greeted_client(options.places, own_identity(options, client_type), screen, shows_agent=False) as client:
         given = options.text("session")
         is_new = not given
         session_id = await (client.start_session(new_conversation(options)) if is_new else find_session(client, given))

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from io import StringIO
 from typing import TextIO
 
+from betcode.cli.deprecation_notes import DeprecationNotes
 from betcode.cli.terminal_text import clean, safe_json
 
 
@@ -20,6 +21,7 @@ class Screen:
         self._out_is_terminal = out.isatty()
         self._err_is_terminal = err.isatty()
         self._dim = colour and self._err_is_terminal
+        self.deprecations = DeprecationNotes()
         self._in_a_line = False  # the answer's last line has not ended
         self._asked = False  # a question or ^C stands on the terminal, and nobody has ended its line yet
 

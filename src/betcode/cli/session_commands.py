@@ -12,6 +12,7 @@ from betcode.cli.daemon_control import ensure_daemon
 from betcode.cli.directory import working_directory
 from betcode.cli.exit_codes import ExitCode
 from betcode.cli.finding import find_session, find_summary, short_id
+from betcode.cli.greeting import greeted_client
 from betcode.cli.identity import own_identity
 from betcode.cli.keyboard import can_ask
 from betcode.cli.link_notes import LinkNotes
@@ -21,7 +22,7 @@ from betcode.cli.screen import Screen, standard_screen
 from betcode.cli.table import table
 from betcode.cli.transcript import Transcript
 from betcode.cli.waiting_words import standing, waiting_words
-from betcode.client import Client, open_client
+from betcode.client import Client
 from betcode.domain.events_json import connections_json, event_json, summary_json
 from betcode.v1 import agent_pb2 as v1
 
@@ -33,7 +34,7 @@ _SPARE = ("COST", "MESSAGES", "AGENT", "CHANGED")  # what a narrow terminal leav
 async def connected(options: Options, screen: Screen) -> AsyncIterator[Client]:
     """A client of a daemon that serves, started if need be."""
     await ensure_daemon(options, screen.note, announce=can_ask())
-    async with open_client(options.places, own_identity(options)) as client:
+    async with greeted_client(options.places, own_identity(options), screen) as client:
         yield client
 
 

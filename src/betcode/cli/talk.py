@@ -1,7 +1,7 @@
 """A conversation in plain lines: watch, type, answer, cancel."""
 
 from collections import deque
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 
 import anyio
 from anyio.abc import TaskGroup
@@ -22,6 +22,7 @@ from betcode.cli.prompts import (
     Given,
     Permission,
     Prompt,
+    Question,
     ShowAll,
     ShowChoices,
     give_answer,
@@ -110,6 +111,8 @@ class Talk:
             async for event in events:
                 if not self._caught_up.is_set():
                     self._remember(event)
+                    if self._caught_up.is_set():
+                        await self._begin()
                 else:
                     await self._live(event)
                 if self._input_ended and not self._own:
@@ -141,6 +144,12 @@ class Talk:
                 self._transcript.show(past)
         self._past.clear()
         self._caught_up.set()
+
+    async def _begin(self) -> None:
+        """The past is shown: ask what is open now."""
+        if any(isinstance(prompt, Question) for prompt in self._desk.all):
+            with suppress(ClientError):  # no event tells what was answered of a group
+                self._desk.drop_answered(await self._client.pending(self._session_id))
         self._ask_current()
         self._invite()
 

@@ -41,6 +41,9 @@ def tool_use(text: str) -> tuple[str, str]:
     if what.lstrip().startswith("{"):
         return tool, _checked(what)
     field = _FIELDS.get(tool)
+    meant = next((name for name in _FIELDS if name.lower() == tool.lower()), "")
+    if field is None and meant:
+        raise _wrong(f"No tool is called {tool}: write {meant}({what})")
     if field is None:
         raise _wrong(f'It is not known what {tool}(…) stands for: write --tool {tool} --input \'{{"name": "value"}}\'')
     if tool == "WebFetch" and what.startswith("domain:"):

@@ -14,7 +14,7 @@ class Transcript:
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
         self._answer = Answer()
-        self._describer = Describer()
+        self._describer = Describer(screen.deprecations)
         self._usage = ""
 
     def show(self, event: v1.AgentEvent) -> None:

@@ -8,7 +8,8 @@ from betcode.client.client import Accepted, Client, LockAnswer, NewConversation,
 from betcode.client.connection import ClientIdentity, Link, LinkState
 from betcode.client.conversation import Conversation
 from betcode.client.environment import session_environment
-from betcode.client.errors import ClientError, Refused, Unreachable
+from betcode.client.errors import ClientError, Outdated, Refused, Unreachable
+from betcode.client.handshake import Handshake
 
 __all__ = [
     "LADDER_MS",
@@ -17,11 +18,13 @@ __all__ = [
     "ClientError",
     "ClientIdentity",
     "Conversation",
+    "Handshake",
     "Ladder",
     "Link",
     "LinkState",
     "LockAnswer",
     "NewConversation",
+    "Outdated",
     "Refused",
     "Unreachable",
     "open_client",

@@ -11,9 +11,19 @@ from betcode.client import following
 from betcode.client.audit import AuditReader
 from betcode.client.backoff import LADDER_MS
 from betcode.client.config import ConfigClient
-from betcode.client.connection import ClientIdentity, Connection, OnLink, Sleep, ignore_link, open_connection
+from betcode.client.connection import (
+    ClientIdentity,
+    Connection,
+    OnDeprecation,
+    OnLink,
+    Sleep,
+    ignore_deprecation,
+    ignore_link,
+    open_connection,
+)
 from betcode.client.conversation import Conversation, user_message
 from betcode.client.errors import as_client_errors
+from betcode.client.handshake import Handshake
 from betcode.client.pending_watch import watch_pending
 from betcode.client.policy import PolicyClient
 from betcode.config.places import Places
@@ -82,8 +92,21 @@ class Client:
         """Settings, MCP servers and the rules in force."""
         return ConfigClient(self._connection)
 
+    async def handshake(self) -> Handshake:
+        """Which versions meet here, and which features there are; asked once for a line that stands.
+
+        Raises:
+            Outdated: the daemon does not take a client this old.
+        """
+        return await self._connection.greeted()
+
+    async def versions(self) -> Handshake:
+        """Likewise, also where the daemon does not take this client; tried once."""
+        return await self._connection.greeting.shake(self._connection.metadata)
+
     async def start_session(self, new: NewConversation) -> str:
         """A new session's id. No agent runs before the first message. However often it is tried, one is made."""
+        await self.handshake()
         start = v1.StartConversation(
             working_directory=new.working_directory,
             provider=new.provider,
@@ -188,8 +211,14 @@ class Client:
 
     async def pending(self, session_id: str = "") -> Sequence[v1.PendingPrompt]:
         """The prompts that wait for a person, of one session or of all."""
+        found: dict[str, v1.PendingPrompt] = {}  # a page may begin with some of the one before
         request = v1.ListPendingRequest(session_id=session_id)
-        return (await self._connection.call(self._stub.ListPending, request)).prompts
+        while True:
+            page = await self._connection.call(self._stub.ListPending, request)
+            found |= {one.request_id: one for one in page.prompts}
+            if not page.next_page_token:
+                return list(found.values())
+            request.page_token = page.next_page_token
 
     def watch_pending(
         self, session_id: str = "", *, on_link: OnLink = ignore_link
@@ -234,6 +263,7 @@ class Client:
         Raises:
             Refused: a turn is open, the agent failed to do it, or it cannot; all is as before.
         """
+        (await self.handshake()).need("context_compaction", "Context compaction")
         request = v1.CompactSessionRequest(session_id=session_id, idempotency_key=new_message_id())
         return await self._connection.call(self._stub.CompactSession, request, timeout_s=_COMPACTION_TIMEOUT_S)
 
@@ -336,10 +366,16 @@ async def open_client(
     *,
     ladder_ms: Sequence[int] = LADDER_MS,
     sleep: Sleep = anyio.sleep,
+    on_deprecation: OnDeprecation = ignore_deprecation,
 ) -> AsyncIterator[Client]:
     """A client of the daemon at these places; leaving the block lets go of it and ends no turn."""
     name = identity or ClientIdentity()
     async with open_connection(
-        places.socket, places.ticket_socket, name, ladder_ms=ladder_ms, sleep=sleep
+        places.socket,
+        places.ticket_socket,
+        name,
+        ladder_ms=ladder_ms,
+        sleep=sleep,
+        on_deprecation=on_deprecation,
     ) as connection:
         yield Client(connection)

@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -10,11 +10,15 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import anyio
 import grpc
+from google.protobuf.message import DecodeError
 
+from betcode._version import __version__
 from betcode.client.address import grpc_target, reachable
 from betcode.client.backoff import LADDER_MS, Ladder
 from betcode.client.errors import ClientError, as_client_errors
+from betcode.client.handshake import Greeting, Handshake, Metadata
 from betcode.client.ticket import fetch_ticket
+from betcode.v1 import version_pb2
 from betcode.v1.agent_pb2_grpc import AgentServiceStub
 
 if TYPE_CHECKING:
@@ -22,10 +26,12 @@ if TYPE_CHECKING:
 
 Request_contra = TypeVar("Request_contra", contravariant=True)
 Response_co = TypeVar("Response_co", covariant=True)
-Metadata = tuple[tuple[str, str], ...]
 Sleep = Callable[[float], Awaitable[None]]
 
+OnDeprecation = Callable[[version_pb2.DeprecationWarning], None]
+
 _CALL_TIMEOUT_S = 60.0
+_DEPRECATIONS = "x-betcode-deprecation-bin"  # in the trailers of calls that have one answer
 _CALL_RETRIES = 6  # 3.1 s in all: a daemon that restarts is back by then
 _CHANNEL_OPTIONS = (
     ("grpc.max_receive_message_length", 64 * 1024 * 1024),
@@ -44,6 +50,7 @@ class ClientIdentity:
     client_id: str = field(default_factory=lambda: secrets.token_hex(6))
     client_type: str = "library"
     client_name: str = ""  # for people: which of their screens it is
+    version: str = __version__
 
 
 class LinkState(Enum):
@@ -67,6 +74,10 @@ def ignore_link(_link: Link) -> None:
     """For those who need not know."""
 
 
+def ignore_deprecation(_warning: version_pb2.DeprecationWarning) -> None:
+    """For those who have nobody to tell."""
+
+
 class UnaryMethod(Protocol[Request_contra, Response_co]):
     def __call__(
         self, request: Request_contra, /, *, timeout: float | None = None, metadata: Metadata | None = None
@@ -83,6 +94,8 @@ class Connection:
     ticket_socket: Path
     ladder_ms: Sequence[int]
     sleep: Sleep
+    greeting: Greeting
+    on_deprecation: OnDeprecation = ignore_deprecation
 
     @property
     def metadata(self) -> Metadata:
@@ -114,12 +127,39 @@ class Connection:
             metadata = await self._with_ticket() if with_ticket else self.metadata
             try:
                 with as_client_errors():
-                    return await method(request, timeout=timeout_s, metadata=metadata)
+                    call = method(request, timeout=timeout_s, metadata=metadata)
+                    response = await call
+                    await self._heed_trailers(call)
+                    return response
             except ClientError as error:
                 if not error.may_be_retried or ladder.climbed >= retries:
                     raise
                 wait = wait_s(ladder, error)
             await self.sleep(wait)
+
+    async def greeted(self) -> Handshake:
+        """What the daemon said when we met; asked once, and again after a break.
+
+        Raises:
+            Outdated: it does not take this client.
+            ClientError: nobody answers, also after some further attempts.
+        """
+        ladder = self.ladder()
+        while True:
+            try:
+                return await self.greeting.welcome(self.metadata)
+            except ClientError as error:
+                if not error.may_be_retried or ladder.climbed >= _CALL_RETRIES:
+                    raise
+                wait = wait_s(ladder, error)
+            await self.sleep(wait)
+
+    async def _heed_trailers(self, call: object) -> None:
+        if isinstance(call, grpc.aio.Call):
+            for key, value in await call.trailing_metadata() or ():
+                if key == _DEPRECATIONS and isinstance(value, bytes):
+                    with suppress(DecodeError):
+                        self.on_deprecation(version_pb2.DeprecationWarning.FromString(value))
 
     async def _with_ticket(self) -> Metadata:
         ticket = await fetch_ticket(self.ticket_socket)
@@ -139,12 +179,15 @@ async def open_connection(
     *,
     ladder_ms: Sequence[int] = LADDER_MS,
     sleep: Sleep = anyio.sleep,
+    on_deprecation: OnDeprecation = ignore_deprecation,
 ) -> AsyncIterator[Connection]:
     """A channel to the daemon at `socket`; nothing is sent before the first call."""
     with reachable(socket) as short, reachable(ticket_socket) as short_ticket:
         channel = grpc.aio.insecure_channel(grpc_target(short), options=_CHANNEL_OPTIONS)
         try:
-            yield Connection(channel, AgentServiceStub(channel), identity, short_ticket, ladder_ms, sleep)
+            greeting = Greeting(channel, identity.version, identity.client_type)
+            stub = AgentServiceStub(channel)
+            yield Connection(channel, stub, identity, short_ticket, ladder_ms, sleep, greeting, on_deprecation)
         finally:
             with anyio.CancelScope(shield=True):
                 await channel.close()

@@ -74,10 +74,12 @@ class Conversation:
                         yield event
                 return
             except ClientError as error:
+                self._connection.greeting.forget()
                 wait = perseverance.wait_after(error)
             await self._connection.sleep(wait)
 
     async def _one_stream(self, perseverance: Perseverance) -> AsyncGenerator[AgentEvent, None]:
+        await self._connection.greeting.welcome(self._connection.metadata)
         call = await self._open()
         try:
             first = True

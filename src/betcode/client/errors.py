@@ -2,6 +2,7 @@
 
 ClientError
 ├── Unreachable        nobody answers at the socket, or not in time
+├── Outdated           this client is older than the daemon takes
 └── Refused            the daemon answered with an error; `code` says which
 """
 
@@ -55,6 +56,13 @@ class Unreachable(ClientError):
     """No daemon answers at the socket."""
 
 
+class Outdated(ClientError):
+    """This client is too old for the daemon, and must be upgraded."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, code="", details={}, status=grpc.StatusCode.FAILED_PRECONDITION)
+
+
 class Refused(ClientError):
     """The daemon answered, and the answer is an error."""
 
@@ -99,6 +107,11 @@ def client_error(error: grpc.aio.AioRpcError) -> ClientError:
 def _let_go(reason: str) -> Unreachable:
     unavailable = grpc.StatusCode.UNAVAILABLE
     return Unreachable("The daemon let go of the call", code="", details={"reason": reason}, status=unavailable)
+
+
+def unanswered(error: ClientError) -> Unreachable:
+    """The same, of a question that does no harm when it is asked again."""
+    return Unreachable(error.message, code="", details=error.details, status=grpc.StatusCode.UNAVAILABLE)
 
 
 def answer_refused(reason: str) -> Refused:

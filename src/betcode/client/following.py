@@ -8,7 +8,7 @@ import grpc
 from betcode.client.backoff import Ladder
 from betcode.client.connection import Connection, Link, LinkState, OnLink, wait_s
 from betcode.client.errors import ClientError, as_client_errors
-from betcode.v1.agent_pb2 import AgentEvent, FollowRequest
+from betcode.v1.agent_pb2 import AgentEvent, FollowRequest, ResumeSessionRequest
 
 
 class Position:
@@ -77,11 +77,14 @@ async def follow(
     perseverance = Perseverance(connection.ladder(), on_link)
     while True:
         try:
-            async with aclosing(_one_stream(connection, request, position, perseverance)) as events:
+            handshake = await connection.greeting.welcome(connection.metadata)
+            one_stream = _one_stream if handshake.has("event_batching") else _one_by_one
+            async with aclosing(one_stream(connection, request, position, perseverance)) as events:
                 async for event in events:
                     yield event
             return
         except ClientError as error:
+            connection.greeting.forget()
             wait = perseverance.wait_after(error)
         await connection.sleep(wait)
 
@@ -105,5 +108,30 @@ async def _one_stream(
             perseverance.progressed()
             for event in position.fresh(batch.events):
                 yield event
+    finally:
+        call.cancel()
+
+
+async def _one_by_one(
+    connection: Connection, request: FollowRequest, position: Position, perseverance: Perseverance
+) -> AsyncGenerator[AgentEvent, None]:
+    """The same from a daemon without batches."""
+    resume = ResumeSessionRequest(
+        session_id=request.session_id, from_sequence=position.after, include_compacted=request.include_compacted
+    )
+    call = connection.stub.ResumeSession(resume, metadata=connection.metadata)
+    try:
+        with as_client_errors():
+            await call.wait_for_connection()
+        perseverance.connected()
+        events = aiter(call)
+        while True:
+            with as_client_errors():
+                event = await anext(events, None)
+            if event is None:
+                return
+            perseverance.progressed()
+            for fresh in position.fresh((event,)):
+                yield fresh
     finally:
         call.cancel()

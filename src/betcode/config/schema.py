@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 
 from betcode.config import kinds
+from betcode.config.addresses import loopback
 from betcode.config.kinds import Kind
 from betcode.config.notifying import command_line, occasions, place, web_address
 from betcode.config.settings import Settings
@@ -346,6 +347,13 @@ SETTINGS: Mapping[str, Setting] = _table(
             at_once=False,
         ),
         Setting(
+            "observability.export_interval",
+            "observability.export_interval_s",
+            kinds.duration(0.1, 3600.0),
+            "how often they are sent",
+            at_once=False,
+        ),
+        Setting(
             "observability.metrics_enabled",
             "observability.metrics_enabled",
             kinds.yes_or_no(),
@@ -355,7 +363,7 @@ SETTINGS: Mapping[str, Setting] = _table(
         Setting(
             "observability.metrics_address",
             "observability.metrics_address",
-            kinds.text(),
+            loopback(),
             "where that listens",
             at_once=False,
         ),

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 from betcode.config.notifying import NotifySettings
@@ -45,6 +46,7 @@ class EngineSettings:
     lock_idle_s: float = 300.0  # without input, after which the lock goes to who waits for it
     durability: Durability = "normal"  # "full": not even a power cut takes the last second
     auto_compact_threshold: int = 0  # a session whose context has more tokens is compacted after its turn; 0: never
+    may_compact: bool = True  # the feature context_compaction is on
     memory_limit_bytes: int = 512 * _MIB  # of the daemon itself; past 80 % of it the longest idle agent compacts
     screen_all: ScreenAll = "auto"  # whether every use of a tool is screened; auto: where any rule denies or asks
     permission_ttl_s: float = 7 * 86400.0  # for a prompt without any activity; then it is denied softly
@@ -66,6 +68,10 @@ class LogSettings:
     limit_bytes: int = 10 * _MIB  # of one file
     keep: int = 1  # older files beside it
 
+    def path(self, usual: Path) -> Path:
+        """Where the log is."""
+        return Path(self.file) if self.file else usual
+
 
 @dataclass(frozen=True, slots=True)
 class ListenSettings:
@@ -85,6 +91,7 @@ class ListenSettings:
 @dataclass(frozen=True, slots=True)
 class ObservabilitySettings:
     otlp_endpoint: str = ""  # empty: nothing is exported
+    export_interval_s: float = 10.0
     metrics_enabled: bool = False
     metrics_address: str = "127.0.0.1"
     metrics_port: int = 9090

@@ -1,12 +1,12 @@
 """Which kinds of agents this daemon can run, and which one when nobody says."""
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from betcode.domain.ports import Provider
-from betcode.providers.claude import ClaudeProvider
+from betcode.providers.claude import AgentVersions, ClaudeProvider
 from betcode.providers.demo import DemoProvider
 
 
@@ -14,6 +14,8 @@ from betcode.providers.demo import DemoProvider
 class Found:
     providers: Mapping[str, Provider]
     default_for: Callable[[Mapping[str, str]], str]  # the provider of a new session with this environment
+    close: Callable[[], None]  # leaves no program behind that is being asked for its version
+    claude_version: Callable[[], Awaitable[str]]  # of the program that the daemon itself finds; empty: not known
 
 
 def find_providers(environ: Mapping[str, str], claude_bin: Path | None) -> Found:
@@ -23,13 +25,15 @@ def find_providers(environ: Mapping[str, str], claude_bin: Path | None) -> Found
     need not start the daemon again.
     """
     named = claude_bin or _named(environ)
-    providers: tuple[Provider, ...] = (ClaudeProvider(named), DemoProvider())
+    versions = AgentVersions(environ)
+    claude = ClaudeProvider(named, versions)
+    providers: tuple[Provider, ...] = (claude, DemoProvider())
 
     def default_for(environment: Mapping[str, str]) -> str:
         on_a_path = any(shutil.which("claude", path=each.get("PATH", "")) for each in (environment, environ))
         return "claude" if named is not None or on_a_path else "demo"
 
-    return Found({each.name: each for each in providers}, default_for)
+    return Found({each.name: each for each in providers}, default_for, versions.close, lambda: claude.version(environ))
 
 
 def _named(environ: Mapping[str, str]) -> Path | None:

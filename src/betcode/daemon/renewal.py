@@ -1,20 +1,35 @@
 """Settings read again while the daemon runs: when a signal says so, and when their file changes."""
 
+import logging
+from dataclasses import replace
+
 import anyio
 
 from betcode.config.keeping import Keeper
-from betcode.config.settings import Settings
+from betcode.config.settings import EngineSettings, Settings
 from betcode.daemon.stop import Stop
+from betcode.domain.features import FeatureFlags
 from betcode.notify import Notifying
 from betcode.sessions import Supervisor
 from betcode.telemetry import set_log_level
 
+logger = logging.getLogger(__name__)
 
-async def keep_settings(stop: Stop, keeper: Keeper, engine: Supervisor, notifying: Notifying) -> None:
+
+async def keep_settings(
+    stop: Stop, keeper: Keeper, engine: Supervisor, notifying: Notifying, features: FeatureFlags
+) -> None:
     """Hand what the settings say to those who work by it, for as long as the daemon runs."""
+    flags = keeper.running.feature_flags
 
     def use(settings: Settings) -> None:
-        engine.use(settings.engine)
+        nonlocal flags
+        if settings.feature_flags != flags:
+            flags = settings.feature_flags
+            features.use(flags)
+            for remark in features.remarks():
+                logger.warning(remark)
+        engine.use(with_features(settings.engine, features))
         set_log_level(settings.logs.level)
         notifying.use(settings.notify)
 
@@ -25,3 +40,8 @@ async def keep_settings(stop: Stop, keeper: Keeper, engine: Supervisor, notifyin
             await stop.renewal.wait()
             stop.renewal = anyio.Event()
             await keeper.renew()
+
+
+def with_features(settings: EngineSettings, features: FeatureFlags) -> EngineSettings:
+    """What the engine does by itself only while a feature is on."""
+    return replace(settings, may_compact=features.is_on("context_compaction"))

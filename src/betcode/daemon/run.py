@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,14 +17,18 @@ from betcode.config.keeping import Keeper
 from betcode.config.loading import WrongSetting, load_settings
 from betcode.config.lockfile import Holder, LockHeld, hold_lock
 from betcode.config.places import Places
+from betcode.daemon.exports import gauges_of, open_exports
 from betcode.daemon.faults import faults_of
 from betcode.daemon.providers import Found, find_providers
-from betcode.daemon.renewal import keep_settings
+from betcode.daemon.renewal import keep_settings, with_features
+from betcode.daemon.service_manager import ServiceManager
 from betcode.daemon.stop import EXIT_CANNOT_SERVE, Stop, on_signals
+from betcode.domain.counts import Counts
 from betcode.domain.errors import BetcodeError
+from betcode.domain.features import FeatureFlags
 from betcode.holder.launch import allow_many_open_files, descends_from, holder_pids
 from betcode.notify import open_notifying
-from betcode.server import About, SocketTaken, make_private_directory, serve
+from betcode.server import About, Release, SocketTaken, make_private_directory, serve
 from betcode.sessions import Supervisor, open_supervisor
 from betcode.storage import open_store
 from betcode.telemetry import set_up_logging
@@ -70,7 +75,10 @@ def _run_locked(
     places: Places, keeper: Keeper, environ: Mapping[str, str], claude_bin: Path | None, started_ns: int
 ) -> int:
     settings = keeper.running
-    set_up_logging(places.daemon_log, level=settings.logs.level, limit_bytes=settings.logs.limit_bytes)
+    try:
+        set_up_logging(settings.logs, places.daemon_log)
+    except OSError as trouble:
+        return _refuse(f"The log cannot be written: {trouble}", EXIT_WRONG_SETTINGS)
     for warning in keeper.read.warnings:
         logger.warning(warning)
     found = find_providers(environ, claude_bin)
@@ -78,6 +86,9 @@ def _run_locked(
     if default and default not in found.providers:
         known = ", ".join(sorted(found.providers))
         return _refuse(f"agents.default_provider must be one of {known}", EXIT_WRONG_SETTINGS)
+    features = FeatureFlags(__version__, settings.feature_flags)
+    for remark in features.remarks():
+        logger.warning(remark)
     about = About(
         version=__version__,
         started_ns=started_ns,
@@ -86,43 +97,71 @@ def _run_locked(
         config_dir=str(places.config_dir),
         default_provider=(lambda _: default) if default else found.default_for,
         notes=lambda: keeper.notes,
+        release=Release(features, found.claude_version),
     )
     try:
-        return anyio.run(_serve, places, keeper, found, about, faults_of(environ), backend="asyncio")
+        return anyio.run(
+            _serve, places, keeper, found, about, faults_of(environ), ServiceManager(environ), backend="asyncio"
+        )
     except Exception:
         logger.exception("the daemon ends by a fault of its own")
         return EXIT_CANNOT_SERVE
+    finally:
+        found.close()
 
 
-async def _serve(places: Places, keeper: Keeper, found: Found, about: About, faults: Callable[[str], None]) -> int:
+async def _serve(
+    places: Places,
+    keeper: Keeper,
+    found: Found,
+    about: About,
+    faults: Callable[[str], None],
+    service_manager: ServiceManager,
+) -> int:
     stop = Stop()
     settings = keeper.running
     trouble = ""
+    counts = Counts()
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(on_signals, stop)
+            tasks.start_soon(service_manager.feed_watchdog)
             # The log opens first and closes last; clients come when everything behind the server is there.
             async with (
                 open_store(
                     places.database, durability=settings.engine.durability, on_fatal=stop.on_fatal, faults=faults
                 ) as store,
                 open_notifying(settings.notify) as notifying,
+                open_exports(counts, settings.observability) as telemetry,
                 open_supervisor(
                     store,
                     found.providers,
-                    settings.engine,
+                    with_features(settings.engine, about.release.features),
                     places.runs,
                     faults=faults,
                     places=places,
                     notifier=notifying,
                     fixed=keeper.read.fixed,
+                    counts=counts,
+                    traces=telemetry.traces,
                 ) as engine,
-                serve(engine, settings.engine, places, about, store.writable, stop.ask_and_wait, keeper) as door,
+                serve(
+                    engine,
+                    settings.engine,
+                    places,
+                    replace(about, telemetry_troubles=lambda: telemetry.troubles),
+                    store.writable,
+                    stop.ask_and_wait,
+                    keeper,
+                ) as door,
             ):
+                telemetry.watch(gauges_of(engine, door, places.database))
                 _say_serving(engine, about)
+                service_manager.serving()
                 _spare_what_stays()
-                tasks.start_soon(keep_settings, stop, keeper, engine, notifying)
+                tasks.start_soon(keep_settings, stop, keeper, engine, notifying, about.release.features)
                 await stop.asked.wait()
+                service_manager.stopping()
                 await door.close()
                 stop.parted(await engine.part(stop.agents))
             tasks.cancel_scope.cancel()

@@ -24,9 +24,9 @@ class Audited(StrEnum):
 class DecidedBy(StrEnum):
     RULE = "rule"
     GRANT = "grant"
-    PERSON = "person"
+    PERSON = "person"  # who answered, cancelled the turn or closed the session
     EXPIRY = "expiry"
-    AGENT = "agent"  # it took its request back
+    AGENT = "agent"  # it took its request back, or is gone
     KEPT_ANSWER = "kept_answer"  # given before, by a person, to an agent that was gone
     GATE = "gate"
     UNKNOWN = "unknown"

@@ -260,8 +260,8 @@ class DatabaseUnusable(BetcodeError):
 class FeatureNotAvailable(BetcodeError):
     code = ErrorCode.FEATURE_NOT_AVAILABLE
 
-    def __init__(self, feature: str) -> None:
-        super().__init__(f"{feature} is not part of this release yet", feature=feature)
+    def __init__(self, feature: str, reason: str = "", **details: str) -> None:
+        super().__init__(reason or f"{feature} is not part of this release yet", feature=feature, **details)
 
 
 class DaemonStopping(BetcodeError):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from betcode.domain.times import rfc3339
+from betcode.domain.times import rfc3339, rfc3339_past
 
 
 class Occasion(StrEnum):
@@ -56,7 +56,7 @@ class Notification:
             "working_directory": self.working_directory,
             "tool_name": self.tool_name,
             "description": self.description,
-            "asked_at": rfc3339(self.asked_ns),
+            "asked_at": rfc3339_past(self.asked_ns),
             "expires_at": rfc3339(self.expires_ns),
         }
         if self.number:

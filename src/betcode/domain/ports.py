@@ -137,6 +137,14 @@ class Store(Protocol):
         """Forget it, in slices, so that no other commit waits long."""
         ...
 
+    async def closed_before(self, before_ns: int, limit: int) -> Sequence[SessionId]:
+        """Closed sessions without any change since that moment, the oldest first."""
+        ...
+
+    async def used_bytes(self) -> int:
+        """How much of the database file holds something."""
+        ...
+
     async def connections(self) -> tuple[int, int]:
         """How many clients are connected and how many input locks are held, as the rows say."""
         ...

@@ -8,9 +8,16 @@ LATEST_NS = 2**63 - _NS  # in the year 2262: what is later cannot be stored
 
 def rfc3339(at_ns: int) -> str:
     """In UTC, to the second, never too early; nothing where the moment is not known."""
-    if at_ns <= 0:
-        return ""
-    return datetime.fromtimestamp(-(-min(at_ns, LATEST_NS) // _NS), UTC).isoformat().replace("+00:00", "Z")
+    return _written(-(-min(at_ns, LATEST_NS) // _NS))
+
+
+def rfc3339_past(at_ns: int) -> str:
+    """The same of what has happened, never too late: nothing was asked in the future."""
+    return _written(min(at_ns, LATEST_NS) // _NS)
+
+
+def _written(at_s: int) -> str:
+    return datetime.fromtimestamp(at_s, UTC).isoformat().replace("+00:00", "Z") if at_s > 0 else ""
 
 
 def short_duration(seconds: float) -> str:

@@ -66,17 +66,23 @@ class _Line:
     def __init__(self, name: str, send: Send) -> None:
         self._name = name
         self._send = send
+        self._dropped = 0  # since the last one that was sent
         self._put, self._taken = anyio.create_memory_object_stream[Notification](WAITING_LIMIT)
 
     def put(self, notification: Notification) -> None:
         try:
             self._put.send_nowait(notification)
         except (anyio.WouldBlock, anyio.BrokenResourceError):
-            logger.warning("a notification was dropped: too many wait for the %s", self._name)
+            self._dropped += 1
+            if self._dropped == 1:
+                logger.warning("notifications are dropped: too many wait for the %s", self._name)
 
     async def keep(self) -> None:
         with self._put, self._taken:
             async for notification in self._taken:
+                if self._dropped:
+                    logger.warning("%d notifications were dropped by the %s", self._dropped, self._name)
+                    self._dropped = 0
                 extra = {"session_id": notification.session_id, "request_id": notification.request_id}
                 try:
                     await self._send(notification)

@@ -12,11 +12,13 @@ from anyio.abc import ByteStream
 
 from betcode.config.plain_file import read_plain
 from betcode.domain.notification import Notification
+from betcode.notify.lookup import addresses_of
 from betcode.notify.programs import NotSent
 
 ATTEMPTS = 8
 FIRST_WAIT_S = 0.5  # then twice as long each time
-TIME_LIMIT_S = 10.0  # of one attempt, from the connection to the answer's first line
+TIME_LIMIT_S = 10.0  # of one attempt, from the lookup of its name to the answer's first line
+CONNECT_LIMIT_S = 4.0  # to one of its addresses
 _AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
 _KEY_LIMIT_BYTES = 4096
 _LINE_LIMIT_BYTES = 4096
@@ -74,10 +76,21 @@ async def _post_once(to: SplitResult, body: bytes, key: bytes, delivery: str) ->
 
 
 async def _connected(to: SplitResult) -> ByteStream:
-    host = to.hostname or ""
-    if to.scheme == "https":
-        return await anyio.connect_tcp(host, to.port or 443, tls=True, tls_standard_compatible=False)
-    return await anyio.connect_tcp(host, to.port or 80)
+    """To the first of its addresses that takes us."""
+    host, is_secure = to.hostname or "", to.scheme == "https"
+    port = to.port or (443 if is_secure else 80)
+    trouble: OSError | TimeoutError = OSError("it has no address")
+    for address in await addresses_of(host, port):
+        try:
+            with anyio.fail_after(CONNECT_LIMIT_S):
+                if is_secure:
+                    return await anyio.connect_tcp(
+                        address, port, tls=True, tls_hostname=host, tls_standard_compatible=False
+                    )
+                return await anyio.connect_tcp(address, port)
+        except (OSError, TimeoutError) as error:
+            trouble = error
+    raise trouble
 
 
 def _head(to: SplitResult, body: bytes, key: bytes, delivery: str) -> bytes:

@@ -46,6 +46,11 @@ class Command:
         return self.words[0].value
 
     @property
+    def base(self) -> str:
+        """The program's name without its directory, and in small letters."""
+        return (self.name or "").rpartition("/")[2].lower()
+
+    @property
     def written(self) -> str:
         return " ".join([word.written for word in self.words])
 
@@ -89,6 +94,7 @@ class Script:
     writes: tuple[Word, ...] = ()  # targets of redirections
     reads: tuple[Word, ...] = ()
     moves: bool = False  # it changes directory, so that relative names mean something else
+    texts: tuple[str, ...] = ()  # here-documents and here-strings, which a program may take for code
 
     def all(self) -> Iterator[Part]:
         for part in self.parts:

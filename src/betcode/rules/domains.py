@@ -1,5 +1,6 @@
 """`WebFetch(domain:…)`: which host an address names, and which rules name it."""
 
+import ipaddress
 import re
 from collections.abc import Iterable
 from urllib.parse import urlsplit
@@ -11,6 +12,12 @@ from betcode.rules.stars import starred
 # the host that is asked is not the host that was screened.
 _AGREED = re.compile(r"https?://[^\s\\\x00-\x1f\x7f]+", re.IGNORECASE)
 _HOST = re.compile(r"[a-z0-9_.-]+|\[[0-9a-f:.]+\]")
+_IN_TEXT = re.compile(r"[a-z][a-z0-9+.-]*://(?:[^/@\s]*@)?(\[[^\]]*\]|[^/:?#\s'\"]+)", re.IGNORECASE)
+_BARE = re.compile(
+    r"(?:[^/@\s]*@)?([a-z0-9_-]+(?:\.[a-z0-9_-]+)+\.?|localhost)(?:[:/?#].*)?", re.IGNORECASE | re.DOTALL
+)
+# A last part that is a number makes it an address in numbers, which is written in many ways.
+_NUMBERS = re.compile(r"(?:.*\.)?(?:[0-9]+|0x[0-9a-f]*)")
 ADDRESS_CHARACTERS = 8192
 
 
@@ -26,7 +33,41 @@ def host_of(address: str) -> str | None:
         return None
     host = (host or "").lower()
     host = f"[{host}]" if ":" in host else host
-    return host.removesuffix(".") if len(host) <= 255 and _HOST.fullmatch(host) else None
+    return _settled(host) if len(host) <= 255 and _HOST.fullmatch(host) else None
+
+
+def host_in(text: str, *, bare: bool) -> str | None:
+    """A host that a text names as an address, or where `bare`, by itself."""
+    found = _IN_TEXT.search(text) or (_BARE.fullmatch(text) if bare else None)
+    return None if found is None else _settled(found[1].lower()) or found[1].lower()
+
+
+def _settled(host: str) -> str | None:
+    """The host in its one spelling; None where it has none, or readers may differ."""
+    host = host.removesuffix(".")
+    try:
+        if host.startswith("["):
+            address = ipaddress.IPv6Address(host[1:-1])
+            return None if address.ipv4_mapped or address.sixtofour else f"[{address.compressed}]"
+        if _NUMBERS.fullmatch(host):
+            return str(ipaddress.IPv4Address(host))
+    except ValueError:
+        return None
+    return None if not all(host.split(".")) else host
+
+
+def _as_asked(pattern: str) -> str:
+    """A rule's host as it stands in addresses: names in other letters are asked for in ASCII."""
+    pattern = pattern.strip().lower().removesuffix(".")
+    try:
+        if pattern.startswith("["):
+            return f"[{ipaddress.IPv6Address(pattern[1:-1]).compressed}]"
+        if not pattern.isascii():
+            labels = pattern.split(".")
+            return ".".join(label if label.isascii() else label.encode("idna").decode() for label in labels)
+    except ValueError:
+        return pattern
+    return pattern
 
 
 class HostIndex:
@@ -37,7 +78,7 @@ class HostIndex:
         self._below: dict[str, Rule] = {}
         self._others: list[tuple[re.Pattern[str], Rule]] = []
         for rule in rules:
-            pattern = (rule.specifier or "").removeprefix("domain:").strip().lower().removesuffix(".")
+            pattern = _as_asked((rule.specifier or "").removeprefix("domain:"))
             rest = pattern.removeprefix("*.")
             if "*" not in pattern:
                 self._exact.setdefault(pattern, rule)

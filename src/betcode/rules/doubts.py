@@ -1,13 +1,15 @@
 """Commands of which it cannot be told whether a rule that forbids applies to them."""
 
 import re
+import shlex
 from collections.abc import Iterator
 from typing import Final
 
-from betcode.rules.commands import Command, Kind, Part, Word, names
+from betcode.rules.commands import Assignment, Command, Kind, Part, Script, Word, names
 from betcode.rules.files import TOUCHES_NO_FILES
 from betcode.rules.git import is_operand, strange_globals
 from betcode.rules.options import risky_words
+from betcode.rules.variables import leads_elsewhere
 
 # They start no other program, whatever their arguments are.
 _STARTS_NOTHING: Final = names(
@@ -18,9 +20,9 @@ _STARTS_NOTHING: Final = names(
 _SETTING: Final = names("declare export local read readonly typeset unset")
 _SET = re.compile(r"-[rxgpfF]+|[A-Za-z_]\w*(?:=.*)?", re.DOTALL)  # nothing in it is evaluated
 _WORDS_AT_MOST = 12
-# Names that lead elsewhere for each process, and variables that names depend on.
-_BY_PROCESS = re.compile(r"/proc/|/dev/fd")
+# Variables that names depend on.
 PLACING: Final = names("CDPATH HOME OLDPWD PWD")
+_HARMLESS: Final = frozenset({"", ":", "cat", "less", "more", "true"})  # as a pager or an editor
 _AT_HOME = re.compile(r"~(?:/[\w./+-]*)?")
 
 
@@ -34,16 +36,50 @@ def may_start_anything(part: Part) -> bool:
     if risky_words(command):
         return True
     base = command.name.rpartition("/")[2]
-    return (base == "git" and strange_globals(command)) or (base not in _STARTS_NOTHING and has_unknown(command))
+    return (base == "git" and strange_globals(command)) or (not starts_nothing(command) and has_unknown(command))
 
 
-def possibly_started(command: Command) -> Iterator[str]:
+def starts_nothing(command: Command) -> bool:
+    """Is it a program that starts no other, whatever its arguments are?"""
+    return (command.name or "").rpartition("/")[2] in _STARTS_NOTHING
+
+
+def leading_elsewhere(script: Script) -> str | None:
+    """A variable set in the script that makes programs start others, or decides which program a name is."""
+    for assigned in (*script.assignments, *(found for part in script.all() for found in part.command.assignments)):
+        if leads_elsewhere(assigned.name) and _plain_value(assigned) not in _HARMLESS:
+            return assigned.name
+    for part in script.all():
+        if part.command.name in _SETTING:
+            for word in part.command.words[1:]:
+                name, equals, value = (word.value or word.written).partition("=")
+                if equals and leads_elsewhere(name) and value not in _HARMLESS:
+                    return name
+    return None
+
+
+def _plain_value(assigned: Assignment) -> str | None:
+    """What a variable is set to, as one text; None where that is not known."""
+    try:
+        return " ".join(shlex.split(assigned.written.partition("=")[2])) if assigned.known else None
+    except ValueError:
+        return None
+
+
+def possibly_started(command: Command) -> Iterator[Command | str]:
     """Commands that a program which is not known here would start, if it starts what its arguments say."""
-    if command.name is None or command.name == "git" or command.name.rpartition("/")[2] in _STARTS_NOTHING:
+    for assigned in command.assignments:
+        yield _plain_value(assigned) or ""
+    if command.name is None or command.name == "git" or starts_nothing(command):
         return
-    plain = [word.plain for word in command.words[:_WORDS_AT_MOST]]
-    yield from (" ".join(plain[number:]) for number in range(1, len(plain)))
-    yield from (word.value for word in command.words[1:_WORDS_AT_MOST] if word.value and " " in word.value)
+    words = command.words[:_WORDS_AT_MOST]
+    for number in range(1, len(words)):
+        yield Command(words[number:])
+        value = words[number].value or ""
+        if " " in value:
+            yield value
+        if "=" in value:  # --call='…'
+            yield value.partition("=")[2]
 
 
 def may_touch_anything(part: Part) -> bool:
@@ -57,7 +93,7 @@ def may_touch_anything(part: Part) -> bool:
         )
     if command.name in TOUCHES_NO_FILES:
         return False
-    return has_unknown(command) or bool(risky_words(command)) or bool(_BY_PROCESS.search(command.written))
+    return has_unknown(command) or bool(risky_words(command))
 
 
 def has_unknown(command: Command) -> bool:

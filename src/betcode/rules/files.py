@@ -1,7 +1,9 @@
 """Which files common programs read and change, as far as their arguments say: for rules that forbid, never to allow."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Final
+from urllib.parse import unquote
 
 from betcode.rules.commands import Command, names
 
@@ -30,16 +32,22 @@ _WRITING: Final[Mapping[str, tuple[str, str]]] = {
 TOUCHES_NO_FILES: Final = names(
     ": [ basename break continue dirname echo exit expr false printf pwd return seq sleep test true"
 )
+_ADDRESS = re.compile(r"file:(?://[^/]*)?(/.*)", re.IGNORECASE | re.DOTALL)
+_PIECES = re.compile(r"[:=,@]")
+_PIECES_AT_MOST = 8
 _LETTERS_AT_MOST = 8  # of short options in one word
 
 
-def _arguments(command: Command) -> list[str]:
+def arguments(command: Command) -> list[str]:
     """All that may be a file: operands, and the values of options."""
     texts = [word.written if word.value is None else word.value for word in command.words[1:]]
+    texts = [text for text in texts if not text.startswith(("--exclude=", "--exclude-dir=", "--ignore="))]
     return [found for text in texts for found in _named(text)]
 
 
 def _named(text: str) -> Iterator[str]:
+    if (found := _ADDRESS.search(text)) is not None:
+        yield unquote(found[1])
     if not text.startswith("-"):
         yield text.removeprefix("@")
     if "=" in text:
@@ -48,36 +56,41 @@ def _named(text: str) -> Iterator[str]:
         yield from (text[at:].removeprefix("@") for at in range(2, min(len(text), _LETTERS_AT_MOST)))
 
 
-def _base(command: Command) -> str:
-    return (command.name or "").rpartition("/")[2].lower()
-
-
 def read_by(command: Command) -> list[str]:
     """Arguments that may be files which the command reads."""
-    return _arguments(command) if _base(command) in _READERS else []
+    return arguments(command) if command.base in _READERS else []
 
 
 def edited_by(command: Command) -> list[str]:
     """Arguments that may be files which the command changes."""
-    base = _base(command)
+    base = command.base
     if base in _EDITORS or (base in _WRITING and _writes(command, *_WRITING[base])):
-        return _arguments(command)
+        return arguments(command)
     if base in _LAST_ONLY:
         operands = [word for word in command.words[1:] if not (word.value or word.written).startswith("-")]
         return [word.written if word.value is None else word.value for word in operands[-1:]]
     if base == "dd":
-        return [argument[3:] for argument in _arguments(command) if argument.startswith("of=")]
+        return [argument[3:] for argument in arguments(command) if argument.startswith("of=")]
     return []
+
+
+def changed_by(command: Command) -> list[str]:
+    """Arguments that may be files which come to be, change or go: what is copied keeps its name."""
+    return arguments(command) if command.base in _LAST_ONLY else edited_by(command)
 
 
 def mentioned_by(command: Command) -> list[str]:
     """Arguments of a program that is not known here: it may do anything to a file of that name."""
-    base = _base(command)
-    known = base in _READERS or base in _EDITORS or base in TOUCHES_NO_FILES
-    arguments = [] if known else _arguments(command)
-    return arguments + [
-        argument.rpartition(":")[2] for argument in arguments if ":" in argument
-    ]  # HEAD:file, host:file
+    if is_known(command):
+        return []
+    given = arguments(command)
+    # HEAD:file, host:file, type=bind,source=file, name@file
+    return given + [piece for text in given if _PIECES.search(text) for piece in _PIECES.split(text, _PIECES_AT_MOST)]
+
+
+def is_known(command: Command) -> bool:
+    """Is it known what the program does to the files that it is given?"""
+    return command.base in _READERS or command.base in _EDITORS or command.base in TOUCHES_NO_FILES
 
 
 def _writes(command: Command, letters: str, long: str) -> bool:

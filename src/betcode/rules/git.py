@@ -1,5 +1,6 @@
 """What in a git command makes it run or write something else."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -14,7 +15,8 @@ _FLAGS: Final = names(
 )
 # They start programs that their arguments or the configuration name, or write where they are told.
 _SUBCOMMANDS: Final = names(
-    "bundle citool config credential cvsserver daemon difftool fast-export fast-import filter-branch filter-repo "
+    "archimport bundle citool config credential credential-cache credential-cache--daemon credential-store "
+    "cvsexportcommit cvsimport cvsserver daemon difftool fast-export fast-import filter-branch filter-repo "
     "for-each-repo gui hook http-backend imap-send instaweb mailinfo mailsplit maintenance merge-file merge-index "
     "mergetool p4 receive-pack remote-ext remote-fd send-email shell submodule--helper svn upload-archive "
     "upload-pack web--browse"
@@ -24,6 +26,7 @@ _LETTERS: Final[Mapping[str, str]] = {
     "archive": "o", "bugreport": "o", "diagnose": "o", "clone": "cu", "difftool": "x",
     "format-patch": "o", "grep": "O", "rebase": "x",
 }  # fmt: skip
+_TRANSPORT = re.compile(r"(?:--[\w-]+=)?(?:ext|fd)::")  # an address that is a command
 _LOOKS: Final = names("--get --get-all --get-regexp --list -l get list")  # what config does without changing anything
 _WORDS_AT_MOST = 200  # that are looked at as operands
 _WITH_A_MESSAGE: Final = frozenset({"commit", "tag"})
@@ -76,7 +79,7 @@ def risky_in_git(command: Command) -> Iterator[int]:
     letters, said = _LETTERS.get(subcommand, ""), _WORDS.get(subcommand, ())
     for number, value in enumerate(rest, at + 1):
         bundled = value.startswith("-") and not value.startswith("--") and any(letter in value for letter in letters)
-        if bundled or value in said or (said and command.words[number].value is None):
+        if bundled or _TRANSPORT.match(value) or value in said or (said and command.words[number].value is None):
             yield number
 
 

@@ -136,13 +136,18 @@ def _class(found: re.Match[str]) -> str:
 
 def folded(path: str) -> str:
     """One spelling for what some file systems take for the same name."""
-    return unicodedata.normalize("NFC", path).casefold()
+    if path.isascii():
+        return path.lower()
+    seen = "".join(character for character in path if unicodedata.category(character) != "Cf")
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", seen).casefold())
 
 
 class _Below:
     """The patterns that begin at one directory: by a name they need, and one expression for those that need none."""
 
     def __init__(self, patterns: list[PathPattern], fold: Callable[[str], str]) -> None:
+        self.first = patterns[0].rule
+        self.first_seen = next((found.rule for found in patterns if not (found.name or "").startswith(".")), None)
         self._by_name: dict[str, list[tuple[re.Pattern[str], Rule]]] = {}
         self._rules: list[Rule] = []
         others: list[str] = []
@@ -190,6 +195,16 @@ class PathIndex:
             if below is not None and (rule := below.find(path[end + 1 :])) is not None:
                 return rule
             end = path.rfind("/", 0, end) if end else -1
+        return None
+
+    def below(self, path: str, *, hidden: bool) -> Rule | None:
+        """A rule that begins at a directory or below it; those for names with a dot count only where `hidden`."""
+        path = self._fold(path).rstrip("/")
+        for root, found in self._by_root.items():
+            if root == path or root.startswith(path + "/"):
+                rule = found.first if hidden else found.first_seen
+                if rule is not None and (hidden or "/." not in root[len(path) :]):
+                    return rule
         return None
 
     def any(self, paths: Iterable[str]) -> Rule | None:

@@ -1,9 +1,11 @@
 """Files that say what runs later, or what is allowed: a rule covers a change to them only if it names them."""
 
+import re
 from collections.abc import Iterable
 from typing import Final
 
 from betcode.rules.commands import names
+from betcode.rules.globs import folded
 from betcode.rules.rule import Rule
 
 _DIRECTORIES: Final = names(".git .claude .betcode .vscode .idea .husky .devcontainer")
@@ -11,6 +13,9 @@ _FILES: Final = names(
     ".bashrc .bash_profile .bash_login .bash_logout .profile .zshrc .zshenv .zprofile .zlogin .kshrc .inputrc "
     ".gitconfig .gitmodules .ripgreprc .npmrc .yarnrc .envrc .mcp.json .claude.json"
 )
+# What Windows' file systems, which others mount, pass over at the end of a name, and a name that they make of .git.
+_TAIL = re.compile(r"(?:(?<=[^/.])[. ]+|:[^/]*)(?=/|$)")
+_SHORT_NAMES: Final = {"git~1": ".git", "claude~1": ".claude"}
 _OPEN: Final = names("commands agents skills worktrees")  # below .claude, where agents write what they are asked to
 
 
@@ -21,7 +26,7 @@ def guarded_name(paths: Iterable[str], directories: Iterable[str] = ()) -> str |
         for top in directories:
             if path == top or path.startswith(top.rstrip("/") + "/"):
                 return top
-        parts = path.casefold().split("/")
+        parts = [_SHORT_NAMES.get(part, part) for part in _TAIL.sub("", folded(path)).split("/")]
         for number, part in enumerate(parts[:-1]):
             if part in _DIRECTORIES and not (
                 part == ".claude" and parts[number + 1] in _OPEN and number + 2 < len(parts)

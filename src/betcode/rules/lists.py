@@ -1,7 +1,9 @@
 """One list of rules, made ready to be asked at one place."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from copy import copy
+from functools import cached_property
 
 from betcode.rules.domains import HostIndex
 from betcode.rules.globs import PathIndex, path_pattern
@@ -109,6 +111,10 @@ class RuleList:
     def commands(self, tool: str) -> CommandIndex | None:
         return self._commands.get(tool)
 
+    @property
+    def about_hosts(self) -> bool:
+        return "WebFetch" in self._scoped
+
     def by_host(self, host: str) -> Rule | None:
         return self._hosts.find(host)
 
@@ -117,8 +123,22 @@ class RuleList:
 
     def forbidden_path(self, tool: str, paths: tuple[str, ...]) -> Rule | None:
         """A rule against the path: what may not be read may not be edited either."""
-        asked = [tool, "Read", "Edit"] if tool in EDITING else [tool, "Read"]
-        return next((rule for name in asked if (index := self._paths.get(name)) and (rule := index.any(paths))), None)
+        return next((rule for index in self._against(tool) if (rule := index.any(paths))), None)
+
+    def forbidden_below(self, tool: str, paths: tuple[str, ...], *, hidden: bool = True) -> Rule | None:
+        """A rule against something at or below a directory."""
+        found = (index.below(path, hidden=hidden) for index in self._against(tool) for path in paths)
+        return next((rule for rule in found if rule is not None), None)
+
+    def forbidden_to_write_below(self, paths: tuple[str, ...]) -> Rule | None:
+        """A rule against a change of something at or below a directory, and no rule about reading it."""
+        found = (self._paths[tool].below(path, hidden=True) for tool in EDITING & self._paths.keys() for path in paths)
+        return next((rule for rule in found if rule is not None), None)
+
+    def _against(self, tool: str) -> Iterator[PathIndex]:
+        for name in (tool, "Read", "Edit") if tool in EDITING else (tool, "Read"):
+            if name in self._paths:
+                yield self._paths[name]
 
     def allowed_path(self, tool: str, paths: tuple[str, ...]) -> Rule | None:
         asked = [tool, "Edit"] if tool in EDITING else [tool, "Read"]
@@ -139,8 +159,18 @@ class Rules:
         self.deny = RuleList((rule for rule in rules if rule.action is Action.DENY), place, forbids=True)
         self.ask = RuleList((rule for rule in rules if rule.action is Action.ASK), place, forbids=True)
         self.allow = RuleList((rule for rule in rules if rule.action is Action.ALLOW), place, forbids=False)
-        top = place.resolve(place.directory)
-        self.directories = (place.directory,) if top == place.directory else (place.directory, top)
+
+    def with_broken(self, name: str) -> "Rules":
+        """The same rules, where there may be others in a file that nobody can read."""
+        rules = copy(self)
+        rules.broken = (*self.broken, name)
+        return rules
+
+    @cached_property
+    def directories(self) -> tuple[str, ...]:
+        """The session's own, and the one that its name leads to."""
+        top = self.place.resolve(self.place.directory)
+        return (self.place.directory,) if top == self.place.directory else (self.place.directory, top)
 
 
 class Grants:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from betcode.rules.commands import Command, Kind, Part
+from betcode.rules.commands import Command, Kind, Part, Script
 from betcode.rules.git import git_globals
 from betcode.rules.options import risky_words
 from betcode.rules.rule import Rule
@@ -104,15 +104,21 @@ class CommandIndex:
         found = self._exact.get(text)
         return found.rule if found is not None else None
 
-    def forbids(self, part: Part) -> Rule | None:
+    def forbids(self, command: Command) -> Rule | None:
         """A rule for the command in any of its forms."""
-        for form in forbidden_forms(part.command):
+        for form in forbidden_forms(command):
             for pattern in self.matching(form):
                 return pattern.rule
         return None
 
     def forbids_text(self, text: str) -> Rule | None:
         return next((pattern.rule for pattern in self.matching(text)), None)
+
+
+def speaking_of(script: Script, indices: Sequence[CommandIndex]) -> list[Rule]:
+    """Every rule that some command of the script matches."""
+    forms = [form for part in script.all() for form in forbidden_forms(part.command)]
+    return [pattern.rule for form in forms for index in indices for pattern in index.matching(form)]
 
 
 def covering(part: Part, indices: Sequence[CommandIndex]) -> tuple[Rule, ...] | None:

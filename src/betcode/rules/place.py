@@ -2,10 +2,13 @@
 
 import os
 import posixpath
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
 PATH_CHARACTERS = 4096
+# Names that lead elsewhere for each process: only the one that opens them knows where.
+_BY_PROCESS = re.compile(r"/proc/(?:self|thread-self|\d+)/|/dev/fd(?:/|$)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,17 +40,23 @@ def spellings(path: str, place: Place, cwd: str | None = None) -> tuple[str, ...
     absolute = expanded(path, place, cwd)
     if absolute is None:
         return ()
-    written = _normal(absolute)
+    written = normal(absolute)
     try:
-        resolved = _normal(place.resolve(absolute))
+        resolved = normal(place.resolve(absolute))
     except (OSError, ValueError):
         return ()
     return (written,) if written == resolved else (written, resolved)
 
 
-def _normal(path: str) -> str:
-    normal = posixpath.normpath(path)
-    return normal[1:] if normal.startswith("//") else normal  # POSIX keeps two leading slashes
+def normal(path: str) -> str:
+    """An absolute path without `.` and `..`."""
+    found = posixpath.normpath(path)
+    return found[1:] if found.startswith("//") else found  # POSIX keeps two leading slashes
+
+
+def is_by_process(path: str) -> bool:
+    """Does a normal path lead elsewhere for each process that opens it?"""
+    return _BY_PROCESS.match(path) is not None
 
 
 def within(paths: tuple[str, ...], directories: tuple[str, ...]) -> bool:

@@ -1,30 +1,23 @@
 """May an agent use a tool this way? Deny, ask, allow and grant are asked in this order, and silence asks a person."""
 
 import posixpath
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
 import msgspec
 
-from betcode.rules.commands import Command, Part, Script, Unclear, Word
+from betcode.rules.commands import Script, Unclear, Word
 from betcode.rules.domains import host_of
-from betcode.rules.doubts import (
-    PLACING,
-    has_unknown,
-    is_at_home,
-    may_start_anything,
-    may_touch_anything,
-    possibly_started,
-)
-from betcode.rules.files import edited_by, mentioned_by, read_by
 from betcode.rules.guarded import guarded_name, mentions
 from betcode.rules.lists import EDITING, READING, Grants, RuleList, Rules, canonical
-from betcode.rules.patterns import CommandIndex, covering
-from betcode.rules.place import Place, expanded, spellings, within
+from betcode.rules.patterns import CommandIndex, covering, speaking_of
+from betcode.rules.place import Place, expanded, is_by_process, spellings, within
 from betcode.rules.rule import COMMAND_TOOLS, NAMED_TOOLS, Rule
 from betcode.rules.shell import taken_apart
+from betcode.rules.touched import Touched, short
+from betcode.rules.unsure import unsure_commands, unsure_hosts
 from betcode.rules.variables import is_own_variable
 from betcode.rules.words import coarse_pieces
 
@@ -154,6 +147,7 @@ class _Subject:
         self._rules = rules
         self._place = rules.place
         self.script: Script | Unclear | None = None
+        self.touched: Touched | None = None
         self.paths: tuple[str, ...] = ()
         self.host: str | None = None
         command = self.input.get("command")
@@ -165,6 +159,8 @@ class _Subject:
                 self.script = Unclear(
                     f"commands of {self.tool} are not taken apart" if self.command else "there is no command"
                 )
+            if isinstance(self.script, Script):
+                self.touched = Touched(self.script, self._place, use.cwd, rules.directories)
         elif self.tool in READING | EDITING:
             self.paths = self._own_paths()
         elif self.tool == "WebFetch":
@@ -186,6 +182,13 @@ class _Subject:
             found = spellings(start or "/", self._place, base) if ".." not in pattern[len(fixed) :] else ()
         return found
 
+    def _searched(self) -> tuple[str, ...]:
+        """The one file that a search is limited to."""
+        name = self.input.get({"Grep": "glob", "Glob": "pattern"}.get(self.tool, ""))
+        name = name.removeprefix("**/") if isinstance(name, str) else ""
+        settled = name and not any(mark in name for mark in "*?[{")
+        return spellings(name, self._place, self.paths[0]) if settled else ()
+
     # What forbids: any part, in any of its forms.
 
     def forbidden(self, listed: RuleList) -> Rule | None:
@@ -195,7 +198,7 @@ class _Subject:
         if self.script is not None:
             return self._forbidden_command(listed)
         if self.paths:
-            return listed.forbidden_path(self.tool, self.paths)
+            return listed.forbidden_path(self.tool, self.paths + self._searched())
         if self.host is not None:
             return listed.by_host(self.host)
         if canonical(self.tool) in NAMED_TOOLS:
@@ -212,80 +215,38 @@ class _Subject:
                     (rule for piece in coarse_pieces(self.command) if (rule := index.forbids_text(piece))), None
                 )
             if found is None and isinstance(self.script, Script):
-                found = next((rule for part in self.script.all() if (rule := index.forbids(part))), None)
+                found = next((rule for part in self.script.all() if (rule := index.forbids(part.command))), None)
             if found is not None:
                 return found
-        if isinstance(self.script, Script) and (listed.scoped("Read") or listed.scoped("Edit")):
-            for tool, path in self._files(self.script):
-                for base in self._bases(self.script):
-                    if (rule := listed.forbidden_path(tool, spellings(path, self._place, base))) is not None:
-                        return rule
+        if self.touched is not None and listed.scoped("Edit"):
+            return self.touched.forbidden(listed)
         return None
-
-    def _files(self, script: Script) -> Iterator[tuple[str, str]]:
-        """Files that a command names for reading or writing, as far as they can be told."""
-        for tool, words in (("Edit", script.writes), ("Read", script.reads)):
-            for word in words:
-                yield tool, word.value if word.value is not None else word.written
-        for part in script.all():
-            yield from (("Edit", path) for path in edited_by(part.command))
-            yield from (("Read", path) for path in read_by(part.command))
-
-    def _bases(self, script: Script) -> Iterator[str]:
-        """The directories that a relative name may be meant from."""
-        base = self.use.cwd or self._place.directory
-        yield base
-        if script.moves:
-            for part in script.all():
-                words = part.command.words
-                if part.command.name in ("cd", "pushd") and len(words) > 1:
-                    target = words[-1].value or words[-1].written
-                    base = expanded(target, self._place, base) or base
-                    yield base
 
     def unsure(self, lists: Sequence[RuleList]) -> str | None:
         """Why it cannot be told whether a rule forbids this, where there are rules that might."""
-        if not any(listed.scoped(self.tool) for listed in lists):
-            return self._unsure_files(lists)
-        if self.tool in READING | EDITING and not self.paths:
-            return "it cannot be told which file is meant, and there are rules about files"
-        if self.tool == "WebFetch" and self.host is None:
-            return "it cannot be told which host is meant, and there are rules about hosts"
-        if isinstance(self.script, Unclear):
+        if self.touched is not None:
+            return self._unsure_command(lists, self.touched)
+        about = self.tool if any(listed.scoped(self.tool) for listed in lists) else None
+        if about is not None and isinstance(self.script, Unclear):
             return f"{self.script.reason}, and there are rules about commands"
-        if isinstance(self.script, Script):
-            indices = [index for listed in lists if (index := listed.commands(self.tool)) is not None]
-            for part in self.script.all():
-                if may_start_anything(part) or any(_may_apply(index, part.command) for index in indices):
-                    return f"it cannot be told what {_short(part)} runs, and there are rules about commands"
-        return self._unsure_files(lists)
-
-    def _unsure_files(self, lists: Sequence[RuleList]) -> str | None:
-        about = [listed for listed in lists if listed.scoped("Edit")]
-        if self.script is None or not about:
-            return None
-        if isinstance(self.script, Unclear):
+        if isinstance(self.script, Unclear) and any(listed.scoped("Edit") for listed in lists):
             return f"{self.script.reason}, and there are rules about files"
-        for assigned in self.script.assignments:
-            if assigned.name in PLACING:
-                return f"it sets {assigned.name}, and there are rules about files"
-        for word in self.script.writes + self.script.reads:
-            if word.value is None and not is_at_home(word):
-                return f"it cannot be told which file {word.written[:60]} is, and there are rules about files"
-        for part in self.script.all():
-            if may_touch_anything(part) or self._mentions(part, self.script, about):
-                return f"it cannot be told which files {_short(part)} is about, and there are rules about files"
+        if about in READING | EDITING and (not self.paths or any(map(is_by_process, self.paths))):
+            return "it cannot be told which file is meant, and there are rules about files"
+        if about == "WebFetch" and self.host is None:
+            return "it cannot be told which host is meant, and there are rules about hosts"
         return None
 
-    def _mentions(self, part: Part, script: Script, lists: Sequence[RuleList]) -> bool:
-        """Is a file that a rule is about among the arguments of a program that may do anything to it?"""
-        return any(
-            listed.forbidden_path("Edit", paths)
-            for path in mentioned_by(part.command)
-            for base in self._bases(script)
-            if (paths := spellings(path, self._place, base))
-            for listed in lists
-        )
+    def _unsure_command(self, lists: Sequence[RuleList], touched: Touched) -> str | None:
+        assert isinstance(self.script, Script)
+        if any(listed.scoped(self.tool) for listed in lists):
+            indices = [index for listed in lists if (index := listed.commands(self.tool)) is not None]
+            reason = unsure_commands(self.script, indices)
+            if reason is not None:
+                return reason
+        about = [listed for listed in lists if listed.scoped("Edit")]
+        reason = touched.unsure(about) if about else None
+        return reason or unsure_hosts(self.script, [listed for listed in lists if listed.about_hosts])
 
     # What allows: every part.
 
@@ -345,11 +306,11 @@ class _Subject:
         for part in self.script.parts:
             found = covering(part, indices)
             if found is None:
-                return Verdict(Outcome.ASK, f"no rule speaks of {_short(part)}")
+                return Verdict(Outcome.ASK, f"no rule speaks of {short(part)}")
             used += found
-        for assigned in self.script.assignments:
-            if not is_own_variable(assigned.name):
-                return Verdict(Outcome.ASK, f"it sets {assigned.name}")
+        held = self._held_back(indices)
+        if held is not None:
+            return Verdict(Outcome.ASK, held)
         for tool, words in (("Edit", self.script.writes), ("Read", self.script.reads)):
             for word in words:
                 rule = self._redirect(tool, word, self.script, lists)
@@ -360,9 +321,25 @@ class _Subject:
             return Verdict(Outcome.ASK, "there is nothing in it that a rule speaks of")
         return Verdict(Outcome.ALLOW, f"covered by {', '.join(dict.fromkeys(rule.text for rule in used))}", tuple(used))
 
+    def _held_back(self, indices: Sequence[CommandIndex]) -> str | None:
+        """Why rules that cover every command are not enough."""
+        assert isinstance(self.script, Script)
+        assert self.touched is not None
+        for name, part in self.touched.guarded():
+            if not any(mentions(rule, name) for rule in speaking_of(self.script, indices)):
+                return f"only a rule that names {name} covers {short(part)}"
+        for directory, part in self.touched.away():
+            if not any(directory in (rule.specifier or "").split() for rule in speaking_of(self.script, indices)):
+                return f"only a rule that names {directory} covers {short(part)} there"
+        return next(
+            (f"it sets {found.name}" for found in self.script.assignments if not is_own_variable(found.name)), None
+        )
+
     def _redirect(self, tool: str, word: Word, script: Script, lists: Sequence[RuleList]) -> tuple[Rule, ...] | None:
         path = word.value
         if path is None or (script.moves and not path.startswith("/")):
+            return None
+        if self.touched is None or self.touched.relinks:
             return None
         paths = spellings(path, self._place, self.use.cwd) if not path.startswith("~") else ()
         if tool == "Read" and within(paths, self._rules.directories):
@@ -374,15 +351,3 @@ class _Subject:
             if rule is not None and (guarded is None or mentions(rule, guarded)):
                 return (rule,)
         return None
-
-
-def _may_apply(index: CommandIndex, command: Command) -> bool:
-    """May one of the rules be for this command, or for one that it starts, for all that can be told?"""
-    if index.may_know(command) and has_unknown(command):
-        return True
-    return any(index.forbids_text(started) for started in possibly_started(command))
-
-
-def _short(part: Part) -> str:
-    text = part.command.prefix + part.command.written
-    return text if len(text) <= 60 else text[:59] + "…"

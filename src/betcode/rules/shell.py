@@ -14,6 +14,7 @@ import tree_sitter_bash
 from tree_sitter import Language, Node, Parser
 
 from betcode.rules.commands import Assignment, Command, Part, Script, Unclear, Word, literal, names
+from betcode.rules.gaps import BLANK, BLANK_LINES, confirm_comment, confirm_gaps
 from betcode.rules.heredocs import expands
 from betcode.rules.variables import is_own_variable
 from betcode.rules.words import WORDS, NotUnderstood, hidden_character, in_heredoc, substitutions, text_of, word
@@ -24,9 +25,6 @@ DEPTH = 100  # of nodes in nodes
 _LANGUAGE = Language(tree_sitter_bash.language())
 _here = threading.local()  # a parser serves one thread
 
-_BLANK = re.compile(r"(?:[ \t]|\\\n)*")
-_BLANK_LINES = re.compile(r"(?:[ \t\n]|\\\n)*")
-_JOINS = re.compile(r"(?:\\\n)+")
 _LISTS: Final = names(
     "program list pipeline subshell compound_statement negated_command if_statement elif_clause "
     "else_clause while_statement do_group case_item command_substitution process_substitution"
@@ -38,7 +36,6 @@ _TOKENS: Final = names(
 _TESTS: Final = frozenset({"-f", "-d", "-e", "-s", "-r", "-w", "-x", "-n", "-z", "-L", "-h", "-b", "-c", "-p", "-S"})
 _TEST_TOKENS: Final = frozenset({"[", "]", "[[", "]]", "==", "=", "!=", "&&", "||", "!", "(", ")"})
 _PATTERN = re.compile(r"[\w.*?/,:@%+~ -]+|\[[\w-]+\]")
-_WORDY: Final = WORDS | {"command_name", "variable_assignment"}
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MOVES: Final = frozenset({"cd", "pushd", "popd", "chdir"})
 _MOVES_AT_MOST = 8
@@ -76,6 +73,8 @@ class _Reader:
         self._assignments: list[Assignment] = []
         self._writes: list[Word] = []
         self._reads: list[Word] = []
+        self._texts: list[str] = []
+        self._dashes: set[int] = set()  # ends of commands whose last word is a dash
         self._moves = 0
         self._readers: Mapping[str, Callable[[Node, int], None]] = {
             **dict.fromkeys(_LISTS, self._list),
@@ -96,32 +95,20 @@ class _Reader:
         if root.has_error:
             raise NotUnderstood("something")
         outside = self._source[: root.start_byte] + b" " + self._source[root.end_byte :]
-        if not _BLANK_LINES.fullmatch(outside.decode()):
+        if not BLANK_LINES.fullmatch(outside.decode()):
             raise NotUnderstood("something")
         self._statement(root, self._depth)
         return Script(
-            tuple(self._parts), tuple(self._assignments), tuple(self._writes), tuple(self._reads), self._moves > 0
+            tuple(self._parts),
+            tuple(self._assignments),
+            tuple(self._writes),
+            tuple(self._reads),
+            self._moves > 0,
+            tuple(self._texts),
         )
 
     def _between(self, node: Node, allowed: re.Pattern[str]) -> None:
-        """Nothing but blanks stands between the children of a node, and something does between two words."""
-        at = node.start_byte
-        touching = False
-        for child in node.children:
-            wordy = child.type in _WORDY
-            if touching and wordy and at == child.start_byte:
-                raise NotUnderstood("a word in pieces")
-            touching = wordy or child.type == "file_redirect"
-            gap = self._source[at : child.start_byte].decode()
-            if gap and (not allowed.fullmatch(gap) or _JOINS.fullmatch(gap)):
-                raise NotUnderstood("something")
-            at = child.end_byte
-        if (
-            at != node.end_byte
-            and node.children
-            and not _BLANK_LINES.fullmatch(self._source[at : node.end_byte].decode())
-        ):
-            raise NotUnderstood("something")
+        confirm_gaps(self._source, node, allowed)
 
     def _statement(self, node: Node, depth: int) -> None:
         if depth > DEPTH:
@@ -132,7 +119,7 @@ class _Reader:
         read(node, depth)
 
     def _list(self, node: Node, depth: int) -> None:
-        self._between(node, _BLANK_LINES)
+        self._between(node, BLANK_LINES)
         if node.type == "negated_command" and text_of(node)[1:2] not in (" ", "\t"):
             raise NotUnderstood("!(")  # a pattern, where those are on
         if node.type == "compound_statement" and text_of(node)[1:2] not in (" ", "\t", "\n"):
@@ -154,9 +141,7 @@ class _Reader:
                 raise NotUnderstood("two commands in a row")
 
     def _comment(self, node: Node, _: int) -> None:
-        before = self._source[max(0, node.start_byte - 1) : node.start_byte]
-        if before not in (b"", b" ", b"\t", b"\n", b";", b"&", b"|", b"(", b")"):
-            raise NotUnderstood("a comment")
+        confirm_comment(self._source, node)
 
     def _word(self, node: Node, depth: int) -> Word:
         if node.type not in WORDS:
@@ -167,13 +152,13 @@ class _Reader:
         return found
 
     def _command(self, node: Node, depth: int) -> None:
-        self._between(node, _BLANK)
+        self._between(node, BLANK)
         words: list[Word] = []
         assignments: list[Assignment] = []
         for child in node.children:
             match child.type:
                 case "command_name":
-                    self._between(child, _BLANK)
+                    self._between(child, BLANK)
                     if child.child_count != 1:
                         raise NotUnderstood("a command's name")
                     words.append(self._word(child.children[0], depth))
@@ -190,6 +175,8 @@ class _Reader:
                     words.append(self._word(child, depth))
         if not words:
             raise NotUnderstood("a command without a name")
+        if node.end_byte in self._dashes:
+            words.append(literal("-"))
         self._add(Command(tuple(words), tuple(assignments)), depth)
 
     def _add(self, command: Command, depth: int) -> None:
@@ -213,6 +200,7 @@ class _Reader:
         self._writes += script.writes
         self._reads += script.reads
         self._moves += script.moves
+        self._texts += script.texts
         return script.parts
 
     def _assignment(self, node: Node, depth: int) -> Assignment:
@@ -237,18 +225,18 @@ class _Reader:
         return Assignment(text_of(name), text, known)
 
     def _array(self, node: Node, depth: int) -> None:
-        self._between(node, _BLANK_LINES)
+        self._between(node, BLANK_LINES)
         for child in node.children[1:-1]:
             self._word(child, depth)
 
     def _alone(self, node: Node, depth: int) -> None:
         if node.type == "variable_assignments":
-            self._between(node, _BLANK)
+            self._between(node, BLANK)
         for child in [node] if node.type == "variable_assignment" else node.children:
             self._assignments.append(self._assignment(child, depth))
 
     def _redirected(self, node: Node, depth: int) -> None:
-        self._between(node, _BLANK_LINES)
+        confirm_gaps(self._without_dash(node), node, BLANK_LINES)
         for child in node.children:
             match child.type:
                 case "file_redirect" | "herestring_redirect":
@@ -258,8 +246,19 @@ class _Reader:
                 case _:
                     self._statement(child, depth + 1)
 
+    def _without_dash(self, node: Node) -> bytes:
+        """The source without the word that the grammar loses in `python - <<EOF`, which goes to the command instead."""
+        before, *rest = node.children
+        if before.type == "command" and rest and rest[0].type == "heredoc_redirect":
+            gap = self._source[before.end_byte : rest[0].start_byte]
+            if re.fullmatch(rb"[ \t]+-[ \t]+", gap):
+                self._dashes.add(before.end_byte)
+                at = before.end_byte + gap.index(b"-")
+                return self._source[:at] + b" " + self._source[at + 1 :]
+        return self._source
+
     def _redirect(self, node: Node, depth: int) -> None:
-        self._between(node, _BLANK)
+        self._between(node, BLANK)
         children = [child for child in node.children if not self._is_descriptor(child)]
         operator, *targets = children
         if operator.type in ("<&-", ">&-") and not targets:
@@ -272,12 +271,12 @@ class _Reader:
             raise NotUnderstood("a redirection")  # zsh takes the next word
         match operator.type:
             case "<<<":
-                return
+                self._texts.append(target.written if target.value is None else target.value)
             case ">&" | "<&" if re.fullmatch(r"[0-9]+-?|-", value):
                 return
             case "<":
                 self._reads += [target] if value not in _DEVICES else []
-            case ">&" if not re.fullmatch(r"[\w./-]+", target.written):
+            case ">&" | "<&" if not re.fullmatch(r"[\w./][\w./-]*", target.written):
                 raise NotUnderstood("a redirection")
             case ">" | ">>" | ">|" | "&>" | "&>>" | ">&":
                 self._writes += [target] if value not in _DEVICES else []
@@ -290,6 +289,7 @@ class _Reader:
         return node.type == "file_descriptor"
 
     def _heredoc(self, node: Node, depth: int) -> None:
+        self._between(node, BLANK_LINES)
         found: dict[str, Node] = {}
         for child in node.children:
             if child.type in ("heredoc_start", "heredoc_body", "heredoc_end"):
@@ -303,6 +303,7 @@ class _Reader:
         start, body, end = (found.get(f"heredoc_{name}") for name in ("start", "body", "end"))
         if start is None or end is None:
             raise NotUnderstood("a here-document")
+        self._texts.append("" if body is None else text_of(body))
         tabs = any(child.type == "<<-" for child in node.children)
         if expands(self._source, start, end, tabs=tabs) and body is not None:
             in_heredoc(body)
@@ -311,7 +312,7 @@ class _Reader:
                     self._statement(inside, depth + 1)
 
     def _function(self, node: Node, depth: int) -> None:
-        self._between(node, _BLANK_LINES)
+        self._between(node, BLANK_LINES)
         for child in node.children:
             if child.type == "word" and re.fullmatch(r"[\w-]+", text_of(child)):
                 continue
@@ -319,7 +320,7 @@ class _Reader:
                 self._statement(child, depth + 1)
 
     def _loop(self, node: Node, depth: int) -> None:
-        self._between(node, _BLANK_LINES)
+        self._between(node, BLANK_LINES)
         for child in node.children:
             if child.type == "variable_name":
                 if not is_own_variable(text_of(child)):
@@ -332,7 +333,7 @@ class _Reader:
                 raise NotUnderstood("a loop")
 
     def _case(self, node: Node, depth: int) -> None:
-        self._between(node, _BLANK_LINES)
+        self._between(node, BLANK_LINES)
         patterns = node.type == "case_item"
         parted = False
         for child in node.children:
@@ -357,13 +358,16 @@ class _Reader:
         return self._source[previous.end_byte if previous else node.start_byte : node.start_byte]
 
     def _tested(self, node: Node, depth: int) -> None:
-        self._test(node, depth, splits=not text_of(node).startswith("[["))
+        text = text_of(node)
+        if not re.match(r"\[\[?\s", text):
+            raise NotUnderstood("a test")  # a program's name begins so
+        self._test(node, depth, splits=not text.startswith("[["))
 
     def _test(self, node: Node, depth: int, *, splits: bool) -> None:
         """[ … ] and [[ … ]] run nothing, as long as they only compare text or look at files."""
         if depth > DEPTH:
             raise NotUnderstood("the depth of what is nested")
-        self._between(node, _BLANK)
+        self._between(node, BLANK)
         for child in node.children:
             match child.type:
                 case "unary_expression" | "binary_expression" | "parenthesized_expression":

@@ -16,6 +16,12 @@ _READ_VARIABLES: Final = names(
     "all_proxy argv cdpath fignore fpath ftp_proxy histchars http_proxy https_proxy mailpath manpath "
     "module_path no_proxy path precmd preexec prompt psvar status watch zsh_eval_context"
 )
+# With them a program starts what they say, or another program than its name does.
+_LEADING = re.compile(
+    r"F?PATH|IFS|(?:BASH_)?ENV|SHELL|SHELLOPTS|BASHOPTS|PROMPT_COMMAND|PS[0-4]|(?:LD|DYLD)_\w+|VISUAL|TAR_OPTIONS"
+    r"|MAKE(?:FLAGS|FILES)|LESS(?:OPEN|CLOSE)|\w*(?:PAGER|EDITOR|ASKPASS|BROWSER)|\w+_(?:COMMAND|RSH|SSH|WRAPPER)"
+    r"|GIT_(?!AUTHOR_|COMMITTER_|TERMINAL_PROMPT|OPTIONAL_LOCKS|MERGE_AUTOEDIT)\w+"
+)
 
 
 def is_safe_for_a_program(name: str) -> bool:
@@ -26,3 +32,8 @@ def is_safe_for_a_program(name: str) -> bool:
 def is_own_variable(name: str) -> bool:
     """May a script set it without changing what its programs do?"""
     return name in SAFE_VARIABLES or (bool(_OWN_VARIABLE.fullmatch(name)) and name not in _READ_VARIABLES)
+
+
+def leads_elsewhere(name: str) -> bool:
+    """Does it make programs start others, or decide which program a name is?"""
+    return _LEADING.fullmatch(name.upper()) is not None

@@ -9,7 +9,7 @@ from betcode.rules.commands import Assignment, Command, Kind, Part, Word, names
 
 Inside = Callable[[str], tuple[Part, ...] | None]
 _DIRECTORIES: Final = frozenset({"", "/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/opt/homebrew/bin"})
-_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=.*", re.DOTALL)
+_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=.*", re.DOTALL | re.ASCII)
 _MORE = Word("$@", None, False)  # arguments that come from somewhere else
 NESTED = 8  # wrappers in wrappers
 
@@ -59,14 +59,19 @@ RESERVED: Final = names(
 _SHELLS: Final = frozenset({"sh", "bash", "dash", "ash", "ksh", "zsh", "mksh", "rbash"})
 # They start what their arguments say, in ways that are not followed here.
 _OPAQUE: Final = names(
-    "alias arch at autoload batch bind bwrap busybox caffeinate capsh catchsegv cgexec choom chpst chroot chrt "
-    "compgen complete coproc cpulimit csh daemonize dbus-launch dbus-run-session direnv doas dtrace eatmydata "
-    "emulate enable entr expect fakechroot fakeroot fc firejail fish flock functions gdb gosu hash heaptrack "
-    "hyperfine i386 ionice linux32 linux64 lldb ltrace mapfile newgrp nodemon nsenter numactl parallel perf pkexec "
-    "prlimit proot proxychains proxychains4 readarray rlwrap rr run0 runcon runuser sched screen script setarch "
-    "setpriv setsid setuidgid sg softlimit ssh-agent sshpass start-stop-daemon strace su su-exec systemd-inhibit "
-    "systemd-run taskset tcsh tini tmux torify torsocks toybox tsp uclampset unbuffer unshare valgrind watch "
-    "watchexec x86_64 xvfb-run zellij zle zmodload"
+    "abduco alacritty alias arch asciinema at autoload batch bind bpftrace busybox bwrap caffeinate capsh catatonit "
+    "catchsegv cgexec choom chpst chronic chroot chrt compgen complete coproc coreutils cpulimit crontab crun csh "
+    "daemonize dbus-launch dbus-run-session dc direnv doas dtach dtrace dtruss dumb-init eatmydata ed emulate enable "
+    "entr envdir expect fakechroot fakeroot faketime fc firejail fish flock functions gdb gnome-terminal gosu hash "
+    "heaptrack hyperfine i386 ifne inetd ionice kitty konsole lckdo ld-linux-aarch64.so.1 ld-linux-x86-64.so.2 ld- "
+    "linux.so.2 ld.so libfaketime linux32 linux64 lldb ltrace lxc-attach machinectl mapfile memusage mispipe newgrp "
+    "nodemon noti nsenter numactl openvt parallel pee perf pidproxy pkexec prlimit proot proxychains proxychains4 "
+    "readarray reptyr rexec rlogin rlwrap rr rsh run-parts run0 runc runcon runsv runuser s6-setuidgid s6-tcpserver "
+    "sched screen script scriptlive scriptreplay sem setarch setlock setpgid setpriv setsid setuidgid sg socat "
+    "softlimit ssh-agent sshpass start-stop-daemon strace su su-exec systemd-inhibit systemd-nspawn systemd-run "
+    "taskset tcpserver tcsh timelimit tini tmux torify torsocks toybox tsp ttyrec uclampset uftrace unbuffer unshare "
+    "urxvt valgrind watch watchexec wezterm winpty with-lock-ex withlock x86_64 xcrun xdotool xinetd xterm xvfb-run "
+    "zellij zle zmodload zrun"
 )
 _NOTHING_TO_RUN: Final = frozenset({"true", "false", ":", "break", "continue", "return", "exit"})
 
@@ -142,9 +147,10 @@ def _own_words(words: Sequence[Word], wrapper: _Wrapper, base: str) -> tuple[int
     at, operands = 1, wrapper.operands
     assignments: list[Assignment] = []
     while at < len(words):
-        value = words[at].value
-        if value is None:
-            return None
+        # What is quoted is no word of the shell's own.
+        value = words[at].value if base != "time" or words[at].value is None else words[at].written
+        if value is None or (assignments and value.startswith("-")):
+            return None  # behind an assignment an option may be the command
         if value == "--":
             at += 1 + operands
             break

@@ -5,7 +5,8 @@ errors travel, and how a stream begins and ends.
 """
 
 from betcode.server.health import About
-from betcode.server.serving import serve
+from betcode.server.release import Release
+from betcode.server.serving import Door, serve
 from betcode.server.socket_file import SocketTaken, make_private_directory
 
-__all__ = ["About", "SocketTaken", "make_private_directory", "serve"]
+__all__ = ["About", "Door", "Release", "SocketTaken", "make_private_directory", "serve"]

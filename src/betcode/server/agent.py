@@ -10,7 +10,7 @@ from betcode.domain.session import SessionStatus
 from betcode.server import budgets, requests, views
 from betcode.server.export import exported, exporter_for
 from betcode.server.gate import Gate
-from betcode.server.rim import Caller, Context, greet
+from betcode.server.rim import Caller, Context, greet, warnings_in
 from betcode.sessions import Supervisor
 from betcode.v1 import agent_pb2 as v1
 
@@ -44,6 +44,8 @@ class AgentCalls:
         """The log in batches; the bytes are those that were stored."""
         session = await self._session(request.session_id)
         await greet(caller, context)  # on an idle session nothing else says that the stream is there
+        if told := warnings_in(caller.uses):
+            await context.write(v1.AgentEventBatch(events=told).SerializeToString())
         async with contextlib.aclosing(self._follow(caller, session, request)) as batches:
             async for batch in batches:
                 await context.write(batch.joined)
@@ -53,6 +55,8 @@ class AgentCalls:
         session = await self._session(request.session_id)
         await greet(caller, context)
         write = context.write
+        for event in warnings_in(caller.uses):
+            await write(event.SerializeToString())
         async with contextlib.aclosing(self._follow(caller, session, request)) as batches:
             async for batch in batches:
                 for data in batch.events:

@@ -19,7 +19,8 @@ from betcode.server import views
 from betcode.server.agent import AgentCalls
 from betcode.server.errors import InternalFault, error_event
 from betcode.server.gate import Gate
-from betcode.server.rim import Caller, Context, decode, greet
+from betcode.server.rim import Caller, Context, decode, greet, warnings_in
+from betcode.server.scrutiny import Scrutiny, Uses
 from betcode.sessions import Supervisor
 from betcode.v1 import agent_pb2 as v1
 
@@ -29,8 +30,9 @@ logger = logging.getLogger(__name__)
 class Conversations:
     """Opens and carries Converse streams."""
 
-    def __init__(self, engine: Supervisor, calls: AgentCalls, gate: Gate) -> None:
+    def __init__(self, engine: Supervisor, calls: AgentCalls, gate: Gate, scrutiny: Scrutiny) -> None:
         self._engine = engine
+        self._scrutiny = scrutiny
         self._calls = calls
         self._gate = gate
 
@@ -40,7 +42,8 @@ class Conversations:
         caller = self._gate.recognise(caller)
         try:
             await greet(caller, context)
-            session, after = await self._opened(stream, context)
+            session, after = await self._opened(stream, context, caller.uses)
+            await stream.warn(caller.uses)
             await self._carry(caller, session, after, stream, context)
         except BetcodeError as error:
             await stream.say(error, is_fatal=True)
@@ -49,10 +52,10 @@ class Conversations:
             await stream.say(InternalFault(), is_fatal=True)
             raise
 
-    async def _opened(self, stream: "_Stream", context: Context) -> tuple[SessionId, Seq]:
+    async def _opened(self, stream: "_Stream", context: Context, uses: Uses) -> tuple[SessionId, Seq]:
         """The session of this stream, made or attached to, and the position its client has already."""
         data = await _next(context)
-        first = v1.AgentRequest() if data is None else decode(v1.AgentRequest, data)
+        first = v1.AgentRequest() if data is None else self._read(data, uses)
         if first.WhichOneof("request") != "start":
             raise InvalidRequest("A conversation begins with start: send it first")
         start = first.start
@@ -100,7 +103,8 @@ class Conversations:
         while (data := await _next(context)) is not None:
             message_id = ""
             try:
-                request = decode(v1.AgentRequest, data)
+                request = self._read(data, caller.uses)
+                await stream.warn(caller.uses)
                 message_id = request.message.idempotency_key
                 await self._calls.act(caller, session, request)
             except (BudgetExceeded, NoInputLock) as error:
@@ -111,6 +115,11 @@ class Conversations:
                 logger.exception("a request of a conversation failed", extra={"session_id": session})
                 await stream.say(InternalFault(), is_fatal=False)
         drain.set()
+
+    def _read(self, data: bytes, uses: Uses) -> v1.AgentRequest:
+        request = decode(v1.AgentRequest, data)
+        self._scrutiny.look(request, uses)
+        return request
 
 
 class _Stream:
@@ -124,6 +133,11 @@ class _Stream:
     async def send(self, data: bytes) -> None:
         async with self._turn:
             await self._write(data)
+
+    async def warn(self, uses: Uses) -> None:
+        """Of what the client used that goes."""
+        for event in warnings_in(uses):
+            await self.send(event.SerializeToString())
 
     async def say(self, error: BetcodeError, *, is_fatal: bool, message_id: str = "") -> None:
         event = error_event(error, is_fatal=is_fatal, session_id=self.session)

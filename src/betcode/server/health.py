@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import anyio
@@ -11,6 +11,7 @@ from grpc_health.v1 import health_pb2
 from grpc_health.v1._async import HealthServicer
 
 from betcode.domain.errors import BetcodeError
+from betcode.server.release import Release
 from betcode.server.requests import DefaultProvider
 from betcode.server.rim import Caller
 from betcode.sessions import EngineFacts, Supervisor
@@ -32,6 +33,8 @@ class About:
     state_dir: str
     config_dir: str
     default_provider: DefaultProvider
+    telemetry_troubles: Callable[[], tuple[str, ...]] = tuple  # what of it does not work, a sentence each
+    release: Release = field(default_factory=Release)
     notes: Callable[[], Mapping[str, str]] = dict  # further figures, of what is odd now
 
 
@@ -90,6 +93,7 @@ class Health:
         await self._tell(components)
         reasons = [each.message for each in components if each.name == "sqlite" and each.status != v1.SERVING]
         reasons += [POOL_FULL for each in components if each.name == "subprocess_pool" and each.status != v1.SERVING]
+        reasons += [facts.database_warning] if facts.database_warning else []
         return v1.HealthDetailsResponse(
             overall_status=v1.SERVING if is_serving(components) else v1.NOT_SERVING,
             components=components,
@@ -126,6 +130,7 @@ def metadata_of(facts: EngineFacts, about: About, now_ns: int) -> Mapping[str, s
         "waiting_in_line": str(facts.waiting_in_line),
         "live_agents": str(facts.live_agents),
         "agent_memory_bytes": str(facts.agent_memory_bytes),
+        "telemetry": "; ".join(about.telemetry_troubles()),
         "found_at_start_adopted": str(found.adopted),
         "found_at_start_ended": str(found.ended),
         "found_at_start_orphans": str(found.orphans),

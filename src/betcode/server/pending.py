@@ -1,9 +1,9 @@
 """Open prompts for clients: listed, and watched."""
 
 import contextlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
-from betcode.domain.errors import SessionNotFound
+from betcode.domain.errors import InvalidRequest, SessionNotFound
 from betcode.domain.identifiers import SessionId
 from betcode.domain.rows import PromptRow, PromptState, SessionRow
 from betcode.server import views
@@ -19,6 +19,11 @@ _RESOLUTIONS: Mapping[PromptState, str] = {
 }
 
 
+# A client that knows nothing of ours takes 4 MiB at once; one prompt has at most 256 KiB for each of its questions.
+_PAGE_BYTES = 2 * 1024 * 1024
+_BESIDE_ITS_EVENT = 1024  # its session's name and directory, and times
+
+
 class PendingCalls:
     """What waits for a person, with the session that it belongs to."""
 
@@ -27,7 +32,10 @@ class PendingCalls:
 
     async def list_pending(self, _: Caller, request: v1.ListPendingRequest) -> v1.ListPendingResponse:
         session = await self._engine.resolve(request.session_id) if request.session_id else None
-        return v1.ListPendingResponse(prompts=await self._shown(await self._engine.pending(session)))
+        rows = _behind(await self._engine.pending(session), request.page_token)
+        page = rows[: _fitting(rows)]
+        token = _token(page[-1][1]) if len(page) < len(rows) else ""
+        return v1.ListPendingResponse(prompts=await self._shown(page), next_page_token=token)
 
     async def watch_pending(self, caller: Caller, request: v1.WatchPendingRequest, context: Context) -> None:
         """What is open, then what changes; ends with its client, or with the daemon."""
@@ -55,6 +63,37 @@ class PendingCalls:
                 view.session_name, view.working_directory = row.state.name, row.new.working_directory
             shown.append(view)
         return shown
+
+
+def _fitting(rows: Sequence[tuple[SessionId, PromptRow]]) -> int:
+    """How many of them go into one message, at least one."""
+    size = 0
+    for place, (_, row) in enumerate(rows):
+        size += len(row.event) + _BESIDE_ITS_EVENT
+        if size > _PAGE_BYTES and place:
+            return place
+    return len(rows)
+
+
+def _token(row: PromptRow) -> str:
+    return f"{row.asked_ns}/{row.request_id}"
+
+
+def _behind(rows: Sequence[tuple[SessionId, PromptRow]], token: str) -> Sequence[tuple[SessionId, PromptRow]]:
+    """Those behind the one that a token names; where that is open no more, from those of its time on.
+
+    Raises:
+        InvalidRequest: no answer of ours had such a token.
+    """
+    if not token:
+        return rows
+    at_ns, _, request_id = token.partition("/")
+    if not (at_ns.isascii() and at_ns.isdigit()):
+        raise InvalidRequest("page_token is not one of an answer: begin again without it")
+    for place, (_, row) in enumerate(rows):
+        if row.request_id == request_id:
+            return rows[place + 1 :]
+    return [one for one in rows if one[1].asked_ns >= int(at_ns)]
 
 
 def _resolved(one: Resolved) -> v1.PendingChange:

@@ -9,17 +9,25 @@ import logging
 import uuid
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn, TypeAlias, TypeVar
 
 import grpc
+from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.message import DecodeError, Message
 from grpc import aio
 
 from betcode.domain.errors import BetcodeError, DaemonStopping, InvalidRequest
 from betcode.domain.text import shortened
+from betcode.server.connected import Connected
 from betcode.server.errors import InternalFault, status_of
+from betcode.server.release import Release
+from betcode.server.scrutiny import Scrutiny, Uses
+from betcode.server.traced import note_frame, traced
 from betcode.sessions import ClientName
+from betcode.telemetry.work import Span
+from betcode.v1 import agent_pb2 as v1
 
 logger = logging.getLogger(__name__)
 
@@ -32,8 +40,15 @@ CLIENT_ID = "x-client-id"
 CLIENT_TYPE = "x-client-type"
 CLIENT_NAME = "x-client-name"
 TICKET = "x-betcode-ticket"
+FEATURES = "x-betcode-features"  # the names that a call counts on, with commas between them
+DEPRECATIONS = "x-betcode-deprecation-bin"  # in the trailers of calls that end with one answer
 _NAME_LIMIT = 128
 _SHOWN_LIMIT = 64  # of a name for people
+_FEATURES_LIMIT = 20
+_LIST_LIMIT = 2048  # of several names
+
+# Which call a task carries: what gRPC hands to a handler does not say it.
+_called: ContextVar[str] = ContextVar("called", default="")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +59,8 @@ class Caller:
     ticket: str = ""
     pid: int = 0  # of the process a ticket was given to, once that is known for the whole of a stream
     peer: str = ""  # that process in words
+    relies_on: tuple[str, ...] = ()  # features that it named
+    uses: Uses = field(default_factory=Uses)  # of what is deprecated
 
 
 def decode(kind: type[RequestT], data: bytes) -> RequestT:
@@ -64,10 +81,13 @@ def caller_of(context: Context) -> Caller:
     names: dict[str, str] = {}
     for key, value in context.invocation_metadata() or ():
         if isinstance(value, str):
-            names[key] = value[:_NAME_LIMIT]
+            names[key] = value[: _LIST_LIMIT if key == FEATURES else _NAME_LIMIT]
     client_id = names.get(CLIENT_ID) or f"client-{uuid.uuid4().hex[:12]}"
+    named = names.get(FEATURES, "")
     return Caller(
-        ClientName(client_id, names.get(CLIENT_TYPE, ""), _shown(names.get(CLIENT_NAME, ""))), names.get(TICKET, "")
+        ClientName(client_id, names.get(CLIENT_TYPE, ""), _shown(names.get(CLIENT_NAME, ""))),
+        names.get(TICKET, ""),
+        relies_on=tuple(filter(None, map(str.strip, named.split(","))))[:_FEATURES_LIMIT] if named else (),
     )
 
 
@@ -81,23 +101,68 @@ async def greet(caller: Caller, context: Context) -> None:
     await context.send_initial_metadata(((CLIENT_ID, caller.client.client_id),))
 
 
+def _work(kind: type[Message]) -> str:
+    """What a call is called where its work is logged."""
+    return f"call.{kind.DESCRIPTOR.name.removesuffix('Request')}"
+
+
+def warnings_in(uses: Uses) -> list[v1.AgentEvent]:
+    """What a stream is to be told of what it used that goes, as events of this stream only."""
+    told = []
+    for warning in uses.take():
+        event = v1.AgentEvent(deprecation=warning)
+        event.timestamp.GetCurrentTime()
+        told.append(event)
+    return told
+
+
+def named(method: MethodDescriptor, handler: Handler) -> Handler:
+    """The same handler, of which the rim knows which call it carries."""
+    inner: Any = handler.unary_unary or handler.unary_stream or handler.stream_unary or handler.stream_stream
+
+    async def call(request: Any, context: Context) -> Any:
+        _called.set(method.full_name)
+        carried = inner(request, context)
+        del request  # see _abort
+        return await carried
+
+    match method.client_streaming, method.server_streaming:
+        case False, False:
+            return grpc.unary_unary_rpc_method_handler(call)
+        case False, True:
+            return grpc.unary_stream_rpc_method_handler(call)
+        case True, False:
+            return grpc.stream_unary_rpc_method_handler(call)
+        case _:
+            return grpc.stream_stream_rpc_method_handler(call)
+
+
 class Rim:
     """Wraps handlers, and knows the streams that are open so that a stopping daemon can end them politely."""
 
-    def __init__(self) -> None:
+    def __init__(self, release: Release | None = None) -> None:
+        self._release = release or Release()
+        self.scrutiny = Scrutiny(self._release.features, self._release.counts)
         self._streams: set[asyncio.Task[Any]] = set()
         self._calls: set[asyncio.Task[Any]] = set()  # with one answer
         self._stopping = False
+        self.connected = Connected()
 
     def unary(self, kind: type[RequestT], handle: Callable[[Caller, RequestT], Awaitable[Message]]) -> Handler:
         """One request, one response."""
+        work = _work(kind)
 
         async def call(data: bytes, context: Context) -> bytes:
             self._note_call()
             try:
-                self._refuse_if_stopping()
-                response = await handle(caller_of(context), decode(kind, data))
-                return response.SerializeToString()
+                with Span(work, root=True):
+                    self._refuse_if_stopping()
+                    note_frame("in", data)
+                    caller = self._met(caller_of(context))
+                    response = await handle(caller, self._read(kind, data, caller))
+                    self._tell_uses(caller, context)
+                    note_frame("out", answer := response.SerializeToString())
+                    return answer
             except Exception as error:  # noqa: BLE001 the top of a call: every error becomes a status
                 data = b""  # see _abort
                 await self._abort(context, error)
@@ -106,12 +171,15 @@ class Rim:
 
     def waiting(self, kind: type[RequestT], handle: Callable[[Caller, RequestT], Awaitable[Message]]) -> Handler:
         """One request, one response that may take long: a stopping daemon ends it as it ends streams."""
+        work = _work(kind)
 
         async def call(data: bytes, context: Context) -> bytes:
-            with self._as_stream():
+            with self._as_stream(caller := caller_of(context), work):
                 try:
                     self._refuse_if_stopping()
-                    response = await handle(caller_of(context), decode(kind, data))
+                    caller = self._met(caller)
+                    response = await handle(caller, self._read(kind, data, caller))
+                    self._tell_uses(caller, context)
                     return response.SerializeToString()
                 except asyncio.CancelledError:
                     await self._abort_if_stopping(context)
@@ -123,12 +191,16 @@ class Rim:
 
     def stream(self, kind: type[RequestT], handle: Callable[[Caller, RequestT, Context], Awaitable[None]]) -> Handler:
         """One request; the handler writes bytes to the context, one message at a time."""
+        work = _work(kind)
 
         async def call(data: bytes, context: Context) -> None:
-            with self._as_stream():
+            with self._as_stream(caller := caller_of(context), work):
                 try:
                     self._refuse_if_stopping()
-                    await handle(caller_of(context), decode(kind, data), context)
+                    note_frame("in", data)
+                    caller = self._met(caller)
+                    await handle(caller, self._read(kind, data, caller), traced(context))
+                    self._tell_uses(caller, context)
                 except asyncio.CancelledError:
                     await self._abort_if_stopping(context)
                     raise
@@ -141,10 +213,10 @@ class Rim:
         """Both ways at once; the handler reads from and writes to the context."""
 
         async def call(_: object, context: Context) -> None:
-            with self._as_stream():
+            with self._as_stream(caller := caller_of(context), "call.Converse"):
                 try:
                     self._refuse_if_stopping()
-                    await handle(caller_of(context), context)
+                    await handle(self._met(caller), traced(context))
                 except asyncio.CancelledError:
                     await self._abort_if_stopping(context)
                     raise
@@ -171,6 +243,29 @@ class Rim:
         if self._calls:
             await asyncio.wait(set(self._calls), timeout=within_s)
 
+    def _met(self, caller: Caller) -> Caller:
+        """Who calls, by what it said of itself, if the features that the call needs are on.
+
+        Raises:
+            FeatureNotAvailable: one is not.
+        """
+        if not caller.client.client_type:
+            introduced = self._release.introductions.type_of(caller.client.client_id)
+            caller = replace(caller, client=replace(caller.client, client_type=introduced))
+        self.scrutiny.admit(_called.get(), caller.relies_on, caller.uses)
+        return caller
+
+    def _read(self, kind: type[RequestT], data: bytes, caller: Caller) -> RequestT:
+        request = decode(kind, data)
+        self.scrutiny.look(request, caller.uses)
+        return request
+
+    def _tell_uses(self, caller: Caller, context: Context) -> None:
+        """A call whose answers are no events has its trailers for what it used that goes."""
+        told = caller.uses.take()
+        if told:
+            context.set_trailing_metadata(tuple((DEPRECATIONS, each.SerializeToString()) for each in told))
+
     def _refuse_if_stopping(self) -> None:
         if self._stopping:
             raise DaemonStopping
@@ -182,12 +277,13 @@ class Rim:
         task.add_done_callback(self._calls.discard)  # after the answer was sent, which is not done here
 
     @contextmanager
-    def _as_stream(self) -> Iterator[None]:
+    def _as_stream(self, caller: Caller, work: str) -> Iterator[None]:
         task = asyncio.current_task()
         assert task is not None
         self._streams.add(task)
         try:
-            yield
+            with Span(work, root=True), self.connected.here(caller.client):
+                yield
         finally:
             self._streams.discard(task)
 

@@ -14,6 +14,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from betcode.config.keeping import Keeper
 from betcode.config.places import Places
 from betcode.config.settings import EngineSettings
+from betcode.domain.features import FeatureFlags
 from betcode.server.admin import AdminCalls, AskStop
 from betcode.server.agent import AgentCalls
 from betcode.server.audit import AuditCalls
@@ -24,10 +25,12 @@ from betcode.server.health import About, Health
 from betcode.server.pending import PendingCalls
 from betcode.server.policy import PolicyCalls
 from betcode.server.reflection import lazy_reflection
+from betcode.server.release import Release
 from betcode.server.requests import DefaultProvider
-from betcode.server.rim import Handler, Rim
+from betcode.server.rim import Handler, Rim, named
 from betcode.server.socket_file import SocketFile, SocketTaken, own_socket_file, watch
-from betcode.server.unbuilt import feature_of, refusing
+from betcode.server.unbuilt import missing_of, refusing
+from betcode.server.version import VersionCalls, version_handlers
 from betcode.sessions import Supervisor
 from betcode.v1 import (
     admin_pb2,
@@ -87,16 +90,17 @@ async def serve(
     Raises:
         SocketTaken: another server has one of the sockets, or somebody removed it.
     """
-    rim = Rim()
+    rim = Rim(about.release)
     with own_socket_file(places.socket) as file, own_socket_file(places.ticket_socket) as ticket_file:
         tickets = Tickets()
         gate = Gate(tickets, places.runs, file.address, engine.audit.refused)
         health = Health(engine, about, probe_storage)
         await health.refresh()
         server = aio.server(options=_options(settings))
-        built = dict(_built(engine, gate, health, rim, about.default_provider, ask_stop))
+        built = _built(engine, gate, health, rim, about.default_provider, ask_stop)
         built |= ConfigCalls(engine, gate, keeper, places).handlers(rim)
-        _register(server, built, health)
+        versions = VersionCalls(about.release, engine.reported, _largest_request(settings))
+        _register(server, built | version_handlers(versions, rim), about.release, health)
         await _bind_and_start(server, file)
         try:
             async with serve_tickets(ticket_file, tickets, gate), anyio.create_task_group() as tasks:
@@ -121,23 +125,31 @@ class Door:
         self._rim = rim
         self._health = health
 
+    @property
+    def clients(self) -> int:
+        """How many clients have a stream open."""
+        return self._rim.connected.count
+
     async def close(self) -> None:
         self._rim.refuse()
         await self._health.servicer.enter_graceful_shutdown()
 
 
 def _options(settings: EngineSettings) -> list[tuple[str, int]]:
+    return [("grpc.max_receive_message_length", _largest_request(settings)), ("grpc.so_reuseport", 0)]
+
+
+def _largest_request(settings: EngineSettings) -> int:
     # An attachment somewhat over its limit must arrive, so that it can be refused by name.
-    largest = settings.message_limit_bytes + 4 * settings.attachment_limit_bytes + _ROOM_FOR_THE_REST_BYTES
-    return [("grpc.max_receive_message_length", largest), ("grpc.so_reuseport", 0)]
+    return settings.message_limit_bytes + 4 * settings.attachment_limit_bytes + _ROOM_FOR_THE_REST_BYTES
 
 
 def _built(
     engine: Supervisor, gate: Gate, health: Health, rim: Rim, default_provider: DefaultProvider, ask_stop: AskStop
-) -> Mapping[str, Handler]:
+) -> dict[str, Handler]:
     """Every call that this release answers, by its full name."""
     calls = AgentCalls(engine, gate, default_provider)
-    conversations = Conversations(engine, calls, gate)
+    conversations = Conversations(engine, calls, gate, rim.scrutiny)
     pending = PendingCalls(engine)
     v1 = agent_pb2
     agent = {
@@ -191,20 +203,22 @@ def contract_services() -> list[ServiceDescriptor]:
     return [service for file in _FILES for service in file.services_by_name.values()]
 
 
-def _register(server: aio.Server, built: Mapping[str, Handler], health: Health) -> None:
+def _register(server: aio.Server, built: Mapping[str, Handler], release: Release, health: Health) -> None:
     services = contract_services()
-    generic = [_service_handler(service, built) for service in services]
+    generic = [_service_handler(service, built, release.features) for service in services]
     names = [service.full_name for service in services]
     names.append(health_pb2.DESCRIPTOR.services_by_name["Health"].full_name)
     server.add_generic_rpc_handlers((*generic, lazy_reflection(names)))
     health_pb2_grpc.add_HealthServicer_to_server(health.servicer, server)
 
 
-def _service_handler(service: ServiceDescriptor, built: Mapping[str, Handler]) -> grpc.GenericRpcHandler:
+def _service_handler(
+    service: ServiceDescriptor, built: Mapping[str, Handler], features: FeatureFlags
+) -> grpc.GenericRpcHandler:
     handlers: dict[str, Handler] = {}
     for method in service.methods:
-        feature = feature_of(method)
-        handlers[method.name] = refusing(method, feature) if feature else built[method.full_name]
+        missing = missing_of(method, features)
+        handlers[method.name] = refusing(method, missing) if missing else named(method, built[method.full_name])
     return grpc.method_handlers_generic_handler(service.full_name, handlers)
 
 

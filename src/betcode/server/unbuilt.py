@@ -7,12 +7,12 @@ import grpc
 from google.protobuf.descriptor import MethodDescriptor
 
 from betcode.domain.errors import FeatureNotAvailable
+from betcode.domain.features import FeatureFlags
 from betcode.server.errors import status_of
 from betcode.server.rim import Context, Handler
 
 # By method, else by service; what stands in neither is built.
 FEATURES: Mapping[str, str] = {
-    "betcode.v1.VersionService": "Version negotiation",
     "betcode.v1.WorktreeService": "Worktree management",
     "betcode.v1.MachineService": "Management of several machines",
     "betcode.v1.GitLabService": "The GitLab integration",
@@ -27,13 +27,24 @@ def feature_of(method: MethodDescriptor) -> str | None:
     return FEATURES.get(method.full_name) or FEATURES.get(method.containing_service.full_name)
 
 
-def refusing(method: MethodDescriptor, feature: str) -> Handler:
+def missing_of(method: MethodDescriptor, features: FeatureFlags) -> FeatureNotAvailable | None:
+    """What a call that is not built answers; where it belongs to a flag, with the setting that will turn it on."""
+    title = feature_of(method)
+    if title is None:
+        return None
+    gate = features.gate_of(method.full_name)
+    if gate is None:
+        return FeatureNotAvailable(title)
+    return FeatureNotAvailable(gate.name, features.refusal(gate.name), setting=gate.setting)
+
+
+def refusing(method: MethodDescriptor, error: FeatureNotAvailable) -> Handler:
     """A handler of the call's own shape that says what is missing."""
 
     async def refuse(_: object, context: Context) -> NoReturn:
         if method.client_streaming:
             await context.read()  # a client that is refused while it sends would see a fault instead of the reason
-        await context.abort_with_status(status_of(FeatureNotAvailable(feature)))
+        await context.abort_with_status(status_of(error))
 
     match method.client_streaming, method.server_streaming:
         case False, False:

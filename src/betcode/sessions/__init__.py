@@ -9,6 +9,7 @@ from betcode.sessions.clients import ClientName
 from betcode.sessions.compacting import Compacted
 from betcode.sessions.policy_check import Checked
 from betcode.sessions.prompts import PermissionAnswer
+from betcode.sessions.reported import Reported
 from betcode.sessions.stopping import AgentsAtStop, Parting
 from betcode.sessions.supervisor import Supervisor, open_supervisor
 from betcode.sessions.told import Accepted, EngineFacts, Summary
@@ -23,6 +24,7 @@ __all__ = [
     "Parting",
     "PermissionAnswer",
     "RefusedAttempt",
+    "Reported",
     "Summary",
     "Supervisor",
     "open_supervisor",

@@ -67,7 +67,9 @@ async def take_up(room: Room, open_session: Callable[[SessionId], Awaitable[Live
     forget: tuple[Change, ...] = (ForgetClients(),) if clients or locks else ()
     waiting, idle = await _settle_the_rest(room, open_session, forget)
     found = Found(len(alive), len(ended), orphans, waiting, idle, clients, locks)
-    logger.info(
+    is_stale = found.orphans or found.idle or found.clients or found.locks  # its daemon did not end by itself
+    logger.log(
+        logging.WARNING if is_stale else logging.INFO,
         "found %d agents at work, %d that had ended, %d without a row; %d sessions with messages to deliver, "
         "%d without an agent that are idle now; forgot %d clients and %d input locks",
         found.adopted,

@@ -14,9 +14,11 @@ from betcode.domain.identifiers import SessionId
 from betcode.domain.lifetimes import ExtendOn
 from betcode.domain.rows import PromptRow, PromptState
 from betcode.sessions.answering import answer_prompt, answer_questions
+from betcode.sessions.budgets import OF_NO_RUN
 from betcode.sessions.clients import ClientName
+from betcode.sessions.looking import NoAnswer
 from betcode.sessions.prompt_times import touch
-from betcode.sessions.prompts import PermissionAnswer, decide, json_value
+from betcode.sessions.prompts import Decision, PermissionAnswer, decide, json_value, same_as_before
 
 if TYPE_CHECKING:
     from betcode.sessions.registry import Registry
@@ -78,15 +80,31 @@ class AnswerDesk:
         self, session: SessionId, prompt: PromptRow, answer: PermissionAnswer, client: ClientName
     ) -> bool:
         async with self._registry.using(session) as live:
-            before = await answer_prompt(live, prompt.request_id, decide(answer, prompt, live.place), client)
+            try:
+                decision = await live.screening.book.lookout.see(lambda: decide(answer, prompt, live.place))
+            except InvalidRequest:
+                if prompt.state is not PromptState.OPEN:
+                    same_as_before(prompt, Decision(answer.decision))  # what is wrong with it does not matter any more
+                raise
+            except NoAnswer as trouble:
+                raise InvalidRequest(
+                    f"It cannot be told what would be granted ({trouble}): allow it once, or try again later",
+                    request_id=prompt.request_id,
+                ) from None
+            before = await answer_prompt(live, prompt.request_id, decision, client)
             touch(live, ExtendOn.HUMAN)
             return before
 
     async def _also(self, prompt: PromptRow, answer: PermissionAnswer, client: ClientName) -> tuple[str, ...]:
-        wanted = _canonical(prompt)
+        wanted = _canonical(prompt) if prompt.run != OF_NO_RUN else None  # each session's budget is its own affair
         done: list[str] = []
         for session, other in await self._registry.room.store.open_prompts(None):
-            if wanted is None or other.tool_name != prompt.tool_name or _canonical(other) != wanted:
+            if (
+                wanted is None
+                or other.run == OF_NO_RUN
+                or other.tool_name != prompt.tool_name
+                or _canonical(other) != wanted
+            ):
                 continue
             own = replace(answer, request_id=other.request_id, idempotency_key="")
             try:

@@ -7,12 +7,13 @@ from dataclasses import replace
 
 from betcode.domain.changes import AddInput, Change, SavePrompt
 from betcode.domain.errors import InvalidRequest, PermissionStale, PromptNotFound
-from betcode.domain.rows import PromptRow
+from betcode.domain.rows import PromptKind, PromptRow
 from betcode.sessions import events, kept_answers
 from betcode.sessions.clients import ClientName
 from betcode.sessions.decided import recorded, signed
 from betcode.sessions.grants import granted, with_grant
 from betcode.sessions.live import LiveSession
+from betcode.sessions.looking import NoAnswer
 from betcode.sessions.prompts import Decision, answered_before, same_as_before
 from betcode.sessions.questions import check_answers, questions_of
 from betcode.v1 import agent_pb2 as v1
@@ -26,7 +27,7 @@ async def answer_prompt(session: LiveSession, request_id: str, decision: Decisio
     Raises:
         PromptNotFound: there never was such a prompt.
         PermissionStale: it was answered differently, or cannot be answered any more.
-        InvalidRequest: a deny rule speaks of the edited input; the prompt stays open.
+        InvalidRequest: a deny rule speaks of what would run, or may for all that can be told; the prompt stays open.
     """
     async with session.changing():
         if session.budget.prompt is not None and session.budget.prompt.request_id == request_id:
@@ -55,6 +56,8 @@ async def answer_questions(
     async with session.changing():
         prompt = session.prompts.get(request_id) or session.open_left(request_id)
         row = prompt or await _prompt_of_the_past(session, request_id)
+        if prompt is None and row.kind is PromptKind.QUESTION and not answers.keys() <= row.answers.keys():
+            same_as_before(row, Decision(v1.ALLOW_ONCE, answers=answers))  # who is too late need not know its wording
         check_answers(row, answers)
         for text, answer in answers.items():
             if row.answers.get(text, answer) != answer:
@@ -114,7 +117,14 @@ async def _refuse_if_denied(session: LiveSession, prompt: PromptRow, decision: D
     if not decision.allows:
         return
     await session.screening.refresh()
-    if rule := session.screening.denial(prompt.tool_name, decision.updated_input or prompt.input_json):
+    try:
+        rule = await session.screening.denial_to(prompt, decision.updated_input or prompt.input_json)
+    except NoAnswer as trouble:
+        raise InvalidRequest(
+            f"It cannot be told whether a rule denies this ({trouble}): deny it, or try again later",
+            request_id=prompt.request_id,
+        ) from None
+    if rule:
         what = "The edited input is" if decision.updated_input else "This is by now"
         raise InvalidRequest(
             f"{what} denied by a rule ({rule}): deny it, or change the rule", request_id=prompt.request_id

@@ -123,8 +123,8 @@ class BudgetGate:
         changes: list[Change] = []
         status = session.writer.state.status
         if self.prompt is not None:  # it names the old limits; where the new ones are reached too it is asked anew
-            said.append(events.resolved(self.prompt.request_id, "superseded", message=_SET_ANEW))
-            changes += self._taken_back(_SET_ANEW, DecidedBy.PERSON)
+            told, changes = self.withdrawn(_SET_ANEW)
+            said += told
             status = session.opened() if self.waiting else status
         await session.writer.write(said, changes, budget=budget, status=status)
         if changes:

@@ -13,11 +13,20 @@ from betcode.domain.commands import ScreenCalls
 from betcode.domain.identifiers import time_ordered_uuid
 from betcode.domain.ports import CallScreening
 from betcode.domain.rows import InputKind, InputRow
+from betcode.domain.silence import Silence
 
 if TYPE_CHECKING:
     from betcode.sessions.run import AgentRun
 
 _ACKNOWLEDGED_WITHIN_S = 30.0
+_SILENT = (
+    "it was told to show what it does before it does it, and did not say within {:g} s that it will: "
+    "rules that deny or ask would not hold, so it was ended"
+)
+_WHAT_TO_DO = (
+    "try again, or another version of the agent; permissions.screen_all = never does without, and then rules hold only "
+    "for what the agent asks about, and as far as it knows them itself"
+)
 
 
 class CallDesk:
@@ -27,6 +36,8 @@ class CallDesk:
         self._run = run
         self._answered: set[str] = set()  # requests whose answers are on their way
         self._told_at: float | None = None  # when it was told to show every use of a tool, as far as that is known
+        self._silence = Silence()
+        self._is_looking = False
         if run.dialogue.call_screening is CallScreening.TOLD:
             self.told()  # by a daemon before us
 
@@ -39,9 +50,9 @@ class CallDesk:
         """Whether a message has to wait: the agent would begin with it before it shows what it does."""
         state = self._run.dialogue.call_screening
         is_open = state in (CallScreening.NO, CallScreening.TOLD) and self._told_at is not None
-        return is_open and anyio.current_time() < (self._told_at or 0) + _ACKNOWLEDGED_WITHIN_S
+        return is_open and self._run.session.screening.is_wanted
 
-    def answers(self, inputs: Mapping[str, InputRow]) -> tuple[list[InputRow], list[AuditEntry]]:
+    async def answers(self, inputs: Mapping[str, InputRow]) -> tuple[list[InputRow], list[AuditEntry]]:
         """What is to be said to those that wait and are not answered yet, and what is kept of it."""
         session, waiting = self._run.session, self._run.dialogue.calls
         if not waiting:
@@ -54,7 +65,7 @@ class CallDesk:
             about = call.request_id.encode("utf-8", "replace")
             if call.request_id in self._answered or (about and about in on_their_way):
                 continue
-            answer, entry = session.screening.screen_call(call)
+            answer, entry = await session.screening.screen_call(call)
             rows.append(session.control_row(answer, call.request_id))
             entries += [entry] if entry is not None else []
             self._answered.add(call.request_id)
@@ -67,7 +78,7 @@ class CallDesk:
             return
         async with session.lock:
             await session.screening.refresh()
-            rows, entries = self.answers(session.inputs)
+            rows, entries = await self.answers(session.inputs)
             if rows:
                 changes = [AddInput(row) for row in rows]
                 await session.writer.write_surely((), [*changes, *(AddAudit(entry) for entry in entries)])
@@ -77,13 +88,31 @@ class CallDesk:
         """Notice rules that have changed while the agent asks nothing; never waits."""
         session = self._run.session
         if self._told_at is not None and self._run.dialogue.call_screening is not CallScreening.YES:
-            session.deliverable.set()  # a message may have waited long enough
-        screening = session.screening
-        if not self._is_told and self._run.attachment is not None and (screening.is_wanted or screening.has_changed):
+            session.deliverable.set()  # what a message waited for may not be wanted any more
+        self._look_for_an_acknowledgement()
+        if not self._is_told and self._run.attachment is not None and not self._is_looking:
+            self._is_looking = True
             session.room.tasks.start_soon(self._heed_rules)
+
+    def _look_for_an_acknowledgement(self) -> None:
+        """An agent that does not say that it shows what it does would do what rules deny: it is ended."""
+        run, session = self._run, self._run.session
+        hears = run.attachment is not None and not session.writer.degraded_reason
+        watched = self.holds_messages and hears and not (run.asked_to_end or run.row.cancel_step or run.stopped)
+        self._silence = self._silence.looked(anyio.current_time(), self._told_at or 0.0, watched=watched)
+        bound_s = min(_ACKNOWLEDGED_WITHIN_S, session.room.settings.hang_after_s)
+        if self._silence.seconds >= bound_s:
+            # Once may be bad luck: the machine was busy.
+            is_again = session.writer.state.crashes.in_a_row > 0
+            run.watch.condemn(_SILENT.format(bound_s), _WHAT_TO_DO if is_again else "")
 
     async def _heed_rules(self) -> None:
         session = self._run.session
+        try:
+            if not (session.screening.is_wanted or await session.screening.book.has_changed()):
+                return
+        finally:
+            self._is_looking = False
         async with session.lock:
             await self.heed_rules()
             session.go_on()

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+from betcode.domain.audit import DecidedBy
 from betcode.domain.changes import AddInput, Change, MoveInput, SaveRun
 from betcode.domain.rows import NO_CRASHES, InputKind, InputRow, InputState
 from betcode.domain.run import CancelStep, RunStimulus
@@ -100,7 +101,8 @@ async def _cancel_without_agent(session: LiveSession, waiting: list[InputRow], *
     dropped = waiting if cancel_queued else turn
     if not dropped:
         return Cancelled(False)
-    ended = left_prompts.withdrawn(session.session_id, session.left.values(), left_prompts.CANCELLED)
+    open_prompts = session.left.values()
+    ended = left_prompts.withdrawn(session.session_id, open_prompts, left_prompts.CANCELLED, DecidedBy.PERSON)
     said, changes = _withdrawn(dropped)
     said[:0] = ended.said
     changes += ended.changes

@@ -4,6 +4,7 @@ import logging
 
 import anyio
 
+from betcode.domain.audit import DecidedBy
 from betcode.domain.changes import MoveInput
 from betcode.domain.rows import InputKind, InputState
 from betcode.domain.run import RunStimulus
@@ -37,7 +38,7 @@ async def _note_closed(session: LiveSession) -> bool:
             return False
         closed = advance(session.writer.state.status, SessionStimulus.CLOSED)
         open_prompts = [*session.prompts.values(), *session.left.values()]
-        ended = left_prompts.withdrawn(session.session_id, open_prompts, session.closed_words)
+        ended = left_prompts.withdrawn(session.session_id, open_prompts, session.closed_words, DecidedBy.PERSON)
         said, changes = ended.said, ended.changes
         asked, kept = session.budget.withdrawn(session.closed_words)
         said += asked
@@ -61,6 +62,7 @@ async def _note_closed(session: LiveSession) -> bool:
         compacting.settle(session, session.closed_words)
         session.may_start = False
         session.desk.close()
+        logger.info(session.closed_words, extra=session.log_extra)
         return True
 
 

@@ -58,6 +58,8 @@ class MemoryPressure:
 
 
 def _may(session: LiveSession) -> bool:
+    if not session.room.settings.may_compact:
+        return False
     if session.budget.holds:
         return False  # it has the model read the whole context, and a person has not allowed more
     return session.provider.capabilities.compaction and not is_compact(session.writer.state)

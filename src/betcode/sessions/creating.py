@@ -1,5 +1,6 @@
 """A new session; asked for again under the id that its client made, it is the same one."""
 
+import logging
 from dataclasses import replace
 
 import anyio.to_thread
@@ -14,6 +15,8 @@ from betcode.sessions.requests import check_new_session
 from betcode.sessions.room import Room
 from betcode.sessions.tally import KIND_OF
 
+logger = logging.getLogger(__name__)
+
 
 async def create(room: Room, new: NewSession) -> SessionId:
     """A session with its first event; nothing is started.
@@ -27,6 +30,7 @@ async def create(room: Room, new: NewSession) -> SessionId:
     if await _was_made(room, new):
         return new.session_id
     check_new_session(new)
+    room.database.refuse_when_full()
     new = await _with_model(room, new)
     state = SessionState(last_seq=Seq(1), epoch=room.store.epoch, updated_ns=new.created_ns, budget=new.budget)
     first = events.session_info(new, state, is_resumed=False)
@@ -37,6 +41,8 @@ async def create(room: Room, new: NewSession) -> SessionId:
     except StorageFailed:
         if not await _was_made(room, new):  # by the same request, which was under way still
             raise
+    facts = {"session_id": new.session_id, "provider": new.provider, "working_directory": new.working_directory}
+    logger.info("a session was created", extra=facts)
     return new.session_id
 
 

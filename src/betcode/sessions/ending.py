@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from betcode.domain.audit import DecidedBy
 from betcode.domain.changes import Change, MoveInput
 from betcode.domain.ports import Failure
 from betcode.domain.records import Record
@@ -75,7 +76,7 @@ def judge(run: AgentRun, exit_record: Record | None, trouble: str, now_ns: int) 
         after_cancel=run.row.cancel_step is not CancelStep.NONE,
         cancelled=run.row.cancel_step.owes_an_end,
         cancelled_messages=tuple(row.input_id for row in cancelled),
-        advice=failure.advice if failure else "",
+        advice=failure.advice if failure else run.watch.advice,
     )
     if not end.crashed:
         end.fates = _fates(run, end)
@@ -163,7 +164,8 @@ async def prompts_after(
     session = run.session
     if why := why_not_continued(session, end, fields):
         open_prompts = [*session.prompts.values(), *session.left.values()]
-        return left_prompts.withdrawn(session.session_id, open_prompts, why), {}
+        by = DecidedBy.PERSON if end.after_cancel or session.is_closed else DecidedBy.AGENT
+        return left_prompts.withdrawn(session.session_id, open_prompts, why, by), {}
     return await left_prompts.left_by(session, run.row.key, is_told=is_told)
 
 

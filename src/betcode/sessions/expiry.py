@@ -20,6 +20,7 @@ from betcode.sessions.live import LiveSession
 from betcode.sessions.prompt_times import lifetime_of, open_prompts, put, touch
 from betcode.sessions.registry import Registry
 from betcode.sessions.room import Room
+from betcode.telemetry.work import begin
 from betcode.v1 import agent_pb2 as v1
 
 logger = logging.getLogger(__name__)
@@ -32,6 +33,7 @@ _DESCRIPTION_CHARACTERS = 500
 
 async def keep_times(registry: Registry) -> None:
     """Look at all open prompts when something is due, and every five minutes in any case."""
+    begin("permission")
     deadlines = registry.room.deadlines
     while True:
         next_ns = deadlines.clock.now_ns() + SCAN_EVERY_NS

@@ -73,7 +73,9 @@ class Followers:
                     batch = await store.read_events(self.writer.key, after, LOG_BATCH_BYTES)
                 begun = True
                 if batch is not None and batch.events:
-                    yield batch
+                    began_ns = time.monotonic_ns()
+                    yield batch  # comes back when the client has it
+                    self.writer.turns.sent(began_ns, len(batch.events))
                     follower.after = after = batch.last
                     if after >= tail.head:
                         self._caught_up(follower)

@@ -21,8 +21,6 @@ from betcode.rules import (
     Rule,
     RuleProblem,
     Source,
-    ToolUse,
-    offers,
     parse_rule,
 )
 from betcode.sessions import events
@@ -34,7 +32,7 @@ if TYPE_CHECKING:
     from betcode.sessions.registry import Registry
 
 _SESSION = Source(Layer.SESSION)
-_MOST = 1000  # of one session
+MOST = 1000  # of one session
 
 
 def compiled(rows: Iterable[GrantRow], place: Place) -> Grants:
@@ -45,19 +43,14 @@ def compiled(rows: Iterable[GrantRow], place: Place) -> Grants:
     return Grants((rule for rule in found if isinstance(rule, Rule)), place)
 
 
-def make_offers(request: v1.PermissionRequest, place: Place) -> None:
-    """Put what may be granted in place of what the agent proposes, the narrowest first."""
-    use = ToolUse.of(request.tool_name, request.input_json)
-    suggested = [offer.pattern for offer in request.grant_offers]
-    del request.grant_offers[:]
-    for offer in offers(use, place, suggested):
-        request.grant_offers.add(pattern=offer.pattern, label=offer.label)
-
-
 def granted(
     session: LiveSession, rule: Rule, client: ClientName, request_id: str = ""
 ) -> tuple[GrantRow, list[Change]]:
-    """The grant as it is kept from now on, and what that changes on disk; given again, it is there once."""
+    """The grant as it is kept from now on, and what that changes on disk; given again, it is there once.
+
+    Raises:
+        InvalidRequest: there are too many.
+    """
     row = GrantRow(
         session=session.writer.key,
         tool_name=rule.tool,
@@ -67,6 +60,8 @@ def granted(
         granted_by=client.client_id,
         request_id=request_id,
     )
+    if len(with_grant(session.grants, row)) > MOST:
+        raise InvalidRequest(f"The session has {MOST} grants already: clear some first, or decide about this use alone")
     outcome = "granted" if row.allows else "refused"
     entry = _entry(session, row.tool_name, outcome, client, rule=row.pattern, request_id=request_id)
     return row, [ClearGrant(row.session, row.tool_name, row.pattern), AddGrant(row), AddAudit(entry)]
@@ -97,8 +92,6 @@ class GrantDesk:
         rule = _rule(tool_name, pattern, allows=allows)
         async with self._registry.using(session) as live, live.changing():
             live.refuse_if_closed()
-            if len(live.grants) >= _MOST:
-                raise InvalidRequest(f"The session has {_MOST} grants already: clear some first")
             row, changes = granted(live, rule, client)
             words = "granted" if allows else "refused"
             told = _notice(f"{rule.text} is {words} for this session", pattern=rule.text, client_id=client.client_id)

@@ -30,13 +30,19 @@ class HangWatch:
         self._run = run
         self._silence = Silence()
         self.verdict = ""  # why the agent was ended, where it hung
+        self.advice = ""  # where another one would hang too: what a person can do
 
     def look(self) -> None:
         """Called again and again; an agent that was silent for too long in a turn is ended."""
         settings = self._run.session.room.settings
         self._silence = self._silence.looked(anyio.current_time(), self._run.active_at, watched=self._is_watched())
-        if self._silence.seconds >= settings.hang_after_s and not self.verdict:
-            self.verdict = f"it gave no sign of life for {settings.hang_after_s:g} s and was ended"
+        if self._silence.seconds >= settings.hang_after_s:
+            self.condemn(f"it gave no sign of life for {settings.hang_after_s:g} s and was ended")
+
+    def condemn(self, verdict: str, advice: str = "") -> None:
+        """End the agent for a reason, as if it had crashed; only the first one counts."""
+        if not self.verdict:
+            self.verdict, self.advice = verdict, advice
             self._run.session.room.tasks.start_soon(self._end)
 
     def _is_watched(self) -> bool:
@@ -56,7 +62,7 @@ class HangWatch:
     async def _end(self) -> None:
         """Nobody asked for it, so what follows is what follows a crash."""
         run = self._run
-        logger.warning("the agent hangs: %s", self.verdict, extra=run.session.log_extra)
+        logger.warning("the agent is ended: %s", self.verdict, extra=run.session.log_extra)
         with anyio.move_on_after(_HEARD_WITHIN_S) as hearing, suppress(HolderGone):  # it is gone, and so is its agent
             if run.attachment is not None:
                 await run.attachment.end(_GRACE_S)

@@ -1,25 +1,35 @@
 """What is done again and again while a daemon runs: idle agents, forgotten sessions, a full disk, old journals."""
 
 import logging
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import partial
 
 import anyio
 import anyio.to_thread
 
+from betcode.domain.errors import BetcodeError
+from betcode.domain.identifiers import SessionId
 from betcode.sessions.compaction_triggers import MemoryPressure
 from betcode.sessions.registry import Registry
 from betcode.sessions.retention import Swept, is_full, sweep
 from betcode.sessions.room import Room
+from betcode.telemetry.work import begin
 
 logger = logging.getLogger(__name__)
 
 LOOK_EVERY_S = 1.0
 SWEEP_EVERY_S = 600.0
 SEND_HOME_WITHIN_S = 3.0
+MEASURE_EVERY_S = 5.0
+FORGET_EVERY_S = 600.0
+_FORGET_AT_ONCE = 100
 
 
 async def keep_house(registry: Registry) -> None:
     """Retire agents that were idle too long or are too many, end those that hang, forget sessions that are at rest."""
+    begin("housekeeping")
     room = registry.room
     pressure = MemoryPressure()
     while True:
@@ -48,6 +58,7 @@ async def send_idle_home(room: Room) -> None:
 
 async def keep_journals(room: Room) -> None:
     """Compress journals that were read, and drop those of ended agents that are old or too many."""
+    begin("housekeeping")
     while True:
         settings = room.settings
         work = partial(
@@ -61,3 +72,30 @@ async def keep_journals(room: Room) -> None:
         if swept != Swept():
             logger.info("compressed %d pieces of journals, dropped %d old runs", swept.compressed, swept.removed)
         await anyio.sleep(SWEEP_EVERY_S)
+
+
+async def keep_database(room: Room) -> None:
+    """Measure how much the database holds, and warn before the limit is reached."""
+    while True:
+        with suppress(BetcodeError):  # who reads or writes meanwhile says what is wrong
+            room.database.note(await room.store.used_bytes(), room.settings.database_limit_bytes)
+        await anyio.sleep(MEASURE_EVERY_S)
+
+
+async def keep_history(room: Room, delete: Callable[[SessionId], Awaitable[bool]]) -> None:
+    """Delete closed sessions that are older than the settings want them kept; by default none is."""
+    while True:
+        if keep_s := room.settings.history_keep_s:
+            await forget_old(room, delete, time.time_ns() - int(keep_s * 1e9))
+        await anyio.sleep(FORGET_EVERY_S)
+
+
+async def forget_old(room: Room, delete: Callable[[SessionId], Awaitable[bool]], before_ns: int) -> None:
+    """A full disk or a session in use is met again at the next round."""
+    try:
+        old = await room.store.closed_before(before_ns, _FORGET_AT_ONCE)
+        for session in old:
+            await delete(session)
+            logger.info("a closed session was older than sessions.history_keep", extra={"session_id": session})
+    except BetcodeError as trouble:
+        logger.warning("old sessions could not be deleted: %s", trouble)

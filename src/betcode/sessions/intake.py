@@ -1,7 +1,7 @@
 """From records to what one commit changes: the dialogue's events, and the rows that follow from them."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
@@ -27,6 +27,7 @@ from betcode.domain.rows import (
 from betcode.holder.platform import start_time_now
 from betcode.sessions import crash_words, events, kept_answers, left_prompts
 from betcode.sessions.left_prompts import audited
+from betcode.sessions.looking import NoAnswer
 from betcode.sessions.noted import refused_at_the_holder
 from betcode.sessions.prompt_rows import permission_row, question_row
 from betcode.sessions.screening import Screened
@@ -41,6 +42,7 @@ _INPUT_STATE = {
     v1.MESSAGE_STATE_UNKNOWN: InputState.UNKNOWN,
 }
 USED_BEFORE = "this request id was used before"
+_REFUSED = "The agent asked under an id that was used before, and was refused"
 _NEVER_BEGAN = "the agent let go of it before it began"
 _DECIDED_IN_VAIN = "The agent took its request back before it heard what was decided: that had no effect"
 _OPEN = frozenset({InputState.ACCEPTED, InputState.DELIVERED})
@@ -54,6 +56,7 @@ class _Asked:
     said: range
     changes: Sequence[Change]
     old: PromptRow | None  # that it took the place or the answer of
+    same_id: PromptRow | None  # that was open under its id, and still is in the store
 
 
 @dataclass(slots=True)
@@ -67,7 +70,7 @@ class Intake:
     left: dict[str, PromptRow]  # those of lost agents, for the one that goes on with their turn
     session_id: SessionId
     now_ns: int
-    screen: Callable[[v1.PermissionRequest], Screened] | None = None  # None: everything is put to people
+    screen: Callable[[v1.PermissionRequest], Awaitable[Screened]] | None = None  # None: everything is put to people
     said: list[v1.AgentEvent] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)
     exit: Record | None = None
@@ -75,13 +78,14 @@ class Intake:
     turn_cancelled: bool = False
     settled: list[str] = field(default_factory=list)  # messages that came to an end
     compaction_settled: bool = False  # and whether a compaction did
-    denial: Callable[[str, str], str] = lambda _tool, _input: ""  # which rule denies a use
-    offer: Callable[[v1.PermissionRequest], None] = lambda _: None  # says with a request what may be granted
+    denial: Callable[[PromptRow, str], Awaitable[str]] | None = None  # which rule denies a use with this input
+    offer: Callable[[v1.PermissionRequest], Awaitable[None]] | None = None  # says with a request what may be granted
     asked: dict[str, _Asked] = field(default_factory=dict)  # new prompts
+    asked_again: list[str] = field(default_factory=list)  # ids that came twice, taken back in between: to be refused
     given: list[PromptRow] = field(default_factory=list)  # new prompts that are answered as one before them was
     decided: list[Screened] = field(default_factory=list)  # what rules and grants answer by themselves
 
-    def take(self, dialogue: Dialogue, run: RunRow, records: Sequence[Record]) -> RunRow:
+    async def take(self, dialogue: Dialogue, run: RunRow, records: Sequence[Record]) -> RunRow:
         """Translate the records and return the run as it is after them."""
         was_open = dialogue.turn_open
         for record in records:
@@ -94,7 +98,7 @@ class Intake:
             if record.kind is RecordKind.IN and self._is_own(run, record.number):
                 made = [event for event in made if event.status_change.status != v1.EXECUTING_TOOL]  # as said before
             if made:
-                self._take_events(made, run)
+                await self._take_events(made, run)
             if record.kind is RecordKind.IN:
                 self._handed_over(run, record.number)
             elif record.kind is RecordKind.EXIT:
@@ -111,68 +115,74 @@ class Intake:
         self.changes.append(SaveRun(after))
         return after
 
-    def _take_events(self, made: list[v1.AgentEvent], run: RunRow) -> None:
+    async def _take_events(self, made: list[v1.AgentEvent], run: RunRow) -> None:
         questions = [event for event in made if event.HasField("user_question")]
         silent = False  # the record asked something that nobody has to be asked
         for event in made:
             match event.WhichOneof("event"):
                 case "permission_request":
-                    silent = self._open(permission_row(event, self.session, run), [event])
+                    silent = await self._open(permission_row(event, self.session, run), [event])
                     continue
                 case "status_change" if silent and event.status_change.status == v1.WAITING_FOR_USER:
                     continue
                 case "user_question":
                     if event is questions[0]:
-                        self._open(question_row(questions, self.session, run), questions)
+                        await self._open(question_row(questions, self.session, run), questions)
                     continue
                 case "message_state":
                     self._move_message(event.message_state)
                 case "permission_resolved" if self._was_decided(event.permission_resolved.request_id):
                     continue  # nobody was shown it
                 case "permission_resolved":
-                    if not self._close_prompt(event.permission_resolved.request_id):
+                    if not self._close_prompt(event.permission_resolved, is_cancelled=bool(run.cancel_step)):
                         continue
                 case "turn_complete":
-                    self._end_turn()
+                    self._end_turn(is_cancelled=event.turn_complete.stop_reason == "cancelled")
                     self.turn_cancelled |= event.turn_complete.stop_reason == "cancelled"
                 case _:
                     pass
             self.said.append(event)
 
-    def _open(self, row: PromptRow, shown: list[v1.AgentEvent]) -> bool:
+    async def _open(self, row: PromptRow, shown: list[v1.AgentEvent]) -> bool:
         """A new prompt: answered by rules and grants (True), by what was said to an agent before, or put to people.
 
         A deny of either kind is stronger than an allowance, and so is a person's edit.
         """
-        screened = self._screened(shown[0])
-        recalled = self._unless_denied(kept_answers.recall(row, self.left.values(), self.now_ns))
+        if self._came_before(row.request_id):
+            self._refuse_again(row)
+            return True
+        screened = await self._screened(shown[0])
+        recalled = await self._unless_denied(row, kept_answers.recall(row, self.left.values(), self.now_ns))
         if screened is not None and screened.answer is not None and not _restricts(recalled, screened.answer):
             self.decided.append(screened)
             self._pass_over()
             return True
-        said, changes = len(self.said), len(self.changes)
+        said, changes, same_id = len(self.said), len(self.changes), self.prompts.get(row.request_id)
         match recalled:
             case kept_answers.Given() as given:
                 old: PromptRow | None = given.before
                 self._give(row, given.before, shown)
             case kept_answers.Asked() as asked:
                 old = asked.supersedes
-                self._ask(row, asked, shown, screened)
+                await self._ask(row, asked, shown, screened)
             case never:
                 assert_never(never)
-        self.asked[row.request_id] = _Asked(row, range(said, len(self.said)), self.changes[changes:], old)
+        self.asked[row.request_id] = _Asked(row, range(said, len(self.said)), self.changes[changes:], old, same_id)
         self._pass_over()
         return False
 
-    def _unless_denied(
-        self, recalled: kept_answers.Given | kept_answers.Asked
+    async def _unless_denied(
+        self, row: PromptRow, recalled: kept_answers.Given | kept_answers.Asked
     ) -> kept_answers.Given | kept_answers.Asked:
         """An edit that was kept is held against the rules as they are now, like one that is given now."""
-        if isinstance(recalled, kept_answers.Given) and recalled.before.updated_input:
-            before = recalled.before
-            if self.denial(before.tool_name, before.updated_input):
-                return kept_answers.Asked(kept_answers.EDIT_DENIED, before)
-        return recalled
+        before = recalled.before if isinstance(recalled, kept_answers.Given) else None
+        if before is None or not before.updated_input or self.denial is None:
+            return recalled
+        try:
+            is_denied = bool(await self.denial(row, before.updated_input))
+        except NoAnswer:
+            return kept_answers.Asked(kept_answers.EDIT_UNCLEAR, before)
+        return kept_answers.Asked(kept_answers.EDIT_DENIED, before) if is_denied else recalled
 
     def _pass_over(self) -> None:
         for row in kept_answers.passed_over(self.left.values()):
@@ -186,12 +196,12 @@ class Intake:
         rows = (row for row in self.inputs.values() if row.kind is InputKind.CONTROL)
         return request_id in decided or any(row.content == about for row in rows)
 
-    def _screened(self, event: v1.AgentEvent) -> Screened | None:
+    async def _screened(self, event: v1.AgentEvent) -> Screened | None:
         if self.screen is None or not event.HasField("permission_request"):
             return None
-        return self.screen(event.permission_request)
+        return await self.screen(event.permission_request)
 
-    def _ask(
+    async def _ask(
         self, row: PromptRow, asked: kept_answers.Asked, shown: list[v1.AgentEvent], screened: Screened | None
     ) -> None:
         if screened is not None:
@@ -200,8 +210,8 @@ class Intake:
             shown[0].permission_request.segments.extend(screened.segments)
         if screened is not None and screened.asks_each_time:
             del shown[0].permission_request.grant_offers[:]  # nothing that is granted would be heeded
-        elif shown[0].HasField("permission_request"):
-            self.offer(shown[0].permission_request)
+        elif self.offer is not None and shown[0].HasField("permission_request"):
+            await self.offer(shown[0].permission_request)
         old = asked.supersedes
         if old is not None:
             self._supersede(old, row)
@@ -266,26 +276,44 @@ class Intake:
         self.prompts.pop(request_id, None)
         self.given = [row for row in self.given if row.request_id != request_id]
         self.changes = [change for change in self.changes if not any(change is other for other in asked.changes)]
+        if asked.same_id is not None:
+            self.prompts[request_id] = asked.same_id
         if asked.old is not None:
             self.left[asked.old.request_id] = asked.old
         for place in asked.said:
-            self.said[place] = events.malformed("The agent asked under an id that was used before, and was refused")
+            self.said[place] = events.malformed(_REFUSED)
         self.changes.append(audited(self.session_id, asked.row, "refused", DecidedBy.GATE, note=USED_BEFORE))
 
-    def _close_prompt(self, request_id: str) -> bool:
+    def _came_before(self, request_id: str) -> bool:
+        """In these records: what was decided, or shown, is about the other one of that id."""
+        decided = (screened.answer for screened in self.decided)
+        return request_id in self.asked or any(each is not None and each.request_id == request_id for each in decided)
+
+    def _refuse_again(self, row: PromptRow) -> None:
+        self.asked_again.append(row.request_id)
+        self.decided = [each for each in self.decided if each.entry.request_id != row.request_id]
+        self.said.append(events.malformed(_REFUSED))
+        self.changes.append(audited(self.session_id, row, "refused", DecidedBy.GATE, note=USED_BEFORE))
+
+    def _close_prompt(self, resolved: v1.PermissionResolved, *, is_cancelled: bool) -> bool:
         """The agent does not wait for an answer any more; False: it was decided, and has one end."""
-        row = self.prompts.pop(request_id, None)
+        row = self.prompts.pop(resolved.request_id, None)
         if row is None:
-            self.said.append(events.notice(v1.NOTICE_KIND_RUN, _DECIDED_IN_VAIN, request_id=request_id))
+            self.said.append(events.notice(v1.NOTICE_KIND_RUN, _DECIDED_IN_VAIN, request_id=resolved.request_id))
             return False
-        self.changes.append(SavePrompt(replace(row, state=PromptState.WITHDRAWN)))
-        self.changes.append(audited(self.session_id, row, "withdrawn", DecidedBy.AGENT))
+        by, why = (DecidedBy.PERSON, left_prompts.CANCELLED) if is_cancelled else (DecidedBy.AGENT, "")
+        resolved.message = resolved.message or why
+        self.changes.append(SavePrompt(replace(row, state=PromptState.WITHDRAWN, message=why)))
+        self.changes.append(audited(self.session_id, row, "withdrawn", by, note=why))
         return True
 
-    def _end_turn(self) -> None:
+    def _end_turn(self, *, is_cancelled: bool = False) -> None:
         """What lost agents left was for this turn."""
         self.turn_completed = True
-        ended = left_prompts.withdrawn(self.session_id, self.left.values(), left_prompts.NOT_ASKED_AGAIN)
+        why, by = left_prompts.NOT_ASKED_AGAIN, DecidedBy.AGENT
+        if is_cancelled:
+            why, by = left_prompts.CANCELLED, DecidedBy.PERSON
+        ended = left_prompts.withdrawn(self.session_id, self.left.values(), why, by)
         self.said += ended.said
         self.changes += ended.changes
         self.left.clear()
@@ -313,7 +341,7 @@ class Intake:
     def _end_what_never_began(self, *, is_cancelled: bool) -> None:
         """The agent let go of something before it began with it: there is no result to come, so its turn ends here."""
         if is_cancelled and (self.settled or self.compaction_settled):
-            self._end_turn()
+            self._end_turn(is_cancelled=True)
             self.said.append(events.turn_complete("cancelled", self.settled))
         elif self.compaction_settled:
             self._end_turn()

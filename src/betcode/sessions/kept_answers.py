@@ -26,6 +26,9 @@ ASKED_OTHERWISE = "The agent asked otherwise before it was lost. This takes the 
 ANSWER_UNUSED = "{what} then, and the answer was not used"
 ALLOWED_BEFORE = "You allowed this before the agent was lost"
 EDIT_DENIED = "You allowed this with another input before the agent was lost. A rule denies that input now"
+EDIT_UNCLEAR = (
+    "You allowed this with another input before the agent was lost. It cannot be told whether a rule denies that now"
+)
 MAY_HAVE_RUN = "This was allowed before, and then the agent was lost: it may have run already"
 DENIED_BEFORE = "This was denied before, and then the agent was lost"
 

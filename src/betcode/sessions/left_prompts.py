@@ -40,14 +40,16 @@ class Consequences:
     changes: list[Change] = field(default_factory=list)
 
 
-def withdrawn(session_id: SessionId, rows: Iterable[PromptRow], why: str) -> Consequences:
-    """These prompts can come to nothing any more, nor can answers that were kept."""
+def withdrawn(
+    session_id: SessionId, rows: Iterable[PromptRow], why: str, by: DecidedBy = DecidedBy.AGENT
+) -> Consequences:
+    """These prompts can come to nothing any more, nor can answers that were kept; `by` whom, says the audit."""
     done = Consequences()
     for row in rows:
         if row.state is PromptState.OPEN:
             done.said.append(events.resolved(row.request_id, "withdrawn", message=why))
             done.changes.append(SavePrompt(replace(row, state=PromptState.WITHDRAWN, kept=Kept.NO, message=why)))
-            done.changes.append(audited(session_id, row, "withdrawn", DecidedBy.AGENT, note=why))
+            done.changes.append(audited(session_id, row, "withdrawn", by, note=why))
             continue
         if row.kept is not Kept.SPENT:
             message = _UNUSED.format(tool=row.tool_name)

@@ -26,6 +26,7 @@ from betcode.sessions.recovery import Recovery
 from betcode.sessions.room import Room
 from betcode.sessions.run import AgentRun
 from betcode.sessions.screening import Screening
+from betcode.sessions.turn_times import TurnTimes
 from betcode.sessions.waiting import Waiting, for_api
 from betcode.sessions.writer import SessionWriter
 
@@ -40,7 +41,7 @@ class LiveSession:
     def __init__(self, room: Room, row: SessionRow, provider: Provider) -> None:
         self.room = room
         self.provider = provider
-        self.writer = SessionWriter(room.store, row)
+        self.writer = SessionWriter(room.store, row, counts=room.counts, traces=room.traces)
         self.desk = LockDesk(room, self.writer)
         self.followers = Followers(room, self.writer, self.desk)
         self.budget = BudgetGate(self)
@@ -64,6 +65,10 @@ class LiveSession:
     @property
     def session_id(self) -> SessionId:
         return self.writer.new.session_id
+
+    @property
+    def turns(self) -> TurnTimes:
+        return self.writer.turns
 
     @property
     def log_extra(self) -> dict[str, str]:

@@ -64,7 +64,7 @@ class Policy:
         # In a thread: a directory may be on a disk that does not answer.
         name = await anyio.to_thread.run_sync(_project, directory, trusted)
         if self._trusted is None or name is None:
-            raise InvalidRequest(f"{directory[:500]!r} is no directory: give the whole path of the project")
+            raise InvalidRequest(f"{directory[:500]!r} is no directory")
         is_listed = any(project.directory == name for project in await self.trusted())
         if is_listed is trusted:
             return False

@@ -7,7 +7,9 @@ from betcode.domain.errors import InvalidRequest, SessionNotFound
 from betcode.domain.identifiers import SessionId
 from betcode.rules import Lists, ToolUse, Verdict, screen, segments
 from betcode.sessions.grants import compiled
+from betcode.sessions.looking import NoAnswer
 from betcode.sessions.room import Room
+from betcode.sessions.screening import unanswered
 
 INPUT_LIMIT_CHARACTERS = 4 * 1024 * 1024
 
@@ -35,15 +37,23 @@ async def check(room: Room, tool: str, input_json: str, *, directory: str, sessi
     if use.input is None:
         raise InvalidRequest("The input is no JSON object")
     if session is None:
-        book, grants = room.rules.book(_checked(directory)), None
+        book, granted = room.rules.book(_checked(directory)), None
     else:
         row = await room.store.find_session(session)
         if row is None:
             raise SessionNotFound(session)
         book = room.rules.book(row.new.working_directory, row.new.environment, row.new.allowed_tools)
-        grants = compiled(await room.store.grants(row.key), book.place)
+        granted = await room.store.grants(row.key)
     await book.refresh()
-    return Checked(screen(use, book.rules, grants), segments(use), book.lists, book.place.directory)
+
+    def decide() -> Verdict:
+        return screen(use, book.rules, None if granted is None else compiled(granted, book.place))
+
+    try:
+        verdict = await book.lookout.see(decide)
+    except NoAnswer as trouble:
+        verdict = unanswered(trouble)
+    return Checked(verdict, segments(use), book.lists, book.place.directory)
 
 
 def _checked(directory: str) -> str:

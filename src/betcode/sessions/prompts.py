@@ -9,15 +9,18 @@ from dataclasses import dataclass, field
 import msgspec
 
 from betcode.domain.commands import AnswerPermission, AnswerQuestions, Behaviour
+from betcode.domain.decided_words import DECIDED
+from betcode.domain.edits import missing_field
 from betcode.domain.errors import InvalidRequest, PermissionStale
 from betcode.domain.rows import PromptKind, PromptRow, PromptState
 from betcode.domain.text import shortened
-from betcode.domain.times import rfc3339
+from betcode.domain.times import rfc3339_past
 from betcode.rules import FOR_PEOPLE, Place, Rule, ToolUse, exact_rule, granting
-from betcode.sessions.questions import spoken
+from betcode.sessions.questions import refuse_if_long, spoken
 from betcode.v1 import agent_pb2 as v1
 
 EDIT_LIMIT_BYTES = 4 * 1024 * 1024
+_LONGEST_KEY = 256  # characters
 _SAID = 200  # characters of a question and of its answer in a sentence
 _ALLOWING = frozenset({v1.ALLOW_ONCE, v1.ALLOW_SESSION, v1.ALLOW_WITH_EDIT})
 _CHOICES = "ALLOW_ONCE, ALLOW_SESSION, ALLOW_WITH_EDIT, DENY, DENY_NO_INTERRUPT or DENY_WITH_INTERRUPT"
@@ -36,7 +39,12 @@ class PermissionAnswer:
 
     def __post_init__(self) -> None:
         if self.decision == v1.PERMISSION_DECISION_UNSPECIFIED or self.decision not in v1.PermissionDecision.values():
-            raise InvalidRequest(f"The answer has no decision: send {_CHOICES}", request_id=self.request_id)
+            raise InvalidRequest(f"The answer has no decision: send {_CHOICES}", request_id=self.request_id[:100])
+        if len(self.idempotency_key) > _LONGEST_KEY:
+            raise InvalidRequest(
+                f"The idempotency key is longer than {_LONGEST_KEY} characters", request_id=self.request_id[:100]
+            )
+        refuse_if_long(self.message, "message", self.request_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +122,13 @@ def _edited(answer: PermissionAnswer, prompt: PromptRow) -> str:
         raise InvalidRequest(
             f"The edited input is longer than {EDIT_LIMIT_BYTES} bytes: make it shorter", request_id=answer.request_id
         )
-    if not isinstance(json_value(given), dict):
+    edited, own = json_value(given), json_value(prompt.input_json)
+    if not isinstance(edited, dict):
         raise InvalidRequest("The edited input is no JSON object", request_id=answer.request_id)
+    if isinstance(own, dict) and (name := missing_field(own, edited)) is not None:
+        raise InvalidRequest(
+            f"The edited input has no {name}, and {prompt.tool_name} needs one", request_id=answer.request_id
+        )
     return given
 
 
@@ -191,14 +204,14 @@ def same_as_before(row: PromptRow, decision: Decision) -> bool:
 
 
 def answered_before(row: PromptRow, question: str = "") -> PermissionStale:
-    """Says who was quicker, and when; of one question also with what."""
-    when = rfc3339(row.answered_ns)
+    """Says who was quicker, when and with what; of one question, or of all that were asked together."""
+    when = rfc3339_past(row.answered_ns)
     kind = f", {row.answered_by_type}" if row.answered_by_type else ""
-    said = f" {row.decision}" if row.decision else ""
-    if question:
-        said = f": {shortened(question, _SAID)} {shortened(row.answers.get(question, ''), _SAID)}; that was"
+    said = DECIDED.get(row.decision, row.decision) or "in part"
+    if questions := [question] if question else list(row.answers):
+        said = "; ".join(f"{shortened(one, _SAID)} {shortened(row.answers.get(one, ''), _SAID)}" for one in questions)
     return PermissionStale(
-        f"Already answered{said} by {row.answered_by or 'another client'}{kind} at {when}",
+        f"Already answered: {said}; that was by {row.answered_by or 'another client'}{kind} at {when}",
         request_id=row.request_id,
         answered_by=row.answered_by,
         answered_by_type=row.answered_by_type,

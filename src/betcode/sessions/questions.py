@@ -10,6 +10,8 @@ from betcode.domain.errors import InvalidRequest
 from betcode.domain.rows import PromptKind, PromptRow
 from betcode.v1 import agent_pb2 as v1
 
+_LONGEST_WORDS = 64 * 1024  # characters: an agent reads them as part of its conversation
+
 
 def questions_of(row: PromptRow) -> list[v1.UserQuestion]:
     """The questions of a group, in order."""
@@ -19,18 +21,27 @@ def questions_of(row: PromptRow) -> list[v1.UserQuestion]:
 
 
 def check_answers(row: PromptRow, answers: Mapping[str, str]) -> None:
-    """Raises InvalidRequest where an answer belongs to no question of the group, is empty, or is more than one."""
+    """Raises InvalidRequest where an answer belongs to no question of the group, is empty, too long or too many."""
     if row.kind is not PromptKind.QUESTION:
         raise InvalidRequest("This is a permission, not a question: allow or deny it")
     asked = {question.question: question for question in questions_of(row)}
     if not answers or any(text not in asked for text in answers):
         raise InvalidRequest("Answers are keyed by the exact text of the question", request_id=row.request_id)
     for text, answer in answers.items():
+        refuse_if_long(answer, "answer", row.request_id)
         chosen = _chosen(asked[text], answer)
         if not any(label.strip() for label in chosen):
             raise InvalidRequest("An answer is empty: choose an option or use own words", request_id=row.request_id)
         if len(chosen) > 1 and not asked[text].multi_select:
             raise InvalidRequest("This question takes one answer: choose one option", request_id=row.request_id)
+
+
+def refuse_if_long(words: str, called: str, request_id: str) -> None:
+    """Raises InvalidRequest."""
+    if len(words) > _LONGEST_WORDS:
+        raise InvalidRequest(
+            f"The {called} is longer than {_LONGEST_WORDS} characters: make it shorter", request_id=request_id[:100]
+        )
 
 
 def spoken(row: PromptRow, answers: Mapping[str, str]) -> Mapping[str, str | tuple[str, ...]]:

@@ -10,6 +10,7 @@ from betcode.domain.identifiers import Seq, new_message_id
 from betcode.domain.rows import InputRow
 from betcode.sessions import events
 from betcode.sessions.intake import USED_BEFORE, Intake
+from betcode.sessions.own_denials import denied_by_agent
 from betcode.sessions.prompts import decision_in
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ class Replies:
             if await session.room.store.find_prompt(request_id) is not None:
                 intake.refuse(request_id)
                 self._refuse(intake, RefuseRequest(request_id, USED_BEFORE))
+        for request_id in intake.asked_again:
+            self._refuse(intake, RefuseRequest(request_id, USED_BEFORE))
         refusals = self._run.dialogue.refusals
         self._refused &= {command.request_id for command in refusals}  # an id may come again
         for command in refusals:
@@ -41,7 +44,8 @@ class Replies:
                 self._refuse(intake, command)
         for answered in intake.given:
             hand_over(intake, session.answer_row(decision_in(answered).command(answered)))
-        self._answer_by_rule(intake)
+        await self._answer_by_rule(intake)
+        intake.changes.extend(AddAudit(entry) for entry in await denied_by_agent(session, intake.said))
 
     def ask_to_go_on(self, intake: Intake) -> None:
         """An agent that crashed takes its turn up by itself, but only once: after that it has to be told."""
@@ -52,14 +56,14 @@ class Replies:
         nobody_sends_it_again = message.message_id.encode()
         hand_over(intake, session.message_row(message, nobody_sends_it_again, seq))
 
-    def _answer_by_rule(self, intake: Intake) -> None:
+    async def _answer_by_rule(self, intake: Intake) -> None:
         waits = self._run.dialogue.open_requests
         for screened in intake.decided:
             if screened.answer is not None and screened.answer.request_id in waits:
                 intake.changes.append(AddAudit(screened.entry))
                 row = self._run.session.control_row(screened.answer, screened.answer.request_id)
                 hand_over(intake, row)
-        rows, entries = self._run.calls.answers(intake.inputs)
+        rows, entries = await self._run.calls.answers(intake.inputs)
         for row in rows:
             hand_over(intake, row)
         intake.changes.extend(AddAudit(entry) for entry in entries)

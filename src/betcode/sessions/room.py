@@ -8,12 +8,16 @@ import anyio
 from anyio.abc import TaskGroup
 
 from betcode.config.settings import EngineSettings
+from betcode.domain.counts import Counts
 from betcode.domain.notification import Notifier
 from betcode.domain.ports import Provider, Store
 from betcode.domain.recovery import CrashPolicy
+from betcode.domain.turn_trace import TraceSink
+from betcode.sessions.database_room import DatabaseRoom
 from betcode.sessions.deadlines import Deadlines
 from betcode.sessions.login_shell import LoginShell
 from betcode.sessions.memory import AgentMemory
+from betcode.sessions.reported import Reports
 from betcode.sessions.roster import Roster
 from betcode.sessions.rule_book import RuleShelf
 from betcode.sessions.slots import Slots
@@ -39,7 +43,14 @@ class Room:
     faults: Faults = no_faults
     stopping: anyio.Event = field(default_factory=anyio.Event)  # no agent is begun any more
     crashes: CrashPolicy = field(default_factory=CrashPolicy)
+    database: DatabaseRoom = field(default_factory=DatabaseRoom)
     deadlines: Deadlines = field(default_factory=Deadlines)  # of prompts
     notifier: Notifier | None = None
     rules: RuleShelf = field(default_factory=RuleShelf)
     fixed: frozenset[str] = frozenset()  # settings that no project can change
+    counts: Counts = field(default_factory=Counts)  # what all sessions did
+    traces: TraceSink | None = None  # None: nobody wants them
+    reports: Reports = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.reports = Reports(self.store)

@@ -3,10 +3,9 @@
 import logging
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
-
-import anyio.to_thread
 
 from betcode.config.loading import FILE_NAME
 from betcode.config.places import Places
@@ -24,6 +23,7 @@ from betcode.rules import (
     parse_rule,
     read_layers,
 )
+from betcode.sessions.looking import ANSWERS_WITHIN_S, Lookout, NoAnswer, follow_links
 from betcode.sessions.trust import FILE_NAME as TRUST_FILE_NAME
 from betcode.sessions.trust import Trust, claude_config
 from betcode.sessions.watched_file import WatchedFile
@@ -31,6 +31,7 @@ from betcode.sessions.watched_file import WatchedFile
 logger = logging.getLogger(__name__)
 
 _OF_PROJECTS = {Layer.LOCAL: ".claude/settings.local.json", Layer.PROJECT: ".claude/settings.json"}
+_NO_ANSWER = "a settings file that gives no answer"
 _GLOB_MARKS = str.maketrans({mark: "\\" + mark for mark in "\\*?["})
 
 
@@ -45,12 +46,22 @@ class _Read:
 class RuleBook:
     """What the rules say, as of the last `refresh`; before the first there are none, and everything asks."""
 
-    def __init__(self, files: Mapping[Layer, Path], place: Place, trust: Trust, flags: Iterable[Rule] = ()) -> None:
+    def __init__(
+        self,
+        files: Mapping[Layer, Path],
+        place: Place,
+        trust: Trust,
+        flags: Iterable[Rule] = (),
+        lookout: Lookout | None = None,
+    ) -> None:
         self.place = place
         self.version = 0  # counts how often it was read
         self._files = {layer: WatchedFile(path) for layer, path in files.items()}
         self._trust = trust
         self._flags = tuple(flags)
+        self.lookout = lookout or Lookout()
+        self._must_read = True
+        self._is_unknown = False  # the files gave no answer the last time
         self._read = _Read(Lists(), Rules((), place, ("its files are not read yet",)), needs_trust=False)
 
     @property
@@ -61,21 +72,33 @@ class RuleBook:
     def rules(self) -> Rules:
         return self._read.rules
 
-    @property
-    def has_changed(self) -> bool:
-        """A look at each file; one that is not there is cheap, too."""
-        return self.version == 0 or self._files_changed or (self._read.needs_trust and self._trust.has_changed)
+    async def has_changed(self) -> bool:
+        """Whether `refresh` would find something else; it may err to yes."""
+        try:
+            return self._must_read or await self.lookout.look(self._look)
+        except NoAnswer:
+            return not self._is_unknown
+
+    def _look(self) -> bool:
+        """A look at each file; one that is not there is cheap, too. It may block."""
+        return self._files_changed or (self._read.needs_trust and self._trust.has_changed)
 
     @property
     def _files_changed(self) -> bool:
         return any(file.has_changed for file in self._files.values())
 
     async def refresh(self) -> bool:
-        """Read what has changed, in a thread; True if anything had."""
-        if not self.has_changed:
+        """Read what has changed; True if anything had. While the files give no answer nothing is allowed by rule."""
+        before, must_read = self._read.lists, self._must_read
+        self._must_read = True  # a look that nobody waits for to its end leaves files taken for read
+        try:
+            read = await self.lookout.look(lambda: self._read_all() if must_read or self._look() else None)
+        except NoAnswer as trouble:
+            return self._go_without(trouble)
+        self._must_read = self._is_unknown = False
+        if read is None:
             return False
-        before = self._read.lists
-        self._read = await anyio.to_thread.run_sync(self._read_all)
+        self._read = read
         self.version += 1
         for problem in self.lists.problems:
             if problem not in before.problems:
@@ -83,6 +106,16 @@ class RuleBook:
         if self.lists.untrusted and not before.untrusted:
             first = self.lists.untrusted[0].source.path
             logger.warning("%s: allow rules of a project that is not trusted do not count", first)
+        return True
+
+    def _go_without(self, trouble: NoAnswer) -> bool:
+        """What was known to be forbidden stays so. All is read anew when there is an answer."""
+        if self._is_unknown:
+            return False
+        self._is_unknown = True
+        self._read = replace(self._read, rules=self.rules.with_broken(_NO_ANSWER), forbids=True)
+        self.version += 1
+        logger.warning("the settings files of %s: %s; nothing is allowed by rule", self.place.directory, trouble)
         return True
 
     def _read_all(self) -> _Read:
@@ -128,6 +161,7 @@ class RuleShelf:
     """Makes the rule book of any directory. `places` None: only the files of projects count."""
 
     places: Places | None = None
+    answers_within_s: float = ANSWERS_WITHIN_S  # a file system
 
     def book(
         self, directory: str, environment: Mapping[str, str] | None = None, allowed_tools: Iterable[str] = ()
@@ -135,22 +169,21 @@ class RuleShelf:
         """The book of a directory for agents with that environment; `allowed_tools` are rules from a command line."""
         environment = environment or {}
         home = environment.get("HOME") or str(Path.home())
-        place = Place(str(Path(directory).absolute()), home, self._guarded)
+        guarded = () if self.places is None else _guarded(self.places)
+        place = Place(str(Path(directory).absolute()), home, guarded, follow_links)
         files = {layer: Path(place.directory, name) for layer, name in _OF_PROJECTS.items()}
         own_list = None
         if self.places is not None:
             files[Layer.USER] = self.places.config_dir / FILE_NAME
             own_list = self.places.state_dir / TRUST_FILE_NAME
         trust = Trust(place.directory, own_list, claude_config(environment, home))
-        return RuleBook(files, place, trust, _flags(allowed_tools))
+        return RuleBook(files, place, trust, _flags(allowed_tools), Lookout(self.answers_within_s))
 
-    @property
-    def _guarded(self) -> tuple[str, ...]:
-        if self.places is None:
-            return ()
-        places = self.places
-        own = (places.config_dir, places.state_dir, places.socket, places.ticket_socket)
-        return tuple(dict.fromkeys(name for each in own for name in (str(each), os.path.realpath(each))))
+
+@lru_cache(maxsize=8)  # looked at when a daemon has its first session, and not again
+def _guarded(places: Places) -> tuple[str, ...]:
+    own = (places.config_dir, places.state_dir, places.socket, places.ticket_socket)
+    return tuple(dict.fromkeys(name for each in own for name in (str(each), os.path.realpath(each))))
 
 
 def _flags(allowed_tools: Iterable[str]) -> list[Rule]:

@@ -10,7 +10,6 @@ import time
 from collections.abc import Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,13 +32,14 @@ from betcode.sessions.calls import CallDesk
 from betcode.sessions.cut_short import cut_short
 from betcode.sessions.delivery import deliver
 from betcode.sessions.escalation import Escalation
-from betcode.sessions.grants import make_offers
 from betcode.sessions.hanging import HangWatch
 from betcode.sessions.intake import Intake
 from betcode.sessions.prompt_times import give_times, note_opened
 from betcode.sessions.replies import Replies, hand_over
 from betcode.sessions.starting import start
+from betcode.sessions.taken_in import note_taken_in
 from betcode.sessions.waiting import pause_after_agent, pause_fields
+from betcode.telemetry.work import Span
 
 if TYPE_CHECKING:
     from betcode.sessions.live import LiveSession
@@ -113,11 +113,13 @@ class AgentRun:
 
     async def begin(self) -> None:
         """Start the agent and stay with it to its end."""
-        await self._live(fresh=True)
+        with Span("agent", self.session.session_id, root=True):
+            await self._live(fresh=True)
 
     async def adopt(self) -> None:
         """Go on with an agent that a daemon before us started, or read what it left."""
-        await self._live(fresh=False)
+        with Span("agent", self.session.session_id, root=True):
+            await self._live(fresh=False)
 
     async def _live(self, *, fresh: bool) -> None:
         memory = self.session.room.memory
@@ -152,6 +154,7 @@ class AgentRun:
                 except Exception as error:
                     if not is_shortage(error):
                         raise
+                logger.warning("the connection to the holder is lost; attaching again", extra=self.session.log_extra)
                 await anyio.sleep(REATTACH_AFTER_S)
 
     async def _stay_with_holder(self, reader: JournalReader) -> bool:
@@ -209,7 +212,9 @@ class AgentRun:
         while True:
             records = reader.read(READ_BYTES)
             if records:
-                if await self._take_in(records):
+                with Span("turn", root=True, session_id=self.session.session_id):
+                    ended = await self._take_in(records)
+                if ended:
                     return True
                 await anyio.lowlevel.checkpoint()  # followers first: they wait for what was just announced
                 if reader.position < max(reader.seen, end):
@@ -223,17 +228,20 @@ class AgentRun:
         """The holder is gone: its journal holds all there will ever be."""
         reader.finish()
         while records := reader.read(READ_BYTES):
-            if await self._take_in(records):
+            with Span("turn", root=True, session_id=self.session.session_id):
+                ended = await self._take_in(records)
+            if ended:
                 return
         row = self.row
         await anyio.to_thread.run_sync(end_leftovers, row.run_id, row.agent_pid, row.agent_start)
 
-    def _screen(self, request: v1.PermissionRequest) -> Screened:
-        return self.session.screening.screen(request, self.dialogue.directory_of(request.tool_use_id))
+    async def _screen(self, request: v1.PermissionRequest) -> Screened:
+        return await self.session.screening.screen(request, self.dialogue.directory_of(request.tool_use_id))
 
     async def _take_in(self, records: Sequence[Record]) -> bool:
         """Events, rows, position and the dialogue's state in one commit; True when the agent's end was among them."""
         session = self.session
+        note_taken_in(session, records)
         async with session.lock:
             writer = session.writer
             if any(self.dialogue.may_ask(record) for record in records):
@@ -248,10 +256,12 @@ class AgentRun:
                 time.time_ns(),
                 self._screen,
             )
-            intake.denial = session.screening.denial
-            intake.offer = partial(make_offers, place=session.place)
+            intake.denial = session.screening.denial_to
+            intake.offer = session.screening.offer
             answering, before = self.dialogue.answering, self.row
-            row = intake.take(self.dialogue, self.row, records)
+            began_ns = session.turns.parsing()
+            row = await intake.take(self.dialogue, self.row, records)
+            session.turns.parsed(began_ns, len(records))
             if row.cancel_step is CancelStep.INTERRUPTED and self.dialogue.answering and not answering:
                 hand_over(intake, session.interrupt_row(cancel_queued=row.cancel_queued))
             await self._replies.add_to(intake)
@@ -293,6 +303,7 @@ class AgentRun:
             session.settle()
             if intake.turn_completed:
                 compaction_triggers.after_turn(session)
+                session.room.reports.note(writer.key, writer.state)
         if intake.turn_cancelled:
             self.escalation.sweep(before.turn_began)
         session.followers.look_for_laggards()
@@ -352,6 +363,7 @@ class AgentRun:
             session.budget.settle()
             compacting.settle(session, "it was cancelled" if end.after_cancel else end.note)
             if end.crashed:
+                session.room.counts.subprocess_crashes += 1
                 logger.error("the agent crashed: %s", end.note, extra=session.log_extra)
             else:
                 logger.info("the agent ended: %s", end.note, extra=session.log_extra)

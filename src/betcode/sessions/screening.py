@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from betcode.domain.audit import Audited, AuditEntry, DecidedBy, input_hash
 from betcode.domain.commands import AnswerCall, AnswerPermission, Behaviour, CallVerdict
 from betcode.domain.ports import Forbidden, ToolCall
-from betcode.domain.rows import GrantRow
+from betcode.domain.rows import GrantRow, PromptRow
 from betcode.domain.text import shortened
 from betcode.rules import (
     FOR_PEOPLE,
@@ -19,15 +21,19 @@ from betcode.rules import (
     ToolUse,
     Verdict,
     objection,
+    offers,
     screen,
     segments,
 )
 from betcode.sessions.grants import compiled
+from betcode.sessions.looking import NoAnswer
 from betcode.sessions.rule_book import RuleBook
 from betcode.v1 import agent_pb2 as v1
 
 if TYPE_CHECKING:
     from betcode.sessions.live import LiveSession
+
+logger = logging.getLogger(__name__)
 
 _LONGEST = 2_000  # characters of what is said of rules
 _SEGMENTS = 100
@@ -57,18 +63,17 @@ class Screening:
         self._grants = Grants((), self.book.place)
 
     async def refresh(self) -> None:
-        """Read the files that have changed. Costs a look at each where none has."""
+        """Read the files that have changed. Costs a look at each, in a thread, where none has."""
         await self.book.refresh()
         made_of = (self.book.version, tuple(self._session.grants))
         if made_of != self._made_of:
             self._rules = self.book.rules
-            self._grants = compiled(made_of[1], self.book.place)
+            try:
+                self._grants = await self.book.lookout.see(lambda: compiled(made_of[1], self.book.place))
+            except NoAnswer as trouble:
+                self._rules = self._rules.with_broken(f"where a grant leads ({trouble})")
+                return
             self._made_of = made_of
-
-    @property
-    def has_changed(self) -> bool:
-        """Whether `refresh` would find other rules; it may err to yes."""
-        return self.book.has_changed
 
     @property
     def is_wanted(self) -> bool:
@@ -86,10 +91,15 @@ class Screening:
     def forbidden(self) -> Forbidden:
         return self.book.forbidden
 
-    def screen(self, request: v1.PermissionRequest, cwd: str | None = None) -> Screened:
+    async def screen(self, request: v1.PermissionRequest, cwd: str | None = None) -> Screened:
         """Decide about a use that the agent asks for; `cwd` is where, as far as that was seen before it asked."""
         use = ToolUse.of(request.tool_name, request.input_json, cwd)
-        verdict = screen(use, self._rules, self._grants)
+        began_ns = time.monotonic_ns()
+        try:
+            verdict = await self.book.lookout.see(lambda: screen(use, self._rules, self._grants))
+        except NoAnswer as trouble:
+            verdict = unanswered(trouble)
+        self._note(began_ns, request.request_id, request.tool_name, verdict)
         entry = self._entry(request.request_id, request.tool_name, request.input_json, verdict)
         if verdict.outcome is Outcome.ASK or request.tool_name in FOR_PEOPLE:
             why, each_time = _why(verdict), verdict.rule is not None
@@ -98,24 +108,63 @@ class Screening:
         behaviour, message = (Behaviour.ALLOW, "") if allows else (Behaviour.DENY, _denial(verdict))
         return Screened(entry, AnswerPermission(request.request_id, behaviour, request.input_json, message))
 
-    def denial(self, tool_name: str, input_json: str) -> str:
-        """Which rule denies a use that a person would allow; empty: none does."""
-        verdict = screen(ToolUse.of(tool_name, input_json), self._rules, self._grants)
+    async def denial(self, tool_name: str, input_json: str, cwd: str | None = None) -> str:
+        """Which rule denies a use that a person would allow, begun in `cwd` if that is known; empty: none does.
+
+        Raises:
+            NoAnswer: that cannot be told now.
+        """
+        use = ToolUse.of(tool_name, input_json, cwd)
+        verdict = await self.book.lookout.see(lambda: screen(use, self._rules, self._grants))
         return shortened(str(verdict.rule), _LONGEST) if verdict.outcome is Outcome.DENY else ""
 
-    def screen_call(self, call: ToolCall) -> tuple[AnswerCall, AuditEntry | None]:
+    async def denial_to(self, prompt: PromptRow, input_json: str) -> str:
+        """The same of what a prompt would run: where, is known as long as its agent lives. Raises NoAnswer."""
+        run = self._session.run
+        cwd = None if run is None else run.dialogue.directory_of(prompt.tool_use_id)
+        return await self.denial(prompt.tool_name, input_json, cwd)
+
+    async def screen_call(self, call: ToolCall) -> tuple[AnswerCall, AuditEntry | None]:
         """Decide about a use before the agent's own rules do; they decide where ours have nothing against it."""
         if call.tool_name in FOR_PEOPLE:
             return AnswerCall(call.request_id, CallVerdict.UNDECIDED), None
         if not call.input_json:
             return AnswerCall(call.request_id, CallVerdict.ASK, _UNREAD), None
-        verdict = objection(ToolUse.of(call.tool_name, call.input_json, call.cwd or None), self._rules, self._grants)
+        began_ns = time.monotonic_ns()
+        use = ToolUse.of(call.tool_name, call.input_json, call.cwd or None)
+        try:
+            verdict = await self.book.lookout.see(lambda: objection(use, self._rules, self._grants))
+        except NoAnswer as trouble:
+            verdict = unanswered(trouble)
+        self._note(began_ns, call.request_id, call.tool_name, verdict)
         if verdict is None:
             return AnswerCall(call.request_id, CallVerdict.UNDECIDED), None
         if verdict.outcome is Outcome.ASK:  # the agent asks next, and that is when it is decided
             return AnswerCall(call.request_id, CallVerdict.ASK, shortened(verdict.reason, _LONGEST)), None
         entry = self._entry(call.request_id, call.tool_name, call.input_json, verdict)
         return AnswerCall(call.request_id, CallVerdict.DENY, _denial(verdict)), entry
+
+    async def offer(self, request: v1.PermissionRequest) -> None:
+        """Put what may be granted in place of what the agent proposes; nothing where that cannot be told."""
+        suggested = [offer.pattern for offer in request.grant_offers]
+        del request.grant_offers[:]
+        use = ToolUse.of(request.tool_name, request.input_json)
+        with suppress(NoAnswer):
+            for offer in await self.book.lookout.see(lambda: offers(use, self.book.place, suggested)):
+                request.grant_offers.add(pattern=offer.pattern, label=offer.label)
+
+    def _note(self, began_ns: int, request_id: str, tool_name: str, verdict: Verdict | None) -> None:
+        outcome = "no objection" if verdict is None else verdict.outcome.value
+        self._session.turns.evaluated(began_ns, tool_name, outcome)
+        if logger.isEnabledFor(logging.DEBUG):
+            rules = [] if verdict is None else [shortened(str(rule), _LONGEST) for rule in verdict.rules]
+            facts: dict[str, object] = {
+                "span": "turn.permission",
+                "request_id": request_id[:200],
+                "tool": tool_name[:200],
+                "rules": rules,
+            }
+            logger.debug("rules and grants say: %s", outcome, extra={**self._session.log_extra, **facts})
 
     def _entry(self, request_id: str, tool_name: str, input_json: str, verdict: Verdict) -> AuditEntry:
         by_grant = verdict.outcome is Outcome.ALLOW and any(rule.action is Action.GRANT for rule in verdict.rules)
@@ -132,6 +181,11 @@ class Screening:
             rule=shortened(rules, _LONGEST),
             note=shortened(verdict.reason, _LONGEST),
         )
+
+
+def unanswered(trouble: NoAnswer) -> Verdict:
+    """What is said to a use while files do not tell what it is about."""
+    return Verdict(Outcome.ASK, f"{trouble}, so that it cannot be told which rules speak of it")
 
 
 def _why(verdict: Verdict) -> str:

@@ -19,6 +19,7 @@ from betcode.domain.ports import LaunchContext
 from betcode.domain.rows import RunRow
 from betcode.domain.run import RunStimulus
 from betcode.holder.launch import HolderKilled, HolderSpec, start_holder
+from betcode.telemetry.work import Span
 
 if TYPE_CHECKING:
     from betcode.sessions.run import AgentRun
@@ -30,6 +31,12 @@ _RETRY_AFTER_S = 0.5
 
 async def start(run: AgentRun) -> bool:
     """Whether it was started; not so where its end was asked for meanwhile."""
+    with Span("spawn"):
+        return await _start(run)
+
+
+async def _start(run: AgentRun) -> bool:
+    began_ns = time.monotonic_ns()
     session, room = run.session, run.session.room
     writer, provider = session.writer, session.provider
     previous = await room.store.newest_run(writer.key)
@@ -74,6 +81,7 @@ async def start(run: AgentRun) -> bool:
         logger.warning("the agent was started, but %s", killed, extra=session.log_extra)
     else:
         logger.info("started an agent under holder %d", pid, extra=session.log_extra)
+    session.turns.spawned(began_ns)
     return True
 
 

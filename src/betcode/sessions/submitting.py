@@ -27,6 +27,7 @@ async def submit(session: LiveSession, message: SendMessage, client: ClientName)
         )
         if known is not None:
             return _same_again(known, digest)
+        session.room.database.refuse_when_full()
         session.budget.refuse_if_exceeded()
         session.desk.refuse_if_locked(client)
         await session.admit()

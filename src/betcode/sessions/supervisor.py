@@ -14,6 +14,7 @@ from betcode.config.places import Places
 from betcode.config.settings import EngineSettings
 from betcode.domain.budget import Budget
 from betcode.domain.commands import SendMessage
+from betcode.domain.counts import Counts
 from betcode.domain.documents import SearchPage, SearchQuestion
 from betcode.domain.errors import (
     AgentUnavailable,
@@ -27,6 +28,8 @@ from betcode.domain.notification import Notifier
 from betcode.domain.ports import Provider, SessionFilter, Store
 from betcode.domain.recovery import CrashPolicy
 from betcode.domain.rows import NewSession, PromptRow, SessionRow, SessionState
+from betcode.domain.session import SessionStatus
+from betcode.domain.turn_trace import TraceSink
 from betcode.sessions.adoption import Found, take_up
 from betcode.sessions.answer_desk import AnswerDesk
 from betcode.sessions.audit_desk import AuditDesk
@@ -39,13 +42,14 @@ from betcode.sessions.creating import create
 from betcode.sessions.expiry import keep_times, keep_touch
 from betcode.sessions.forking import Forked, fork
 from betcode.sessions.grants import GrantDesk
-from betcode.sessions.housekeeping import keep_house, keep_journals, send_idle_home
+from betcode.sessions.housekeeping import keep_database, keep_history, keep_house, keep_journals, send_idle_home
 from betcode.sessions.mcp import ReportedServer, reported_servers
 from betcode.sessions.memory import AgentMemory
 from betcode.sessions.pending_watch import PendingChanges, watch_pending
 from betcode.sessions.policy import Policy
 from betcode.sessions.prompt_times import touch
 from betcode.sessions.registry import Registry
+from betcode.sessions.reported import Reported
 from betcode.sessions.requests import check_budget, check_name
 from betcode.sessions.room import Faults, Room, no_faults
 from betcode.sessions.roster import Roster
@@ -185,6 +189,7 @@ class Supervisor:
                 raise AgentUnavailable("The session is closed, but its agent cannot be ended: delete it later")
             await self._room.store.delete_session(live.writer.key)
             self._registry.live.pop(session, None)
+            logger.info("the session was deleted", extra=live.log_extra)
             return True
 
     # ------------------------------------------------------------ talking
@@ -275,8 +280,19 @@ class Supervisor:
             live_agents=len(tuple(room.memory.live)),
             agent_memory_bytes=room.memory.used_bytes(),
             degraded_reason=next((reason for reason in degraded if reason), ""),
+            database_warning=self._room.database.warning,
             found_at_start=self._found,
         )
+
+    @property
+    def active_sessions(self) -> int:
+        """Sessions with a turn open; every one of them is open here."""
+        live = self._registry.live.values()
+        return sum(each.writer.state.status is SessionStatus.ACTIVE for each in live)
+
+    async def reported(self) -> Reported:
+        """What agents said they have."""
+        return await self._room.reports.all()
 
     def use(self, settings: EngineSettings) -> None:
         """Go on with other settings; what was begun under the old ones is finished under them."""
@@ -322,6 +338,8 @@ async def open_supervisor(
     places: Places | None = None,
     notifier: Notifier | None = None,
     fixed: frozenset[str] = frozenset(),
+    counts: Counts | None = None,
+    traces: TraceSink | None = None,
 ) -> AsyncIterator[Supervisor]:
     """The engine, at work; leaving the block lets agents at work run on in their holders.
 
@@ -344,12 +362,16 @@ async def open_supervisor(
             notifier=notifier,
             rules=RuleShelf(places),
             fixed=fixed,
+            counts=counts or Counts(),
+            traces=traces,
         )
         registry = Registry(room)
         supervisor = Supervisor(registry)
         await supervisor.start()
         tasks.start_soon(keep_house, registry)
         tasks.start_soon(keep_journals, room)
+        tasks.start_soon(keep_database, room)
+        tasks.start_soon(keep_history, room, supervisor.delete)
         tasks.start_soon(room.roster.keep)
         tasks.start_soon(keep_times, registry)
         tasks.start_soon(keep_touch, registry)

@@ -39,6 +39,7 @@ class Tally:
         self._boundary = int(state.compaction_sequence)
         self._context_tokens = state.context_tokens
         self._marks = state.landmarks
+        self._cache_read = 0
 
     def number(self, event: AgentEvent) -> int:
         """Give the event its number, count it, and return its kind."""
@@ -79,6 +80,12 @@ class Tally:
             **(fields or {}),
         )
 
+    @property
+    def usage(self) -> tuple[int, int, int]:
+        """The tokens of this batch: input, output and read from the cache; empty numbers where it told of none."""
+        before = self._before
+        return self._input_tokens - before.input_tokens, self._output_tokens - before.output_tokens, self._cache_read
+
     def _text(self, event: AgentEvent) -> None:
         text = event.text_delta
         if not text.is_complete or event.parent_tool_use_id:
@@ -101,6 +108,7 @@ class Tally:
         usage = event.usage
         self._input_tokens += usage.input_tokens
         self._output_tokens += usage.output_tokens
+        self._cache_read += usage.cache_read_tokens
         if math.isfinite(usage.cost_usd):  # what is no number cannot be stored, nor anything with it
             self._cost += usage.cost_usd
         self._context_tokens = min(usage.context_tokens, _LARGEST) or self._context_tokens

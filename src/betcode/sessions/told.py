@@ -34,3 +34,4 @@ class EngineFacts:
     agent_memory_bytes: int
     degraded_reason: str
     found_at_start: Found
+    database_warning: str = ""  # it nears its limit, or is past it

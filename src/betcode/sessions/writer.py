@@ -9,14 +9,18 @@ import anyio
 
 from betcode.domain.bounds import bound
 from betcode.domain.changes import AddBlob, AppendEvents, Change, SaveSession
+from betcode.domain.counts import Counts
 from betcode.domain.errors import StorageDegraded, StorageFailed
 from betcode.domain.identifiers import Seq
 from betcode.domain.ports import Store
 from betcode.domain.rows import SessionRow, SessionState, StoredEvent
 from betcode.domain.session import SessionStatus
+from betcode.domain.turn_trace import TraceSink
 from betcode.sessions import events
 from betcode.sessions.tail import Tail
 from betcode.sessions.tally import Tally
+from betcode.sessions.turn_times import TurnTimes
+from betcode.telemetry.work import Span
 from betcode.v1.agent_pb2 import AgentEvent
 
 logger = logging.getLogger(__name__)
@@ -34,18 +38,22 @@ class Prepared:
     changes: tuple[Change, ...]
     state: SessionState
     stored: tuple[StoredEvent, ...]
+    usage: tuple[int, int, int] = (0, 0, 0)  # tokens: input, output, read from the cache
 
 
 class SessionWriter:
     """Whoever writes holds the session's lock: numbers are given here and nowhere else."""
 
-    def __init__(self, store: Store, row: SessionRow) -> None:
+    def __init__(
+        self, store: Store, row: SessionRow, *, counts: Counts | None = None, traces: TraceSink | None = None
+    ) -> None:
         self.key = row.key
         self.new = row.new
         self.state: SessionState = row.state
         self.tail = Tail(row.state.last_seq)
         self.degraded_reason = ""
         self.in_line: set[anyio.CancelScope] = set()  # of those who wait to write; nobody waits for what is degraded
+        self.turns = TurnTimes(row.new.session_id, row.new.provider, row.state, counts or Counts(), traces)
         self._store = store
 
     @property
@@ -65,8 +73,18 @@ class SessionWriter:
         """
         prepared = self.prepare(said, changes, **fields)
         if prepared.changes:
-            await self._store.commit(prepared.changes)
+            with Span("append", self.new.session_id):
+                await self._commit(prepared.changes)
         self.written(prepared)
+
+    async def _commit(self, changes: Sequence[Change]) -> None:
+        began_ns = time.monotonic_ns()
+        try:
+            await self._store.commit(changes)
+        except (StorageDegraded, StorageFailed):
+            self.turns.append_failed()
+            raise
+        self.turns.appended(began_ns)
 
     def prepare(self, said: Sequence[AgentEvent], changes: Sequence[Change] = (), **fields: object) -> Prepared:
         """What `write` would commit, for a caller that commits it together with others and then says `written`."""
@@ -84,12 +102,15 @@ class SessionWriter:
             batch.append(AppendEvents(self.key, tuple(stored)))
         if state != self.state:
             batch.append(SaveSession(self.key, state))
-        return Prepared(tuple(batch), state, tuple(stored))
+        return Prepared(tuple(batch), state, tuple(stored), tally.usage)
 
     def written(self, prepared: Prepared) -> None:
         """It is on disk: go on from there, and tell every follower."""
-        self.state = prepared.state
+        before, self.state = self.state, prepared.state
+        began_ns = time.monotonic_ns()
         self.tail.announce(prepared.stored)
+        self.turns.announced(began_ns, len(prepared.stored))
+        self.turns.written(before, prepared)
 
     async def write_surely(self, said: Sequence[AgentEvent], changes: Sequence[Change] = (), **fields: object) -> None:
         """Like `write`, for what has already happened: wait for room, and lose at most what cannot be stored."""

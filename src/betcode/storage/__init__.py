@@ -5,6 +5,20 @@ who is told of them and when to try again is the business of `sessions`. SQL sta
 """
 
 from betcode.storage.auditing import check_file
+from betcode.storage.checking import problems
+from betcode.storage.copying import copy_database
+from betcode.storage.salvage import Salvaged, salvage
 from betcode.storage.store import SqliteStore, open_store
+from betcode.storage.usage import DatabaseUse, database_use
 
-__all__ = ["SqliteStore", "check_file", "open_store"]
+__all__ = [
+    "DatabaseUse",
+    "Salvaged",
+    "SqliteStore",
+    "check_file",
+    "copy_database",
+    "database_use",
+    "open_store",
+    "problems",
+    "salvage",
+]

@@ -8,6 +8,7 @@ from pathlib import Path
 import apsw
 
 from betcode.domain.errors import DatabaseUnusable
+from betcode.telemetry import work
 
 logger = logging.getLogger(__name__)
 
@@ -61,6 +62,7 @@ class Checkpoints:
         self._thread.join()
 
     def _run(self) -> None:
+        work.begin("checkpoint")
         try:
             while True:
                 woken = self._wake.wait(_LOOK_EVERY_S)

@@ -10,6 +10,7 @@ from pathlib import Path
 import apsw
 
 from betcode.storage.search_index import SearchIndex, discard, search_file
+from betcode.telemetry import work
 
 logger = logging.getLogger(__name__)
 
@@ -70,6 +71,7 @@ class Indexer:
         self._thread.join()
 
     def _run(self) -> None:
+        work.begin("index")
         index: SearchIndex | None = None
         trouble = ""
         while not self._ending.is_set():

@@ -82,6 +82,13 @@ def sessions_with_prefix(db: apsw.Connection, prefix: str, limit: int) -> list[S
     return [SessionId(text) for (text,) in db.execute(_WITH_PREFIX, (low, low + "g", limit))]
 
 
+def closed_before(db: apsw.Connection, before_ns: int, limit: int) -> list[SessionId]:
+    question = """
+        SELECT session_id FROM sessions WHERE deleted = 0 AND status = 'closed' AND updated_ns < ?
+        ORDER BY updated_ns LIMIT ?"""
+    return [SessionId(text) for (text,) in db.execute(question, (before_ns, limit))]
+
+
 def list_sessions(db: apsw.Connection, which: SessionFilter) -> tuple[list[SessionRow], int]:
     """One page, newest first, and the number of all matches, both of one moment."""
     where, values = ["deleted = 0"], []

@@ -30,7 +30,7 @@ from betcode.domain.rows import (
     SessionState,
     StoredEvent,
 )
-from betcode.storage import auditing, connections, deleting, epochs, forking, ledger, reading, searching, writing
+from betcode.storage import auditing, connections, deleting, epochs, forking, ledger, reading, searching, usage, writing
 from betcode.storage.checkpoints import Checkpoints
 from betcode.storage.database import Durability, told
 from betcode.storage.files import close_files, open_files
@@ -207,6 +207,14 @@ class SqliteStore:
         self._prompt_bell.ring()
         self._writer.write_later(_slices_of(session))
         self._indexer.note((session,))
+
+    async def closed_before(self, before_ns: int, limit: int) -> Sequence[SessionId]:
+        """Closed sessions without any change since that moment, the oldest first."""
+        return await self._read(lambda db: reading.closed_before(db, before_ns, limit))
+
+    async def used_bytes(self) -> int:
+        """How much of the database file holds something."""
+        return await self._read(lambda db: usage.used_and_free(db)[0])
 
     async def connections(self) -> tuple[int, int]:
         """How many clients are connected and how many input locks are held, as the rows say."""

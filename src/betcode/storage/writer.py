@@ -13,6 +13,7 @@ import apsw
 from betcode.domain.errors import StorageFailed
 from betcode.storage.database import passing_trouble, told
 from betcode.storage.lane import Asked, GiveWay, outcome
+from betcode.telemetry import work
 
 logger = logging.getLogger(__name__)
 
@@ -96,6 +97,7 @@ class Writer:
         self._way.handed_over()
 
     def _run(self) -> None:
+        work.begin("append")
         try:
             while (job := self._queue.get()) is not None and self._serve(job):
                 pass

@@ -11,8 +11,10 @@ import sys
 from datetime import UTC, datetime
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
+from typing import Protocol
 
 from betcode.domain.secrets import redacted, redacted_json
+from betcode.telemetry.work import current
 
 TRACE = 5  # raw lines of agents
 _LEVELS = {
@@ -26,16 +28,20 @@ _USUAL = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "ta
 
 
 class JsonLines(logging.Formatter):
-    """timestamp, level, target, message; session_id, span and other facts where the caller gave them."""
+    """timestamp, level, span, target and message; session_id where one is concerned; facts that the caller gave."""
 
     def format(self, record: logging.LogRecord) -> str:
         moment = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        work = current()
         line: dict[str, object] = {
             "timestamp": moment.replace("+00:00", "Z"),
             "level": record.levelname.lower(),
+            "span": work.span,
             "target": record.name,
             "message": record.getMessage(),
         }
+        if work.session_id:
+            line["session_id"] = work.session_id
         line.update((name, value) for name, value in vars(record).items() if name not in _USUAL)
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
@@ -53,10 +59,10 @@ class ForPeople(logging.Formatter):
 
 
 class BoundedFile(RotatingFileHandler):
-    """The log file and one older one. Where stderr is this very file it follows it to the new one."""
+    """The log file and `keep` older ones. Where stderr is this very file it follows it to the new one."""
 
-    def __init__(self, path: Path, limit_bytes: int) -> None:
-        super().__init__(path, maxBytes=limit_bytes, backupCount=1, encoding="utf-8")
+    def __init__(self, path: Path, limit_bytes: int, keep: int = 1) -> None:
+        super().__init__(path, maxBytes=limit_bytes, backupCount=keep, encoding="utf-8")
         self.is_stderr = _is_stderr(path)
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 the name of the standard library
@@ -65,22 +71,48 @@ class BoundedFile(RotatingFileHandler):
             super().handleError(record)
 
     def doRollover(self) -> None:  # noqa: N802 the name of the standard library
-        super().doRollover()
+        if self.backupCount:
+            super().doRollover()
+        elif self.stream is not None:
+            self.stream.truncate(0)  # it is written at its end, which is here now
         if self.is_stderr and self.stream is not None:
             # What Python itself writes, a traceback at the end or a fault, belongs to the new file.
             os.dup2(self.stream.fileno(), 2)
 
 
-def set_up_logging(path: Path, *, level: str, limit_bytes: int) -> None:
-    """Log to `path`, and to stderr unless that is the same file."""
+class LogPlan(Protocol):
+    """What the settings say of the log."""
+
+    @property
+    def level(self) -> str: ...
+    @property
+    def limit_bytes(self) -> int: ...
+    @property
+    def keep(self) -> int: ...
+    def path(self, usual: Path) -> Path: ...
+
+
+def set_up_logging(plan: LogPlan, usual: Path) -> None:
+    """Log to the file that the settings name, else the usual one, and to stderr unless that is one of these.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
     logging.addLevelName(TRACE, "TRACE")
     logging.addLevelName(logging.WARNING, "WARN")
     root = logging.getLogger()
-    set_log_level(level)
-    file = BoundedFile(path, limit_bytes)
+    set_log_level(plan.level)
+    path = plan.path(usual)
+    file = BoundedFile(path, plan.limit_bytes, plan.keep)
     file.setFormatter(JsonLines())
     root.addHandler(file)
-    if not file.is_stderr:
+    if not file.is_stderr and _is_stderr(usual):
+        # A command that started the daemon looks there for why it does not serve. It must not grow for ever, either.
+        errors = BoundedFile(usual, plan.limit_bytes, plan.keep)
+        errors.setLevel(logging.ERROR)
+        errors.setFormatter(JsonLines())
+        root.addHandler(errors)
+    elif not file.is_stderr:
         stream = logging.StreamHandler(sys.stderr)
         stream.setFormatter(ForPeople() if sys.stderr.isatty() else JsonLines())
         root.addHandler(stream)

@@ -805,10 +805,15 @@ class ToolCallResult(_message.Message):
     OUTPUT_FIELD_NUMBER: _builtins.int
     IS_ERROR_FIELD_NUMBER: _builtins.int
     DURATION_MS_FIELD_NUMBER: _builtins.int
+    DENIED_BY_FIELD_NUMBER: _builtins.int
     tool_id: _builtins.str
     output: _builtins.str
     is_error: _builtins.bool
     duration_ms: _builtins.int
+    denied_by: _builtins.str
+    """Added by this project.
+    the tool was not used: "answer" (to a request), "hook", "agent" (by itself); since 0.2.0
+    """
     def __init__(
         self,
         *,
@@ -816,10 +821,11 @@ class ToolCallResult(_message.Message):
         output: _builtins.str = ...,
         is_error: _builtins.bool = ...,
         duration_ms: _builtins.int = ...,
+        denied_by: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["duration_ms", b"duration_ms", "is_error", b"is_error", "output", b"output", "tool_id", b"tool_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["denied_by", b"denied_by", "duration_ms", b"duration_ms", "is_error", b"is_error", "output", b"output", "tool_id", b"tool_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -2662,16 +2668,20 @@ class ListPendingRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     SESSION_ID_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
     """empty: all sessions"""
+    page_token: _builtins.str
+    """of the answer before; since 0.2.0"""
     def __init__(
         self,
         *,
         session_id: _builtins.str = ...,
+        page_token: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["session_id", b"session_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["page_token", b"page_token", "session_id", b"session_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -2782,16 +2792,20 @@ class ListPendingResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     PROMPTS_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """there are more than one message can hold: ask again with it; since 0.2.0"""
     @_builtins.property
     def prompts(self) -> _containers.RepeatedCompositeFieldContainer[Global___PendingPrompt]: ...
     def __init__(
         self,
         *,
         prompts: _abc.Iterable[Global___PendingPrompt] | None = ...,
+        next_page_token: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["prompts", b"prompts"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["next_page_token", b"next_page_token", "prompts", b"prompts"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

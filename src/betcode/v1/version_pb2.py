@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18\x62\x65tcode/v1/version.proto\x12\nbetcode.v1\"\x13\n\x11GetVersionRequest\"\xb9\x01\n\x12GetVersionResponse\x12\x13\n\x0b\x61pi_version\x18\x01 \x01(\t\x12\x16\n\x0eserver_version\x18\x02 \x01(\t\x12\x10\n\x08\x66\x65\x61tures\x18\x03 \x03(\t\x12/\n\x0b\x63laude_code\x18\x04 \x01(\x0b\x32\x1a.betcode.v1.ClaudeCodeInfo\x12\x33\n\x0b\x63onstraints\x18\x05 \x01(\x0b\x32\x1e.betcode.v1.VersionConstraints\"m\n\x0e\x43laudeCodeInfo\x12\x0f\n\x07version\x18\x01 \x01(\t\x12\x13\n\x0b\x61pi_version\x18\x02 \x01(\t\x12\x35\n\rcompatibility\x18\x03 \x01(\x0e\x32\x1e.betcode.v1.CompatibilityLevel\"\xfc\x01\n\x12VersionConstraints\x12\x1a\n\x12min_client_version\x18\x01 \x01(\t\x12\x1a\n\x12recommended_client\x18\x02 \x01(\t\x12\x1b\n\x13\x64\x65precated_features\x18\x03 \x03(\t\x12U\n\x14\x66\x65\x61ture_replacements\x18\x04 \x03(\x0b\x32\x37.betcode.v1.VersionConstraints.FeatureReplacementsEntry\x1a:\n\x18\x46\x65\x61tureReplacementsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xe9\x01\n\x10NegotiateRequest\x12\x16\n\x0e\x63lient_version\x18\x01 \x01(\t\x12\x13\n\x0b\x63lient_type\x18\x02 \x01(\t\x12\x1a\n\x12requested_features\x18\x03 \x03(\t\x12Q\n\x13\x63lient_capabilities\x18\x04 \x03(\x0b\x32\x34.betcode.v1.NegotiateRequest.ClientCapabilitiesEntry\x1a\x39\n\x17\x43lientCapabilitiesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xb1\x01\n\x11NegotiateResponse\x12\x10\n\x08\x61\x63\x63\x65pted\x18\x01 \x01(\x08\x12\x18\n\x10rejection_reason\x18\x02 \x01(\t\x12\x13\n\x0bupgrade_url\x18\x03 \x01(\t\x12\x18\n\x10granted_features\x18\x04 \x03(\t\x12\x10\n\x08warnings\x18\x05 \x03(\t\x12/\n\x0c\x63\x61pabilities\x18\x06 \x01(\x0b\x32\x19.betcode.v1.CapabilitySet\"\xc7\x02\n\rCapabilitySet\x12\x1b\n\x13streaming_supported\x18\x01 \x01(\x08\x12\x1d\n\x15\x63ompression_supported\x18\x02 \x01(\x08\x12\x18\n\x10max_message_size\x18\x03 \x01(\r\x12\x17\n\x0f\x61vailable_tools\x18\x04 \x03(\t\x12\x18\n\x10\x61vailable_models\x18\x05 \x03(\t\x12\x19\n\x11subagents_enabled\x18\x06 \x01(\x08\x12\x19\n\x11worktrees_enabled\x18\x07 \x01(\x08\x12\x42\n\rfeature_flags\x18\x08 \x03(\x0b\x32+.betcode.v1.CapabilitySet.FeatureFlagsEntry\x1a\x33\n\x11\x46\x65\x61tureFlagsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x08:\x02\x38\x01\"\xc6\x01\n\x0b\x46\x65\x61tureFlag\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\t\x12\'\n\x05stage\x18\x03 \x01(\x0e\x32\x18.betcode.v1.FeatureStage\x12\x1a\n\x12introduced_version\x18\x04 \x01(\t\x12\x1a\n\x12min_client_version\x18\x05 \x01(\t\x12\x1a\n\x12\x64\x65precated_version\x18\x06 \x01(\t\x12\x17\n\x0fremoval_version\x18\x07 \x01(\t\"\x92\x01\n\x12\x44\x65precationWarning\x12\x0f\n\x07\x66\x65\x61ture\x18\x01 \x01(\t\x12\x13\n\x0breplacement\x18\x02 \x01(\t\x12\x17\n\x0fremoval_version\x18\x03 \x01(\t\x12\x15\n\rmigration_url\x18\x04 \x01(\t\x12&\n\x08severity\x18\x05 \x01(\x0e\x32\x14.betcode.v1.Severity*|\n\x12\x43ompatibilityLevel\x12\x19\n\x15\x43OMPATIBILITY_UNKNOWN\x10\x00\x12\x14\n\x10\x46ULLY_COMPATIBLE\x10\x01\x12\x15\n\x11LIKELY_COMPATIBLE\x10\x02\x12\x0c\n\x08\x44\x45GRADED\x10\x03\x12\x10\n\x0cINCOMPATIBLE\x10\x04*g\n\x0c\x46\x65\x61tureStage\x12\x19\n\x15\x46\x45\x41TURE_STAGE_UNKNOWN\x10\x00\x12\t\n\x05\x41LPHA\x10\x01\x12\x08\n\x04\x42\x45TA\x10\x02\x12\n\n\x06STABLE\x10\x03\x12\x0e\n\nDEPRECATED\x10\x04\x12\x0b\n\x07REMOVED\x10\x05*C\n\x08Severity\x12\x14\n\x10SEVERITY_UNKNOWN\x10\x00\x12\x08\n\x04INFO\x10\x01\x12\x0b\n\x07WARNING\x10\x02\x12\n\n\x06URGENT\x10\x03\x32\xb3\x01\n\x0eVersionService\x12K\n\nGetVersion\x12\x1d.betcode.v1.GetVersionRequest\x1a\x1e.betcode.v1.GetVersionResponse\x12T\n\x15NegotiateCapabilities\x12\x1c.betcode.v1.NegotiateRequest\x1a\x1d.betcode.v1.NegotiateResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18\x62\x65tcode/v1/version.proto\x12\nbetcode.v1\"\x13\n\x11GetVersionRequest\"\x9f\x02\n\x12GetVersionResponse\x12\x13\n\x0b\x61pi_version\x18\x01 \x01(\t\x12\x16\n\x0eserver_version\x18\x02 \x01(\t\x12\x10\n\x08\x66\x65\x61tures\x18\x03 \x03(\t\x12/\n\x0b\x63laude_code\x18\x04 \x01(\x0b\x32\x1a.betcode.v1.ClaudeCodeInfo\x12\x33\n\x0b\x63onstraints\x18\x05 \x01(\x0b\x32\x1e.betcode.v1.VersionConstraints\x12.\n\rfeature_flags\x18\x1e \x03(\x0b\x32\x17.betcode.v1.FeatureFlag\x12\x34\n\x0c\x64\x65precations\x18\x1f \x03(\x0b\x32\x1e.betcode.v1.DeprecationWarning\"\x9b\x01\n\x0e\x43laudeCodeInfo\x12\x0f\n\x07version\x18\x01 \x01(\t\x12\x13\n\x0b\x61pi_version\x18\x02 \x01(\t\x12\x35\n\rcompatibility\x18\x03 \x01(\x0e\x32\x1e.betcode.v1.CompatibilityLevel\x12\x17\n\x0fminimum_version\x18\x1e \x01(\t\x12\x13\n\x0bupgrade_url\x18\x1f \x01(\t\"\xfc\x01\n\x12VersionConstraints\x12\x1a\n\x12min_client_version\x18\x01 \x01(\t\x12\x1a\n\x12recommended_client\x18\x02 \x01(\t\x12\x1b\n\x13\x64\x65precated_features\x18\x03 \x03(\t\x12U\n\x14\x66\x65\x61ture_replacements\x18\x04 \x03(\x0b\x32\x37.betcode.v1.VersionConstraints.FeatureReplacementsEntry\x1a:\n\x18\x46\x65\x61tureReplacementsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xe9\x01\n\x10NegotiateRequest\x12\x16\n\x0e\x63lient_version\x18\x01 \x01(\t\x12\x13\n\x0b\x63lient_type\x18\x02 \x01(\t\x12\x1a\n\x12requested_features\x18\x03 \x03(\t\x12Q\n\x13\x63lient_capabilities\x18\x04 \x03(\x0b\x32\x34.betcode.v1.NegotiateRequest.ClientCapabilitiesEntry\x1a\x39\n\x17\x43lientCapabilitiesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xb1\x01\n\x11NegotiateResponse\x12\x10\n\x08\x61\x63\x63\x65pted\x18\x01 \x01(\x08\x12\x18\n\x10rejection_reason\x18\x02 \x01(\t\x12\x13\n\x0bupgrade_url\x18\x03 \x01(\t\x12\x18\n\x10granted_features\x18\x04 \x03(\t\x12\x10\n\x08warnings\x18\x05 \x03(\t\x12/\n\x0c\x63\x61pabilities\x18\x06 \x01(\x0b\x32\x19.betcode.v1.CapabilitySet\"\xc7\x02\n\rCapabilitySet\x12\x1b\n\x13streaming_supported\x18\x01 \x01(\x08\x12\x1d\n\x15\x63ompression_supported\x18\x02 \x01(\x08\x12\x18\n\x10max_message_size\x18\x03 \x01(\r\x12\x17\n\x0f\x61vailable_tools\x18\x04 \x03(\t\x12\x18\n\x10\x61vailable_models\x18\x05 \x03(\t\x12\x19\n\x11subagents_enabled\x18\x06 \x01(\x08\x12\x19\n\x11worktrees_enabled\x18\x07 \x01(\x08\x12\x42\n\rfeature_flags\x18\x08 \x03(\x0b\x32+.betcode.v1.CapabilitySet.FeatureFlagsEntry\x1a\x33\n\x11\x46\x65\x61tureFlagsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x08:\x02\x38\x01\"\xec\x01\n\x0b\x46\x65\x61tureFlag\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\t\x12\'\n\x05stage\x18\x03 \x01(\x0e\x32\x18.betcode.v1.FeatureStage\x12\x1a\n\x12introduced_version\x18\x04 \x01(\t\x12\x1a\n\x12min_client_version\x18\x05 \x01(\t\x12\x1a\n\x12\x64\x65precated_version\x18\x06 \x01(\t\x12\x17\n\x0fremoval_version\x18\x07 \x01(\t\x12\x12\n\nis_enabled\x18\x1e \x01(\x08\x12\x10\n\x08is_built\x18\x1f \x01(\x08\"\x92\x01\n\x12\x44\x65precationWarning\x12\x0f\n\x07\x66\x65\x61ture\x18\x01 \x01(\t\x12\x13\n\x0breplacement\x18\x02 \x01(\t\x12\x17\n\x0fremoval_version\x18\x03 \x01(\t\x12\x15\n\rmigration_url\x18\x04 \x01(\t\x12&\n\x08severity\x18\x05 \x01(\x0e\x32\x14.betcode.v1.Severity*|\n\x12\x43ompatibilityLevel\x12\x19\n\x15\x43OMPATIBILITY_UNKNOWN\x10\x00\x12\x14\n\x10\x46ULLY_COMPATIBLE\x10\x01\x12\x15\n\x11LIKELY_COMPATIBLE\x10\x02\x12\x0c\n\x08\x44\x45GRADED\x10\x03\x12\x10\n\x0cINCOMPATIBLE\x10\x04*g\n\x0c\x46\x65\x61tureStage\x12\x19\n\x15\x46\x45\x41TURE_STAGE_UNKNOWN\x10\x00\x12\t\n\x05\x41LPHA\x10\x01\x12\x08\n\x04\x42\x45TA\x10\x02\x12\n\n\x06STABLE\x10\x03\x12\x0e\n\nDEPRECATED\x10\x04\x12\x0b\n\x07REMOVED\x10\x05*C\n\x08Severity\x12\x14\n\x10SEVERITY_UNKNOWN\x10\x00\x12\x08\n\x04INFO\x10\x01\x12\x0b\n\x07WARNING\x10\x02\x12\n\n\x06URGENT\x10\x03\x32\xb3\x01\n\x0eVersionService\x12K\n\nGetVersion\x12\x1d.betcode.v1.GetVersionRequest\x1a\x1e.betcode.v1.GetVersionResponse\x12T\n\x15NegotiateCapabilities\x12\x1c.betcode.v1.NegotiateRequest\x1a\x1d.betcode.v1.NegotiateResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -37,36 +37,36 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_NEGOTIATEREQUEST_CLIENTCAPABILITIESENTRY']._serialized_options = b'8\001'
   _globals['_CAPABILITYSET_FEATUREFLAGSENTRY']._loaded_options = None
   _globals['_CAPABILITYSET_FEATUREFLAGSENTRY']._serialized_options = b'8\001'
-  _globals['_COMPATIBILITYLEVEL']._serialized_start=1711
-  _globals['_COMPATIBILITYLEVEL']._serialized_end=1835
-  _globals['_FEATURESTAGE']._serialized_start=1837
-  _globals['_FEATURESTAGE']._serialized_end=1940
-  _globals['_SEVERITY']._serialized_start=1942
-  _globals['_SEVERITY']._serialized_end=2009
+  _globals['_COMPATIBILITYLEVEL']._serialized_start=1898
+  _globals['_COMPATIBILITYLEVEL']._serialized_end=2022
+  _globals['_FEATURESTAGE']._serialized_start=2024
+  _globals['_FEATURESTAGE']._serialized_end=2127
+  _globals['_SEVERITY']._serialized_start=2129
+  _globals['_SEVERITY']._serialized_end=2196
   _globals['_GETVERSIONREQUEST']._serialized_start=40
   _globals['_GETVERSIONREQUEST']._serialized_end=59
   _globals['_GETVERSIONRESPONSE']._serialized_start=62
-  _globals['_GETVERSIONRESPONSE']._serialized_end=247
-  _globals['_CLAUDECODEINFO']._serialized_start=249
-  _globals['_CLAUDECODEINFO']._serialized_end=358
-  _globals['_VERSIONCONSTRAINTS']._serialized_start=361
-  _globals['_VERSIONCONSTRAINTS']._serialized_end=613
-  _globals['_VERSIONCONSTRAINTS_FEATUREREPLACEMENTSENTRY']._serialized_start=555
-  _globals['_VERSIONCONSTRAINTS_FEATUREREPLACEMENTSENTRY']._serialized_end=613
-  _globals['_NEGOTIATEREQUEST']._serialized_start=616
-  _globals['_NEGOTIATEREQUEST']._serialized_end=849
-  _globals['_NEGOTIATEREQUEST_CLIENTCAPABILITIESENTRY']._serialized_start=792
-  _globals['_NEGOTIATEREQUEST_CLIENTCAPABILITIESENTRY']._serialized_end=849
-  _globals['_NEGOTIATERESPONSE']._serialized_start=852
-  _globals['_NEGOTIATERESPONSE']._serialized_end=1029
-  _globals['_CAPABILITYSET']._serialized_start=1032
-  _globals['_CAPABILITYSET']._serialized_end=1359
-  _globals['_CAPABILITYSET_FEATUREFLAGSENTRY']._serialized_start=1308
-  _globals['_CAPABILITYSET_FEATUREFLAGSENTRY']._serialized_end=1359
-  _globals['_FEATUREFLAG']._serialized_start=1362
-  _globals['_FEATUREFLAG']._serialized_end=1560
-  _globals['_DEPRECATIONWARNING']._serialized_start=1563
-  _globals['_DEPRECATIONWARNING']._serialized_end=1709
-  _globals['_VERSIONSERVICE']._serialized_start=2012
-  _globals['_VERSIONSERVICE']._serialized_end=2191
+  _globals['_GETVERSIONRESPONSE']._serialized_end=349
+  _globals['_CLAUDECODEINFO']._serialized_start=352
+  _globals['_CLAUDECODEINFO']._serialized_end=507
+  _globals['_VERSIONCONSTRAINTS']._serialized_start=510
+  _globals['_VERSIONCONSTRAINTS']._serialized_end=762
+  _globals['_VERSIONCONSTRAINTS_FEATUREREPLACEMENTSENTRY']._serialized_start=704
+  _globals['_VERSIONCONSTRAINTS_FEATUREREPLACEMENTSENTRY']._serialized_end=762
+  _globals['_NEGOTIATEREQUEST']._serialized_start=765
+  _globals['_NEGOTIATEREQUEST']._serialized_end=998
+  _globals['_NEGOTIATEREQUEST_CLIENTCAPABILITIESENTRY']._serialized_start=941
+  _globals['_NEGOTIATEREQUEST_CLIENTCAPABILITIESENTRY']._serialized_end=998
+  _globals['_NEGOTIATERESPONSE']._serialized_start=1001
+  _globals['_NEGOTIATERESPONSE']._serialized_end=1178
+  _globals['_CAPABILITYSET']._serialized_start=1181
+  _globals['_CAPABILITYSET']._serialized_end=1508
+  _globals['_CAPABILITYSET_FEATUREFLAGSENTRY']._serialized_start=1457
+  _globals['_CAPABILITYSET_FEATUREFLAGSENTRY']._serialized_end=1508
+  _globals['_FEATUREFLAG']._serialized_start=1511
+  _globals['_FEATUREFLAG']._serialized_end=1747
+  _globals['_DEPRECATIONWARNING']._serialized_start=1750
+  _globals['_DEPRECATIONWARNING']._serialized_end=1896
+  _globals['_VERSIONSERVICE']._serialized_start=2199
+  _globals['_VERSIONSERVICE']._serialized_end=2378
 # @@protoc_insertion_point(module_scope)

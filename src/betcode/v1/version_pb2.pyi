@@ -106,6 +106,8 @@ class GetVersionResponse(_message.Message):
     FEATURES_FIELD_NUMBER: _builtins.int
     CLAUDE_CODE_FIELD_NUMBER: _builtins.int
     CONSTRAINTS_FIELD_NUMBER: _builtins.int
+    FEATURE_FLAGS_FIELD_NUMBER: _builtins.int
+    DEPRECATIONS_FIELD_NUMBER: _builtins.int
     api_version: _builtins.str
     server_version: _builtins.str
     @_builtins.property
@@ -114,6 +116,16 @@ class GetVersionResponse(_message.Message):
     def claude_code(self) -> Global___ClaudeCodeInfo: ...
     @_builtins.property
     def constraints(self) -> Global___VersionConstraints: ...
+    @_builtins.property
+    def feature_flags(self) -> _containers.RepeatedCompositeFieldContainer[Global___FeatureFlag]:
+        """Added by this project.
+        every flag, on or off; since 0.2.0
+        """
+
+    @_builtins.property
+    def deprecations(self) -> _containers.RepeatedCompositeFieldContainer[Global___DeprecationWarning]:
+        """what is on its way out, with its end; since 0.2.0"""
+
     def __init__(
         self,
         *,
@@ -122,10 +134,12 @@ class GetVersionResponse(_message.Message):
         features: _abc.Iterable[_builtins.str] | None = ...,
         claude_code: Global___ClaudeCodeInfo | None = ...,
         constraints: Global___VersionConstraints | None = ...,
+        feature_flags: _abc.Iterable[Global___FeatureFlag] | None = ...,
+        deprecations: _abc.Iterable[Global___DeprecationWarning] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["claude_code", b"claude_code", "constraints", b"constraints"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["api_version", b"api_version", "claude_code", b"claude_code", "constraints", b"constraints", "features", b"features", "server_version", b"server_version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["api_version", b"api_version", "claude_code", b"claude_code", "constraints", b"constraints", "deprecations", b"deprecations", "feature_flags", b"feature_flags", "features", b"features", "server_version", b"server_version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -138,19 +152,29 @@ class ClaudeCodeInfo(_message.Message):
     VERSION_FIELD_NUMBER: _builtins.int
     API_VERSION_FIELD_NUMBER: _builtins.int
     COMPATIBILITY_FIELD_NUMBER: _builtins.int
+    MINIMUM_VERSION_FIELD_NUMBER: _builtins.int
+    UPGRADE_URL_FIELD_NUMBER: _builtins.int
     version: _builtins.str
     api_version: _builtins.str
     compatibility: Global___CompatibilityLevel.ValueType
+    minimum_version: _builtins.str
+    """Added by this project.
+    older ones are incompatible; since 0.2.0
+    """
+    upgrade_url: _builtins.str
+    """its installation page; since 0.2.0"""
     def __init__(
         self,
         *,
         version: _builtins.str = ...,
         api_version: _builtins.str = ...,
         compatibility: Global___CompatibilityLevel.ValueType = ...,
+        minimum_version: _builtins.str = ...,
+        upgrade_url: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["api_version", b"api_version", "compatibility", b"compatibility", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["api_version", b"api_version", "compatibility", b"compatibility", "minimum_version", b"minimum_version", "upgrade_url", b"upgrade_url", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -367,6 +391,8 @@ class FeatureFlag(_message.Message):
     MIN_CLIENT_VERSION_FIELD_NUMBER: _builtins.int
     DEPRECATED_VERSION_FIELD_NUMBER: _builtins.int
     REMOVAL_VERSION_FIELD_NUMBER: _builtins.int
+    IS_ENABLED_FIELD_NUMBER: _builtins.int
+    IS_BUILT_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     description: _builtins.str
     stage: Global___FeatureStage.ValueType
@@ -374,6 +400,12 @@ class FeatureFlag(_message.Message):
     min_client_version: _builtins.str
     deprecated_version: _builtins.str
     removal_version: _builtins.str
+    is_enabled: _builtins.bool
+    """Added by this project.
+    since 0.2.0
+    """
+    is_built: _builtins.bool
+    """false: declared, and not part of this release; since 0.2.0"""
     def __init__(
         self,
         *,
@@ -384,10 +416,12 @@ class FeatureFlag(_message.Message):
         min_client_version: _builtins.str = ...,
         deprecated_version: _builtins.str = ...,
         removal_version: _builtins.str = ...,
+        is_enabled: _builtins.bool = ...,
+        is_built: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["deprecated_version", b"deprecated_version", "description", b"description", "introduced_version", b"introduced_version", "min_client_version", b"min_client_version", "name", b"name", "removal_version", b"removal_version", "stage", b"stage"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["deprecated_version", b"deprecated_version", "description", b"description", "introduced_version", b"introduced_version", "is_built", b"is_built", "is_enabled", b"is_enabled", "min_client_version", b"min_client_version", "name", b"name", "removal_version", b"removal_version", "stage", b"stage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -8,6 +8,7 @@ from typing import ClassVar
 from msgspec import Raw, Struct, field
 
 EMPTY_OBJECT = Raw(b"{}")
+EMPTY_LIST = Raw(b"[]")
 
 
 class Part(Struct, gc=False):
@@ -110,6 +111,7 @@ class User(Struct, tag="user"):
     parent_tool_use_id: str | None = None
     uuid: str = ""
     tool_use_result: Raw = EMPTY_OBJECT
+    tool_result_meta: Raw = EMPTY_LIST
     is_replay: bool = field(default=False, name="isReplay")
     is_synthetic: bool = field(default=False, name="isSynthetic")
 

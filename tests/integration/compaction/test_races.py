@@ -149,6 +149,7 @@ async def test_cancelled_before_its_agent_begins_it_ends_and_the_agent_stays(tmp
         (daemon.work / "begin").touch()
         await talk.turn("say one")
         await talk.summary_when(lambda one: one.run_state == "exited")
+        daemon.reload({"cancel": settings["cancel"]})  # the next one stays, however long a message takes
         (daemon.work / "begin").unlink()
         asked = Asked()
         async with anyio.create_task_group() as tasks:

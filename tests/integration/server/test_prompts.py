@@ -139,6 +139,21 @@ async def test_what_decides_nothing_leaves_the_prompt_open(
         assert (await agent.ListPending(v1.ListPendingRequest(session_id=stream.session_id))).prompts
 
 
+async def test_words_without_end_are_no_answer(agent: Agent, tmp_path: Path) -> None:
+    async with conversation(agent, working_directory=str(tmp_path)) as stream:
+        request = await asked(stream)
+        for message, key in (("x" * 65_537, ""), ("", "k" * 257)):
+            response = v1.PermissionResponse(
+                request_id=request.request_id, decision=v1.DENY, message=message, idempotency_key=key
+            )
+            with pytest.raises(aio.AioRpcError) as error:
+                await agent.AnswerPermission(v1.AnswerPermissionRequest(response=response))
+            assert error.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+            assert "longer than" in str(error.value.details())
+        longest = v1.PermissionResponse(request_id=request.request_id, decision=v1.DENY, message="x" * 65_536)
+        assert not (await agent.AnswerPermission(v1.AnswerPermissionRequest(response=longest))).already_answered
+
+
 async def test_a_question_is_answered_by_its_text(agent: Agent, tmp_path: Path) -> None:
     async with conversation(agent, working_directory=str(tmp_path)) as stream:
         await stream.say("ask")

@@ -112,6 +112,7 @@ async def test_parts_are_kept_until_all_are_there_and_each_is_answered_once(agen
             {"Which name?": ""},
             {"Which name?": "a, b"},
             {"Which name?": '["a","b"]'},
+            {"Which name?": "x" * 65_537},
         ):
             error = await refused(agent, questions[2].question_id, wrong)
             assert error.code() is grpc.StatusCode.INVALID_ARGUMENT

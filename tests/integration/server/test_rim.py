@@ -17,6 +17,7 @@ from grpc import aio
 from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection_pb2
 
+from betcode.domain import features as flags
 from betcode.holder.platform import resident_bytes
 from betcode.server.rim import Caller, Context, Rim
 from betcode.server.serving import contract_services
@@ -138,6 +139,13 @@ async def test_what_is_not_built_says_so_and_names_the_feature(daemon: Daemon, m
 def test_the_table_of_features_names_only_what_exists() -> None:
     known = {method.full_name for method in METHODS} | {service.full_name for service in contract_services()}
     assert set(FEATURES) <= known
+
+
+def test_a_flag_is_built_where_its_calls_are() -> None:
+    for feature in flags.FEATURES:
+        unbuilt = [name for name in feature.calls if name in FEATURES]
+        assert bool(unbuilt) == (not feature.is_built), feature.name
+        assert not unbuilt or unbuilt == list(feature.calls)
 
 
 def arbitrary(random_source: random.Random, method: MethodDescriptor) -> Iterator[bytes]:

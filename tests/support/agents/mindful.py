@@ -34,7 +34,8 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
-import obedient  # type: ignore[import-not-found,unused-ignore] # beside this file, wherever it runs
+from support.agents import obedient
+from support.agents.compacting import Frame
 
 LEDGER = Path("ledger")
 COMPACT = "/compact"
@@ -59,19 +60,19 @@ class Ledger:
         return [entry for entry in map(json.loads, lines) if entry["session"] == self._session]
 
 
-class Answers(queue.Queue[obedient.Frame]):
+class Answers(queue.Queue[Frame]):
     """Notes every answer that arrives, whether somebody waits for it or not."""
 
     def __init__(self, ledger: Ledger) -> None:
         super().__init__()
         self._ledger = ledger
 
-    def put(self, item: obedient.Frame, block: bool = True, timeout: float | None = None) -> None:
+    def put(self, item: Frame, block: bool = True, timeout: float | None = None) -> None:
         self._ledger.note("heard", item["request_id"], behaviour=item.get("response", {}).get("behavior", ""))
         super().put(item, block, timeout)
 
 
-class Mindful(obedient.Agent):  # type: ignore[misc,unused-ignore]
+class Mindful(obedient.Agent):
     _writing = threading.Lock()
 
     def __init__(self, arguments: list[str]) -> None:
@@ -110,7 +111,7 @@ class Mindful(obedient.Agent):  # type: ignore[misc,unused-ignore]
                 message["begun"] = True
             self._run(message)
 
-    def _run(self, message: obedient.Frame) -> None:
+    def _run(self, message: Frame) -> None:
         self._current = message["uuid"]
         content = message["message"]["content"]
         text = content if isinstance(content, str) else "\n".join(b["text"] for b in content if b["type"] == "text")
@@ -127,7 +128,7 @@ class Mindful(obedient.Agent):  # type: ignore[misc,unused-ignore]
             super()._lifecycle({"uuid": message["own"]}, "completed")
 
     def _listen(self) -> None:
-        waiting: list[obedient.Frame] = []
+        waiting: list[Frame] = []
         for line in sys.stdin:
             frame = json.loads(line)
             if frame["type"] == "user" and frame["uuid"] in self._known:
@@ -142,7 +143,7 @@ class Mindful(obedient.Agent):  # type: ignore[misc,unused-ignore]
                 self._interrupt(frame, waiting)
         self._messages.put(None)
 
-    def _interrupt(self, frame: obedient.Frame, waiting: list[obedient.Frame]) -> None:
+    def _interrupt(self, frame: Frame, waiting: list[Frame]) -> None:
         dropped: list[str] = []
         if frame["request"].get("cancel_queued"):
             with self._lock:
@@ -158,7 +159,7 @@ class Mindful(obedient.Agent):  # type: ignore[misc,unused-ignore]
         for name in dropped:
             self._lifecycle({"uuid": name}, "cancelled")
 
-    def _lifecycle(self, message: obedient.Frame, state: str) -> None:
+    def _lifecycle(self, message: Frame, state: str) -> None:
         if state == "completed" and message["uuid"] == self._current:
             self._ledger.note("did", self._current)
             self._current = ""
@@ -189,14 +190,14 @@ class Mindful(obedient.Agent):  # type: ignore[misc,unused-ignore]
         subprocess.Popen(["sleep", "1000"], start_new_session=True, stdin=-3, stdout=-3, stderr=-3)
         return "lingering"
 
-    def _write(self, frame: obedient.Frame) -> None:
+    def _write(self, frame: Frame) -> None:
         if frame["type"] == "control_cancel_request":
             self._ledger.note("withdrew", frame["request_id"])
         with self._writing:  # the thread that listens speaks too
             super()._write(frame)
 
-    def _request(self, name: str, given: obedient.Frame, tool: str) -> obedient.Frame:
-        reply: obedient.Frame = super()._request(name, given, tool)
+    def _request(self, name: str, given: Frame, tool: str) -> Frame:
+        reply: Frame = super()._request(name, given, tool)
         if name != "AskUserQuestion" and reply.get("behavior") == "allow":
             self._ledger.note("ran", tool)
         return reply

@@ -21,13 +21,7 @@
     tokens N          its context has N tokens from here on
     compact           compacts by itself, as an agent does whose context is full
 
-The message /compact compacts, and 40 tokens are left. A file called `compact` in the working directory directs how:
-
-    wait NAME         goes on when the file NAME appears (or it is interrupted)
-    fail REASON       fails, and says why
-    decline           does not begin with it (alone)
-    deaf              hears no interrupt from here on
-    die               exits with 3 in the middle of it
+The message /compact compacts, as compacting.py says.
 
 A file called `input` in the working directory holds what a tool is to be given beside the rest, and while there is one
 called `skip` no tool is asked for. A file called `hold` names a step, and the agent that comes to it makes a file
@@ -50,17 +44,13 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
-Frame = dict[str, Any]
+from support.agents.compacting import Compacting, Frame, Interrupted
+
 MODEL = "obedient-1"
 
 
-class Interrupted(Exception):
-    pass
-
-
-class Agent:
+class Agent(Compacting):
     def __init__(self, arguments: list[str]) -> None:
         self._arguments = arguments
         named = [a for flag in ("--session-id=", "--resume=") for a in arguments if a.startswith(flag)]
@@ -68,7 +58,7 @@ class Agent:
         self._messages: queue.Queue[Frame | None] = queue.Queue()
         self._answers: queue.Queue[Frame] = queue.Queue()
         self._interrupted = threading.Event()
-        self._is_deaf = self._is_screened = False
+        self._is_deaf, self._is_screened = Path("deaf").exists(), False
         self._then = "stays"
         self._cost = 0.0
         self._plan = "--permission-mode=plan" in arguments
@@ -232,51 +222,6 @@ class Agent:
         yield "dying"
         os._exit(3)
 
-    def _set_tokens(self, number: str) -> Iterator[str]:
-        self._tokens = int(number)
-        yield number
-
-    def _compact_as_told(self, message: Frame) -> None:
-        directions = Path("compact").read_text() if Path("compact").exists() else ""
-        if directions == "decline":
-            self._lifecycle(message, "cancelled")
-            return
-        self._lifecycle(message, "started")
-        self._write({"type": "system", "subtype": "status", "status": "compacting"})
-        trouble = ""
-        try:
-            for line in directions.splitlines():
-                verb, _, rest = line.partition(" ")
-                if verb == "fail":
-                    trouble = rest
-                else:
-                    list({"wait": self._wait, "deaf": self._go_deaf, "die": self._die}[verb](rest))
-        except Interrupted:
-            trouble = "API Error: Request was aborted."
-        outcome: Frame = (
-            {"compact_result": "failed", "compact_error": trouble} if trouble else {"compact_result": "success"}
-        )
-        self._write({"type": "system", "subtype": "status", "status": None} | outcome)
-        if trouble:
-            self._said = f"msg_{uuid.uuid4().hex}"
-            block = {"type": "text", "text": trouble}
-            source = {"local_command_source": f"<local-command-stderr>{trouble}</local-command-stderr>"}
-            self._write({"type": "assistant", "message": self._message([block]), "parent_tool_use_id": None} | source)
-        else:
-            list(self._compact("manual"))
-        self._lifecycle(message, "completed")
-        self._write(
-            {"type": "result", "subtype": "success", "is_error": False, "stop_reason": None, "num_turns": 0}
-            | {"usage": {"input_tokens": 0, "output_tokens": 0}, "total_cost_usd": self._cost, "modelUsage": {}}
-            | {"user_message_uuids": [message["uuid"]], "local_command": "compact", "result": trouble}
-        )
-
-    def _compact(self, trigger: str) -> Iterator[str]:
-        facts = {"trigger": trigger, "pre_tokens": self._tokens + 20, "post_tokens": 40}
-        self._write({"type": "system", "subtype": "compact_boundary", "compact_metadata": facts})
-        self._tokens = 40
-        yield "compacted"
-
     def _stumble(self, name: str) -> Iterator[str]:
         if not Path(name).exists():
             Path(name).touch()
@@ -318,7 +263,7 @@ class Agent:
                 ran.write(json.dumps(reply.get("updatedInput")) + "\n")
         self._come_to("ran")
         text = "it ran" if yes else str(reply.get("message"))
-        self._tool_result(tool, text, is_error=not yes)
+        self._tool_result(tool, text, is_error=not yes, denied_by="" if yes else "user_reject")
         self._come_to("told")
         self._begin_message()
         return "ran" if yes else "denied"
@@ -345,7 +290,8 @@ class Agent:
         if decision != "deny":
             with Path("peeked.txt").open("a") as peeked:
                 peeked.write("peeked\n")
-        self._tool_result(tool, str(verdict.get("permissionDecisionReason", "files")), is_error=decision == "deny")
+        said, denied = str(verdict.get("permissionDecisionReason", "files")), decision == "deny"
+        self._tool_result(tool, said, is_error=denied, denied_by="hook" if denied else "")
         self._begin_message()
         return "peeked" if decision != "deny" else "kept out"
 
@@ -379,9 +325,13 @@ class Agent:
             if answer["request_id"] == request_id:
                 return dict(answer.get("response", {}))
 
-    def _tool_result(self, tool: str, text: str, *, is_error: bool) -> None:
+    def _tool_result(self, tool: str, text: str, *, is_error: bool, denied_by: str = "") -> None:
         result = {"tool_use_id": tool, "type": "tool_result", "content": text, "is_error": is_error}
-        self._write({"type": "user", "message": {"role": "user", "content": [result]}, "parent_tool_use_id": None})
+        decided = {"decision": "reject", "source": denied_by} if denied_by else {"decision": "accept"}
+        self._write(
+            {"type": "user", "message": {"role": "user", "content": [result]}, "parent_tool_use_id": None}
+            | {"tool_result_meta": [{"id": tool, "permission_decision": decided}]}
+        )
 
     def _lifecycle(self, message: Frame, state: str) -> None:
         if "uuid" in message:

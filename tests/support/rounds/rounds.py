@@ -1,7 +1,6 @@
 """One round from its plan to its verdict."""
 
 import shutil
-import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ import anyio
 
 from betcode.client import open_client
 from support.cutting_proxy import open_cutting_proxy
-from support.daemon import AGENTS, Daemon
+from support.daemon import AGENT_HEAD, Daemon
 from support.disk import mounted
 from support.rounds.clock import clock_environment
 from support.rounds.driver import Round, identity_of
@@ -38,9 +37,7 @@ class Verdict:
 def mindful_program(directory: Path) -> Path:
     """The agent with a memory, as an executable file."""
     program = directory / "agent-mindful"
-    program.write_text(
-        f"#!{sys.executable} -SB\nimport sys\nsys.path.insert(0, {str(AGENTS)!r})\nimport mindful\nmindful.main()\n"
-    )
+    program.write_text(f"{AGENT_HEAD}from support.agents import mindful\nmindful.main()\n")
     program.chmod(0o755)
     return program
 

@@ -11,7 +11,21 @@ from betcode.cli.parser import build_parser, candidates
     [
         (
             [""],
-            ["run", "attach", "session", "search", "permission", "policy", "audit", "config", "daemon", "completion"],
+            [
+                "run",
+                "attach",
+                "session",
+                "search",
+                "permission",
+                "policy",
+                "audit",
+                "config",
+                "daemon",
+                "db",
+                "version",
+                "features",
+                "completion",
+            ],
         ),
         (["da"], ["daemon"]),
         (["daemon", "st"], ["start", "stop", "status"]),

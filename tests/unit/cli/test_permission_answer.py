@@ -112,7 +112,6 @@ def test_a_grant_where_a_rule_asks_each_time_is_refused_with_the_rule() -> None:
         (["--edit", "{nonsense"], PUSH),
         (["--edit", "[1]"], v1.PendingPrompt(permission=v1.PermissionRequest(tool_name="Edit", input_json="{}"))),
         (["--choose", "1"], PUSH),
-        (["--choose", "1"], None),
         (["--choose", "3"], ASKED),
         (["--choose", "1", "--choose", "1,2"], ASKED),
         (["--choose", "1", "--choose", "1", "--choose", "1"], ASKED),
@@ -125,6 +124,20 @@ def test_what_does_not_fit_is_an_invalid_argument(words: list[str], prompt: v1.P
     with pytest.raises(CommandFailed) as failed:
         answer_from(said(*words), prompt)
     assert failed.value.exit_code is ExitCode.INVALID_ARGUMENTS
+
+
+def test_too_late_an_answer_goes_to_the_daemon_as_it_was_typed() -> None:
+    assert answer_from(said("--question", "Which?= red", "--question", "2=x"), None) == Answers(
+        {"Which?": "red", "2": "x"}
+    )
+    assert answer_from(said("--choose", "1"), None) == Answers({"1": "chosen"})
+
+
+def test_what_was_mistaken_is_said() -> None:
+    with pytest.raises(CommandFailed, match=r"Bash asks for permission, .*--allow or --deny"):
+        answer_from(said("--choose", "1"), PUSH)
+    with pytest.raises(CommandFailed, match=r"'1,2' is no choice of 1 to 2, just one: Why"):
+        answer_from(said("--choose", "1", "--choose", "1,2"), ASKED)
 
 
 @pytest.mark.parametrize("words", [[], ["--allow", "--deny"], ["--choose", "1", "--question", "2=x"]])

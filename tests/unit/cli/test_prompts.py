@@ -1,6 +1,7 @@
 """What an agent asks, and what a typed line answers."""
 
 import json
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
@@ -208,3 +209,16 @@ def test_a_question_about_the_budget_is_one_sentence_and_an_agents_tool_of_that_
     assert Permission(request).lines() == ["2 of 2 turns spent?"]
     request.tool_use_id = "toolu_1"
     assert Permission(request).lines() == ["Budget asks for permission: 2 of 2 turns spent?", "    spent: 2"]
+
+
+def test_of_questions_that_are_answered_in_part_only_the_others_are_asked() -> None:
+    shown: Sequence[v1.UserQuestion] = [question(text, n).user_question for n, text in enumerate(("One?", "Two?"))]
+    group = v1.QuestionGroup(questions=shown, answers={"One?": "red"})
+    pending = [v1.PendingPrompt(request_id="g", questions=group)]
+    desk, other = Desk(), Desk()
+    desk.add_pending(pending)
+    for number, text in enumerate(("One?", "Two?")):
+        other.see(question(text, number))
+    other.drop_answered(pending)
+    for one in (desk, other):
+        assert [prompt.asked.question for prompt in one.all if isinstance(prompt, Question)] == ["Two?"]

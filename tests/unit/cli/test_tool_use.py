@@ -30,6 +30,11 @@ def test_what_is_no_use_is_refused(text: str) -> None:
         tool_use(text)
 
 
+def test_a_tool_in_small_letters_is_told_its_name() -> None:
+    with pytest.raises(CommandFailed, match=r"No tool is called bash: write Bash\(ls\)"):
+        tool_use("bash(ls)")
+
+
 def test_an_input_is_a_json_object() -> None:
     assert given_input("") == "{}"
     with pytest.raises(CommandFailed):

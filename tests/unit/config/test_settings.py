@@ -102,7 +102,7 @@ def test_names_to_inherit_are_a_list(tmp_path: Path) -> None:
     assert loaded.settings.environment_allow == ("GH_TOKEN",)
 
 
-@pytest.mark.parametrize("setting", SETTINGS.values(), ids=str)
+@pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS)
 def test_every_setting_has_its_default_in_the_field_it_names(setting: Setting) -> None:
     assert setting.value_in(Settings()) == setting.default
 

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from betcode.config.notifying import NotifySettings
 from betcode.domain.notification import Notification, Occasion
 from betcode.domain.secrets import redacted
-from betcode.notify import desktop
+from betcode.notify import desktop, open_notifying
 from betcode.notify.programs import NotSent, run_program, small_environment
 from betcode.notify.webhook import signature
 
@@ -88,6 +89,16 @@ async def test_a_program_that_takes_too_long_is_killed_with_what_it_started(
         await run_program(["/bin/sh", "-c", 'mkfifo "$1"; cat "$1" & wait', "sh", str(fifo)])
     cats = [entry for entry in Path("/proc").glob("[0-9]*/cmdline") if str(fifo).encode() in _bytes(entry)]
     assert cats == []
+
+
+@pytest.mark.anyio
+async def test_a_flood_is_dropped_past_a_hundred_and_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    async with open_notifying(NotifySettings(command=("/bin/true",))) as notifying:
+        for _ in range(1000):
+            notifying.notify(ASK)
+    assert [record.getMessage() for record in caplog.records] == [
+        "notifications are dropped: too many wait for the command"
+    ]
 
 
 def _bytes(path: Path) -> bytes:

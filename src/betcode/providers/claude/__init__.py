@@ -5,5 +5,6 @@
 
 from betcode.providers.claude.dialogue import ClaudeDialogue
 from betcode.providers.claude.provider import ClaudeProvider
+from betcode.providers.claude.version import AgentVersions
 
-__all__ = ["ClaudeDialogue", "ClaudeProvider"]
+__all__ = ["AgentVersions", "ClaudeDialogue", "ClaudeProvider"]

@@ -48,6 +48,8 @@ def opened(frame: ControlRequest, state: State, known: dict[str, ToolCall]) -> N
     known[call.request_id] = call
     if call.tool_use_id and call.cwd:
         state.directories[call.tool_use_id] = call.cwd  # the question that may follow does not say it
+        if len(state.directories) > _MOST_OPEN:
+            del state.directories[next(iter(state.directories))]
     if len(state.calls) > _MOST_OPEN:
         del state.calls[next(iter(state.calls))]
 

@@ -11,7 +11,7 @@ from betcode.domain.ports import ApiPause, CallScreening, Failure, ToolCall
 from betcode.domain.records import Record, RecordKind
 from betcode.domain.rows import NewSession
 from betcode.domain.text import shortened
-from betcode.providers.claude import calls, commands, jobs, pauses, prompts, system, text, tools, turns
+from betcode.providers.claude import calls, commands, jobs, overlong, pauses, prompts, system, text, tools, turns
 from betcode.providers.claude.advice import failure_in
 from betcode.providers.claude.moment import Moment
 from betcode.providers.claude.state import VERSION, State, dump, load
@@ -233,7 +233,7 @@ class ClaudeDialogue:
         if type(frame) is frames.ControlRequest and calls.is_call(frame):
             calls.opened(frame, self._state, self._calls)  # also in a turn that cannot be followed: the agent waits
             return
-        if self._state.lost:
+        if self._state.lost and type(frame) is not frames.ControlRequest:  # which the agent waits for, too
             if type(frame) not in (Init, Result):
                 return
             self._state.lost = False
@@ -273,6 +273,8 @@ class ClaudeDialogue:
         size = max(record.end - record.offset, len(record.data))
         self._say_malformed(now, f"a line of about {size} bytes is over the limit and was passed over", record.data)
         # What it was can be guessed from its beginning; a tool and a turn must end all the same.
+        if overlong.answer_request(record.data, now.state):
+            return
         if b'"total_cost_usd"' in record.data:
             turns.end_turn(now, "error")
         elif (hit := _TOOL_ID.search(record.data)) and (tool_id := hit[1].decode(errors="replace")) in now.state.tools:

@@ -11,10 +11,12 @@ from betcode.providers.claude.state import OpenRequest
 from betcode.v1 import agent_pb2 as v1
 from betcode.wire.frames import Asked, ControlCancel, ControlRequest, ControlResponse
 
-_MOST_OPEN = 64
+_MOST_OPEN = 1024
 _MOST_SUGGESTIONS = 16
 _LONGEST = 2000
 _LONGEST_NAME = 100
+_LONGEST_ID = 256  # characters of a request's
+_LONGEST_TOOL = 512  # and of a tool's name
 _LONGEST_PLAN = 16 * 1024
 
 
@@ -58,15 +60,28 @@ class _Suggestion(Struct):
 
 def on_request(frame: ControlRequest, now: Moment) -> None:
     state, asked = now.state, frame.request
-    if not frame.request_id:
-        what = shortened(asked.tool_name or asked.subtype, _LONGEST_NAME)
-        now.notice(v1.NOTICE_KIND_MALFORMED, f"The agent asked for {what or 'something'} under no id, and was refused")
-        state.refused[""] = "a request needs an id, which is a text"
+    if not 0 < len(frame.request_id) <= _LONGEST_ID:
+        what = shortened(asked.tool_name or asked.subtype, _LONGEST_NAME) or "something"
+        how = "an id that is too long" if frame.request_id else "no id"
+        now.notice(v1.NOTICE_KIND_MALFORMED, f"The agent asked for {what} under {how}, and was refused")
+        state.refused[frame.request_id] = f"a request needs an id, which is a text of at most {_LONGEST_ID} characters"
         return
     if frame.request_id in state.requests:
         return
     if asked.subtype != "can_use_tool":
-        state.refused[frame.request_id] = f"{asked.subtype or 'this request'} is not supported here"
+        what = shortened(asked.subtype, _LONGEST_NAME)
+        state.refused[frame.request_id] = f"{what or 'this request'} is not supported here"
+        return
+    if len(asked.tool_name) > _LONGEST_TOOL:
+        told = f"The agent asked for {shortened(asked.tool_name, _LONGEST_NAME)}, which is no name, and was refused"
+        now.notice(v1.NOTICE_KIND_MALFORMED, told)
+        state.refused[frame.request_id] = f"the name of a tool is at most {_LONGEST_TOOL} characters"
+        return
+    if len(state.requests) >= _MOST_OPEN:  # each that is open is answered some day, so none is forgotten for another
+        what = shortened(asked.tool_name, _LONGEST_NAME)
+        told = f"The agent asked for {what} while {_MOST_OPEN} requests waited, and was refused"
+        now.notice(v1.NOTICE_KIND_AGENT, told, request_id=shortened(frame.request_id, _LONGEST_NAME))
+        state.refused[frame.request_id] = f"{_MOST_OPEN} requests wait for an answer: ask again when there are fewer"
         return
     turns.begin(now)
     known = state.tools.get(asked.tool_use_id)
@@ -75,8 +90,6 @@ def on_request(frame: ControlRequest, now: Moment) -> None:
     if not (asked.tool_name == "AskUserQuestion" and _ask(frame.request_id, asked, parent, now)):
         _request(frame.request_id, asked, parent, now)
     state.requests[frame.request_id] = OpenRequest(asked.tool_use_id, asked.tool_name in tools.NEEDS_PERSON)
-    if len(state.requests) > _MOST_OPEN:
-        del state.requests[next(iter(state.requests))]
     now.status(v1.WAITING_FOR_USER)
 
 

@@ -4,11 +4,14 @@ import logging
 from collections.abc import Mapping
 from pathlib import Path
 
+from betcode.domain.compatibility import AGENTS
+from betcode.domain.errors import AgentUnavailable
 from betcode.domain.ports import Capabilities, Dialogue, Launch, LaunchContext
 from betcode.domain.rows import NewSession
 from betcode.providers.claude import launch
 from betcode.providers.claude.dialogue import ClaudeDialogue
 from betcode.providers.claude.state import VERSION, State, UnreadableState, carried_over, dump, load
+from betcode.providers.claude.version import AgentVersions
 
 logger = logging.getLogger(__name__)
 
@@ -30,16 +33,36 @@ class ClaudeProvider:
         compaction=True,
     )
 
-    def __init__(self, binary: Path | None = None) -> None:
+    def __init__(self, binary: Path | None = None, versions: AgentVersions | None = None) -> None:
         self._binary = binary
+        self._versions = versions
 
     def check(self, environment: Mapping[str, str]) -> None:
         """Raises AgentUnavailable."""
-        launch.find_binary(self._binary, environment)
+        self._found(environment)
 
     def launch(self, session: NewSession, context: LaunchContext) -> Launch:
         """Raises AgentUnavailable."""
-        return launch.launch(launch.find_binary(self._binary, context.environment), session, context)
+        return launch.launch(self._found(context.environment), session, context)
+
+    async def version(self, environment: Mapping[str, str]) -> str:
+        """The version of the program that such an environment finds; empty where there is none, or it says none."""
+        try:
+            binary = launch.find_binary(self._binary, environment)
+        except AgentUnavailable:
+            return ""
+        return await self._versions.of(binary) if self._versions is not None else ""
+
+    def _found(self, environment: Mapping[str, str]) -> Path:
+        """The program to run. One whose version is known to be too old is not tried: it would fail less clearly."""
+        binary = launch.find_binary(self._binary, environment)
+        agent = AGENTS[self.name]
+        version = self._versions.known(binary) if self._versions is not None else None
+        if version and (refusal := agent.refusal(version)):
+            raise AgentUnavailable(
+                f"{refusal}: upgrade it ({agent.upgrade_url})", path=str(binary), upgrade_url=agent.upgrade_url
+            )
+        return binary
 
     def dialogue(self, session: NewSession, conversation_id: str, state: bytes = b"", *, version: int = 0) -> Dialogue:
         if not state:

@@ -39,13 +39,25 @@ def migrate(db: apsw.Connection, path: Path, migrations: Sequence[Migration] = M
         _apply(db, number, name, migration)
 
 
-def _applied(db: apsw.Connection, path: Path) -> int:
-    """The number of the newest migration that this database has seen; 0 for an empty file."""
+def applied_to(db: apsw.Connection, path: Path) -> int:
+    """The number of the newest migration that this database has seen; 0 for an empty file.
+
+    Raises:
+        DatabaseUnusable: it belongs to another program.
+    """
     application = db.pragma("application_id")
     if application == _APPLICATION_ID:
         return int(db.execute("SELECT coalesce(max(number), 0) FROM migrations").get)
     if application or db.execute("SELECT count(*) FROM sqlite_schema").get:
         raise DatabaseUnusable(f"{path} is a database of another program: choose another state directory")
+    return 0
+
+
+def _applied(db: apsw.Connection, path: Path) -> int:
+    """The same, and an empty file is made ours."""
+    applied = applied_to(db, path)
+    if applied or db.pragma("application_id") == _APPLICATION_ID:
+        return applied
     db.execute("BEGIN IMMEDIATE")
     try:
         db.execute(

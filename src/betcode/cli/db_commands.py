@@ -1,0 +1,170 @@
+"""`betcode db`: what is done with the database file itself, while a daemon uses it or not."""
+
+import shutil
+import time
+from datetime import datetime
+from pathlib import Path
+
+from betcode.cli.exit_codes import CommandFailed, ExitCode
+from betcode.cli.finding import short_id
+from betcode.cli.options import Options
+from betcode.cli.screen import Screen, standard_screen
+from betcode.cli.table import table
+from betcode.config.places import Places
+from betcode.domain.errors import DatabaseUnusable
+from betcode.domain.times import rfc3339
+
+_PROGRESS_S = 1.0
+_PATTERN = "betcode-*.db"
+
+
+def backup(options: Options) -> int:
+    """Write a copy of this moment; the path is the result."""
+    from betcode.storage import copy_database  # only these commands look into the database themselves
+
+    screen = standard_screen()
+    asked = options.text("file")
+    target = Path(asked).expanduser().absolute() if asked else _next_copy(options.places)
+    if target.is_dir():
+        target = target / _name()
+    if target.exists() and not options.flag("force"):
+        raise CommandFailed(f"{target} exists already: name another file, or add --force", ExitCode.INVALID_ARGUMENTS)
+    try:
+        size = copy_database(options.places.database, target, Progress(screen, "Copying"))
+    except DatabaseUnusable as trouble:
+        raise CommandFailed(trouble.message, ExitCode.INTERNAL) from trouble
+    removed = [] if asked or not options.number("keep") else _thinned(options.places, options.number("keep"))
+    if options.as_json:
+        screen.json({"file": str(target), "bytes": size, "removed": [str(path) for path in removed]})
+    else:
+        screen.line(str(target))
+        screen.note(f"{readable(size)}, checked" + (f"; {len(removed)} older copies removed" if removed else ""))
+    return ExitCode.OK
+
+
+def check(options: Options) -> int:
+    """Whether the database is whole; exit code 1 where it is not."""
+    from betcode.storage import problems
+
+    screen = standard_screen()
+    asked = options.text("file")
+    path = Path(asked).expanduser().absolute() if asked else options.places.database
+    try:
+        found = list(problems(path, full=not options.flag("quick")))
+    except DatabaseUnusable as trouble:
+        raise CommandFailed(trouble.message, ExitCode.INTERNAL) from trouble
+    if options.as_json:
+        screen.json({"file": str(path), "whole": not found, "problems": found}, indent=2)
+    elif not found:
+        screen.line(f"{path} is whole")
+    else:
+        for line in found:
+            screen.line(line)
+        screen.note(f"{path} is damaged: `betcode db repair` saves what can be read, with the daemon stopped")
+    return ExitCode.AGENT_ERROR if found else ExitCode.OK
+
+
+def usage(options: Options) -> int:
+    """What takes how much room on the disk, and the largest sessions."""
+    from betcode.storage import database_use
+
+    screen = standard_screen()
+    places = options.places
+    try:
+        use = database_use(places.database, options.number("limit"))
+    except DatabaseUnusable as trouble:
+        raise CommandFailed(trouble.message, ExitCode.INTERNAL) from trouble
+    parts = _parts(places)
+    disk = shutil.disk_usage(places.state_dir)
+    if options.as_json:
+        sessions = [
+            {"session_id": one.session_id, "name": one.name, "status": one.status, "bytes": one.size}
+            | {"events": one.events, "last_active": rfc3339(one.updated_ns)}
+            for one in use.sessions
+        ]
+        facts = {"parts": parts, "database_used": use.used, "database_free": use.free}
+        screen.json({**facts, "disk_free": disk.free, "sessions": sessions}, indent=2)
+        return ExitCode.OK
+    for name, size in parts.items():
+        screen.line(f"{name:<16} {readable(size):>10}")
+    if use.free:
+        screen.line(f"{'of that reusable':<16} {readable(use.free):>10}")
+    screen.line(f"{'free on the disk':<16} {readable(disk.free):>10}")
+    if use.sessions:
+        screen.line()
+        rows = [
+            (short_id(one.session_id), one.name, one.status, str(one.events), readable(one.size))
+            for one in use.sessions
+        ]
+        for line in table(("SESSION", "NAME", "STATUS", "EVENTS", "SIZE"), rows, screen.width, spare=("STATUS",)):
+            screen.line(line)
+    return ExitCode.OK
+
+
+def readable(size: int) -> str:
+    """Bytes, rounded for people."""
+    amount = float(size)
+    for unit in ("B", "kB", "MB", "GB"):
+        if amount < 1000:
+            return f"{amount:.0f} {unit}" if unit == "B" or amount >= 100 else f"{amount:.1f} {unit}"
+        amount /= 1000
+    return f"{amount:.1f} TB"
+
+
+class Progress:
+    """How far it is, once a second, for work that takes longer than that."""
+
+    def __init__(self, screen: Screen, doing: str) -> None:
+        self._screen = screen
+        self._doing = doing
+        self._told = time.monotonic()
+
+    def __call__(self, done: int, total: int) -> None:
+        if time.monotonic() - self._told >= _PROGRESS_S and total:
+            self._told = time.monotonic()
+            self._screen.note(f"{self._doing}: {100 * done // total} %")
+
+
+def _parts(places: Places) -> dict[str, int]:
+    """Everything in the state directory, by what it is."""
+    database = places.database
+    beside = {name: _size(database.with_name(database.name + name)) for name in ("", "-wal", "-shm")}
+    copies = [path for path in database.parent.glob(f"{database.name}.*") if not path.name.endswith(".incarnation")]
+    return {
+        "database": sum(beside.values()),
+        "search index": sum(_size(path) for path in places.state_dir.glob("search.db*")),
+        "journals": _below(places.runs),
+        "logs": sum(_size(path) for path in places.state_dir.glob("daemon.log*")),
+        "backups": _below(_copies(places)) + sum(_size(path) for path in copies),
+    }
+
+
+def _below(directory: Path) -> int:
+    return sum(_size(path) for path in directory.rglob("*"))
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.lstat().st_size if path.is_file() else 0
+    except OSError:
+        return 0  # gone meanwhile
+
+
+def _copies(places: Places) -> Path:
+    return places.state_dir / "backups"
+
+
+def _name() -> str:
+    return f"betcode-{datetime.now():%Y%m%d-%H%M%S}.db"  # noqa: DTZ005 - a name that its reader understands
+
+
+def _next_copy(places: Places) -> Path:
+    return _copies(places) / _name()
+
+
+def _thinned(places: Places, keep: int) -> list[Path]:
+    """The copies that were removed; names sort by their time."""
+    old = sorted(_copies(places).glob(_PATTERN))[:-keep]
+    for path in old:
+        path.unlink(missing_ok=True)
+    return old

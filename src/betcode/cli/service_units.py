@@ -1,0 +1,93 @@
+"""What the service managers are given: a systemd user unit, a launchd agent."""
+
+import json
+import plistlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+_UNIT = """\
+# Made by `betcode daemon install`. State: {state_dir}
+[Unit]
+Description=betcode: sessions of coding agents that last
+StartLimitIntervalSec=60
+StartLimitBurst=5
+
+[Service]
+Type=notify
+ExecStart={start}
+ExecStartPost={probe}
+ExecReload=/bin/kill -HUP $MAINPID
+Environment={path}
+WatchdogSec=60
+TimeoutStartSec=300
+TimeoutStopSec=20
+Restart=on-failure
+RestartSec=1
+# Wrong settings are mended by a person, not by trying again.
+RestartPreventExitStatus=5
+# Agents live in holders, each in a scope of its own, and outlive the daemon; where there is no scope, so do they.
+KillMode=process
+UMask=0077
+
+[Install]
+WantedBy=default.target
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A daemon as a service: what starts it, what asks whether it is well, and where it finds programs."""
+
+    start: Sequence[str]
+    probe: Sequence[str]
+    state_dir: Path
+    path: str  # PATH: a service manager's own rarely has the agents' programs
+    log: Path
+
+
+def systemd_unit(service: Service) -> str:
+    return _UNIT.format(
+        state_dir=_shown(service.state_dir),
+        start=_words(service.start),
+        probe=_words(service.probe),
+        path=_word("PATH=" + service.path),
+    )
+
+
+def is_for(unit: str, state_dir: Path) -> bool:
+    """Whether a unit's text is ours, for that state directory."""
+    return unit.partition("\n")[0].endswith(f"State: {_shown(state_dir)}")
+
+
+def launchd_agent(service: Service, label: str) -> bytes:
+    return plistlib.dumps(
+        {
+            "Label": label,
+            "ProgramArguments": list(service.start),
+            "EnvironmentVariables": {"PATH": service.path},
+            "RunAtLoad": True,
+            "KeepAlive": {"SuccessfulExit": False},
+            "ThrottleInterval": 5,
+            "ExitTimeOut": 20,
+            "AbandonProcessGroup": True,  # agents outlive the daemon
+            "Umask": 0o077,
+            "StandardOutPath": str(service.log),
+            "StandardErrorPath": str(service.log),
+        }
+    )
+
+
+def _shown(state_dir: Path) -> str:
+    return json.dumps(str(state_dir))
+
+
+def _words(argv: Sequence[str]) -> str:
+    # $ would be taken for a variable in a command line, and in no other line.
+    return " ".join(_word(word).replace("$", "$$") for word in argv)
+
+
+def _word(text: str) -> str:
+    """One word of a unit file: % stands for something there, and so does a backslash."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("\n", "\\n")
+    return f'"{escaped}"'

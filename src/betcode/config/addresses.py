@@ -1,0 +1,22 @@
+"""Addresses that only this machine can reach."""
+
+import ipaddress
+
+from betcode.config.kinds import Kind
+from betcode.config.units import NotUnderstood
+
+
+def loopback() -> Kind:
+    """Where something may listen that asks nobody for a token."""
+    allowed = 'a loopback address such as "127.0.0.1" or "::1"'
+
+    def read(value: object) -> str:
+        try:
+            is_loopback = isinstance(value, str) and ipaddress.ip_address(value).is_loopback
+        except ValueError:
+            is_loopback = False
+        if not is_loopback:
+            raise NotUnderstood(allowed)
+        return str(value)
+
+    return Kind(allowed, read, is_text=True)

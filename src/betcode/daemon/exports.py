@@ -1,0 +1,50 @@
+"""What the daemon tells of itself to those who measure: which exports are wanted, and what is read for them."""
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+from betcode._version import __version__
+from betcode.config.settings import ObservabilitySettings
+from betcode.domain.counts import Counts
+from betcode.server import Door
+from betcode.sessions import Supervisor
+from betcode.telemetry.exporting import Telemetry, open_telemetry
+from betcode.telemetry.metrics import Gauges
+
+
+def open_exports(counts: Counts, settings: ObservabilitySettings) -> AbstractAsyncContextManager[Telemetry]:
+    """Traces and metrics as the settings say: nothing at all by default."""
+    metrics_at = (settings.metrics_address, settings.metrics_port) if settings.metrics_enabled else None
+    return open_telemetry(
+        counts,
+        __version__,
+        otlp_endpoint=settings.otlp_endpoint,
+        every_s=settings.export_interval_s,
+        metrics_at=metrics_at,
+    )
+
+
+def gauges_of(engine: Supervisor, door: Door, database: Path) -> Callable[[], Gauges]:
+    """Reads how the daemon is, on the event loop."""
+
+    def read() -> Gauges:
+        facts = engine.facts()
+        return Gauges(
+            sessions_active=engine.active_sessions,
+            clients_connected=door.clients,
+            turns_at_work=facts.turns_at_work,
+            turns_waiting=facts.waiting_in_line,
+            agents_alive=facts.live_agents,
+            agent_memory_bytes=facts.agent_memory_bytes,
+            database_bytes=_size_of(database) + _size_of(database.with_name(f"{database.name}-wal")),
+        )
+
+    return read
+
+
+def _size_of(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0

@@ -1,0 +1,106 @@
+"""Which clients and agents this release gets on with: data, and the verdicts that follow from it.
+
+The ranges are facts about what was tried: a release that tries others changes them here and nowhere else.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TypeAlias
+
+from betcode.domain.versions import parsed
+from betcode.v1 import version_pb2 as v1
+
+API_VERSION = "v1"
+UNTESTED_CLIENT = "Untested client version"
+
+Level: TypeAlias = v1.CompatibilityLevel.ValueType
+
+
+@dataclass(frozen=True, slots=True)
+class Clients:
+    minimum: str  # older ones are refused
+    recommended: str
+    tested_before: str  # from the minimum up to, and without, this version
+    upgrade_url: str
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRange:
+    """From `first` on, up to the next range's."""
+
+    first: str
+    level: Level
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    title: str
+    minimum: str
+    ranges: tuple[AgentRange, ...]  # ascending; what comes before the first is incompatible
+    upgrade_url: str
+
+    def level(self, version: str) -> Level:
+        """How well this release gets on with that version."""
+        found = parsed(version)
+        if found is None:
+            return v1.COMPATIBILITY_UNKNOWN
+        level: Level = v1.INCOMPATIBLE
+        for each in self.ranges:
+            first = parsed(each.first)
+            assert first is not None
+            if found < first:
+                break
+            level = each.level
+        return level
+
+    def refusal(self, version: str) -> str:
+        """Why that version cannot be used, both versions named; empty where it can, or nobody knows."""
+        if self.level(version) != v1.INCOMPATIBLE:
+            return ""
+        return f"{self.title} v{version} < required v{self.minimum}"
+
+
+CLIENTS = Clients(
+    # The first published client of this API calls itself so.
+    minimum="0.1.0-alpha.1",
+    recommended="0.1.0",
+    tested_before="0.2.0",
+    upgrade_url="https://betcode.dev/docs/upgrade",
+)
+
+AGENTS: Mapping[str, Agent] = MappingProxyType(
+    {
+        "claude": Agent(
+            title="Claude Code",
+            # It is launched with --forward-subagent-text, which earlier ones refuse or carry out in part.
+            minimum="2.1.219",
+            ranges=(
+                AgentRange("2.1.219", v1.LIKELY_COMPATIBLE),
+                AgentRange("2.1.325", v1.FULLY_COMPATIBLE),  # the one that all live tests run with
+                AgentRange("2.1.326", v1.LIKELY_COMPATIBLE),
+                AgentRange("3", v1.COMPATIBILITY_UNKNOWN),
+            ),
+            upgrade_url="https://code.claude.com/docs/en/setup",
+        )
+    }
+)
+
+
+def client_refusal(version: str, clients: Clients = CLIENTS) -> str:
+    """Why a client of that version is refused; empty where it is not."""
+    found, minimum = parsed(version), parsed(clients.minimum)
+    assert minimum is not None
+    if found is None or found >= minimum:
+        return ""
+    return f"Client too old: {version} < required {clients.minimum}"
+
+
+def client_warnings(version: str, clients: Clients = CLIENTS) -> list[str]:
+    """What an accepted client is told about its version."""
+    found, limit = parsed(version), parsed(clients.tested_before)
+    assert limit is not None
+    # A pre-release of the next version has what that version has.
+    if found is None or found.release >= limit.release:
+        return [UNTESTED_CLIENT]
+    return []

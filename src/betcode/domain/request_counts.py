@@ -1,0 +1,12 @@
+"""What is counted about requests as they come in, for whoever wants to report it."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class RequestCounts:
+    """Plain numbers that only grow; read them whenever you like."""
+
+    unknown_fields_received: int = 0  # requests with fields that this release does not know
+    deprecations_used: Counter[str] = field(default_factory=Counter)  # by what was used

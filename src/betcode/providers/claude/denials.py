@@ -1,0 +1,34 @@
+"""By whose word the agent did not use a tool: it notes that beside the tool's result."""
+
+import msgspec
+from msgspec import Raw, Struct
+
+_SAID_NO = "reject"
+_BY = {"user_reject": "answer", "hook": "hook", "config": "agent"}
+_BROKEN_OFF = "other"  # nobody denied it: the agent could not ask
+
+
+class _Decision(Struct):
+    decision: str | None = None
+    source: str | None = None
+    reason_type: str | None = None
+
+
+class _Meta(Struct):
+    id: str = ""
+    permission_decision: _Decision | None = None
+
+
+_decode = msgspec.json.Decoder(list[_Meta], strict=False).decode
+
+
+def denied_by(tool_id: str, noted: Raw) -> str:
+    """ "answer" to a request, "hook", or "agent": by itself; empty where it was not denied, or nobody can tell."""
+    try:
+        decisions = {meta.id: meta.permission_decision for meta in _decode(noted)}
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return ""
+    found = decisions.get(tool_id)
+    if found is None or found.decision != _SAID_NO or found.reason_type == _BROKEN_OFF:
+        return ""
+    return _BY.get(found.source or "", "")

@@ -1,0 +1,175 @@
+"""Which version an agent's program is: read once, and again when the program is another one."""
+
+import logging
+import os
+import re
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+logger = logging.getLogger(__name__)
+
+AGAIN_AFTER_S = 60.0  # a program that said none is asked once more: the machine may have been busy
+_OUTPUT_LIMIT_BYTES = 4096
+_VERSION = re.compile(r"(?<![\w.])v?(\d+(?:\.\d+)+(?:-[0-9A-Za-z.]+)?)")
+
+Clock = Callable[[], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    read_s: float = 3.0  # a program that has not said its version by then says none
+    wait_s: float = 1.0  # whoever asks meanwhile goes on without
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A file as it stands on the disk: one that was replaced or changed is another."""
+
+    path: Path
+    inode: int
+    modified_ns: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    version: str  # empty: none
+    at: float
+
+
+class AgentVersions:
+    """The versions of agents' programs, by what stands on the disk now. Nothing here blocks the event loop."""
+
+    def __init__(
+        self, environment: Mapping[str, str], bounds: Bounds | None = None, *, clock: Clock = time.monotonic
+    ) -> None:
+        self._bounds = bounds or Bounds()
+        self._environment = dict(environment) | {"DISABLE_AUTOUPDATER": "1"}
+        self._clock = clock
+        self._said: dict[Path, tuple[Program, _Said]] = {}
+        self._one_at_a_time: anyio.CapacityLimiter | None = None
+        self._asked: subprocess.Popen[bytes] | None = None
+        self._is_closed = False
+
+    def known(self, binary: Path) -> str | None:
+        """What this program said before; empty where it said nothing, None where it was not asked."""
+        program = program_at(binary)
+        kept = self._said.get(binary)
+        if program is None or kept is None or kept[0] != program:
+            return None
+        is_old = not kept[1].version and self._clock() - kept[1].at > AGAIN_AFTER_S
+        return None if is_old else kept[1].version
+
+    async def of(self, binary: Path) -> str:
+        """The program's version; empty where it does not say one, or not soon enough for us to wait."""
+        known = self.known(binary)
+        if known is not None:
+            return known
+        if self._one_at_a_time is None:
+            self._one_at_a_time = anyio.CapacityLimiter(1)
+        with anyio.move_on_after(self._bounds.wait_s):
+            # Abandoned, the thread goes on and keeps what it hears for the next who asks.
+            return await anyio.to_thread.run_sync(
+                self._ask, binary, abandon_on_cancel=True, limiter=self._one_at_a_time
+            )
+        return ""
+
+    def close(self) -> None:
+        """Ask nobody any more, and leave no program behind that is being asked."""
+        self._is_closed = True
+        if self._asked is not None:
+            _end(self._asked)
+
+    def _ask(self, binary: Path) -> str:
+        known = self.known(binary)  # somebody before us may have asked
+        if known is not None:
+            return known
+        program = program_at(binary)
+        if program is None:
+            return ""
+        version = version_in(self._first_words(binary))
+        if not version:
+            logger.warning("%s does not say its version", binary)
+        self._said[binary] = (program, _Said(version, self._clock()))
+        return version
+
+    def _first_words(self, binary: Path) -> str:
+        try:
+            process = asked(binary, self._environment)
+        except OSError as error:
+            logger.warning("%s cannot be run: %s", binary, error)
+            return ""
+        self._asked = process
+        try:
+            return "" if self._is_closed else first_words(process, self._bounds.read_s)
+        finally:
+            _end(process)
+            self._asked = None
+            process.wait()
+
+
+def program_at(binary: Path) -> Program | None:
+    """The file that would be run; links are followed, since an upgrade often changes where one points."""
+    try:
+        found = binary.stat()
+    except OSError:
+        return None
+    return Program(binary, found.st_ino, found.st_mtime_ns, found.st_size)
+
+
+def version_in(words: str) -> str:
+    """The first version in a text: 1.0.22 in "claude v1.0.22", 2.1.6 in "2.1.6 (Claude Code)"."""
+    found = _VERSION.search(words)
+    return found.group(1) if found else ""
+
+
+def asked(binary: Path, environment: Mapping[str, str]) -> "subprocess.Popen[bytes]":
+    """`binary --version`, begun in a process group of its own, so that whatever it starts can be ended with it.
+
+    Raises:
+        OSError: it cannot be run.
+    """
+    return subprocess.Popen(
+        [str(binary), "--version"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=environment,
+        cwd="/",
+        start_new_session=True,
+    )
+
+
+def first_words(process: "subprocess.Popen[bytes]", bound_s: float) -> str:
+    """The beginning of what it prints within the bound."""
+    assert process.stdout is not None
+    with process.stdout:
+        return _read(process.stdout.fileno(), time.monotonic() + bound_s).decode(errors="replace")
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def _read(descriptor: int, until: float) -> bytes:
+    """What comes until its end, the bound or the limit; a line that has ended is enough."""
+    data = b""
+    while len(data) < _OUTPUT_LIMIT_BYTES and b"\n" not in data:
+        left_s = until - time.monotonic()
+        if left_s <= 0 or not select.select([descriptor], [], [], left_s)[0]:
+            break
+        piece = os.read(descriptor, _OUTPUT_LIMIT_BYTES)
+        if not piece:
+            break
+        data += piece
+    return data

@@ -1,0 +1,36 @@
+"""Which clients have a stream open: counted, and logged when the first begins and the last one ends."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from betcode.sessions import ClientName
+
+logger = logging.getLogger(__name__)
+
+
+class Connected:
+    def __init__(self) -> None:
+        self._streams: dict[str, int] = {}  # by client
+
+    @property
+    def count(self) -> int:
+        """How many clients there are."""
+        return len(self._streams)
+
+    @contextmanager
+    def here(self, client: ClientName) -> Iterator[None]:
+        """The client has one stream more for as long as the block lasts."""
+        name = client.client_id
+        facts = {"client": name, "client_type": client.client_type}
+        before = self._streams.get(name, 0)
+        self._streams[name] = before + 1
+        if not before:
+            logger.info("a client connected", extra=facts)
+        try:
+            yield
+        finally:
+            self._streams[name] -= 1
+            if not self._streams[name]:
+                del self._streams[name]
+                logger.info("a client left", extra=facts)

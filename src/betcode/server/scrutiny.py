@@ -1,0 +1,133 @@
+"""What is noticed about a request before it is carried out: features it needs, what it uses that goes, what is unknown.
+
+Nothing of this changes what a request does; only one that counts on a feature that is off is refused.
+"""
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, cast
+
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.message import Message
+from google.protobuf.unknown_fields import UnknownFieldSet
+
+from betcode.domain.deprecations import Deprecation, Kind, warning
+from betcode.domain.errors import FeatureNotAvailable
+from betcode.domain.features import FeatureFlags
+from betcode.domain.request_counts import RequestCounts
+from betcode.v1 import version_pb2 as v1
+
+logger = logging.getLogger(__name__)
+
+_DEEPEST = 16  # levels of messages that are looked at
+_NAMED = 20  # field numbers in one line of the log
+_FOREIGN = "google.protobuf."  # messages whose fields are not ours to know
+
+
+@dataclass(slots=True)
+class Uses:
+    """What one call used that is on its way out; each thing is told once in a call."""
+
+    _known: set[str] = field(default_factory=set)
+    _untold: list[v1.DeprecationWarning] = field(default_factory=list)
+
+    def add(self, told: v1.DeprecationWarning) -> None:
+        if told.feature not in self._known:
+            self._known.add(told.feature)
+            self._untold.append(told)
+
+    def take(self) -> Sequence[v1.DeprecationWarning]:
+        """What was not told yet."""
+        untold, self._untold = self._untold, []
+        return untold
+
+
+class Scrutiny:
+    def __init__(self, features: FeatureFlags, counts: RequestCounts) -> None:
+        self._features = features
+        self._counts = counts
+        records = features.deprecations.values()
+        self._calls = {each.feature: each for each in records if each.kind in (Kind.RPC, Kind.SERVICE)}
+        self._parts = {each.feature: each for each in records if each.kind in (Kind.FIELD, Kind.ENUM_VALUE)}
+
+    def admit(self, method: str, relied_on: Iterable[str], uses: Uses) -> None:
+        """Let a call begin that needs its own feature and those that its client named.
+
+        Raises:
+            FeatureNotAvailable: one of them is off, or not there.
+        """
+        gate = self._features.gate_of(method)
+        for name in (*([gate.name] if gate is not None else []), *relied_on):
+            if refusal := self._features.refusal(name):
+                raise FeatureNotAvailable(name, refusal, setting=f"feature_flags.{name}")
+            self._note(self._features.deprecations.get(name), uses)
+        self._note(self._calls.get(method) or self._calls.get(method.rpartition(".")[0]), uses)
+
+    def look(self, request: Message, uses: Uses) -> None:
+        """Notice what is in a request that this release does not know, or will not for long."""
+        unknown = tuple(unknown_fields(request))
+        if unknown:
+            self._counts.unknown_fields_received += 1
+            if logger.isEnabledFor(logging.DEBUG):
+                shown = ", ".join(f"{kind} {number}" for kind, number in unknown[:_NAMED])
+                logger.debug("%s has unknown fields: %s", request.DESCRIPTOR.name, shown)
+        if self._parts:
+            for name in parts_used(request):
+                self._note(self._parts.get(name), uses)
+
+    def _note(self, record: Deprecation | None, uses: Uses) -> None:
+        if record is not None:
+            self._counts.deprecations_used[record.feature] += 1
+            uses.add(warning(record, self._features.running))
+
+
+def unknown_fields(message: Message, depth: int = 0) -> Iterator[tuple[str, int]]:
+    """The kind of message and the number of every field that is unknown, in the message and in those inside it."""
+    fields = UnknownFieldSet(message)
+    for index in range(len(fields)):
+        yield message.DESCRIPTOR.name, fields[index].field_number
+    if depth < _DEEPEST:
+        for inner in _inside(message):
+            yield from unknown_fields(inner, depth + 1)
+
+
+def parts_used(message: Message, depth: int = 0) -> Iterator[str]:
+    """The full names of the fields and enum values that a message uses."""
+    for each, value in message.ListFields():
+        yield each.full_name
+        if each.enum_type is not None:
+            package = each.enum_type.full_name.rpartition(".")[0]
+            for number in value if each.is_repeated else (value,):
+                if number in each.enum_type.values_by_number:
+                    # A value's name stands beside its enum's, not inside it.
+                    yield f"{package}.{each.enum_type.values_by_number[number].name}"
+    if depth < _DEEPEST:
+        for inner in _inside(message):
+            yield from parts_used(inner, depth + 1)
+
+
+def _inside(message: Message) -> Iterator[Message]:
+    """The messages in a message, without reading its texts and bytes, which may be large."""
+    for each, is_map in _message_fields(cast("Descriptor", message.DESCRIPTOR)):
+        if is_map:
+            yield from cast("Mapping[Any, Message]", getattr(message, each.name)).values()
+        elif each.is_repeated:
+            yield from cast("Sequence[Message]", getattr(message, each.name))
+        elif message.HasField(each.name):
+            yield cast("Message", getattr(message, each.name))
+
+
+@cache
+def _message_fields(kind: Descriptor) -> tuple[tuple[FieldDescriptor, bool], ...]:
+    found: list[tuple[FieldDescriptor, bool]] = []
+    for each in kind.fields:
+        inner = each.message_type
+        if inner is None or inner.full_name.startswith(_FOREIGN):
+            continue
+        is_map = inner.GetOptions().map_entry
+        value = inner.fields_by_name["value"].message_type if is_map else inner
+        if value is not None and not value.full_name.startswith(_FOREIGN):
+            found.append((each, is_map))
+    return tuple(found)

@@ -1,0 +1,90 @@
+"""VersionService: what this daemon is, and what it can do for a client."""
+
+from collections.abc import Awaitable, Callable
+
+from betcode.domain.compatibility import AGENTS, API_VERSION, CLIENTS, client_refusal, client_warnings
+from betcode.domain.deprecations import warning
+from betcode.domain.features import flag_message
+from betcode.server.release import Release
+from betcode.server.rim import Caller, Handler, Rim
+from betcode.sessions import Reported
+from betcode.v1 import version_pb2 as v1
+
+_AGENT = "claude"
+_TYPE_LIMIT = 128
+_FEATURES_LIMIT = 200  # of one request
+
+AskReported = Callable[[], Awaitable[Reported]]
+
+
+class VersionCalls:
+    def __init__(self, release: Release, reported: AskReported, max_message_bytes: int) -> None:
+        self._release = release
+        self._reported = reported
+        self._max_message_bytes = max_message_bytes
+
+    async def get_version(self, _: Caller, __: v1.GetVersionRequest) -> v1.GetVersionResponse:
+        features, agent = self._release.features, AGENTS[_AGENT]
+        version = await self._release.agent_version()
+        records = features.deprecations.values()
+        return v1.GetVersionResponse(
+            api_version=API_VERSION,
+            server_version=features.running,
+            features=features.on,
+            claude_code=v1.ClaudeCodeInfo(
+                version=version,
+                compatibility=agent.level(version),
+                minimum_version=agent.minimum,
+                upgrade_url=agent.upgrade_url,
+            ),
+            constraints=v1.VersionConstraints(
+                min_client_version=CLIENTS.minimum,
+                recommended_client=CLIENTS.recommended,
+                deprecated_features=[each.feature for each in records],
+                feature_replacements={each.feature: each.replacement for each in records},
+            ),
+            feature_flags=[flag_message(each, is_on=features.is_on(each.name)) for each in features.table.values()],
+            deprecations=[warning(each, features.running) for each in records],
+        )
+
+    async def negotiate(self, caller: Caller, request: v1.NegotiateRequest) -> v1.NegotiateResponse:
+        """Whether the client may go on, with which features, and what it should know."""
+        features, agent = self._release.features, AGENTS[_AGENT]
+        client = request.client_version
+        if refusal := client_refusal(client):
+            return v1.NegotiateResponse(rejection_reason=refusal, upgrade_url=CLIENTS.upgrade_url)
+        self._release.introductions.note(caller.client.client_id, request.client_type[:_TYPE_LIMIT])
+        granted, warnings = features.granted(request.requested_features[:_FEATURES_LIMIT], client)
+        response = v1.NegotiateResponse(
+            accepted=True,
+            granted_features=granted,
+            warnings=[*client_warnings(client), *warnings],
+            capabilities=await self._capabilities(),
+        )
+        if refusal := agent.refusal(await self._release.agent_version()):
+            response.accepted = False
+            response.rejection_reason = refusal
+            response.upgrade_url = agent.upgrade_url
+        return response
+
+    async def _capabilities(self) -> v1.CapabilitySet:
+        features = self._release.features
+        reported = await self._reported()
+        return v1.CapabilitySet(
+            streaming_supported=True,
+            compression_supported=True,  # requests may come compressed, as gRPC offers it
+            max_message_size=self._max_message_bytes,
+            available_tools=reported.tools,
+            available_models=reported.models,
+            subagents_enabled=features.is_on("subagent_orchestration"),
+            worktrees_enabled=features.is_on("worktree_management"),
+            feature_flags={name: features.is_on(name) for name in features.table},
+        )
+
+
+def version_handlers(calls: VersionCalls, rim: Rim) -> dict[str, Handler]:
+    """The calls of VersionService by their full names."""
+    return {
+        "betcode.v1.VersionService.GetVersion": rim.unary(v1.GetVersionRequest, calls.get_version),
+        "betcode.v1.VersionService.NegotiateCapabilities": rim.unary(v1.NegotiateRequest, calls.negotiate),
+    }

@@ -1,0 +1,47 @@
+"""How full the database is, against the limit that the settings set: warned of in time, refused only to new work."""
+
+import logging
+
+from betcode.config.units import short_size
+from betcode.domain.errors import StorageDegraded
+
+logger = logging.getLogger(__name__)
+
+_WARN_FROM = 0.8
+
+
+class DatabaseRoom:
+    """What agents at work say is always written; only new sessions and messages are refused past the limit."""
+
+    def __init__(self) -> None:
+        self.used_bytes = 0
+        self.limit_bytes = 0  # 0: none
+        self.warning = ""  # one sentence, from 80 % of the limit on
+
+    @property
+    def is_full(self) -> bool:
+        return bool(self.limit_bytes) and self.used_bytes >= self.limit_bytes
+
+    def note(self, used_bytes: int, limit_bytes: int) -> None:
+        """What was measured; a change for the worse is logged once."""
+        had_warned, was_full = bool(self.warning), self.is_full
+        self.used_bytes, self.limit_bytes = used_bytes, limit_bytes
+        percent = 100 * used_bytes // limit_bytes if limit_bytes else 0
+        self.warning = (
+            f"The database has {percent} % of daemon.database_limit ({short_size(limit_bytes)})"
+            if limit_bytes and used_bytes >= _WARN_FROM * limit_bytes
+            else ""
+        )
+        if self.is_full and not was_full:
+            logger.error("%s: no new session and no message is taken", self.warning)
+        elif self.warning and not had_warned:
+            logger.warning("%s; `betcode db usage` shows what takes it", self.warning)
+
+    def refuse_when_full(self) -> None:
+        """Raises StorageDegraded where nothing more may be begun."""
+        if self.is_full:
+            raise StorageDegraded(
+                f"{self.warning}: delete sessions (`betcode db usage` shows the largest, `betcode db prune` old ones) "
+                "or raise the limit",
+                reason="database limit",
+            )

@@ -1,0 +1,77 @@
+"""What an agent denied by itself, by rules that it was handed or has of its own; the tool's result tells."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from betcode.domain.audit import Audited, AuditEntry, DecidedBy, input_hash
+from betcode.domain.errors import StorageDegraded, StorageFailed
+from betcode.domain.identifiers import Seq
+from betcode.domain.text import shortened
+from betcode.sessions.looking import NoAnswer
+from betcode.sessions.tally import KIND_OF
+from betcode.v1 import agent_pb2 as v1
+
+if TYPE_CHECKING:
+    from betcode.sessions.live import LiveSession
+
+logger = logging.getLogger(__name__)
+
+_KIND = KIND_OF["tool_call_start"]
+_WINDOW = 2000  # events: an agent that denies does so at once
+_INPUT = "tool_call_start.input_json"
+_LONGEST = 500
+_BY_ITSELF = "by the agent itself: {}"
+
+
+async def denied_by_agent(session: LiveSession, said: Iterable[v1.AgentEvent]) -> list[AuditEntry]:
+    """The audit's rows of what these events tell; the rule is named where one of ours says the same."""
+    said = list(said)
+    entries: list[AuditEntry] = []
+    for event in said:
+        result = event.tool_call_result
+        if result.denied_by == "agent":
+            started = await _start_of(session, said, result.tool_id)
+            entries.append(await _entry(session, started, result))
+    return entries
+
+
+async def _start_of(session: LiveSession, said: Iterable[v1.AgentEvent], tool_id: str) -> v1.AgentEvent:
+    for event in said:
+        if event.tool_call_start.tool_id == tool_id:
+            return event
+    last = session.writer.state.last_seq
+    try:
+        stored = await session.room.store.events_of_kind(session.writer.key, _KIND, Seq(max(last - _WINDOW, 0)), last)
+    except (StorageDegraded, StorageFailed):
+        logger.exception("what the agent denied by itself could not be read", extra=session.log_extra)
+        return v1.AgentEvent()
+    for data in reversed(stored):
+        event = v1.AgentEvent.FromString(data)
+        if event.tool_call_start.tool_id == tool_id:
+            return event
+    return v1.AgentEvent()
+
+
+async def _entry(session: LiveSession, started: v1.AgentEvent, result: v1.ToolCallResult) -> AuditEntry:
+    use = started.tool_call_start
+    cut = next((cut.sha256 for cut in started.cuts if cut.field == _INPUT), "")
+    try:
+        rule = "" if cut or not use.tool_name else await session.screening.denial(use.tool_name, use.input_json)
+    except NoAnswer:
+        rule = ""
+    return AuditEntry(
+        at_ns=time.time_ns(),
+        session_id=session.session_id,
+        request_id=result.tool_id,
+        tool_name=use.tool_name,
+        input_sha256=cut or input_hash(use.input_json),
+        what=Audited.DECISION,
+        outcome="deny",
+        decided_by=DecidedBy.RULE,
+        rule=rule,
+        note=_BY_ITSELF.format(shortened(result.output, _LONGEST)),
+    )

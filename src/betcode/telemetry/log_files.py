@@ -1,0 +1,188 @@
+"""The daemon's log read back: the newest lines of all its files, and what is added, across rotations."""
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+LEVELS = ("trace", "debug", "info", "warn", "error")
+_RANK = {level: rank for rank, level in enumerate((*LEVELS, "critical"))}
+_ABOVE_ALL = _RANK["error"]  # what is not ours, such as a traceback of Python itself
+_BLOCK = 64 * 1024
+_LONGEST_LINE = 1024 * 1024  # longer ones are given in pieces
+_NAMED = frozenset({"timestamp", "level", "span", "target", "message", "session_id", "exception"})
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of the log."""
+
+    text: str  # as it stands there
+    message: str
+    level: str = ""  # empty: it is no line of ours
+    timestamp: str = ""
+    span: str = ""
+    target: str = ""
+    session_id: str = ""
+    exception: str = ""
+    facts: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def rank(self) -> int:
+        return _RANK.get(self.level, _ABOVE_ALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which lines are asked for."""
+
+    level: str = "trace"  # and what is more important
+    session: str = ""  # the beginning of an id
+
+    def takes(self, entry: Entry) -> bool:
+        return entry.rank >= _RANK[self.level] and entry.session_id.startswith(self.session)
+
+
+def entry_of(line: bytes) -> Entry:
+    """What one line says; any bytes are a line."""
+    text = line.decode("utf-8", "replace").rstrip("\r\n")
+    try:
+        values = json.loads(text)
+        own = {name: str(values.get(name, "")) for name in _NAMED}
+    except (ValueError, AttributeError, RecursionError):
+        return Entry(text, text)
+    if not own["level"]:  # some other program's JSON
+        return Entry(text, text)
+    return Entry(text, facts={name: value for name, value in values.items() if name not in _NAMED}, **own)
+
+
+class LogFiles:
+    """A log and the older files beside it. Reading needs no daemon and disturbs none."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file: BinaryIO | None = None  # the one that is read on
+        self._rest = b""
+
+    def newest(self, count: int, wanted: Wanted) -> list[Entry]:
+        """The last `count` that are wanted, oldest first; `added` goes on after them."""
+        found: list[Entry] = []
+        self.close()
+        self._file = _opened(self._path)
+        if self._file is not None:
+            end = self._file.seek(0, os.SEEK_END)
+            lines = _backwards(self._file, end)
+            self._rest = next(lines, b"")  # of a line that is being written
+            _take(lines, found, count, wanted)
+            self._file.seek(end)
+        for number in range(1, 1 + _older(self._path)):
+            if len(found) >= count:
+                break
+            with suppress(OSError), self._numbered(number).open("rb") as file:
+                lines = _backwards(file, file.seek(0, os.SEEK_END))
+                _take(lines, found, count, wanted)
+        found.reverse()
+        return found
+
+    def added(self, wanted: Wanted) -> Iterator[Entry]:
+        """What was added since the last look; call it again and again."""
+        while True:
+            yield from self._read_on(wanted)
+            following = self._next_file()
+            if following is None:
+                return
+            if self._file is not None:
+                yield from self._read_on(wanted)  # what came between the last read and the rotation
+                self._file.close()
+            self._file, self._rest = following, b""
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def _read_on(self, wanted: Wanted) -> Iterator[Entry]:
+        file = self._file
+        if file is None:
+            return
+        if file.tell() > os.fstat(file.fileno()).st_size:  # emptied, where no older file is kept
+            file.seek(0)
+            self._rest = b""
+        while block := file.read(_BLOCK):
+            *lines, self._rest = (self._rest + block).split(b"\n")
+            if len(self._rest) > _LONGEST_LINE:
+                lines.append(self._rest)
+                self._rest = b""
+            yield from filter(wanted.takes, map(entry_of, lines))
+
+    def _next_file(self) -> BinaryIO | None:
+        """The file after the one that is read; None while that is the newest."""
+        if self._file is None:
+            return _opened(self._path)
+        newest = _identity(self._path)
+        mine = os.fstat(self._file.fileno())
+        if newest in (None, (mine.st_dev, mine.st_ino)):
+            return None
+        # Several rotations may have passed: the one behind ours, or the oldest there is.
+        for number in range(1, 1 + _older(self._path)):
+            if _identity(self._numbered(number)) == (mine.st_dev, mine.st_ino):
+                return _opened(self._numbered(number - 1))
+        return _opened(self._numbered(_older(self._path)))
+
+    def _numbered(self, number: int) -> Path:
+        return self._path.with_name(f"{self._path.name}.{number}") if number else self._path
+
+
+def _take(lines: Iterator[bytes], found: list[Entry], count: int, wanted: Wanted) -> None:
+    """Newest first, as far as more are needed."""
+    if len(found) >= count:
+        return
+    for line in lines:
+        if not line:
+            continue
+        entry = entry_of(line)
+        if wanted.takes(entry):
+            found.append(entry)
+            if len(found) >= count:
+                return
+
+
+def _backwards(file: BinaryIO, end: int) -> Iterator[bytes]:
+    """The lines before `end`, last first; the first of all is what stands behind the last newline."""
+    rest = b""
+    while end > 0:
+        begin = max(0, end - _BLOCK)
+        file.seek(begin)
+        block = file.read(end - begin) + rest
+        end = begin
+        rest, *lines = block.split(b"\n")
+        yield from reversed(lines)
+        if len(rest) > _LONGEST_LINE:
+            yield rest
+            rest = b""
+    yield rest
+
+
+def _older(path: Path) -> int:
+    """How many older files there are without a gap."""
+    number = 0
+    while path.with_name(f"{path.name}.{number + 1}").exists():
+        number += 1
+    return number
+
+
+def _opened(path: Path) -> BinaryIO | None:
+    try:
+        return path.open("rb")
+    except FileNotFoundError:
+        return None
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        facts = path.stat()
+    except OSError:
+        return None
+    return facts.st_dev, facts.st_ino

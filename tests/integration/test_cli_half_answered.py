@@ -1,0 +1,53 @@
+"""Prompts that somebody has answered already, in part or whole, from the terminal."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from support.command import Shell, shell
+from support.daemon import agent_program
+
+OPTIONS = '[{"label": "red", "description": ""}, {"label": "blue", "description": ""}]'
+TWO = (
+    f'{{"questions": [{{"question": "Which colour?", "header": "Colour", "multiSelect": false, "options": {OPTIONS}}}, '
+    f'{{"question": "Why?", "header": "Reason", "multiSelect": false, "options": {OPTIONS}}}]}}'
+)
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
+    root = tmp_path_factory.mktemp("half")
+    with shell(root) as commands:
+        commands.environment["BETCODE_CLAUDE_BIN"] = str(agent_program(root, "asker.py"))
+        yield commands
+
+
+def parked(here: Shell, prompt: str) -> tuple[str, str]:
+    result = json.loads(here.run("run", "--on-ask", "park", "--json", prompt).stdout)
+    return result["session_id"], result["parked"][0]
+
+
+def heard(here: Shell) -> list[dict[str, object]]:
+    lines = (here.work / "answers.jsonl").read_text().splitlines()
+    return [json.loads(line)["updatedInput"]["answers"] for line in lines]
+
+
+@pytest.mark.parametrize("command", ["attach", "watch"])
+def test_only_the_open_part_of_questions_is_asked(here: Shell, command: str) -> None:
+    session, request_id = parked(here, f"use AskUserQuestion {TWO}")
+    assert here.run("permission", "answer", request_id, "--choose", "2").returncode == 0
+    argv = ["attach", session] if command == "attach" else ["permission", "watch"]
+    with here.terminal(*argv) as screen:
+        screen.expect("Your answer" if command == "attach" else "1-2 =")
+        screen.type("1\n" if command == "attach" else "1")
+        here.run("session", "follow", session, "--until-idle")
+    assert heard(here)[-1] == {"Which colour?": "blue", "Why?": "red"}
+
+
+def test_a_number_for_a_prompt_that_was_answered_says_who_was_quicker(here: Shell) -> None:
+    session, request_id = parked(here, 'use Bash {"command": "make it"}')
+    assert here.run("permission", "answer", request_id, "--allow").returncode == 0
+    late = here.run("permission", "answer", request_id, "--allow-session", "1")
+    assert (late.returncode, "Already answered ALLOW_ONCE by" in late.stderr) == (5, True), late.stderr
+    here.run("session", "follow", session, "--until-idle")

@@ -1,0 +1,99 @@
+"""`betcode daemon install` and `uninstall` with a real manager of services, where one can run."""
+
+import os
+import select
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from betcode.config.lockfile import read_holder
+from betcode.holder.launch import holder_pids
+from support.command import Shell, shell
+from support.patience import PATIENCE_S
+from support.user_manager import user_manager
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Iterator[Shell]:
+    with shell(tmp_path, obedient=False) as commands, user_manager(tmp_path / "home") as environment:
+        commands.environment |= environment | {"PATH": commands.environment["PATH"]}
+        try:
+            yield commands
+        finally:
+            commands.run("daemon", "uninstall")
+
+
+def systemctl(here: Shell, *words: str) -> str:
+    done = subprocess.run(
+        ["systemctl", "--user", *words], env=here.environment, capture_output=True, text=True, timeout=PATIENCE_S
+    )
+    return done.stdout.strip()
+
+
+def unit(here: Shell) -> Path:
+    return here.daemon.root / "home" / ".config" / "systemd" / "user" / "betcode.service"
+
+
+def test_the_service_lives_through_a_kill_and_its_agents_through_its_end(here: Shell) -> None:
+    installed = here.run("daemon", "install")
+    assert (installed.returncode, unit(here).exists()) == (0, True), installed.stderr
+    assert "enable-linger" in installed.stderr
+    assert here.run("run", "--provider", "demo", "hello").returncode == 0
+    assert ".scope" in systemctl(here, "list-units", "betcode-run-*", "--no-legend")
+    first = read_holder(here.places.lock)
+    assert first is not None
+    assert str(first.pid) == systemctl(here, "show", "-p", "MainPID", "--value", "betcode.service")
+    end = os.pidfd_open(first.pid)
+    os.kill(first.pid, signal.SIGKILL)
+    select.select([end], [], [], PATIENCE_S)
+    os.close(end)
+    assert here.run("daemon", "start").returncode == 0
+    second = read_holder(here.places.lock)
+    assert second is not None
+    assert second.pid != first.pid
+    assert len(holder_pids(here.places.runs)) == 1
+    removed = here.run("daemon", "uninstall")
+    assert (removed.returncode, unit(here).exists()) == (0, False), removed.stderr
+    assert systemctl(here, "is-active", "betcode.service") == "inactive"
+
+
+def test_a_daemon_that_runs_already_makes_way_and_later_starts_go_through_the_service(here: Shell) -> None:
+    assert here.run("daemon", "start").returncode == 0
+    assert here.run("daemon", "install").returncode == 0
+    assert systemctl(here, "is-active", "betcode.service") == "active"
+    assert here.json("daemon", "install", "--json")["changed"] is False
+    assert here.run("daemon", "stop").returncode == 0
+    assert here.run("daemon", "start").returncode == 0
+    holder = read_holder(here.places.lock)
+    assert holder is not None
+    assert systemctl(here, "show", "-p", "MainPID", "--value", "betcode.service") == str(holder.pid)
+
+
+def test_a_service_that_cannot_start_leaves_no_unit(here: Shell) -> None:
+    here.daemon.configure({"agents": {"turn_limit": "many"}})
+    failed = here.run("daemon", "install")
+    assert failed.returncode == 7
+    assert not unit(here).exists()
+    assert "Traceback" not in failed.stderr
+
+
+def test_without_a_manager_it_says_what_to_do(tmp_path: Path) -> None:
+    with shell(tmp_path, obedient=False) as commands:
+        refused = commands.run("daemon", "install", XDG_RUNTIME_DIR=str(tmp_path), DBUS_SESSION_BUS_ADDRESS="")
+        assert refused.returncode == 5
+        assert "betcode daemon" in refused.stderr
+        shown = commands.run("daemon", "install", "--print")
+        assert (shown.returncode, "Type=notify" in shown.stdout) == (0, True)
+        assert commands.run("daemon", "install", "--name", "../x").returncode == 5
+
+
+@pytest.mark.behaviour("health.docker")
+def test_a_probe_says_by_its_exit_code_whether_the_daemon_is_well(tmp_path: Path) -> None:
+    with shell(tmp_path) as commands:
+        assert commands.run("daemon", "health").returncode == 2
+        assert commands.run("daemon", "start").returncode == 0
+        well = commands.run("daemon", "health")
+        assert (well.returncode, well.stdout) == (0, "SERVING\n")

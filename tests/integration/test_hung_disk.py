@@ -1,0 +1,55 @@
+"""A disk that does not answer: what agents ask about it is put to people, and everybody else goes on."""
+
+from pathlib import Path
+
+import anyio
+import pytest
+
+from betcode.config.places import Places
+from betcode.domain.errors import InvalidRequest
+from betcode.domain.recovery import CrashPolicy
+from betcode.v1 import agent_pb2 as v1
+from support.engine import Engine, a_session, engine
+from support.hung_disk import hung_disk
+from support.patience import PATIENCE_S
+from support.rule_files import write_rules
+from support.talk import is_idle
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.parametrize("what", ["", "ran.txt"], ids=["with-its-settings", "what-is-used-alone"])
+async def test_what_is_asked_about_a_disk_that_hangs_asks_and_everybody_else_goes_on(tmp_path: Path, what: str) -> None:
+    places = Places(tmp_path / "state", tmp_path / "config", tmp_path / "state" / "daemon.sock")
+    write_rules(places.config_dir / "settings.json", allow=["Bash(touch *)"], deny=["Read(//srv/secret/**)"])
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    async with engine(tmp_path, CrashPolicy(), places=places) as hung:
+        other = Engine(hung.supervisor, hung.store, await hung.supervisor.create(a_session(elsewhere)), elsewhere)
+        await hung.say("tool")
+        await hung.until(is_idle)
+        assert hung.ran == 1, "the rule allows it"
+        with hung_disk(hung.work / what) as disk:
+            await hung.say("tool")
+            request = await hung.asked()
+            assert "no answer" in request.deciding_rule
+            await other.say("tool")
+            await other.until(is_idle)
+            assert other.ran == 1
+            with pytest.raises(InvalidRequest, match="cannot be told whether a rule denies"):
+                await hung.answer(request.request_id, v1.ALLOW_ONCE)
+            assert disk.on_a_loop == []
+        assert hung.ran == 1
+        with anyio.fail_after(PATIENCE_S):
+            while hung.ran == 1:  # until the look that hung has come back
+                try:
+                    await hung.answer(request.request_id, v1.ALLOW_ONCE)
+                    await hung.until(is_idle)
+                except InvalidRequest:
+                    await anyio.sleep(0.01)
+        assert hung.ran == 2
+        await hung.say("tool")
+        await hung.until(is_idle)
+        assert hung.ran == 3, "and the rule allows it again"
+        await hung.supervisor.close(hung.session)
+        await hung.supervisor.close(other.session)

@@ -1,0 +1,43 @@
+"""Open prompts as people see them in a list."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from betcode.cli.pending_words import nearly, pending_json, short_request_ids
+from betcode.v1 import agent_pb2 as v1
+
+
+@pytest.mark.parametrize(
+    ("left", "said"),
+    [
+        (timedelta(days=7) - timedelta(seconds=1), "7 d"),
+        (timedelta(days=6, hours=11), "6 d"),
+        (timedelta(hours=1, minutes=40), "2 h"),
+        (timedelta(hours=23, minutes=59), "1 d"),
+        (timedelta(seconds=59.7), "1 min"),
+        (timedelta(seconds=3), "3 s"),
+        (timedelta(seconds=-3), "0 s"),
+    ],
+)
+def test_what_is_left_is_told_to_the_nearest(left: timedelta, said: str) -> None:
+    assert nearly(left) == said
+
+
+def test_nothing_was_asked_in_the_future() -> None:
+    one = v1.PendingPrompt(request_id="a")
+    one.asked_at.FromDatetime(datetime(2026, 11, 15, 14, 56, 44, 434000, UTC))
+    one.expires_at.FromDatetime(datetime(2026, 11, 22, 14, 56, 44, 434000, UTC))
+    shown = pending_json(one)
+    assert (shown["asked_at"], shown["expires_at"]) == ("2026-11-15T14:56:44Z", "2026-11-22T14:56:45Z")
+
+
+def test_an_id_is_as_short_as_it_can_be_told_from_the_others() -> None:
+    ids = ["abcdefgh-1", "abcdefgh-1-more", "abcdefxx-long-tail", "short", "0123456789", "0123456789"]
+    assert short_request_ids(ids) == {
+        "0123456789": "01234567",
+        "abcdefgh-1": "abcdefgh-1",
+        "abcdefgh-1-more": "abcdefgh-1-m",
+        "abcdefxx-long-tail": "abcdefxx",
+        "short": "short",
+    }

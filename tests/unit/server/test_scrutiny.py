@@ -1,0 +1,143 @@
+"""What is noticed about requests: unknown fields, deprecated parts, features they count on."""
+
+import logging
+from datetime import date
+
+import pytest
+
+from betcode.domain.deprecations import Deprecation, Kind, months_later
+from betcode.domain.errors import FeatureNotAvailable
+from betcode.domain.features import Feature, FeatureFlags
+from betcode.domain.request_counts import RequestCounts
+from betcode.server.rim import decode
+from betcode.server.scrutiny import Scrutiny, Uses, parts_used, unknown_fields
+from betcode.v1 import agent_pb2 as v1
+from betcode.v1 import version_pb2
+
+LATER = b"\xf2\x3f\x05later"  # field 1022, a text
+LATER_NUMBER = b"\xf8\x3f\x07"  # field 1023, a number
+
+
+def gone(feature: str, kind: Kind) -> Deprecation:
+    day = date(2027, 1, 1)
+    end = months_later(day, 24)
+    return Deprecation(feature, kind, "something new", day, day, "0.2.5", day, end, "0.4.0", "place")
+
+
+def scrutiny(*records: Deprecation, features: tuple[Feature, ...] = ()) -> tuple[Scrutiny, RequestCounts]:
+    counts = RequestCounts()
+    return Scrutiny(FeatureFlags("0.2.5", table=features, deprecations=records), counts), counts
+
+
+def nested() -> bytes:
+    """A request with unknown fields on three levels."""
+    attachment = v1.Attachment(filename="a").SerializeToString() + LATER
+    message = v1.UserMessage(content="hello").SerializeToString() + b"\x12" + bytes([len(attachment)]) + attachment
+    return b"\x12" + bytes([len(message)]) + message + LATER_NUMBER
+
+
+@pytest.mark.behaviour("unknown-fields.daemon.logged", "unknown-fields.daemon.counted")
+def test_a_request_with_unknown_fields_is_counted_once_and_its_numbers_logged(caplog: pytest.LogCaptureFixture) -> None:
+    looked, counts = scrutiny()
+    with caplog.at_level(logging.DEBUG, "betcode.server.scrutiny"):
+        looked.look(decode(v1.AgentRequest, nested()), Uses())
+    assert counts.unknown_fields_received == 1
+    (entry,) = caplog.records
+    assert entry.levelno == logging.DEBUG
+    assert "AgentRequest 1023" in entry.getMessage()
+    assert "Attachment 1022" in entry.getMessage()
+    assert "later" not in entry.getMessage(), "what stands in them is nobody's business"
+
+
+def test_a_request_without_any_is_neither_counted_nor_logged(caplog: pytest.LogCaptureFixture) -> None:
+    looked, counts = scrutiny()
+    request = v1.AgentRequest(message=v1.UserMessage(content="x", attachments=[v1.Attachment(data=b"y")]))
+    with caplog.at_level(logging.DEBUG):
+        looked.look(request, Uses())
+    assert counts == RequestCounts()
+    assert not caplog.records
+
+
+def test_unknown_fields_in_maps_and_repeated_messages_are_found() -> None:
+    attachment = v1.Attachment(filename="a").SerializeToString() + LATER
+    message = v1.UserMessage.FromString((b"\x12" + bytes([len(attachment)]) + attachment) * 2)
+    assert list(unknown_fields(message)) == [("Attachment", 1022)] * 2
+
+
+@pytest.mark.behaviour("unknown-fields.daemon.preserved")
+def test_what_is_read_and_written_again_has_them_still() -> None:
+    data = nested()
+    request = decode(v1.AgentRequest, data)
+    assert request.SerializeToString() == data
+    copy = v1.AgentRequest()
+    copy.CopyFrom(request)
+    assert list(unknown_fields(copy)) == list(unknown_fields(request))
+    kept = v1.SubmitRequest(session_id="s", request=request)
+    assert LATER_NUMBER in v1.SubmitRequest.FromString(kept.SerializeToString()).SerializeToString()
+
+
+def test_a_deep_request_is_looked_at_only_so_far() -> None:
+    # No request of ours nests itself without end; this one would have to be looked at by something that does.
+    assert list(unknown_fields(v1.AgentRequest(), depth=100)) == []
+
+
+@pytest.mark.parametrize(
+    ("feature", "kind"),
+    [
+        ("betcode.v1.CancelRequest.reason", Kind.FIELD),
+        ("betcode.v1.AgentRequest.cancel", Kind.FIELD),
+    ],
+)
+def test_a_deprecated_field_is_noticed_where_it_is_used(feature: str, kind: Kind) -> None:
+    looked, counts = scrutiny(gone(feature, kind))
+    uses = Uses()
+    looked.look(v1.AgentRequest(cancel=v1.CancelRequest(reason="tired")), uses)
+    looked.look(v1.AgentRequest(message=v1.UserMessage(content="x")), Uses())
+    (told,) = uses.take()
+    assert told.feature == feature
+    assert counts.deprecations_used == {feature: 1}
+
+
+def test_a_deprecated_enum_value_is_noticed() -> None:
+    response = v1.PermissionResponse(request_id="r", decision=v1.DENY)
+    assert "betcode.v1.DENY" in parts_used(response)
+    looked, counts = scrutiny(gone("betcode.v1.DENY", Kind.ENUM_VALUE))
+    looked.look(v1.AgentRequest(permission=response), Uses())
+    looked.look(v1.AgentRequest(permission=v1.PermissionResponse(decision=v1.ALLOW_ONCE)), Uses())
+    assert counts.deprecations_used == {"betcode.v1.DENY": 1}
+
+
+@pytest.mark.parametrize(
+    ("feature", "kind"),
+    [("betcode.v1.AgentService.ListSessions", Kind.RPC), ("betcode.v1.AgentService", Kind.SERVICE)],
+)
+def test_a_deprecated_call_or_service_is_noticed_and_still_let_through(feature: str, kind: Kind) -> None:
+    looked, counts = scrutiny(gone(feature, kind))
+    uses = Uses()
+    looked.admit("betcode.v1.AgentService.ListSessions", (), uses)
+    looked.admit("betcode.v1.VersionService.GetVersion", (), uses)
+    assert [told.feature for told in uses.take()] == [feature]
+    assert counts.deprecations_used == {feature: 1}
+
+
+def test_each_thing_is_told_once_in_a_call_and_counted_each_time() -> None:
+    looked, counts = scrutiny(gone("betcode.v1.CancelRequest.reason", Kind.FIELD))
+    uses = Uses()
+    request = v1.AgentRequest(cancel=v1.CancelRequest(reason="tired"))
+    for _ in range(3):
+        looked.look(request, uses)
+    assert len(uses.take()) == 1
+    assert not uses.take()
+    assert counts.deprecations_used.total() == 3
+
+
+@pytest.mark.behaviour("feature.gate")
+def test_a_call_of_a_feature_that_is_off_is_refused_with_the_setting() -> None:
+    gated = Feature("young", "Something young", "", version_pb2.ALPHA, "0.1.0", calls=("betcode.v1.SubagentService",))
+    looked, _ = scrutiny(features=(gated,))
+    for method, relied_on in (("betcode.v1.SubagentService.Any", ()), ("betcode.v1.AgentService.Any", ("young",))):
+        with pytest.raises(FeatureNotAvailable) as refused:
+            looked.admit(method, relied_on, Uses())
+        assert "feature_flags.young" in refused.value.message
+        assert refused.value.details["setting"] == "feature_flags.young"
+    looked.admit("betcode.v1.AgentService.Any", (), Uses())
