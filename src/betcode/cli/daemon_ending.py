@@ -12,6 +12,7 @@ from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.options import Options
 from betcode.cli.screen import Screen, standard_screen
 from betcode.client import ClientError, Refused, open_client
+from betcode.config.flags import flags_of
 from betcode.config.loading import WrongSetting, load_settings
 from betcode.config.lockfile import Holder, is_held, read_holder
 from betcode.holder.launch import holder_pids
@@ -97,7 +98,7 @@ def leave_agents_and_stop(options: Options, screen: Screen) -> None:
 def _check_settings(options: Options) -> None:
     """A daemon that could not start again is not stopped."""
     try:
-        load_settings(options.places.config_dir)
+        load_settings(options.places.config_dir, os.environ, flags_of(options.texts("set")))
     except WrongSetting as wrong:
         raise CommandFailed(f"{wrong}. Nothing was stopped", ExitCode.INVALID_ARGUMENTS) from None
 

@@ -1,5 +1,6 @@
 """Where the daemon's log is."""
 
+import os
 from pathlib import Path
 
 from betcode.config.loading import WrongSetting, load_settings
@@ -9,6 +10,6 @@ from betcode.config.places import Places
 def log_place(places: Places) -> Path:
     """As the settings say; the usual place where they cannot be read."""
     try:
-        return load_settings(places.config_dir).settings.logs.path(places.daemon_log)
+        return load_settings(places.config_dir, os.environ).settings.logs.path(places.daemon_log)
     except WrongSetting:
         return places.daemon_log
