@@ -20,7 +20,9 @@ async def served(root: Path, release: Release) -> AsyncIterator[tuple[Places, ai
     """The whole API over the demo agent; sessions begin in `root`."""
     places = choose_places({}, state_dir=root / "state", config_dir=root / "config")
     make_private_directory(places.state_dir)
-    about = About("1", 1, str(places.socket), str(places.state_dir), str(places.config_dir), lambda _: "demo", release)
+    about = About(
+        "1", 1, str(places.socket), str(places.state_dir), str(places.config_dir), lambda _: "demo", release=release
+    )
     settings = EngineSettings()
 
     async def never(_: AgentsAtStop) -> Parting:
