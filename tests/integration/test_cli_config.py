@@ -7,9 +7,11 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from betcode.cli.dispatch import dispatch
 from support.command import Shell, shell
 from support.patience import PATIENCE_S
 
@@ -21,8 +23,40 @@ def here(tmp_path: Path) -> Iterator[Shell]:
         yield commands
 
 
-def file(here: Shell) -> Path:
+def file(here: "Shell | InProcess") -> Path:
     return here.places.config_dir / "settings.json"
+
+
+class InProcess:
+    """The commands that need neither a terminal nor a daemon, without a process of their own for each."""
+
+    def __init__(self, shell: Shell, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        self.work, self.places = shell.work, shell.places
+        self._monkeypatch, self._capsys = monkeypatch, capsys
+        for name, value in shell.environment.items():
+            monkeypatch.setenv(name, value)
+        for name in ("VISUAL", "EDITOR"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.chdir(shell.work)
+
+    def run(self, *arguments: str, **more: str) -> "subprocess.CompletedProcess[str]":
+        with self._monkeypatch.context() as patch:
+            for name, value in more.items():
+                patch.setenv(name, value)
+            try:
+                code = dispatch(arguments)
+            except SystemExit as end:
+                code = int(end.code or 0)
+        said = self._capsys.readouterr()
+        return subprocess.CompletedProcess(arguments, code, said.out, said.err)
+
+    def json(self, *arguments: str) -> Any:
+        return json.loads(self.run(*arguments).stdout)
+
+
+@pytest.fixture
+def quick(here: Shell, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> InProcess:
+    return InProcess(here, monkeypatch, capsys)
 
 
 def refused(done: "subprocess.CompletedProcess[str]") -> str:
@@ -33,35 +67,35 @@ def refused(done: "subprocess.CompletedProcess[str]") -> str:
     return sentence
 
 
-def test_what_was_set_is_shown_with_where_it_stands(here: Shell) -> None:
-    assert here.run("config", "set", "agents.turn_limit", "3").returncode == 0
-    assert here.run("config", "set", "agents.hang_after", "10m", "--user").returncode == 0
-    assert here.run("config", "get", "agents.turn_limit").stdout == "3\n"
-    lines = here.run("config", "show", "--origin", BETCODE_LOG_LEVEL="debug").stdout.splitlines()
+def test_what_was_set_is_shown_with_where_it_stands(quick: InProcess) -> None:
+    assert quick.run("config", "set", "agents.turn_limit", "3").returncode == 0
+    assert quick.run("config", "set", "agents.hang_after", "10m", "--user").returncode == 0
+    assert quick.run("config", "get", "agents.turn_limit").stdout == "3\n"
+    lines = quick.run("config", "show", "--origin", BETCODE_LOG_LEVEL="debug").stdout.splitlines()
     rows = {line.split()[0]: line.split()[1:] for line in lines}
-    assert rows["agents.turn_limit"] == ["3", f"{file(here)}:3"]
-    assert rows["agents.hang_after"] == ["10m", f"{file(here)}:4"]
+    assert rows["agents.turn_limit"] == ["3", f"{file(quick)}:3"]
+    assert rows["agents.hang_after"] == ["10m", f"{file(quick)}:4"]
     assert rows["daemon.log_level"] == ["debug", "BETCODE_LOG_LEVEL"]
     assert rows["agents.queue_limit"] == ["50", "default"]
-    shown = {one["key"]: one for one in here.json("config", "show", "--json")["settings"]}
+    shown = {one["key"]: one for one in quick.json("config", "show", "--json")["settings"]}
     assert (shown["agents.turn_limit"]["value"], shown["agents.turn_limit"]["layer"]) == (3, "user")
-    assert here.run("config", "unset", "agents.turn_limit").returncode == 0
-    assert here.run("config", "get", "agents.turn_limit").stdout == "5\n"
-    assert stat.S_IMODE(file(here).stat().st_mode) == 0o600
+    assert quick.run("config", "unset", "agents.turn_limit").returncode == 0
+    assert quick.run("config", "get", "agents.turn_limit").stdout == "5\n"
+    assert stat.S_IMODE(file(quick).stat().st_mode) == 0o600
 
 
-def test_a_project_has_its_own_files(here: Shell) -> None:
-    here.run("config", "set", "sessions.default_model", "shared", "--project")
-    assert here.run("config", "get", "sessions.default_model").stdout == "shared\n"
-    done = here.run("config", "set", "sessions.default_model", "mine", "--local")
-    assert str(here.work / ".claude/settings.local.json") in done.stdout
-    assert here.run("config", "get", "sessions.default_model").stdout == "mine\n"
-    hidden = here.run("config", "set", "sessions.default_model", "all")
-    assert f"since {here.work}/.claude/settings.local.json:3 stands above it" in hidden.stderr
-    assert "not for projects" in refused(here.run("config", "set", "notify.desktop", "true", "--project"))
-    path = here.run("config", "path", "--project").stdout.strip()
-    assert path == str(here.work / ".claude/settings.json")
-    assert here.run("config", "path").stdout.strip() == str(file(here))
+def test_a_project_has_its_own_files(quick: InProcess) -> None:
+    quick.run("config", "set", "sessions.default_model", "shared", "--project")
+    assert quick.run("config", "get", "sessions.default_model").stdout == "shared\n"
+    done = quick.run("config", "set", "sessions.default_model", "mine", "--local")
+    assert str(quick.work / ".claude/settings.local.json") in done.stdout
+    assert quick.run("config", "get", "sessions.default_model").stdout == "mine\n"
+    hidden = quick.run("config", "set", "sessions.default_model", "all")
+    assert f"since {quick.work}/.claude/settings.local.json:3 stands above it" in hidden.stderr
+    assert "not for projects" in refused(quick.run("config", "set", "notify.desktop", "true", "--project"))
+    path = quick.run("config", "path", "--project").stdout.strip()
+    assert path == str(quick.work / ".claude/settings.json")
+    assert quick.run("config", "path").stdout.strip() == str(file(quick))
 
 
 @pytest.mark.parametrize(
@@ -76,19 +110,19 @@ def test_a_project_has_its_own_files(here: Shell) -> None:
         (("edit",), "No editor is set"),
     ],
 )
-def test_what_cannot_be_is_one_sentence(here: Shell, arguments: tuple[str, ...], says: str) -> None:
-    assert says in refused(here.run("config", *arguments))
-    assert not file(here).exists()
+def test_what_cannot_be_is_one_sentence(quick: InProcess, arguments: tuple[str, ...], says: str) -> None:
+    assert says in refused(quick.run("config", *arguments))
+    assert not file(quick).exists()
 
 
-def test_all_that_is_wrong_is_told_and_what_is_odd_beside_it(here: Shell) -> None:
-    file(here).write_text(
+def test_all_that_is_wrong_is_told_and_what_is_odd_beside_it(quick: InProcess) -> None:
+    file(quick).write_text(
         '{\n"agents": {"turn_limit": 0, "queue": 1},\n"daemon": {"log_level": "loud"},\n'
         '"permissions": {"deny": ["bash"]}}'
     )
-    (here.work / ".claude").mkdir()
-    (here.work / ".claude/settings.json").write_text("{")
-    done = here.run("config", "validate", BETCODE_SUBPROCESS_QUEUE="-1")
+    (quick.work / ".claude").mkdir()
+    (quick.work / ".claude/settings.json").write_text("{")
+    done = quick.run("config", "validate", BETCODE_SUBPROCESS_QUEUE="-1")
     assert done.returncode == 5
     assert [line.partition(": ")[2].partition(" must")[0] for line in done.stdout.splitlines()] == [
         "agents.turn_limit",
@@ -97,27 +131,27 @@ def test_all_that_is_wrong_is_told_and_what_is_odd_beside_it(here: Shell) -> Non
         "agents.queue_limit",
         "bash: no tool is called bash; write Bash",
     ]
-    assert f"Warning: {file(here)}, line 2: unknown setting agents.queue" in done.stderr
-    only = here.run("config", "validate", str(here.work / ".claude/settings.json"))
+    assert f"Warning: {file(quick)}, line 2: unknown setting agents.queue" in done.stderr
+    only = quick.run("config", "validate", str(quick.work / ".claude/settings.json"))
     assert (only.returncode, len(only.stdout.splitlines())) == (5, 1)
-    assert here.run("config", "validate", str(here.work / "missing.json")).returncode == 5
-    good = here.work / "good.json"
+    assert quick.run("config", "validate", str(quick.work / "missing.json")).returncode == 5
+    good = quick.work / "good.json"
     good.write_text('{"agents": {"turn_limit": 2}}')
-    assert here.run("config", "validate", str(good)).returncode == 0
-    assert here.run("config", "show").returncode == 5
-    assert here.run("config", "get", "agents.turn_limit").returncode == 5
-    assert here.run("config", "get", "cancel.term").returncode == 5  # the project's file cannot be read
+    assert quick.run("config", "validate", str(good)).returncode == 0
+    assert quick.run("config", "show").returncode == 5
+    assert quick.run("config", "get", "agents.turn_limit").returncode == 5
+    assert quick.run("config", "get", "cancel.term").returncode == 5  # the project's file cannot be read
 
 
-def test_private_values_are_not_shown(here: Shell) -> None:
+def test_private_values_are_not_shown(quick: InProcess) -> None:
     url = "https://example.com/s3cret"
-    here.run("config", "set", "notify.webhook.secret_file", "/key")
-    assert here.run("config", "set", "notify.webhook.url", url).returncode == 0
+    quick.run("config", "set", "notify.webhook.secret_file", "/key")
+    assert quick.run("config", "set", "notify.webhook.url", url).returncode == 0
     for arguments in (["show", "--origin"], ["show", "--json"], ["get", "notify.webhook.url"], ["validate"]):
-        done = here.run("config", *arguments)
+        done = quick.run("config", *arguments)
         assert "s3cret" not in done.stdout + done.stderr
-    assert "(private)" in here.run("config", "show").stdout
-    assert "is private" in refused(here.run("config", "get", "notify.webhook.url"))
+    assert "(private)" in quick.run("config", "show").stdout
+    assert "is private" in refused(quick.run("config", "get", "notify.webhook.url"))
 
 
 _EDITOR = """\
@@ -131,7 +165,7 @@ pathlib.Path(sys.argv[2]).write_text(texts[number])
 """
 
 
-def editor(here: Shell, *texts: str) -> str:
+def editor(here: "Shell | InProcess", *texts: str) -> str:
     """A program that leaves the texts one after the other, whatever it is given; over all editors of a test."""
     program = here.work / "my editor"
     program.write_text(_EDITOR.format(python=sys.executable, texts=texts, count=str(here.work / "count")))
@@ -155,17 +189,17 @@ def status_says(here: Shell, text: str) -> bool:
     return True
 
 
-def test_an_edited_file_takes_the_place_of_the_old_one_once_it_is_right(here: Shell) -> None:
+def test_an_edited_file_takes_the_place_of_the_old_one_once_it_is_right(quick: InProcess) -> None:
     right, wrong = '{"agents": {"turn_limit": 7}} // mine\n', '{"agents": {"turn_limit": 0}}'
-    done = here.run("config", "edit", EDITOR="false", VISUAL=editor(here, right))
+    done = quick.run("config", "edit", EDITOR="false", VISUAL=editor(quick, right))
     assert done.returncode == 0, done.stderr
-    assert file(here).read_text() == right
-    done = here.run("config", "edit", EDITOR=editor(here, "", wrong))
+    assert file(quick).read_text() == right
+    done = quick.run("config", "edit", EDITOR=editor(quick, "", wrong))
     assert done.returncode == 5
     assert "line 1: agents.turn_limit must be" in done.stderr
-    assert file(here).read_text() == right
-    assert "ended with 1" in here.run("config", "edit", EDITOR="false").stderr
-    assert "cannot be started" in refused(here.run("config", "edit", EDITOR="/no/such/editor"))
+    assert file(quick).read_text() == right
+    assert "ended with 1" in quick.run("config", "edit", EDITOR="false").stderr
+    assert "cannot be started" in refused(quick.run("config", "edit", EDITOR="/no/such/editor"))
 
 
 def test_on_a_terminal_a_wrong_file_is_edited_again(here: Shell) -> None:
