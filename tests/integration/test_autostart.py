@@ -31,6 +31,7 @@ def claudes(here: Shell) -> Path:
     return claude
 
 
+@pytest.mark.behaviour("transport.discovery")
 def test_a_person_is_asked_and_may_say_no(here: Shell) -> None:
     with here.terminal("session", "list") as person:
         person.expect("No daemon is running. Start it? [Y/n]")
@@ -51,6 +52,7 @@ def test_a_person_who_agrees_gets_one(here: Shell) -> None:
     assert runs(here)
 
 
+@pytest.mark.behaviour("transport.discovery")
 def test_a_script_starts_one_silently(here: Shell) -> None:
     done = here.run("session", "list")
     assert (done.returncode, done.stderr) == (0, "")
@@ -71,9 +73,12 @@ def test_never_is_never_except_when_it_is_asked_for(here: Shell, variables: dict
 
 def test_a_wrong_setting_is_told_before_anything_is_started(here: Shell) -> None:
     here.daemon.configure({"daemon": {"autostart": "perhaps"}})
-    done = here.run("session", "list")
-    assert done.returncode == 5
-    assert 'daemon.autostart must be "ask" or "always" or "never", not "perhaps"' in done.stderr
+    for command in (("session", "list"), ("daemon", "start")):
+        done = here.run(*command)
+        assert done.returncode == 5
+        assert 'daemon.autostart must be "ask" or "always" or "never", not "perhaps"' in done.stderr
+        assert len(done.stderr.splitlines()) == 1
+    assert not runs(here)
 
 
 @pytest.mark.behaviour(

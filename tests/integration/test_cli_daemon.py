@@ -105,10 +105,10 @@ def test_a_slow_daemon_is_waited_for_and_never_replaced(tmp_path: Path) -> None:
 
 
 def test_a_daemon_that_ends_at_once_says_why(tmp_path: Path) -> None:
-    with shell(tmp_path, settings={"agents": {"turn_limit": "many"}}) as here:
+    with shell(tmp_path, settings={"agents": {"default_provider": "nobody"}}) as here:
         done = here.run("daemon", "start")
         assert done.returncode == 2
-        assert "agents.turn_limit must be" in done.stderr
+        assert "agents.default_provider must be one of" in done.stderr
         assert "Traceback" not in done.stderr
 
 

@@ -6,15 +6,19 @@ from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.keyboard import can_ask, says_yes
 from betcode.cli.options import Options
 from betcode.cli.screen import standard_screen
+from betcode.config.flags import flags_of
 from betcode.config.loading import WrongSetting, load_settings
 
 
-def refuse_unwanted_start(options: Options) -> None:
-    """Raises CommandFailed where the settings, or a person who is asked, do not want it."""
+def refuse_unwanted_start(options: Options, *, asked_for: bool) -> None:
+    """Raises CommandFailed where the settings are wrong, or they or a person who is asked do not want it."""
     try:
-        wanted = load_settings(options.places.config_dir, os.environ).settings.autostart
+        flags = flags_of(options.texts("set"))
+        wanted = load_settings(options.places.config_dir, os.environ, flags).settings.autostart
     except WrongSetting as wrong:
         raise CommandFailed(str(wrong), ExitCode.INVALID_ARGUMENTS) from wrong
+    if asked_for:
+        return
     if wanted == "never":
         reason = f"No daemon answers at {options.places.socket}, and daemon.autostart is never"
     elif (

@@ -73,8 +73,7 @@ async def ensure_daemon(options: Options, say: Say, *, announce: bool, asked_for
     from betcode.cli.autostart import refuse_unwanted_start
     from betcode.cli.config_import import offer_import
 
-    if not asked_for:
-        refuse_unwanted_start(options)
+    refuse_unwanted_start(options, asked_for=asked_for)
     offer_import(options)
     if announce:
         say("Starting the daemon (stop it with: betcode daemon stop)")

@@ -93,8 +93,6 @@ class ConfigCalls:
         if written:
             keys = ", ".join((*values, *request.unset))
             logger.info("%s was changed by %s: %s", path, client.client_id, keys)
-            if layer is Layer.USER:
-                await self._keeper.renew()
         return await self._settings(request.scope, request.working_directory)
 
     async def _settings(self, scope: str, directory: str) -> v1.Settings:

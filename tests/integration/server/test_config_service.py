@@ -283,11 +283,13 @@ async def test_the_mcp_servers_are_those_that_the_agent_reported(daemon: Daemon,
     assert (found["broken"].status, found["broken"].error_message) == (v1.MCP_SERVER_STATUS_ERROR, "failed")
     assert found["github"].session_id == talk.session_id
     assert [one.name for one in await client.config.mcp_servers(status="error")] == ["broken"]
-    reported.write_text(json.dumps([{"name": "github", "status": "needs-auth"}]))
+    reported.write_text(reported.read_text().replace("connected", "needs-auth"))
     await talk.turn("say hello")
-    (one,) = await client.config.mcp_servers(session_id=talk.session_id)
-    assert (one.status, one.error_message) == (v1.MCP_SERVER_STATUS_ERROR, "needs-auth")
+    found = {one.name: one for one in await client.config.mcp_servers(session_id=talk.session_id)}
+    assert (found["github"].status, found["github"].error_message) == (v1.MCP_SERVER_STATUS_ERROR, "needs-auth")
     reported.unlink()
+    await talk.turn("say hello")
+    assert not await client.config.mcp_servers(session_id=talk.session_id)
     with pytest.raises(Refused, match="is no status"):
         await client.config.mcp_servers(status="asleep")
 
