@@ -4,20 +4,7 @@ Its names have no underscores and most have a capital in them, which ours never 
 """
 
 _PLAIN = frozenset(
-    {
-        "agent",
-        "attribution",
-        "env",
-        "hooks",
-        "language",
-        "model",
-        "sandbox",
-        "statusline",
-        "theme",
-        "verbose",
-        "viewport",
-        "voice",
-    }
+    {"agent", "attribution", "env", "hooks", "language", "model", "sandbox", "theme", "tui", "verbose", "voice"}
 )
 _SHARED = ("permissions", "worktree")  # objects in which both have keys
 

@@ -1,4 +1,4 @@
-"""The real CLI says which MCP servers it has, and the daemon keeps what it says."""
+"""The real CLI under our settings: the model of its project, and the MCP servers that it says it has."""
 
 import json
 from pathlib import Path
@@ -8,6 +8,7 @@ import pytest
 from betcode.v1 import config_pb2 as v1
 from support.claude import needs_claude
 from support.model_script import say
+from support.talk import settled_text
 from support.world import claude_world
 
 pytestmark = [pytest.mark.anyio, needs_claude]
@@ -25,3 +26,17 @@ async def test_a_server_that_does_not_start_is_told_as_the_agent_tells_it(tmp_pa
         assert server.name == "broken"
         assert server.status in (v1.MCP_SERVER_STATUS_ERROR, v1.MCP_SERVER_STATUS_STARTING)
         assert server.session_id == talk.session_id
+
+
+@pytest.mark.behaviour("config.order.project-over-user")
+async def test_the_agent_works_with_the_model_of_its_project(tmp_path: Path) -> None:
+    """Our key stands in Claude Code's own file, which it still takes."""
+    settings = {"sessions": {"default_model": "claude-user-1"}}
+    async with claude_world(tmp_path, {"one": [say("One.")]}, settings=settings) as world:
+        file = world.work / ".claude/settings.json"
+        file.parent.mkdir()
+        file.write_text(json.dumps({"model": "claude-own-1", "sessions": {"default_model": "claude-project-1"}}))
+        talk = await world.session()
+        events = await talk.turn("[[fake:one]]")
+        assert settled_text(events) == "One."
+        assert [event.session_info.model for event in events if event.session_info.tools] == ["claude-project-1"]
