@@ -107,8 +107,8 @@ class Store(Protocol):
         ...
 
     async def grants(self, session: SessionKey) -> Sequence[GrantRow]: ...
-    async def audit(self, after: int, session_id: str, limit: int) -> Sequence[AuditRow]:
-        """Rows of the audit behind number `after`, in order; of all sessions where none is named."""
+    async def peer_of_answer(self, session_id: SessionId, request_id: str) -> str:
+        """The process that a person's answer to this prompt came from, as the audit has it; empty: not known."""
         ...
 
     async def audit_page(self, which: AuditFilter, after: int | None, limit: int) -> Sequence[AuditRow]:

@@ -161,9 +161,9 @@ class SqliteStore:
     async def grants(self, session: SessionKey) -> Sequence[GrantRow]:
         return await self._read(lambda db: ledger.grants(db, session))
 
-    async def audit(self, after: int, session_id: str, limit: int) -> Sequence[AuditRow]:
-        """Rows of the audit behind number `after`, in order; of all sessions where none is named."""
-        return await self._read(lambda db: auditing.read(db, after, session_id, limit))
+    async def peer_of_answer(self, session_id: SessionId, request_id: str) -> str:
+        """The process that a person's answer to this prompt came from, as the audit has it; empty: not known."""
+        return await self._read(lambda db: auditing.peer_of_answer(db, session_id, request_id))
 
     async def audit_page(self, which: AuditFilter, after: int | None, limit: int) -> Sequence[AuditRow]:
         """Rows of the audit that are wanted behind number `after`, in order; None: from the first of them."""
