@@ -76,6 +76,10 @@ class Store(Protocol):
         """Grows with every commit that changes a prompt."""
         ...
 
+    def prompts_since(self, version: int) -> Sequence[str] | None:
+        """The ids of prompts that were written behind that version, each once; None: that is not known any more."""
+        ...
+
     async def prompts_changed(self, since: int) -> None:
         """Return when the version is another."""
         ...

@@ -84,8 +84,9 @@ class SqliteStore:
         try:
             await self._writer.write(lambda db: writing.apply(db, changes))
         finally:
-            if any(isinstance(change, SavePrompt) for change in changes):
-                self._prompt_bell.ring()  # also where the caller was cancelled: it may be on disk
+            written = [change.row.request_id for change in changes if isinstance(change, SavePrompt)]
+            if written:
+                self._prompt_bell.ring(written)  # also where the caller was cancelled: it may be on disk
         self._indexer.note([change.session for change in changes if isinstance(change, AppendEvents)])
 
     async def writable(self) -> None:
@@ -127,6 +128,10 @@ class SqliteStore:
     def prompts_version(self) -> int:
         """Grows with every commit that changes a prompt."""
         return self._prompt_bell.version
+
+    def prompts_since(self, version: int) -> Sequence[str] | None:
+        """The ids of prompts that were written behind that version, each once; None: that is not known any more."""
+        return self._prompt_bell.since(version)
 
     async def prompts_changed(self, since: int) -> None:
         """Return when the version is another."""
