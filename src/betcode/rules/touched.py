@@ -26,7 +26,8 @@ _BY_DIRECTORY: Final = names(
 )
 _RELINKS: Final = names("bsdtar cp cpio link ln mount mv rsync tar unzip")
 # Options that say where the other arguments begin.
-_PLACES: Final = ("-C", "--directory", "--cwd", "--chdir", "--work-tree", "--prefix")
+_PLACES: Final = ("-C", "--directory", "--dir", "--cwd", "--chdir", "--work-tree", "--prefix")
+_BEGINNING: Final = len("--pref")  # of an option that may stand for the whole
 
 
 class TooManyNames(Exception):
@@ -237,12 +238,20 @@ def _places(command: Command) -> list[str]:
     found: list[str] = []
     for number, word in enumerate(command.words[1:], 1):
         value = word.value or word.written
+        if not value.startswith("-"):
+            continue
         name, equals, rest = value.partition("=")
-        if value in _PLACES and number + 1 < len(command.words):
+        if equals and _says_where(name):
+            found.append(rest)
+        elif _says_where(name) and number + 1 < len(command.words):
             following = command.words[number + 1]
             found.append(following.value or following.written)
-        elif equals and name in _PLACES:
-            found.append(rest)
         elif value.startswith("-C") and len(value) > 2:
             found.append(value[2:])
     return found
+
+
+def _says_where(option: str) -> bool:
+    """Is it one of the options for a place, with one dash or two, or the beginning of one?"""
+    name = option if len(option) == 2 else "--" + option.lstrip("-")
+    return name in _PLACES or (len(name) >= _BEGINNING and any(known.startswith(name) for known in _PLACES))
