@@ -160,7 +160,7 @@ class _Subject:
                     f"commands of {self.tool} are not taken apart" if self.command else "there is no command"
                 )
             if isinstance(self.script, Script):
-                self.touched = Touched(self.script, self._place, use.cwd, rules.directories)
+                self.touched = Touched(self.script, rules, use.cwd)
         elif self.tool in READING | EDITING:
             self.paths = self._own_paths()
         elif self.tool == "WebFetch":

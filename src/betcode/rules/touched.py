@@ -10,7 +10,7 @@ from betcode.rules.commands import Command, Part, Script, names
 from betcode.rules.doubts import PLACING, is_at_home, leading_elsewhere, may_touch_anything, starts_nothing
 from betcode.rules.files import arguments, changed_by, edited_by, is_known, mentioned_by, read_by
 from betcode.rules.guarded import guarded_name
-from betcode.rules.lists import RuleList
+from betcode.rules.lists import RuleList, Rules
 from betcode.rules.place import Place, expanded, is_by_process, normal, spellings, within
 from betcode.rules.rule import Rule
 
@@ -37,10 +37,10 @@ class TooManyNames(Exception):
 class Touched:
     """What a script reads and writes by name, and what it may reach."""
 
-    def __init__(self, script: Script, place: Place, cwd: str | None, directories: tuple[str, ...]) -> None:
+    def __init__(self, script: Script, rules: Rules, cwd: str | None) -> None:
         self._script = script
-        self._place = place
-        self._directories = directories
+        self._rules = rules  # whose directories are looked up on disk, and so not before they are needed
+        self._place = place = rules.place
         self._spelled: dict[tuple[str, str], tuple[str, ...]] = {}
         self.bases = tuple(_bases(script, place, cwd or place.directory))
 
@@ -145,7 +145,7 @@ class Touched:
             for base in bases:
                 paths = self._spellings(path, base)
                 # Names alone are free in the session's directory, and so is what a program not known here does in it.
-                if below.lists and within(paths, self._directories):
+                if below.lists and within(paths, self._rules.directories):
                     continue
                 for listed in lists:
                     if (rule := listed.forbidden_below(tool, paths, hidden=below.hidden)) is not None:
@@ -186,7 +186,9 @@ class Touched:
                     yield unseen, part
                 for path in (self.bases[0], *_targets(self._script), *_places(part.command)):
                     for base in self.bases:
-                        if not within(self._spellings(path, base), self._directories):
+                        if path != self._place.directory and not within(
+                            self._spellings(path, base), self._rules.directories
+                        ):
                             yield path, part
 
     @property
