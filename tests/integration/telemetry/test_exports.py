@@ -4,6 +4,7 @@ import json
 import socket
 from collections import Counter
 from pathlib import Path
+from urllib.error import HTTPError
 
 import anyio
 import anyio.to_thread
@@ -186,6 +187,8 @@ async def test_clients_with_a_stream_are_counted_as_long_as_they_stay_and_so_is_
             return samples(scraped_text(port))["betcode_grpc_clients_connected", ""]
 
         assert connected() == 0
+        with pytest.raises(HTTPError, match="404"):
+            scraped_text(port, "/")
         talk = await obedient_talk(daemon, client)
         await talk.say("wait go")
         await talk.until(lambda event: event.text_delta.text == "waiting")
