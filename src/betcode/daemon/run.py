@@ -111,7 +111,7 @@ async def _serve(
 ) -> int:
     stop = Stop()
     trouble = ""
-    counts = Counts()
+    counts = Counts(requests=about.release.counts)
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(on_signals, stop)

@@ -55,6 +55,7 @@ def test_the_figures_have_names_that_stay() -> None:
         "waiting_in_line",
         "live_agents",
         "agent_memory_bytes",
+        "telemetry",
         "found_at_start_adopted",
         "found_at_start_ended",
         "found_at_start_orphans",
