@@ -9,6 +9,7 @@ from betcode.config.addresses import loopback
 from betcode.config.kinds import Kind
 from betcode.config.notifying import command_line, occasions, place, web_address
 from betcode.config.settings import Settings
+from betcode.config.tcp_address import listen_address
 
 _MIB = 1024 * 1024
 _DAY_S = 86400.0
@@ -285,7 +286,7 @@ SETTINGS: Mapping[str, Setting] = _table(
         Setting(
             "daemon.listen",
             "listen.address",
-            kinds.text(),
+            listen_address(),
             "listen on TCP too, at `HOST` or `HOST:PORT`; the port is 50051 where none is named",
             "BETCODE_LISTEN",
             at_once=False,
@@ -315,7 +316,7 @@ SETTINGS: Mapping[str, Setting] = _table(
         Setting(
             "daemon.keepalive",
             "listen.keepalive_s",
-            kinds.duration(5.0, 3600.0),
+            kinds.duration(1.0, 3600.0),
             "a silent TCP connection is asked whether it lives",
             at_once=False,
         ),
@@ -336,7 +337,7 @@ SETTINGS: Mapping[str, Setting] = _table(
             "rate_limit.sessions_per_hour",
             "listen.sessions_per_hour",
             kinds.whole(0),
-            "new sessions of one TCP client; 0: no limit",
+            "new sessions from one TCP address; 0: no limit",
         ),
         Setting(
             "observability.otlp_endpoint",
