@@ -292,6 +292,13 @@ SETTINGS: Mapping[str, Setting] = _table(
             at_once=False,
         ),
         Setting(
+            "daemon.health_listen",
+            "listen.health_address",
+            listen_address(),
+            "the standard health service alone at another address, without token or TLS, for probes that can neither",
+            at_once=False,
+        ),
+        Setting(
             "daemon.tls_cert",
             "listen.tls_cert",
             place(),

@@ -80,6 +80,7 @@ class ListenSettings:
     """TCP beside the unix socket, and what its clients may do."""
 
     address: str = ""  # HOST:PORT; empty: nothing listens on TCP
+    health_address: str = ""  # the health service alone, in clear and for everybody; empty: nowhere
     tls_cert: str = ""
     tls_key: str = ""
     token_file: str = ""  # empty: tcp.token in the config directory, made when it is missing

@@ -28,7 +28,7 @@ from betcode.domain.errors import BetcodeError
 from betcode.domain.features import FeatureFlags
 from betcode.holder.launch import allow_many_open_files, descends_from, holder_pids
 from betcode.notify import open_notifying
-from betcode.server import About, Release, SocketTaken, TcpDoor, make_private_directory, prepare, serve
+from betcode.server import About, Release, SocketTaken, TcpDoors, make_private_directory, prepare, serve
 from betcode.sessions import Supervisor, open_supervisor
 from betcode.storage import open_store
 from betcode.telemetry import set_up_logging
@@ -113,7 +113,7 @@ async def _serve(
     about: About,
     faults: Callable[[str], None],
     service_manager: ServiceManager,
-    tcp: TcpDoor | None,
+    tcp: TcpDoors,
 ) -> int:
     stop = Stop()
     trouble = ""

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from urllib.parse import quote
 
 import anyio
@@ -28,7 +28,7 @@ from betcode.server.reflection import lazy_reflection
 from betcode.server.requests import DefaultProvider
 from betcode.server.rim import Handler, Rim, named
 from betcode.server.socket_file import SocketFile, SocketTaken, own_socket_file, watch
-from betcode.server.tcp import TcpDoor, serve_tcp
+from betcode.server.tcp import TcpDoors, serve_tcp
 from betcode.server.unbuilt import missing_of, refusing
 from betcode.server.version import VersionCalls, version_handlers
 from betcode.sessions import Supervisor
@@ -83,7 +83,7 @@ async def serve(
     about: About,
     probe_storage: Callable[[], Awaitable[None]],
     ask_stop: AskStop,
-    tcp: TcpDoor | None = None,
+    tcp: TcpDoors | None = None,
 ) -> AsyncIterator["Door"]:
     """Serve until the block is left; then open streams end with UNAVAILABLE, so that their clients come again.
 
@@ -91,7 +91,8 @@ async def serve(
         SocketTaken: another server has one of the sockets, or somebody removed it.
     """
     rim = Rim(about.release)
-    limits = RateLimits(ListenSettings() if tcp is None else tcp.settings)
+    tcp = tcp or TcpDoors()
+    limits = RateLimits(tcp.settings)
     with own_socket_file(places.socket) as file, own_socket_file(places.ticket_socket) as ticket_file:
         tickets = Tickets()
         gate = Gate(tickets, places.runs, file.address, engine.audit.refused)
@@ -108,11 +109,10 @@ async def serve(
         built = _built(engine, gate, health, rim, about.default_provider, ask_stop, limits)
         versions = VersionCalls(about.release, engine.reported, _largest_request(settings))
         handlers = _handlers(built | version_handlers(versions, rim), about.release.features)
-        async with AsyncExitStack() as beyond:
-            if tcp is not None:
-                careful = (*handlers, health.board.careful_handlers())
-                listeners.append(await beyond.enter_async_context(serve_tcp(tcp, careful, _options(settings))))
-                health.tcp_address = listeners[-1].shown
+        careful = health.board.careful_handlers()
+        async with serve_tcp(tcp, handlers, careful, _options(settings)) as beyond:
+            listeners += beyond
+            health.tcp_address = beyond[0].shown if tcp.main is not None else ""
             server = aio.server(options=_options(settings))
             server.add_generic_rpc_handlers((*handlers, health.board.handlers()))
             await _bind_and_start(server, file)

@@ -5,8 +5,8 @@ import hmac
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ from betcode.server.socket_file import SocketTaken
 logger = logging.getLogger(__name__)
 
 _SCHEME = "bearer"
+_PROBE_BYTES = 16 * 1024
 _STREAMS_LIMIT = 256  # of one connection
 _IDLE_S = 600.0  # a connection on which nothing is called is closed
 _LEAST_PING_S = 5.0  # clients may ask so often whether we live
@@ -45,18 +46,25 @@ class TcpDoor:
 
     address: TcpAddress
     token: str
-    settings: ListenSettings
     key_and_chain: tuple[bytes, bytes] | None
 
 
-def prepare(settings: ListenSettings, config_dir: Path) -> TcpDoor | None:
-    """None where nothing listens on TCP.
+@dataclass(frozen=True, slots=True)
+class TcpDoors:
+    """Where the daemon listens beside its socket; usually nowhere."""
 
-    Raises:
-        WrongSetting: a file that is needed cannot be used.
-    """
-    if not settings.address:
-        return None
+    settings: ListenSettings = field(default_factory=ListenSettings)
+    main: TcpDoor | None = None
+    health: TcpAddress | None = None  # nothing but the health service, for everybody
+
+
+def prepare(settings: ListenSettings, config_dir: Path) -> TcpDoors:
+    """Raises WrongSetting: a file that is needed cannot be used."""
+    main = _main_door(settings, config_dir) if settings.address else None
+    return TcpDoors(settings, main, parse_address(settings.health_address) if settings.health_address else None)
+
+
+def _main_door(settings: ListenSettings, config_dir: Path) -> TcpDoor:
     pair = None
     if settings.tls_cert:
         cert = Path(settings.tls_cert)
@@ -68,7 +76,7 @@ def prepare(settings: ListenSettings, config_dir: Path) -> TcpDoor | None:
         token = token_file.read_token(path)
     except token_file.WrongToken as wrong:
         raise WrongSetting(f"daemon.token_file: {wrong}") from None
-    return TcpDoor(parse_address(settings.address), token, settings, pair)
+    return TcpDoor(parse_address(settings.address), token, pair)
 
 
 def _warn_before_it_ends(cert: Path) -> None:
@@ -84,28 +92,47 @@ def _warn_before_it_ends(cert: Path) -> None:
 
 @asynccontextmanager
 async def serve_tcp(
-    door: TcpDoor, handlers: Sequence[grpc.GenericRpcHandler], options: Sequence[tuple[str, int]]
-) -> AsyncIterator[Listener]:
-    """Listen until the block is left; calls that are open then are ended by whoever serves them.
+    doors: TcpDoors,
+    handlers: Sequence[grpc.GenericRpcHandler],
+    health: grpc.GenericRpcHandler,
+    options: Sequence[tuple[str, int]],
+) -> AsyncIterator[Sequence[Listener]]:
+    """Listen until the block is left; calls that are open then are ended by whoever serves them. The main one is first.
 
     Raises:
-        SocketTaken: the address cannot be listened at.
+        SocketTaken: an address cannot be listened at.
     """
-    server = aio.server(interceptors=(TokenCheck(door.token),), options=[*options, *_options(door.settings)])
-    server.add_generic_rpc_handlers(handlers)
-    address = str(door.address)
+    listeners = []
+    async with AsyncExitStack() as stack:
+        limits = _options(doors.settings)
+        if doors.main is not None:
+            server = aio.server(interceptors=(TokenCheck(doors.main.token),), options=[*options, *limits])
+            server.add_generic_rpc_handlers((*handlers, health))
+            pair = doors.main.key_and_chain
+            listeners.append(await stack.enter_async_context(_listening(server, doors.main.address, pair)))
+        if doors.health is not None:
+            server = aio.server(options=[*limits, ("grpc.max_receive_message_length", _PROBE_BYTES)])
+            server.add_generic_rpc_handlers((health,))
+            listeners.append(await stack.enter_async_context(_listening(server, doors.health, None)))
+        yield listeners
+
+
+@asynccontextmanager
+async def _listening(
+    server: aio.Server, address: TcpAddress, key_and_chain: tuple[bytes, bytes] | None
+) -> AsyncIterator[Listener]:
     try:
-        if door.key_and_chain is not None:
-            port = server.add_secure_port(address, grpc.ssl_server_credentials([door.key_and_chain]))
+        if key_and_chain is not None:
+            port = server.add_secure_port(str(address), grpc.ssl_server_credentials([key_and_chain]))
         else:
-            port = server.add_insecure_port(address)
+            port = server.add_insecure_port(str(address))
     except RuntimeError:
         raise SocketTaken(
-            f"daemon.listen: {address} cannot be listened at: another program has it, or it is not of this machine"
+            f"{address} cannot be listened at: another program has it, or it is not this machine's"
         ) from None
     await server.start()
-    bound = TcpAddress(door.address.host, port)
-    logger.info("listening on TCP", extra={"address": str(bound), "tls": door.key_and_chain is not None})
+    bound = TcpAddress(address.host, port)
+    logger.info("listening on TCP", extra={"address": str(bound), "tls": key_and_chain is not None})
     try:
         yield Listener(str(bound), (_probed(bound.host), port), greets=False)
     finally:

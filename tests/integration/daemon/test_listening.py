@@ -10,11 +10,13 @@ import anyio
 import grpc
 import pytest
 from grpc import aio
+from grpc_health.v1 import health_pb2
 
 from betcode.client import ClientError, NewConversation, open_client
 from support.command import shell
 from support.daemon import Daemon, becomes_true, obedient_daemon, running_daemon
 from support.patience import PATIENCE_S
+from support.raw import RawCalls
 from support.tcp import address_of, by_tcp, certificate, token_file
 
 pytestmark = pytest.mark.anyio
@@ -80,6 +82,23 @@ async def test_our_client_talks_through_tls_and_believes_no_other_certificate(tm
         async with open_client(await by_tcp(daemon, tls_ca=other)) as client:
             with pytest.raises(ClientError):
                 await client.health()
+
+
+@pytest.mark.behaviour("health.kubernetes")
+async def test_probes_without_token_and_tls_have_an_address_where_nothing_else_is_served(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    async with (
+        running_daemon(tmp_path, settings={"daemon": {"health_listen": f"0.0.0.0:{port}"}}) as daemon,
+        aio.insecure_channel(f"127.0.0.1:{port}", options=[("grpc.enable_http_proxy", 0)]) as channel,
+    ):
+        for service in ("", "AgentService"):
+            request = health_pb2.HealthCheckRequest(service=service).SerializeToString()
+            assert await RawCalls(channel).unary("/grpc.health.v1.Health/Check", request) == b"\x08\x01"
+        with pytest.raises(aio.AioRpcError) as refused:
+            await RawCalls(channel).unary("/betcode.v1.BetCodeHealth/GetHealthDetails", b"")
+        assert refused.value.code() is grpc.StatusCode.UNIMPLEMENTED
+        assert not token_file(daemon).exists()
 
 
 async def test_limits_that_change_count_without_a_restart(tmp_path: Path) -> None:
