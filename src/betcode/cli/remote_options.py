@@ -2,13 +2,12 @@
 
 import argparse
 from collections.abc import Mapping
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from betcode.cli.exit_codes import CommandFailed, ExitCode
-from betcode.config.places import Places, Remote
-from betcode.config.tcp_address import parse_address
-from betcode.config.token_file import NAME
-from betcode.config.units import NotUnderstood
+
+if TYPE_CHECKING:
+    from betcode.config.places import Places, Remote
 
 
 def add_remote(group: argparse._ArgumentGroup, *, top: bool) -> None:
@@ -20,7 +19,7 @@ def add_remote(group: argparse._ArgumentGroup, *, top: bool) -> None:
         group.add_argument(flag, metavar=metavar, default=None if top else argparse.SUPPRESS, help=says)
 
 
-def remote_of(chosen: argparse.Namespace, environ: Mapping[str, str], places: Places) -> Remote | None:
+def remote_of(chosen: argparse.Namespace, environ: Mapping[str, str], places: "Places") -> "Remote | None":
     """The daemon that is meant; None: the one at the socket. Who names a socket means that one.
 
     Raises:
@@ -29,6 +28,14 @@ def remote_of(chosen: argparse.Namespace, environ: Mapping[str, str], places: Pl
     text = chosen.address or ("" if chosen.socket else environ.get("BETCODE_ADDRESS", ""))
     if not text:
         return None
+    # Few commands need them, and all would pay for them.
+    from pathlib import Path
+
+    from betcode.config.places import Remote
+    from betcode.config.tcp_address import parse_address
+    from betcode.config.token_file import NAME
+    from betcode.config.units import NotUnderstood
+
     try:
         address = parse_address(text)
     except NotUnderstood as wrong:
@@ -38,7 +45,7 @@ def remote_of(chosen: argparse.Namespace, environ: Mapping[str, str], places: Pl
     return Remote(address, Path(token).expanduser(), Path(authority).expanduser() if authority else None)
 
 
-def refuse_remote(places: Places) -> None:
+def refuse_remote(places: "Places") -> None:
     """Raises CommandFailed where a command works on the daemon's own machine alone."""
     if places.remote is not None:
         raise CommandFailed(

@@ -5,8 +5,10 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from betcode.config.tcp_address import TcpAddress
+if TYPE_CHECKING:
+    from betcode.config.tcp_address import TcpAddress  # costs every command, and few need it
 
 _APP = "betcode"
 
@@ -15,7 +17,7 @@ _APP = "betcode"
 class Remote:
     """A daemon somewhere else, and what is shown to it."""
 
-    address: TcpAddress
+    address: "TcpAddress"
     token_file: Path
     tls_ca: Path | None = None  # whose certificates are believed; None: the system's authorities
 

@@ -62,23 +62,34 @@ def wrong_credentials(token: str) -> list[tuple[tuple[str, str], ...]]:
 @pytest.mark.behaviour("error.status.unauthenticated")
 async def test_no_call_is_served_without_the_token_and_every_call_with_it(daemon: Daemon) -> None:
     token = token_file(daemon).read_text().strip()
-    async with tcp_channel(daemon) as channel:
+    async with tcp_channel(daemon) as channel, anyio.create_task_group() as calls:
         for method in METHODS:
-            for metadata in wrong_credentials(token):
-                error = await outcome(RawCalls(channel, metadata), method, b"")
-                assert error is not None, (method.full_name, metadata)
-                assert error.code() is grpc.StatusCode.UNAUTHENTICATED, (method.full_name, metadata)
-        for method in METHODS:
-            error = await with_token(RawCalls(channel, bearer(token)), method)
-            assert error is None or error.code() is not grpc.StatusCode.UNAUTHENTICATED, method.full_name
+            for metadata in ((), bearer("wrong" * 8)):
+                calls.start_soon(refused, RawCalls(channel, metadata), method)
+            calls.start_soon(let_in, RawCalls(channel, bearer(token)), method)
     assert await daemon.serves()
 
 
-async def with_token(raw: RawCalls, method: MethodDescriptor) -> aio.AioRpcError | None:
-    """How the call ends with an empty request; a stream on which nothing comes is one that was let in."""
+async def test_nothing_that_only_looks_like_the_token_counts(daemon: Daemon) -> None:
+    token = token_file(daemon).read_text().strip()
+    (listing,) = [method for method in METHODS if method.full_name == "betcode.v1.AgentService.ListSessions"]
+    async with tcp_channel(daemon) as channel:
+        for metadata in wrong_credentials(token):
+            await refused(RawCalls(channel, metadata), listing)
+
+
+async def refused(raw: RawCalls, method: MethodDescriptor) -> None:
+    error = await outcome(raw, method, b"")
+    assert error is not None, method.full_name
+    assert error.code() is grpc.StatusCode.UNAUTHENTICATED, method.full_name
+
+
+async def let_in(raw: RawCalls, method: MethodDescriptor) -> None:
+    """An empty request is refused for what is in it, or answered; a stream on which nothing comes was let in, too."""
+    error = None
     with anyio.move_on_after(0.5 if method.server_streaming else PATIENCE_S):
-        return await outcome(raw, method, b"")
-    return None
+        error = await outcome(raw, method, b"")
+    assert error is None or error.code() is not grpc.StatusCode.UNAUTHENTICATED, method.full_name
 
 
 async def test_reflection_needs_the_token(daemon: Daemon) -> None:
