@@ -24,7 +24,10 @@ def new_conversation(options: Options) -> NewConversation:
         model=options.text("model"),
         allowed_tools=options.texts("allowed_tools"),
         plan_mode=options.flag("plan"),
-        environment=session_environment(os.environ, _settings(options).environment_allow),
+        # Another machine has paths and keys of its own.
+        environment={}
+        if options.places.remote is not None
+        else session_environment(os.environ, _settings(options).environment_allow),
         budget=budget_from(options),
     )
 
@@ -53,6 +56,8 @@ def working_directory(options: Options) -> str:
     Raises:
         CommandFailed: the current directory is gone, or the path is not text.
     """
+    if options.places.remote is not None and Path(options.text("cwd")).is_absolute():
+        return options.text("cwd")  # another machine's links are not known here
     try:
         path = str((Path.cwd() / Path(options.text("cwd")).expanduser()).resolve())
         path.encode()

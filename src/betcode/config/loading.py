@@ -101,6 +101,7 @@ def refuse_wrong_together(settings: Settings) -> None:
     engine = settings.engine
     refuse_wrong_ttl(engine.permission_ttl_s, engine.permission_min_ttl_s, engine.permission_max_ttl_s)
     settings.notify.refuse_unsigned()
+    settings.listen.refuse_in_clear()
 
 
 def with_value(settings: Settings, field: str, value: object) -> Settings:

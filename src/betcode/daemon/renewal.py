@@ -12,6 +12,7 @@ from betcode.config.settings import EngineSettings, Settings
 from betcode.daemon.stop import Stop
 from betcode.domain.features import FeatureFlags
 from betcode.notify import Notifying
+from betcode.server import Door
 from betcode.sessions import Supervisor
 from betcode.telemetry import set_log_level
 
@@ -25,6 +26,7 @@ async def renew_when_told(
     engine: Supervisor,
     notifying: Notifying,
     features: FeatureFlags,
+    door: Door,
 ) -> None:
     """Each time it is asked for: use what can be used at once, and say what cannot; a wrong file changes nothing."""
     while True:
@@ -32,6 +34,7 @@ async def renew_when_told(
         stop.renewal = anyio.Event()
         settings = await _renew(config_dir, settings, engine, features)
         notifying.use(settings.notify)
+        door.use(settings.listen)
 
 
 async def _renew(config_dir: Path, running: Settings, engine: Supervisor, features: FeatureFlags) -> Settings:

@@ -28,7 +28,7 @@ from betcode.domain.errors import BetcodeError
 from betcode.domain.features import FeatureFlags
 from betcode.holder.launch import allow_many_open_files, descends_from, holder_pids
 from betcode.notify import open_notifying
-from betcode.server import About, Release, SocketTaken, make_private_directory, serve
+from betcode.server import About, Release, SocketTaken, TcpDoors, make_private_directory, prepare, serve
 from betcode.sessions import Supervisor, open_supervisor
 from betcode.storage import open_store
 from betcode.telemetry import set_up_logging
@@ -81,6 +81,10 @@ def _run_locked(
     features = FeatureFlags(__version__, settings.feature_flags)
     for remark in features.remarks():
         logger.warning(remark)
+    try:
+        tcp = prepare(settings.listen, places.config_dir)
+    except WrongSetting as wrong:
+        return _refuse(str(wrong), EXIT_WRONG_SETTINGS)
     about = About(
         version=__version__,
         started_ns=started_ns,
@@ -89,10 +93,11 @@ def _run_locked(
         config_dir=str(places.config_dir),
         default_provider=(lambda _: default) if default else found.default_for,
         release=Release(features, found.claude_version),
+        agent_trouble=found.trouble,
     )
     try:
         return anyio.run(
-            _serve, places, settings, found, about, faults_of(environ), ServiceManager(environ), backend="asyncio"
+            _serve, places, settings, found, about, faults_of(environ), ServiceManager(environ), tcp, backend="asyncio"
         )
     except Exception:
         logger.exception("the daemon ends by a fault of its own")
@@ -108,6 +113,7 @@ async def _serve(
     about: About,
     faults: Callable[[str], None],
     service_manager: ServiceManager,
+    tcp: TcpDoors,
 ) -> int:
     stop = Stop()
     trouble = ""
@@ -141,6 +147,7 @@ async def _serve(
                     replace(about, telemetry_troubles=lambda: telemetry.troubles),
                     store.writable,
                     stop.ask_and_wait,
+                    tcp,
                 ) as door,
             ):
                 telemetry.watch(gauges_of(engine, door, places.database))
@@ -148,7 +155,7 @@ async def _serve(
                 service_manager.serving()
                 _spare_what_stays()
                 tasks.start_soon(
-                    renew_when_told, stop, places.config_dir, settings, engine, notifying, about.release.features
+                    renew_when_told, stop, places.config_dir, settings, engine, notifying, about.release.features, door
                 )
                 await stop.asked.wait()
                 service_manager.stopping()
