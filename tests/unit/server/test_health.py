@@ -168,5 +168,4 @@ async def test_the_figures_have_names_that_stay() -> None:
         "found_at_start_idle",
         "found_at_start_clients",
         "found_at_start_locks",
-        "telemetry",
     }
