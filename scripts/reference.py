@@ -9,6 +9,7 @@ from pathlib import Path
 from betcode.config.schema import SETTINGS, Setting
 from betcode.domain.compatibility import AGENTS, CLIENTS
 from betcode.domain.features import FEATURES
+from betcode.domain.health import DEGRADED_STATES
 from betcode.telemetry.metrics import METRICS
 from betcode.v1 import version_pb2
 
@@ -71,11 +72,19 @@ def versions_table() -> Iterator[str]:
             yield f"| {agent.title} | from {each.first} | {level} |"
 
 
+def degraded_table() -> Iterator[str]:
+    yield "| state | reason | impact |"
+    yield "|---|---|---|"
+    for state in DEGRADED_STATES:
+        yield f"| `{state.name}` | {state.reason} | {state.impact} |"
+
+
 SECTIONS: Mapping[str, Callable[[], Iterator[str]]] = {
     "settings": settings_table,
     "features": features_table,
     "versions": versions_table,
     "metrics": metrics_table,
+    "degraded": degraded_table,
 }
 
 

@@ -57,7 +57,8 @@ def test_status_is_readable(tmp_path: Path) -> None:
         assert "No daemon is running" in here.run("daemon", "status").stdout
         here.run("daemon", "start")
         lines = here.run("daemon", "status").stdout
-        for word in ("The daemon is running", "pid", "version", "socket", "sqlite: serving"):
+        assert lines.startswith("Daemon: SERVING\n  subprocess_pool: SERVING (0/5 slots used)\n  sqlite: SERVING\n")
+        for word in ("Uptime: ", "Version: ", "pid ", "Socket: ", "local_server: SERVING"):
             assert word in lines
 
 

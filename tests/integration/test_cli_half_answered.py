@@ -49,5 +49,5 @@ def test_a_number_for_a_prompt_that_was_answered_says_who_was_quicker(here: Shel
     session, request_id = parked(here, 'use Bash {"command": "make it"}')
     assert here.run("permission", "answer", request_id, "--allow").returncode == 0
     late = here.run("permission", "answer", request_id, "--allow-session", "1")
-    assert (late.returncode, "Already answered ALLOW_ONCE by" in late.stderr) == (5, True), late.stderr
+    assert (late.returncode, "Already answered: allowed; that was by" in late.stderr) == (5, True), late.stderr
     here.run("session", "follow", session, "--until-idle")

@@ -75,9 +75,10 @@ async def test_a_denial_is_kept_and_given_when_the_same_is_asked(here: Engine) -
     assert (given.decision, given.client_id) == (v1.DENY, "me")
     row = await here.row(request.request_id)
     assert (row.state, row.kept, row.superseded_by) == (PromptState.ANSWERED, Kept.NO, given.request_id)
-    entries = [row.entry for row in await here.store.audit(0, here.session, 100)]
+    entries = [row.entry for row in await here.store.audit_page(AuditFilter(here.session), None, 100)]
     kept = [entry for entry in entries if entry.decided_by is DecidedBy.KEPT_ANSWER]
     assert [(entry.request_id, entry.outcome) for entry in kept] == [(given.request_id, "deny")]
+    assert [(entry.client, entry.peer) for entry in kept] == [("me", ME.peer)]
 
 
 @pytest.mark.behaviour("permission.restart.agent-gone")

@@ -4,12 +4,14 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 import anyio
 import pytest
 
 from betcode.domain.changes import SavePrompt
 from betcode.domain.identifiers import RunKey, Seq, SessionKey
+from betcode.domain.ports import Store
 from betcode.domain.rows import PromptKind, PromptRow, PromptState
 from betcode.sessions.pending_watch import PendingChanges, watch_pending
 from betcode.storage import SqliteStore
@@ -66,3 +68,30 @@ async def test_a_deleted_session_takes_its_prompts_along(store: SqliteStore) -> 
             await store.delete_session(gone)
             (resolved,) = (await anext(looks)).resolved
             assert (resolved.request_id, resolved.row) == ("gone", None)
+
+
+class Counting:
+    """A store that counts how often all open prompts are read."""
+
+    def __init__(self, store: SqliteStore) -> None:
+        self._store = store
+        self.looks_at_all = 0
+
+    def __getattr__(self, name: str) -> Any:
+        self.looks_at_all += name == "open_prompts"
+        return getattr(self._store, name)
+
+
+async def test_a_change_is_looked_for_alone_and_what_was_missed_is_looked_at_whole(store: SqliteStore) -> None:
+    session, counting = await new_session(store), Counting(store)
+    await store.commit([SavePrompt(prompt(session, f"before-{number}")) for number in range(50)])
+    with anyio.fail_after(PATIENCE_S):
+        async with aclosing(watch_pending(cast("Store", counting), None)) as looks:
+            assert len((await anext(looks)).opened) == 50
+            await store.commit([SavePrompt(prompt(session, "one"))])
+            assert [row.request_id for _, row in (await anext(looks)).opened] == ["one"]
+            assert counting.looks_at_all == 1
+            for number in range(300):  # more than is remembered
+                await store.commit([SavePrompt(prompt(session, f"more-{number % 7}"))])
+            assert len((await anext(looks)).opened) == 7
+            assert counting.looks_at_all == 2

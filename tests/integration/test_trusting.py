@@ -6,9 +6,11 @@ import pytest
 
 from betcode.config.places import choose_places
 from betcode.config.settings import EngineSettings
+from betcode.domain.audit import AuditFilter
 from betcode.domain.errors import InvalidRequest
 from betcode.rules import Outcome, ToolUse, screen
 from betcode.sessions import open_supervisor
+from betcode.sessions.rule_book import RuleBook
 from support.rule_files import write_rules
 from support.stored import store_at
 
@@ -27,17 +29,24 @@ async def test_a_project_is_trusted_and_no_longer(tmp_path: Path) -> None:
         open_supervisor(store, {}, EngineSettings(), places.runs, places=places) as supervisor,
     ):
         policy = supervisor.policy
+
+        async def outcome(book: RuleBook) -> Outcome:
+            return (await book.lookout.see(lambda: screen(use, book.rules))).outcome
+
         book = await policy.rule_book(str(project), environment)
-        assert screen(use, book.rules).outcome is Outcome.ASK
+        assert await outcome(book) is Outcome.ASK
         assert await policy.trust(str(project), trusted=True, client="me")
         assert not await policy.trust(str(project), trusted=True, client="me")
         assert [listed.directory for listed in await policy.trusted()] == [str(project)]
         assert await book.refresh()
-        assert screen(use, book.rules).outcome is Outcome.ALLOW
+        assert await outcome(book) is Outcome.ALLOW
         assert await policy.trust(str(project), trusted=False, client="me")
-        assert screen(use, (await policy.rule_book(str(project), environment)).rules).outcome is Outcome.ASK
+        assert await outcome(await policy.rule_book(str(project), environment)) is Outcome.ASK
         for wrong in ("project", str(tmp_path / "nothing"), f"{project}\0"):
             with pytest.raises(InvalidRequest):
                 await policy.trust(wrong, trusted=True)
-        kept = [(row.entry.what.value, row.entry.outcome, row.entry.rule) for row in await store.audit(0, "", 10)]
+        kept = [
+            (row.entry.what.value, row.entry.outcome, row.entry.rule)
+            for row in await store.audit_page(AuditFilter(), None, 10)
+        ]
         assert kept == [("trust", "granted", str(project)), ("trust", "cleared", str(project))]

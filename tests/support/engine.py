@@ -25,7 +25,7 @@ from support.patience import PATIENCE_S
 from support.runs import runs_in
 from support.stored import store_at
 
-ME = ClientName("me")
+ME = ClientName("me", peer="pid 1: me")
 
 
 @dataclass

@@ -374,6 +374,10 @@ npm run test --script-sh /tmp/evil
 npm run test --prefix /tmp/evil
 npm run test --node-options=--require=/tmp/evil
 npm run test -C /tmp/evil
+npm run test --prefix=/tmp/evil
+npm run test --prefi ../evil
+npm run test -prefix ../evil
+npm run test --prefix $x
 """.strip("\n").split("\n")  # noqa: RUF001
 
 SEVERAL_LINES = (

@@ -15,13 +15,14 @@ from betcode._version import __version__
 from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.options import Options
 from betcode.cli.service_managers import start_by_service
-from betcode.client import ClientError, open_client
+from betcode.client import ClientError, Unreachable, open_client
 from betcode.config.lockfile import Holder, is_held, read_holder
-from betcode.config.places import Places
+from betcode.config.places import Places, Remote
 
 Say = Callable[[str], None]
 
 _PROBE_S = 1.0  # one question whether it serves; who does not answer in time is asked again
+_REMOTE_PROBE_S = 10.0
 _PATIENCE_S = 120.0
 _FIRST_WORD_S = 1.0  # who waits longer is told why
 _FIRST_WORD_IN_SCRIPTS_S = 5.0
@@ -32,7 +33,7 @@ _LOG_LINES = 12
 
 async def serves(places: Places) -> bool:
     """Whether a daemon at the socket says that it serves."""
-    if not places.socket.exists():
+    if places.remote is None and not places.socket.exists():
         return False
     async with open_client(places) as client:
         try:
@@ -50,6 +51,9 @@ async def ensure_daemon(options: Options, say: Say, *, announce: bool, asked_for
     Raises:
         CommandFailed: there is none, and it cannot or must not be started.
     """
+    if options.places.remote is not None:
+        await _refuse_silent(options.places, options.places.remote)
+        return False
     if await serves(options.places):
         if options.text("claude_bin"):
             say("--claude-bin is for a daemon that is started; the one that runs keeps its own")
@@ -79,6 +83,18 @@ async def ensure_daemon(options: Options, say: Say, *, announce: bool, asked_for
         say("Starting the daemon (stop it with: betcode daemon stop)")
     await _wait_until_serving(options.places, launch(options), say, first_word_s)
     return True
+
+
+async def _refuse_silent(places: Places, remote: Remote) -> None:
+    """A daemon elsewhere is there or not; it is not started from here."""
+    async with open_client(places) as client:
+        try:
+            is_serving = await client.is_serving(timeout_s=_REMOTE_PROBE_S)
+        except Unreachable as error:
+            why = error.details.get("reason", error.message)
+            raise CommandFailed(f"No daemon answers at {remote.address}: {why}", ExitCode.NO_CONNECTION) from None
+    if not is_serving:
+        raise CommandFailed(f"The daemon at {remote.address} says that it does not serve", ExitCode.NO_CONNECTION)
 
 
 def daemon_argv(options: Options) -> list[str]:

@@ -10,6 +10,7 @@ import anyio
 from betcode.cli.daemon_control import ensure_daemon
 from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.options import Options
+from betcode.cli.remote_options import refuse_remote
 from betcode.cli.screen import Screen, standard_screen
 from betcode.client import ClientError, Refused, open_client
 from betcode.config.flags import flags_of
@@ -25,6 +26,7 @@ _ANSWER_WITHIN_S = 5.0  # of a daemon that is asked; then it is told by a signal
 
 def stop(options: Options) -> int:
     """Ask the daemon to stop, and return when its lock has fallen."""
+    refuse_remote(options.places)
     screen = standard_screen()
     if options.flag("agents"):
         return _stop_with_agents(options, screen)
@@ -64,6 +66,7 @@ def _at_work(options: Options, left: int | None) -> str:
 
 def restart(options: Options) -> int:
     """Stop the daemon and start another, under which agents go on; clients connect again by themselves."""
+    refuse_remote(options.places)
     screen = standard_screen()
     if not options.may_start:
         raise CommandFailed("A restart is a start: leave --no-start away", ExitCode.INVALID_ARGUMENTS)

@@ -12,6 +12,8 @@ def working_directory(options: Options) -> str:
     Raises:
         CommandFailed: the current directory is gone, or the path is not text.
     """
+    if options.places.remote is not None and Path(options.text("cwd")).is_absolute():
+        return options.text("cwd")  # another machine's links are not known here
     try:
         path = str((Path.cwd() / Path(options.text("cwd")).expanduser()).resolve())
         path.encode()

@@ -41,6 +41,7 @@ EXIT_OF: Mapping[ErrorCode, ExitCode] = {
     ErrorCode.SUBPROCESS_CRASHED: ExitCode.AGENT_ERROR,
     ErrorCode.AGENT_ERROR: ExitCode.AGENT_ERROR,
     ErrorCode.RATE_LIMITED: ExitCode.RATE_LIMITED,
+    ErrorCode.UNAUTHENTICATED: ExitCode.PERMISSION_DENIED,
     ErrorCode.STORAGE_DEGRADED: ExitCode.INTERNAL,
     ErrorCode.SQLITE_ERROR: ExitCode.INTERNAL,
     ErrorCode.FEATURE_NOT_AVAILABLE: ExitCode.INVALID_ARGUMENTS,

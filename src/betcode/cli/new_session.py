@@ -25,7 +25,10 @@ def new_conversation(options: Options) -> NewConversation:
         model=options.text("model") or _model_of_environment(loaded),
         allowed_tools=options.texts("allowed_tools"),
         plan_mode=options.flag("plan"),
-        environment=session_environment(os.environ, loaded.settings.environment_allow),
+        # Another machine has paths and keys of its own.
+        environment={}
+        if options.places.remote is not None
+        else session_environment(os.environ, loaded.settings.environment_allow),
         budget=budget_from(options),
     )
 

@@ -2,9 +2,10 @@
 
 import argparse
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from betcode.cli.remote_options import remote_of
 from betcode.config.places import Places, choose_places
 
 
@@ -50,7 +51,7 @@ def options_from(chosen: argparse.Namespace, environ: Mapping[str, str]) -> Opti
     )
     return Options(
         handler=chosen.handler,
-        places=places,
+        places=replace(places, remote=remote_of(chosen, environ, places)),
         claude_bin=chosen.claude_bin or environ.get("BETCODE_CLAUDE_BIN", ""),
         may_start=not chosen.no_start,
         as_json=chosen.json,

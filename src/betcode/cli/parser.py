@@ -18,6 +18,7 @@ from betcode.cli.db_options import add_db
 from betcode.cli.exit_codes import ExitCode
 from betcode.cli.log_options import add_logs
 from betcode.cli.on_ask import ask_policy
+from betcode.cli.remote_options import add_remote
 from betcode.cli.service_options import add_service
 from betcode.cli.version_options import add_versions
 from betcode.config.units import NotUnderstood, duration_s
@@ -25,7 +26,7 @@ from betcode.config.units import NotUnderstood, duration_s
 _EPILOG = """\
 Without a command, betcode opens the conversation of the current directory.
 
-Exit codes: 0 done, 1 the agent failed or the audit is broken, 2 no connection to the daemon, 3 permission denied or
+Exit codes: 0 done, 1 the agent failed or something is broken, 2 no connection to the daemon, 3 permission denied or
 left to be answered, 4 rate limited or over budget, 5 invalid arguments, 6 session not found, 7 internal error,
 130 interrupted.
 """
@@ -67,6 +68,7 @@ def build_parser() -> Parser:
     add_config(commands, _noun, _command)
     _add_daemon(commands)
     add_db(commands, _noun, _command)
+    _command(commands, "doctor", "look for what is wrong here, and say how to mend it", "doctor_command:doctor")
     add_versions(commands, _command)
     completion = _command(commands, "completion", "print a completion script for a shell", "completion:print_script")
     completion.add_argument("shell", choices=["bash", "zsh", "fish"])
@@ -98,6 +100,7 @@ def _add_common(parser: Parser, *, top: bool) -> None:
         ("--claude-bin", "the claude program, for a daemon that is started (BETCODE_CLAUDE_BIN)"),
     ):
         group.add_argument(flag, metavar="PATH", default=None if top else argparse.SUPPRESS, help=says)
+    add_remote(group, top=top)
     for flag, says in (
         ("--json", "print JSON"),
         ("--no-start", "fail when no daemon runs, instead of starting one"),
@@ -285,7 +288,7 @@ def _add_daemon(commands: "Commands[Parser]") -> None:
     again = _command(verbs, "restart", "stop the daemon and start it anew; agents go on", "daemon_ending:restart")
     again.add_argument("--agents", action="store_true", help="end all agents in between")
     _add_set(again)
-    _command(verbs, "status", "say whether the daemon runs, and how it is", "daemon_commands:status")
+    _command(verbs, "status", "say whether the daemon runs, and how it is", "daemon_status:status")
     add_logs(verbs, _command, _count)
     add_service(verbs, _command)
 

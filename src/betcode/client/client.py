@@ -371,11 +371,6 @@ async def open_client(
     """A client of the daemon at these places; leaving the block lets go of it and ends no turn."""
     name = identity or ClientIdentity()
     async with open_connection(
-        places.socket,
-        places.ticket_socket,
-        name,
-        ladder_ms=ladder_ms,
-        sleep=sleep,
-        on_deprecation=on_deprecation,
+        places, name, ladder_ms=ladder_ms, sleep=sleep, on_deprecation=on_deprecation
     ) as connection:
         yield Client(connection)

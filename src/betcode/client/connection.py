@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -17,7 +17,9 @@ from betcode.client.address import grpc_target, reachable
 from betcode.client.backoff import LADDER_MS, Ladder
 from betcode.client.errors import ClientError, as_client_errors
 from betcode.client.handshake import Greeting, Handshake, Metadata
+from betcode.client.remote import open_remote
 from betcode.client.ticket import fetch_ticket
+from betcode.config.places import Places
 from betcode.v1 import version_pb2
 from betcode.v1.agent_pb2_grpc import AgentServiceStub
 
@@ -32,6 +34,7 @@ OnDeprecation = Callable[[version_pb2.DeprecationWarning], None]
 
 _CALL_TIMEOUT_S = 60.0
 _DEPRECATIONS = "x-betcode-deprecation-bin"  # in the trailers of calls that have one answer
+_LONGEST_WAIT_S = 10.0
 _CALL_RETRIES = 6  # 3.1 s in all: a daemon that restarts is back by then
 _CHANNEL_OPTIONS = (
     ("grpc.max_receive_message_length", 64 * 1024 * 1024),
@@ -96,11 +99,14 @@ class Connection:
     sleep: Sleep
     greeting: Greeting
     on_deprecation: OnDeprecation = ignore_deprecation
+    token: str = ""  # for a daemon that is reached by TCP
 
     @property
     def metadata(self) -> Metadata:
         who = self.identity
-        named = (("x-client-id", who.client_id), ("x-client-type", who.client_type))
+        named: Metadata = (("x-client-id", who.client_id), ("x-client-type", who.client_type))
+        if self.token:
+            named = (*named, ("authorization", f"Bearer {self.token}"))
         # Headers are printable ASCII; in a name anything else is shown as what it is not.
         shown = "".join(letter if " " <= letter <= "~" else "?" for letter in who.client_name)
         return (*named, ("x-client-name", shown)) if shown else named
@@ -134,6 +140,8 @@ class Connection:
             except ClientError as error:
                 if not error.may_be_retried or ladder.climbed >= retries:
                     raise
+                if (error.retry_after_s or 0.0) > _LONGEST_WAIT_S:
+                    raise  # so long a person is not kept waiting without a word
                 wait = wait_s(ladder, error)
             await self.sleep(wait)
 
@@ -162,6 +170,8 @@ class Connection:
                         self.on_deprecation(version_pb2.DeprecationWarning.FromString(value))
 
     async def _with_ticket(self) -> Metadata:
+        if self.token:
+            return self.metadata  # tickets are given out on the daemon's own machine
         ticket = await fetch_ticket(self.ticket_socket)
         return (*self.metadata, ("x-betcode-ticket", ticket)) if ticket else self.metadata
 
@@ -173,21 +183,32 @@ def wait_s(ladder: Ladder, error: ClientError) -> float:
 
 @asynccontextmanager
 async def open_connection(
-    socket: Path,
-    ticket_socket: Path,
+    places: Places,
     identity: ClientIdentity,
     *,
     ladder_ms: Sequence[int] = LADDER_MS,
     sleep: Sleep = anyio.sleep,
     on_deprecation: OnDeprecation = ignore_deprecation,
 ) -> AsyncIterator[Connection]:
-    """A channel to the daemon at `socket`; nothing is sent before the first call."""
-    with reachable(socket) as short, reachable(ticket_socket) as short_ticket:
-        channel = grpc.aio.insecure_channel(grpc_target(short), options=_CHANNEL_OPTIONS)
+    """A channel to the daemon at these places; nothing is sent before the first call.
+
+    Raises:
+        Refused: a daemon elsewhere cannot be called safely.
+    """
+    with ExitStack() as stack:
+        if places.remote is not None:
+            token, channel = open_remote(places.remote, _CHANNEL_OPTIONS)
+            short_ticket = places.ticket_socket
+        else:
+            token = ""
+            channel = grpc.aio.insecure_channel(
+                grpc_target(stack.enter_context(reachable(places.socket))), options=_CHANNEL_OPTIONS
+            )
+            short_ticket = stack.enter_context(reachable(places.ticket_socket))
         try:
             greeting = Greeting(channel, identity.version, identity.client_type)
             stub = AgentServiceStub(channel)
-            yield Connection(channel, stub, identity, short_ticket, ladder_ms, sleep, greeting, on_deprecation)
+            yield Connection(channel, stub, identity, short_ticket, ladder_ms, sleep, greeting, on_deprecation, token)
         finally:
             with anyio.CancelScope(shield=True):
                 await channel.close()

@@ -17,7 +17,9 @@ from betcode.v1.agent_pb2 import AgentEvent, AgentRequest, CancelRequest, StartC
 
 Call = grpc.aio.StreamStreamCall[AgentRequest, AgentEvent]
 
-_REFUSED = frozenset({ErrorCode.NO_INPUT_LOCK, ErrorCode.BUDGET_EXCEEDED})  # until a person does something about it
+_REFUSED = frozenset(
+    {ErrorCode.NO_INPUT_LOCK, ErrorCode.BUDGET_EXCEEDED, ErrorCode.RATE_LIMITED}
+)  # until a person does something about it
 
 
 class Conversation:
@@ -41,7 +43,8 @@ class Conversation:
     async def say(self, text: str, attachments: Sequence[AttachedFile] = ()) -> MessageId:
         """Send a message; it is kept, and sent again after a break, until its user_input event was seen.
 
-        Without the input lock, or where the session's budget refuses it, an error event with its id comes instead.
+        Without the input lock, or where the session's budget or a rate limit refuses it, an error event with its id
+        comes instead.
         """
         message_id = new_message_id()
         request = AgentRequest(message=user_message(message_id, text, attachments))

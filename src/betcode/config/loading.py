@@ -147,6 +147,10 @@ def _wrong_together(settings: Settings, origins: Mapping[str, Origin]) -> Iterab
         settings.notify.refuse_unsigned()
     except NotUnderstood as error:
         yield _fault_of(("notify.webhook.url",), origins, str(error))
+    try:
+        settings.listen.refuse_in_clear()
+    except NotUnderstood as error:
+        yield _fault_of(("daemon.listen", "daemon.tls_cert", "daemon.tls_key"), origins, str(error))
 
 
 def _fault_of(keys: tuple[str, ...], origins: Mapping[str, Origin], sentence: str) -> Fault:

@@ -5,8 +5,21 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from betcode.config.tcp_address import TcpAddress  # costs every command, and few need it
 
 _APP = "betcode"
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """A daemon somewhere else, and what is shown to it."""
+
+    address: "TcpAddress"
+    token_file: Path
+    tls_ca: Path | None = None  # whose certificates are believed; None: the system's authorities
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +29,7 @@ class Places:
     state_dir: Path  # database, journals, locks
     config_dir: Path  # settings.json
     socket: Path  # the gRPC socket; its directory is private
+    remote: Remote | None = None  # a daemon that is reached by TCP in place of the socket
 
     @property
     def ticket_socket(self) -> Path:

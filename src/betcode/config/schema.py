@@ -9,6 +9,7 @@ from betcode.config.addresses import loopback
 from betcode.config.kinds import Kind
 from betcode.config.notifying import command_line, occasions, place, web_address
 from betcode.config.settings import Settings
+from betcode.config.tcp_address import listen_address
 
 _MIB = 1024 * 1024
 _DAY_S = 86400.0
@@ -285,9 +286,16 @@ SETTINGS: Mapping[str, Setting] = _table(
         Setting(
             "daemon.listen",
             "listen.address",
-            kinds.text(),
+            listen_address(),
             "listen on TCP too, at `HOST` or `HOST:PORT`; the port is 50051 where none is named",
             "BETCODE_LISTEN",
+            at_once=False,
+        ),
+        Setting(
+            "daemon.health_listen",
+            "listen.health_address",
+            listen_address(),
+            "the standard health service alone at another address, without token or TLS, for probes that can neither",
             at_once=False,
         ),
         Setting(
@@ -315,7 +323,7 @@ SETTINGS: Mapping[str, Setting] = _table(
         Setting(
             "daemon.keepalive",
             "listen.keepalive_s",
-            kinds.duration(5.0, 3600.0),
+            kinds.duration(1.0, 3600.0),
             "a silent TCP connection is asked whether it lives",
             at_once=False,
         ),
@@ -336,7 +344,7 @@ SETTINGS: Mapping[str, Setting] = _table(
             "rate_limit.sessions_per_hour",
             "listen.sessions_per_hour",
             kinds.whole(0),
-            "new sessions of one TCP client; 0: no limit",
+            "new sessions from one TCP address; 0: no limit",
         ),
         Setting(
             "observability.otlp_endpoint",

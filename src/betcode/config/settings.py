@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Literal
 
 from betcode.config.notifying import NotifySettings
+from betcode.config.tcp_address import parse_address
+from betcode.config.units import NotUnderstood
 
 _MIB = 1024 * 1024
 
@@ -78,6 +80,7 @@ class ListenSettings:
     """TCP beside the unix socket, and what its clients may do."""
 
     address: str = ""  # HOST:PORT; empty: nothing listens on TCP
+    health_address: str = ""  # the health service alone, in clear and for everybody; empty: nowhere
     tls_cert: str = ""
     tls_key: str = ""
     token_file: str = ""  # empty: tcp.token in the config directory, made when it is missing
@@ -85,7 +88,16 @@ class ListenSettings:
     keepalive_s: float = 30.0  # a silent connection is asked whether it lives
     keepalive_timeout_s: float = 10.0  # and given up when it does not answer
     messages_per_minute: int = 60  # of one session; 0: no limit
-    sessions_per_hour: int = 20  # of one client; 0: no limit
+    sessions_per_hour: int = 20  # from one address; 0: no limit
+
+    def refuse_in_clear(self) -> None:
+        """Raises NotUnderstood where the token would cross a network for everybody to read."""
+        if bool(self.tls_cert) != bool(self.tls_key):
+            raise NotUnderstood("daemon.tls_cert and daemon.tls_key go together: set both, or neither")
+        if self.address and not parse_address(self.address).is_loopback and not self.tls_cert:
+            raise NotUnderstood(
+                f"daemon.listen {self.address} is beyond loopback and needs TLS: set daemon.tls_cert and daemon.tls_key"
+            )
 
 
 @dataclass(frozen=True, slots=True)

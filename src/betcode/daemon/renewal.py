@@ -10,6 +10,7 @@ from betcode.config.settings import EngineSettings, Settings
 from betcode.daemon.stop import Stop
 from betcode.domain.features import FeatureFlags
 from betcode.notify import Notifying
+from betcode.server import Door
 from betcode.sessions import Supervisor
 from betcode.telemetry import set_log_level
 
@@ -17,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 
 async def keep_settings(
-    stop: Stop, keeper: Keeper, engine: Supervisor, notifying: Notifying, features: FeatureFlags
+    stop: Stop, keeper: Keeper, engine: Supervisor, notifying: Notifying, features: FeatureFlags, door: Door
 ) -> None:
     """Hand what the settings say to those who work by it, for as long as the daemon runs."""
     flags = keeper.running.feature_flags
@@ -32,6 +33,7 @@ async def keep_settings(
         engine.use(with_features(settings.engine, features))
         set_log_level(settings.logs.level)
         notifying.use(settings.notify)
+        door.use(settings.listen)
 
     keeper.use = use
     async with anyio.create_task_group() as tasks:

@@ -28,7 +28,7 @@ from betcode.domain.errors import BetcodeError
 from betcode.domain.features import FeatureFlags
 from betcode.holder.launch import allow_many_open_files, descends_from, holder_pids
 from betcode.notify import open_notifying
-from betcode.server import About, Release, SocketTaken, make_private_directory, serve
+from betcode.server import About, Release, SocketTaken, TcpDoors, make_private_directory, prepare, serve
 from betcode.sessions import Supervisor, open_supervisor
 from betcode.storage import open_store
 from betcode.telemetry import set_up_logging
@@ -89,6 +89,10 @@ def _run_locked(
     features = FeatureFlags(__version__, settings.feature_flags)
     for remark in features.remarks():
         logger.warning(remark)
+    try:
+        tcp = prepare(settings.listen, places.config_dir)
+    except WrongSetting as wrong:
+        return _refuse(str(wrong), EXIT_WRONG_SETTINGS)
     about = About(
         version=__version__,
         started_ns=started_ns,
@@ -98,10 +102,11 @@ def _run_locked(
         default_provider=(lambda _: default) if default else found.default_for,
         notes=lambda: keeper.notes,
         release=Release(features, found.claude_version),
+        agent_trouble=found.trouble,
     )
     try:
         return anyio.run(
-            _serve, places, keeper, found, about, faults_of(environ), ServiceManager(environ), backend="asyncio"
+            _serve, places, keeper, found, about, faults_of(environ), ServiceManager(environ), tcp, backend="asyncio"
         )
     except Exception:
         logger.exception("the daemon ends by a fault of its own")
@@ -117,11 +122,12 @@ async def _serve(
     about: About,
     faults: Callable[[str], None],
     service_manager: ServiceManager,
+    tcp: TcpDoors,
 ) -> int:
     stop = Stop()
     settings = keeper.running
     trouble = ""
-    counts = Counts()
+    counts = Counts(requests=about.release.counts)
     try:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(on_signals, stop)
@@ -153,13 +159,14 @@ async def _serve(
                     store.writable,
                     stop.ask_and_wait,
                     keeper,
+                    tcp,
                 ) as door,
             ):
                 telemetry.watch(gauges_of(engine, door, places.database))
                 _say_serving(engine, about)
                 service_manager.serving()
                 _spare_what_stays()
-                tasks.start_soon(keep_settings, stop, keeper, engine, notifying, about.release.features)
+                tasks.start_soon(keep_settings, stop, keeper, engine, notifying, about.release.features, door)
                 await stop.asked.wait()
                 service_manager.stopping()
                 await door.close()

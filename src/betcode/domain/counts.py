@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from betcode.domain.request_counts import RequestCounts
+
 
 class Decided(StrEnum):
     """How a use of a tool was decided, as it is counted."""
@@ -65,5 +67,4 @@ class Counts:
     spawns: Distribution = field(default_factory=lambda: Distribution(SPAWN_BOUNDS_S))  # seconds, to start an agent
     commits: Distribution = field(default_factory=lambda: Distribution(COMMIT_BOUNDS_S))  # seconds, waiting included
     commits_failed: int = 0
-    unknown_fields_received: int = 0  # fields of requests that this release does not know
-    deprecations_used: dict[str, int] = field(default_factory=dict)  # by feature, of those that are declared
+    requests: RequestCounts = field(default_factory=RequestCounts)

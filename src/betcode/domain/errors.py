@@ -21,6 +21,8 @@ BetcodeError
 ├── AgentMemoryExhausted      POOL_EXHAUSTED
 ├── AgentUnavailable          AGENT_UNAVAILABLE
 ├── AgentCrashed              SUBPROCESS_CRASHED
+├── RateLimited               RATE_LIMITED
+├── Unauthenticated           UNAUTHENTICATED
 ├── StorageDegraded           STORAGE_DEGRADED
 ├── StorageFailed             SQLITE_ERROR
 ├── DatabaseUnusable          SQLITE_ERROR
@@ -28,6 +30,7 @@ BetcodeError
 └── DaemonStopping            DAEMON_STOPPING
 """
 
+import math
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import ClassVar
@@ -55,7 +58,8 @@ class ErrorCode(StrEnum):
     AGENT_UNAVAILABLE = "AGENT_UNAVAILABLE"
     SUBPROCESS_CRASHED = "SUBPROCESS_CRASHED"
     AGENT_ERROR = "AGENT_ERROR"  # the agent ended its turn with an error; only as an event
-    RATE_LIMITED = "RATE_LIMITED"  # the agent met a limit of its model; only as an event
+    RATE_LIMITED = "RATE_LIMITED"  # a TCP client asks for too much; or, as an event, the agent met a limit of its model
+    UNAUTHENTICATED = "UNAUTHENTICATED"
     STORAGE_DEGRADED = "STORAGE_DEGRADED"
     SQLITE_ERROR = "SQLITE_ERROR"
     FEATURE_NOT_AVAILABLE = "FEATURE_NOT_AVAILABLE"
@@ -236,6 +240,30 @@ class AgentCrashed(BetcodeError):
 
     def __init__(self, provider: str, how: str, **details: str) -> None:
         super().__init__(f"{provider.capitalize()} process crashed ({how})", **details)
+
+
+class RateLimited(BetcodeError):
+    """A client asks for more than it may; nothing was done."""
+
+    code = ErrorCode.RATE_LIMITED
+
+    def __init__(self, limit: int, retry_after_s: float, reset_s: float) -> None:
+        super().__init__(
+            "Rate limit exceeded",
+            retry_after_ms=str(math.ceil(retry_after_s * 1000)),
+            limit=str(limit),
+            remaining="0",
+            reset=str(math.ceil(reset_s)),
+        )
+
+
+class Unauthenticated(BetcodeError):
+    """Who calls has not shown the token."""
+
+    code = ErrorCode.UNAUTHENTICATED
+
+    def __init__(self) -> None:
+        super().__init__("This needs the daemon's token: send it as `authorization: Bearer TOKEN`")
 
 
 class StorageDegraded(BetcodeError):

@@ -76,6 +76,10 @@ class Store(Protocol):
         """Grows with every commit that changes a prompt."""
         ...
 
+    def prompts_since(self, version: int) -> Sequence[str] | None:
+        """The ids of prompts that were written behind that version, each once; None: that is not known any more."""
+        ...
+
     async def prompts_changed(self, since: int) -> None:
         """Return when the version is another."""
         ...
@@ -107,8 +111,8 @@ class Store(Protocol):
         ...
 
     async def grants(self, session: SessionKey) -> Sequence[GrantRow]: ...
-    async def audit(self, after: int, session_id: str, limit: int) -> Sequence[AuditRow]:
-        """Rows of the audit behind number `after`, in order; of all sessions where none is named."""
+    async def peer_of_answer(self, session_id: SessionId, request_id: str) -> str:
+        """The process that a person's answer to this prompt came from, as the audit has it; empty: not known."""
         ...
 
     async def audit_page(self, which: AuditFilter, after: int | None, limit: int) -> Sequence[AuditRow]:

@@ -19,7 +19,7 @@ _STARTS_NOTHING: Final = names(
 )
 _SETTING: Final = names("declare export local read readonly typeset unset")
 _SET = re.compile(r"-[rxgpfF]+|[A-Za-z_]\w*(?:=.*)?", re.DOTALL)  # nothing in it is evaluated
-_WORDS_AT_MOST = 12
+_WORDS_AT_MOST = 12  # of a command that may be started
 # Variables that names depend on.
 PLACING: Final = names("CDPATH HOME OLDPWD PWD")
 _HARMLESS: Final = frozenset({"", ":", "cat", "less", "more", "true"})  # as a pager or an editor
@@ -72,9 +72,9 @@ def possibly_started(command: Command) -> Iterator[Command | str]:
         yield _plain_value(assigned) or ""
     if command.name is None or command.name == "git" or starts_nothing(command):
         return
-    words = command.words[:_WORDS_AT_MOST]
+    words = command.words
     for number in range(1, len(words)):
-        yield Command(words[number:])
+        yield Command(words[number : number + _WORDS_AT_MOST])
         value = words[number].value or ""
         if " " in value:
             yield value

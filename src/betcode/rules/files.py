@@ -35,7 +35,7 @@ TOUCHES_NO_FILES: Final = names(
 _ADDRESS = re.compile(r"file:(?://[^/]*)?(/.*)", re.IGNORECASE | re.DOTALL)
 _PIECES = re.compile(r"[:=,@]")
 _PIECES_AT_MOST = 8
-_LETTERS_AT_MOST = 8  # of short options in one word
+_LETTERS_AT_MOST = 24  # of short options in one word
 
 
 def arguments(command: Command) -> list[str]:

@@ -17,8 +17,21 @@ _AWK: Final = (
 _CC: Final = ("-B", "-fplugin", "-specs", "--specs", "-wrapper", "@")
 _NC: Final = ("-e", "-c", "--exec", "--sh-exec", "--lua-exec")
 _NPM: Final = (
-    *("--script-shell", "--shell", "--prefix", "-C", "--dir", "--cwd", "--node-options", "--userconfig"),
-    *("--globalconfig", "--npmrc", "--editor", "--viewer", "--browser", "--git", "--init-module", "-c", "--call"),
+    *(
+        "--script-shell",
+        "--shell",
+        "--node-options",
+        "--userconfig",
+        "--globalconfig",
+        "--npmrc",
+        "--editor",
+        "--viewer",
+        "--browser",
+        "--git",
+        "--init-module",
+        "-c",
+        "--call",
+    ),
 )
 _VIM: Final = (
     *("-c", "--cmd", "-S", "-s", "-u", "-U", "-w", "-W", "+", "-e", "-E", "-V", "-i", "-l", "--listen", "--remote"),

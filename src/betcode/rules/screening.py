@@ -16,7 +16,7 @@ from betcode.rules.patterns import CommandIndex, covering, speaking_of
 from betcode.rules.place import Place, expanded, is_by_process, spellings, within
 from betcode.rules.rule import COMMAND_TOOLS, NAMED_TOOLS, Rule
 from betcode.rules.shell import taken_apart
-from betcode.rules.touched import Touched, short
+from betcode.rules.touched import TooManyNames, Touched, short
 from betcode.rules.unsure import unsure_commands, unsure_hosts
 from betcode.rules.variables import is_own_variable
 from betcode.rules.words import coarse_pieces
@@ -160,7 +160,7 @@ class _Subject:
                     f"commands of {self.tool} are not taken apart" if self.command else "there is no command"
                 )
             if isinstance(self.script, Script):
-                self.touched = Touched(self.script, self._place, use.cwd, rules.directories)
+                self.touched = Touched(self.script, rules, use.cwd)
         elif self.tool in READING | EDITING:
             self.paths = self._own_paths()
         elif self.tool == "WebFetch":
@@ -325,15 +325,19 @@ class _Subject:
         """Why rules that cover every command are not enough."""
         assert isinstance(self.script, Script)
         assert self.touched is not None
-        for name, part in self.touched.guarded():
-            if not any(mentions(rule, name) for rule in speaking_of(self.script, indices)):
-                return f"only a rule that names {name} covers {short(part)}"
-        for directory, part in self.touched.away():
-            if not any(directory in (rule.specifier or "").split() for rule in speaking_of(self.script, indices)):
-                return f"only a rule that names {directory} covers {short(part)} there"
-        return next(
-            (f"it sets {found.name}" for found in self.script.assignments if not is_own_variable(found.name)), None
-        )
+        for assigned in self.script.assignments:
+            if not is_own_variable(assigned.name):
+                return f"it sets {assigned.name}"
+        try:
+            for name, part in self.touched.guarded():
+                if not any(mentions(rule, name) for rule in speaking_of(self.script, indices)):
+                    return f"only a rule that names {name} covers {short(part)}"
+            for directory, part in self.touched.away():
+                if not any(directory in (rule.specifier or "").split() for rule in speaking_of(self.script, indices)):
+                    return f"only a rule that names {directory} covers {short(part)} there"
+        except TooManyNames:
+            return "it names more files than can be looked at"
+        return None
 
     def _redirect(self, tool: str, word: Word, script: Script, lists: Sequence[RuleList]) -> tuple[Rule, ...] | None:
         path = word.value

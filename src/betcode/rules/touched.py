@@ -10,12 +10,15 @@ from betcode.rules.commands import Command, Part, Script, names
 from betcode.rules.doubts import PLACING, is_at_home, leading_elsewhere, may_touch_anything, starts_nothing
 from betcode.rules.files import arguments, changed_by, edited_by, is_known, mentioned_by, read_by
 from betcode.rules.guarded import guarded_name
-from betcode.rules.lists import RuleList
+from betcode.rules.lists import RuleList, Rules
 from betcode.rules.place import Place, expanded, is_by_process, normal, spellings, within
 from betcode.rules.rule import Rule
 
 _MOVES: Final = frozenset({"cd", "chdir", "pushd"})
 _BASES_AT_MOST: Final = 32
+_PLACES_AT_MOST: Final = 8
+_NAMES_AT_MOST: Final = 2000  # each is looked up on disk
+_TOO_MANY: Final = "it names more files than can be looked at, and there are rules about files"
 # They do what the files of their directory say.
 _BY_DIRECTORY: Final = names(
     "bun bundle cargo cmake composer deno git gmake go gradle gradlew just make mvn ninja nox npm npx nx pnpm poetry "
@@ -23,30 +26,40 @@ _BY_DIRECTORY: Final = names(
 )
 _RELINKS: Final = names("bsdtar cp cpio link ln mount mv rsync tar unzip")
 # Options that say where the other arguments begin.
-_PLACES: Final = ("-C", "--directory", "--cwd", "--chdir", "--work-tree", "--prefix")
+_PLACES: Final = ("-C", "--directory", "--dir", "--cwd", "--chdir", "--work-tree", "--prefix")
+_BEGINNING: Final = len("--pref")  # of an option that may stand for the whole
+
+
+class TooManyNames(Exception):
+    """A script names more files, in more places, than can be looked at in time."""
 
 
 class Touched:
     """What a script reads and writes by name, and what it may reach."""
 
-    def __init__(self, script: Script, place: Place, cwd: str | None, directories: tuple[str, ...]) -> None:
+    def __init__(self, script: Script, rules: Rules, cwd: str | None) -> None:
         self._script = script
-        self._place = place
-        self._directories = directories
+        self._rules = rules  # whose directories are looked up on disk, and so not before they are needed
+        self._place = place = rules.place
         self._spelled: dict[tuple[str, str], tuple[str, ...]] = {}
         self.bases = tuple(_bases(script, place, cwd or place.directory))
 
     def forbidden(self, listed: RuleList) -> Rule | None:
         """A rule against a file that the script names."""
-        for tool, path, bases in self._files():
-            for base in bases:
-                if (rule := listed.forbidden_path(tool, self._spellings(path, base))) is not None:
-                    return rule
+        try:
+            for tool, path, bases in self._files():
+                for base in bases:
+                    if (rule := listed.forbidden_path(tool, self._spellings(path, base))) is not None:
+                        return rule
+        except TooManyNames:
+            pass  # which is why it will be unsure
         return None
 
     def _spellings(self, path: str, base: str) -> tuple[str, ...]:
         found = self._spelled.get((path, base))
         if found is None:
+            if len(self._spelled) >= _NAMES_AT_MOST:
+                raise TooManyNames
             found = self._spelled[path, base] = spellings(path, self._place, base)
         return found
 
@@ -65,6 +78,8 @@ class Touched:
     def _bases_of(self, command: Command) -> tuple[str, ...]:
         """Where relative names among the arguments may begin: an option may say so, and a link begins where it is."""
         more = _places(command)
+        if len(more) > _PLACES_AT_MOST:
+            raise TooManyNames
         if command.base == "ln" and len(command.words) > 2:
             last = command.words[-1].value or ""
             more = [*more, last, posixpath.dirname(last)]
@@ -74,11 +89,17 @@ class Touched:
 
     def unsure(self, lists: Sequence[RuleList]) -> str | None:
         """Why it cannot be told whether one of the rules about files forbids this."""
+        try:
+            return self._unsure(lists)
+        except TooManyNames:
+            return _TOO_MANY
+
+    def _unsure(self, lists: Sequence[RuleList]) -> str | None:
         script = self._script
         name = next((found.name for found in script.assignments if found.name in PLACING), leading_elsewhere(script))
         if name is not None:
             return f"it sets {name}, and there are rules about files"
-        if len(self.bases) > _BASES_AT_MOST or any(_moves_unseen(part.command) for part in script.all()):
+        if len(self.bases) >= _BASES_AT_MOST or any(_moves_unseen(part.command) for part in script.all()):
             return "it cannot be told in which directory it is, and there are rules about files"
         for word in script.writes + script.reads:
             if word.value is None and not is_at_home(word):
@@ -93,8 +114,7 @@ class Touched:
         return self._unsure_code(lists)
 
     def _is_by_process(self, path: str, base: str) -> bool:
-        absolute = expanded(path, self._place, base)
-        return absolute is not None and is_by_process(normal(absolute))
+        return any(map(is_by_process, self._spellings(path, base)[:1]))
 
     def _mentions(self, part: Part, lists: Sequence[RuleList]) -> bool:
         """Is a file that a rule is about among the arguments of a program that may do anything to it?"""
@@ -125,7 +145,7 @@ class Touched:
             for base in bases:
                 paths = self._spellings(path, base)
                 # Names alone are free in the session's directory, and so is what a program not known here does in it.
-                if below.lists and within(paths, self._directories):
+                if below.lists and within(paths, self._rules.directories):
                     continue
                 for listed in lists:
                     if (rule := listed.forbidden_below(tool, paths, hidden=below.hidden)) is not None:
@@ -133,15 +153,19 @@ class Touched:
         return None
 
     def _unsure_code(self, lists: Sequence[RuleList]) -> str | None:
-        for name, words in mentioned_in_code(self._script):
-            for word in words:
-                absolute = expanded(word, self._place) if len(word) > 1 else None
-                if absolute is not None and any(listed.forbidden_path("Edit", (normal(absolute),)) for listed in lists):
-                    return f"what {name} is given mentions {word[:60]}, and there are rules about files"
+        name, words = mentioned_in_code(self._script)
+        for word in words:
+            absolute = expanded(word, self._place) if len(word) > 1 else None
+            if absolute is not None and any(listed.forbidden_path("Edit", (normal(absolute),)) for listed in lists):
+                return f"what {name} is given mentions {word[:60]}, and there are rules about files"
         return None
 
     def guarded(self) -> Iterator[tuple[str, Part]]:
-        """Names of files that say what runs later or what is allowed, among those that a program is told to change."""
+        """Names of files that say what runs later or what is allowed, among those that a program is told to change.
+
+        Raises:
+            TooManyNames: not all of them could be looked at.
+        """
         for part in self._script.all():
             for path in changed_by(part.command):
                 for base in self._bases_of(part.command):
@@ -150,7 +174,11 @@ class Touched:
                         yield name, part
 
     def away(self) -> Iterator[tuple[str, Part]]:
-        """Commands that do what the files of their directory say, and one that is not the session's, as written."""
+        """Commands that do what the files of their directory say, and one that is not the session's, as written.
+
+        Raises:
+            TooManyNames: not all of them could be looked at.
+        """
         unseen = next((short(part) for part in self._script.all() if _moves_unseen(part.command)), None)
         for part in self._script.all():
             if part.command.base in _BY_DIRECTORY:
@@ -158,7 +186,9 @@ class Touched:
                     yield unseen, part
                 for path in (self.bases[0], *_targets(self._script), *_places(part.command)):
                     for base in self.bases:
-                        if not within(self._spellings(path, base), self._directories):
+                        if path != self._place.directory and not within(
+                            self._spellings(path, base), self._rules.directories
+                        ):
                             yield path, part
 
     @property
@@ -182,10 +212,9 @@ def _bases(script: Script, place: Place, start: str) -> Iterator[str]:
     for target in _targets(script):
         more = [made for base in found if (made := expanded(target, place, base)) is not None]
         more = [made for made in dict.fromkeys(more) if made not in found]
+        more = more[: _BASES_AT_MOST - len(found)]
         yield from more
         found += more
-        if len(found) > _BASES_AT_MOST:
-            return
 
 
 def _targets(script: Script) -> Iterator[str]:
@@ -211,12 +240,20 @@ def _places(command: Command) -> list[str]:
     found: list[str] = []
     for number, word in enumerate(command.words[1:], 1):
         value = word.value or word.written
+        if not value.startswith("-"):
+            continue
         name, equals, rest = value.partition("=")
-        if value in _PLACES and number + 1 < len(command.words):
+        if equals and _says_where(name):
+            found.append(rest)
+        elif _says_where(name) and number + 1 < len(command.words):
             following = command.words[number + 1]
             found.append(following.value or following.written)
-        elif equals and name in _PLACES:
-            found.append(rest)
         elif value.startswith("-C") and len(value) > 2:
             found.append(value[2:])
     return found
+
+
+def _says_where(option: str) -> bool:
+    """Is it one of the options for a place, with one dash or two, or the beginning of one?"""
+    name = option if len(option) == 2 else "--" + option.lstrip("-")
+    return name in _PLACES or (len(name) >= _BEGINNING and any(known.startswith(name) for known in _PLACES))

@@ -23,11 +23,11 @@ def unsure_commands(script: Script, indices: Sequence[CommandIndex]) -> str | No
     for part in script.all():
         if may_start_anything(part) or any(_may_apply(index, part.command) for index in indices):
             return f"it cannot be told what {short(part)} runs, and there are rules about commands"
-    for name, words in mentioned_in_code(script):
-        for at, word in enumerate(words):
-            text = " ".join([word.rpartition("/")[2], *words[at + 1 : at + _CODE_WORDS]])
-            if any(index.forbids_text(text) for index in indices):
-                return f"what {name} is given mentions {text[:60]}, and there are rules about commands"
+    interpreter, words = mentioned_in_code(script)
+    for at, word in enumerate(words):
+        text = " ".join([word.rpartition("/")[2], *words[at + 1 : at + _CODE_WORDS]])
+        if any(index.forbids_text(text) for index in indices):
+            return f"what {interpreter} is given mentions {text[:60]}, and there are rules about commands"
     return None
 
 

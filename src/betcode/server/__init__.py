@@ -8,5 +8,6 @@ from betcode.server.health import About
 from betcode.server.release import Release
 from betcode.server.serving import Door, serve
 from betcode.server.socket_file import SocketTaken, make_private_directory
+from betcode.server.tcp import TcpDoors, prepare
 
-__all__ = ["About", "Door", "Release", "SocketTaken", "make_private_directory", "serve"]
+__all__ = ["About", "Door", "Release", "SocketTaken", "TcpDoors", "make_private_directory", "prepare", "serve"]

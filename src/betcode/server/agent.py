@@ -10,6 +10,7 @@ from betcode.domain.session import SessionStatus
 from betcode.server import budgets, requests, views
 from betcode.server.export import exported, exporter_for
 from betcode.server.gate import Gate
+from betcode.server.rate_limits import RateLimits
 from betcode.server.rim import Caller, Context, greet, warnings_in
 from betcode.sessions import Supervisor
 from betcode.v1 import agent_pb2 as v1
@@ -20,17 +21,21 @@ _LIST_LIMIT_BYTES = 3 * 1024 * 1024  # a client with default options takes 4 MB
 class AgentCalls:
     """What clients may ask about sessions, one method per call."""
 
-    def __init__(self, engine: Supervisor, gate: Gate, default_provider: requests.DefaultProvider) -> None:
+    def __init__(
+        self, engine: Supervisor, gate: Gate, default_provider: requests.DefaultProvider, limits: RateLimits
+    ) -> None:
         self._engine = engine
+        self._limits = limits
         self._gate = gate
         self._default_provider = default_provider
 
-    async def create(self, start: v1.StartConversation) -> SessionId:
+    async def create(self, caller: Caller, start: v1.StartConversation) -> SessionId:
         """A new session; nothing is started before its first message.
 
         Raises:
-            InvalidRequest, FeatureNotAvailable: it could not work; nothing was made.
+            InvalidRequest, FeatureNotAvailable, RateLimited: it could not work; nothing was made.
         """
+        self._limits.session(caller)
         return await self._engine.create(requests.new_session(start, self._default_provider))
 
     async def list_sessions(self, _: Caller, request: v1.ListSessionsRequest) -> v1.ListSessionsResponse:
@@ -75,7 +80,7 @@ class AgentCalls:
         if kind is None:
             raise InvalidRequest("There is nothing in this request: give it a start, a message, an answer or a cancel")
         if kind == "start":
-            return await self._start(request)
+            return await self._start(caller, request)
         session = await self._session(request.session_id)
         done = await self.act(caller, session, request.request)
         done.session_id = session
@@ -92,6 +97,7 @@ class AgentCalls:
         done = v1.SubmitResponse()
         match request.WhichOneof("request"):
             case "message":
+                self._limits.message(caller, session)
                 accepted = await self._engine.submit(session, requests.message(request.message), caller.client)
                 done.message_id, done.sequence = accepted.message_id, accepted.seq
             case "permission":
@@ -183,7 +189,8 @@ class AgentCalls:
         await self._engine.rename(await self._session(request.session_id), request.name)
         return v1.RenameSessionResponse()
 
-    async def fork_session(self, _: Caller, request: v1.ForkSessionRequest) -> v1.ForkSessionResponse:
+    async def fork_session(self, caller: Caller, request: v1.ForkSessionRequest) -> v1.ForkSessionResponse:
+        self._limits.session(caller)
         session = await self._session(request.session_id)
         forked = await self._engine.fork(session, Seq(request.at_sequence), request.name)
         return v1.ForkSessionResponse(session_id=forked.session_id, at_sequence=forked.at)
@@ -222,7 +229,7 @@ class AgentCalls:
             await context.write(chunk.SerializeToString())
             offset += len(piece)
 
-    async def _start(self, request: v1.SubmitRequest) -> v1.SubmitResponse:
+    async def _start(self, caller: Caller, request: v1.SubmitRequest) -> v1.SubmitResponse:
         start = request.request.start
         if request.session_id and request.session_id != start.session_id:
             raise InvalidRequest("Two sessions are named: name the one to attach to in start, or none for a new one")
@@ -231,7 +238,7 @@ class AgentCalls:
             if (await self._engine.row(session)).state.status is SessionStatus.CLOSED:
                 raise SessionClosed(session)
         else:
-            session = await self.create(start)
+            session = await self.create(caller, start)
         row = await self._engine.row(session)
         return v1.SubmitResponse(session_id=session, sequence=row.state.last_seq)
 

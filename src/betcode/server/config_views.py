@@ -9,6 +9,7 @@ from betcode.config.origins import Layer
 from betcode.config.places import Places
 from betcode.config.schema import SETTINGS
 from betcode.config.settings import Settings
+from betcode.config.tcp_address import parse_address
 from betcode.domain.errors import InvalidRequest
 from betcode.v1 import config_pb2 as v1
 
@@ -159,5 +160,4 @@ def _refuse_unknown(mask: Iterable[str]) -> None:
 
 
 def _port_of(address: str) -> int:
-    port = address.rpartition(":")[2]
-    return min(int(port), 65535) if port.isascii() and port.isdigit() else 0
+    return parse_address(address).port if address else 0

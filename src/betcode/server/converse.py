@@ -10,6 +10,7 @@ from betcode.domain.errors import (
     BudgetExceeded,
     InvalidRequest,
     NoInputLock,
+    RateLimited,
     SequenceOutOfRange,
     SessionClosed,
 )
@@ -42,7 +43,7 @@ class Conversations:
         caller = self._gate.recognise(caller)
         try:
             await greet(caller, context)
-            session, after = await self._opened(stream, context, caller.uses)
+            session, after = await self._opened(caller, stream, context)
             await stream.warn(caller.uses)
             await self._carry(caller, session, after, stream, context)
         except BetcodeError as error:
@@ -52,15 +53,15 @@ class Conversations:
             await stream.say(InternalFault(), is_fatal=True)
             raise
 
-    async def _opened(self, stream: "_Stream", context: Context, uses: Uses) -> tuple[SessionId, Seq]:
+    async def _opened(self, caller: Caller, stream: "_Stream", context: Context) -> tuple[SessionId, Seq]:
         """The session of this stream, made or attached to, and the position its client has already."""
         data = await _next(context)
-        first = v1.AgentRequest() if data is None else self._read(data, uses)
+        first = v1.AgentRequest() if data is None else self._read(data, caller.uses)
         if first.WhichOneof("request") != "start":
             raise InvalidRequest("A conversation begins with start: send it first")
         start = first.start
         if not start.session_id:
-            session = await self._calls.create(start)
+            session = await self._calls.create(caller, start)
             stream.session = session
             return session, Seq(0)
         session = await self._engine.resolve(start.session_id)
@@ -107,7 +108,7 @@ class Conversations:
                 await stream.warn(caller.uses)
                 message_id = request.message.idempotency_key
                 await self._calls.act(caller, session, request)
-            except (BudgetExceeded, NoInputLock) as error:
+            except (BudgetExceeded, NoInputLock, RateLimited) as error:
                 await stream.say(error, is_fatal=False, message_id=message_id)
             except BetcodeError as error:
                 await stream.say(error, is_fatal=False)

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import grpc
 
@@ -33,12 +34,20 @@ STATUS: Mapping[ErrorCode, grpc.StatusCode] = {
     ErrorCode.SUBPROCESS_CRASHED: grpc.StatusCode.INTERNAL,
     ErrorCode.AGENT_ERROR: grpc.StatusCode.INTERNAL,
     ErrorCode.RATE_LIMITED: grpc.StatusCode.RESOURCE_EXHAUSTED,
+    ErrorCode.UNAUTHENTICATED: grpc.StatusCode.UNAUTHENTICATED,
     ErrorCode.STORAGE_DEGRADED: grpc.StatusCode.RESOURCE_EXHAUSTED,
     ErrorCode.SQLITE_ERROR: grpc.StatusCode.INTERNAL,
     ErrorCode.FEATURE_NOT_AVAILABLE: grpc.StatusCode.UNIMPLEMENTED,
     ErrorCode.DAEMON_STOPPING: grpc.StatusCode.UNAVAILABLE,
     ErrorCode.INTERNAL: grpc.StatusCode.INTERNAL,
 }
+
+_RATE_TRAILERS = (
+    ("retry-after-ms", "retry_after_ms"),
+    ("rate-limit-limit", "limit"),
+    ("rate-limit-remaining", "remaining"),
+    ("rate-limit-reset", "reset"),
+)
 
 # What would have to be so for the call to be taken: every code with FAILED_PRECONDITION has one.
 REQUIRED_STATE: Mapping[ErrorCode, str] = {
@@ -59,6 +68,13 @@ class InternalFault(BetcodeError):
         super().__init__("Something went wrong inside the daemon: its log says what")
 
 
+@dataclass(frozen=True)
+class _Status(grpc.Status):
+    code: grpc.StatusCode
+    details: str
+    trailing_metadata: tuple[tuple[str, str | bytes], ...]
+
+
 def status_of(error: BetcodeError) -> grpc.Status:
     """The gRPC status, with a google.rpc.ErrorInfo that programs can read."""
     # Imported at the first error: they cost a start more than they give it.
@@ -70,7 +86,13 @@ def status_of(error: BetcodeError) -> grpc.Status:
     info = Any()
     info.Pack(ErrorInfo(reason=error.code, domain=DOMAIN, metadata=_cut_details(error)))
     number: int = STATUS[error.code].value[0]
-    return rpc_status.to_status(Status(code=number, message=_cut(error.message, _MESSAGE_LIMIT), details=[info]))
+    status = rpc_status.to_status(Status(code=number, message=_cut(error.message, _MESSAGE_LIMIT), details=[info]))
+    return _Status(status.code, status.details, (*status.trailing_metadata, *_trailers(error)))
+
+
+def _trailers(error: BetcodeError) -> tuple[tuple[str, str], ...]:
+    """The same facts for clients that read no details."""
+    return tuple((name, error.details[fact]) for name, fact in _RATE_TRAILERS if fact in error.details)
 
 
 def error_event(error: BetcodeError, *, is_fatal: bool, session_id: str = "") -> v1.AgentEvent:

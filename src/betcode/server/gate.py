@@ -26,6 +26,7 @@ from betcode.holder.lineage import lineage
 from betcode.holder.platform import descends_from, peer_of, process
 from betcode.server.rim import Caller
 from betcode.server.socket_file import SocketFile
+from betcode.server.tcp_peer import TcpPeer, agent_behind
 from betcode.sessions import ClientName, RefusedAttempt
 
 logger = logging.getLogger(__name__)
@@ -108,6 +109,8 @@ class Gate:
                 await self._refused(RefusedAttempt("brought a ticket that does not count", caller.client, request_id))
                 raise AnswerRefused("The ticket is unknown or has run out: ask the ticket socket for another")
             return _with_peer(caller.client, f"pid {owner}", self._tickets.peer(caller.ticket))
+        if caller.tcp is not None:
+            return await self._admit_tcp(caller, caller.tcp, request_id)
         peers = list(connected_peers(self._grpc_address))
         inside = await self._connected_from_inside()
         if inside is not None:
@@ -119,6 +122,16 @@ class Gate:
                 peer_pid=str(inside),
             )
         return _with_peer(caller.client, "no ticket", _one_of(peers))
+
+    async def _admit_tcp(self, caller: Caller, tcp: TcpPeer, request_id: str) -> ClientName:
+        holders = await anyio.to_thread.run_sync(holder_pids, self._runs_dir)
+        inside = await anyio.to_thread.run_sync(agent_behind, tcp, holders)
+        if inside is None:
+            return _with_peer(caller.client, f"tcp {tcp.host}", f"TCP from {tcp}, with the token")
+        await self.tell_refused(RefusedAttempt(f"answered by TCP from {tcp}", caller.client, request_id), inside.pid)
+        if inside.pid:
+            raise AnswerRefused("An agent's own processes may not answer for a person", peer_pid=str(inside.pid))
+        raise AnswerRefused("The system does not say which process of this machine answers by TCP: use the unix socket")
 
     async def tell_refused(self, attempt: RefusedAttempt, pid: int) -> None:
         """Have it kept who was refused, with what stands above the process at this moment."""

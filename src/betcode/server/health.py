@@ -1,26 +1,32 @@
-"""Is it well? The standard health service, and our own with the details."""
+"""Is it well? What the checks found, told to both health services."""
 
+import logging
 import os
 import time
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 import anyio
-from grpc_health.v1 import health_pb2
-from grpc_health.v1._async import HealthServicer
 
-from betcode.domain.errors import BetcodeError
+from betcode.domain.health import DATABASE_LIMIT, Outcome, memory_states
+from betcode.holder.platform import resident_bytes
+from betcode.server.health_board import NOT_SERVING, SERVING, HealthBoard
+from betcode.server.health_checks import AGAIN_S, LOCAL_SERVER, Component, Facts, look_at
 from betcode.server.release import Release
 from betcode.server.requests import DefaultProvider
 from betcode.server.rim import Caller
-from betcode.sessions import EngineFacts, Supervisor
+from betcode.sessions import EngineFacts
 from betcode.v1 import health_pb2 as v1
 
-SERVICES = ("", "AgentService", "betcode.v1.AgentService", "BetCodeHealth", "betcode.v1.BetCodeHealth")
-CHECK_EVERY_S = 5.0
-_PROBE_BOUND_S = 3.0
-POOL_FULL = "All subprocess slots in use"
+logger = logging.getLogger(__name__)
+
+# Services that need nothing but a connection; every other one needs all that is critical.
+_NEED_A_CONNECTION = frozenset({"grpc.health.v1.Health", "betcode.v1.BetCodeHealth", "betcode.v1.VersionService"})
+
+
+def _no_trouble() -> str:
+    return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,81 +42,102 @@ class About:
     telemetry_troubles: Callable[[], tuple[str, ...]] = tuple  # what of it does not work, a sentence each
     release: Release = field(default_factory=Release)
     notes: Callable[[], Mapping[str, str]] = dict  # further figures, of what is odd now
+    agent_trouble: Callable[[], str] = _no_trouble  # why the agent's program cannot be run; may block
 
 
-def components_of(facts: EngineFacts, now_ns: int) -> list[v1.ComponentHealth]:
-    """The parts that clients depend on, as the engine sees them."""
-    full = facts.turns_at_work >= facts.turn_limit and facts.waiting_in_line >= facts.queue_limit
-    pool = f"{facts.turns_at_work}/{facts.turn_limit} slots used, {facts.waiting_in_line} waiting"
-    return [
-        _component("sqlite", not facts.degraded_reason, facts.degraded_reason, now_ns),
-        _component("local_server", True, "", now_ns),
-        _component("subprocess_pool", not full, pool, now_ns),
-    ]
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a check found, and when it was made."""
 
-
-def is_serving(components: list[v1.ComponentHealth]) -> bool:
-    """Whether nothing critical is down; a full pool only degrades."""
-    return all(each.status == v1.SERVING for each in components if each.name in ("sqlite", "local_server"))
+    component: Component
+    outcome: Outcome
+    at_ns: int  # of the wall clock
+    at: float  # of the monotonic one
 
 
 class Health:
-    """Watches over the engine and tells both health services."""
+    """Looks at every component in its own time and keeps what both services say true."""
 
-    def __init__(
-        self,
-        engine: Supervisor,
-        about: About,
-        probe_storage: Callable[[], Awaitable[None]],
-    ) -> None:
-        self.servicer = HealthServicer()
-        self._engine = engine
+    def __init__(self, facts: Facts, about: About, components: Sequence[Component], services: Iterable[str]) -> None:
+        self.board = HealthBoard()
+        self.tcp_address = ""
+        self._facts = facts
         self._about = about
-        self._probe_storage = probe_storage
+        self._components = components
+        self._services = tuple(services)
+        self._found: dict[str, Found] = {}
+        self._tell()
 
     async def monitor(self) -> None:
-        """Keep the standard service's answer true, for ever."""
+        """Keep looking, for ever."""
+        async with anyio.create_task_group() as tasks:
+            for component in self._components:
+                tasks.start_soon(self._keep_looking, component)
+
+    async def _keep_looking(self, component: Component) -> None:
         while True:
-            await self.refresh()
-            await anyio.sleep(CHECK_EVERY_S)
+            await anyio.sleep(min(component.every_s, AGAIN_S))
+            found = self._found.get(component.name)
+            is_quiet = found is not None and found.outcome.is_well and not component.suspects()
+            if found is None or not is_quiet or time.monotonic() >= found.at + component.every_s:
+                await self._look_at(component)
 
     async def refresh(self) -> None:
-        await self._tell(components_of(self._engine.facts(), time.time_ns()))
+        """Look at everything now."""
+        async with anyio.create_task_group() as tasks:
+            for component in self._components:
+                tasks.start_soon(self._look_at, component)
 
-    async def _tell(self, components: list[v1.ComponentHealth]) -> None:
-        kinds = health_pb2.HealthCheckResponse
-        status = kinds.SERVING if is_serving(components) else kinds.NOT_SERVING
-        for service in SERVICES:
-            await self.servicer.set(service, status)
+    async def _look_at(self, component: Component) -> None:
+        outcome = await look_at(component)
+        before = self._found.get(component.name)
+        self._found[component.name] = Found(component, outcome, time.time_ns(), time.monotonic())
+        if not outcome.is_well and (before is None or before.outcome.is_well):
+            logger.warning("%s is not well: %s", component.name, outcome.message)
+        elif outcome.is_well and before is not None and not before.outcome.is_well:
+            logger.info("%s is well again", component.name)
+        self._tell()
+
+    def _tell(self) -> None:
+        """A component that was not looked at yet is not known to be well."""
+        wells = {name: found.outcome.is_well for name, found in self._found.items()}
+        critical = [each.name for each in self._components if each.is_critical]
+        all_well = all(wells.get(name, False) for name in critical)
+        reachable = wells.get(LOCAL_SERVER, False)
+        statuses = {"": SERVING if all_well else NOT_SERVING}
+        for full_name in self._services:
+            is_well = reachable if full_name in _NEED_A_CONNECTION else all_well
+            for name in (full_name, full_name.rpartition(".")[2]):
+                statuses[name] = SERVING if is_well else NOT_SERVING
+        self.board.show(statuses)
 
     async def details(self, _: Caller, __: v1.HealthDetailsRequest) -> v1.HealthDetailsResponse:
-        """Everything, with a trial of the database made for this answer."""
-        facts = self._engine.facts()
-        now_ns = time.time_ns()
-        components = components_of(facts, now_ns)
-        if trouble := await self._storage_trouble():
-            components[0] = _component("sqlite", False, trouble, now_ns)
-        await self._tell(components)
-        reasons = [each.message for each in components if each.name == "sqlite" and each.status != v1.SERVING]
-        reasons += [POOL_FULL for each in components if each.name == "subprocess_pool" and each.status != v1.SERVING]
-        reasons += [facts.database_warning] if facts.database_warning else []
+        """Everything, looked at for this answer."""
+        await self.refresh()
+        facts = self._facts()
+        memory_bytes = resident_bytes(os.getpid())
+        found = [self._found[component.name] for component in self._components]
+        states = [state for each in found for state in each.outcome.degraded]
+        states += memory_states(memory_bytes, facts.memory_limit_bytes)
+        if facts.database_warning:
+            states.append(replace(DATABASE_LIMIT, reason=facts.database_warning))
+        down = [each.outcome.message for each in found if each.component.is_critical and not each.outcome.is_well]
+        reasons = [*down, *(state.reason for state in states)]
+        metadata = {
+            **metadata_of(facts, self._about, time.time_ns()),
+            "memory_bytes": str(memory_bytes),
+            "memory_limit_bytes": str(facts.memory_limit_bytes),
+            "degraded_states": ",".join(state.name for state in states),
+            "degraded_impact": "; ".join(state.impact for state in states),
+            "tcp_address": self.tcp_address,
+        }
         return v1.HealthDetailsResponse(
-            overall_status=v1.SERVING if is_serving(components) else v1.NOT_SERVING,
-            components=components,
-            metadata=metadata_of(facts, self._about, now_ns),
+            overall_status=v1.NOT_SERVING if down else v1.SERVING,
+            components=[_component(each) for each in found],
+            metadata=metadata,
             degraded=bool(reasons),
             degraded_reason="; ".join(reasons),
         )
-
-    async def _storage_trouble(self) -> str:
-        try:
-            with anyio.fail_after(_PROBE_BOUND_S):
-                await self._probe_storage()
-        except BetcodeError as error:
-            return error.message
-        except TimeoutError:
-            return f"Nothing could be written within {_PROBE_BOUND_S:.0f} s"
-        return ""
 
 
 def metadata_of(facts: EngineFacts, about: About, now_ns: int) -> Mapping[str, str]:
@@ -142,7 +169,12 @@ def metadata_of(facts: EngineFacts, about: About, now_ns: int) -> Mapping[str, s
     }
 
 
-def _component(name: str, is_well: bool, message: str, now_ns: int) -> v1.ComponentHealth:
-    component = v1.ComponentHealth(name=name, status=v1.SERVING if is_well else v1.NOT_SERVING, message=message)
-    component.last_check.FromNanoseconds(now_ns)
+def _component(found: Found) -> v1.ComponentHealth:
+    outcome = found.outcome
+    component = v1.ComponentHealth(
+        name=found.component.name,
+        status=v1.SERVING if outcome.is_well else v1.NOT_SERVING,
+        message=outcome.message,
+    )
+    component.last_check.FromNanoseconds(found.at_ns)
     return component

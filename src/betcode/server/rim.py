@@ -24,6 +24,7 @@ from betcode.server.connected import Connected
 from betcode.server.errors import InternalFault, status_of
 from betcode.server.release import Release
 from betcode.server.scrutiny import Scrutiny, Uses
+from betcode.server.tcp_peer import TcpPeer, tcp_peer
 from betcode.server.traced import note_frame, traced
 from betcode.sessions import ClientName
 from betcode.telemetry.work import Span
@@ -61,6 +62,7 @@ class Caller:
     peer: str = ""  # that process in words
     relies_on: tuple[str, ...] = ()  # features that it named
     uses: Uses = field(default_factory=Uses)  # of what is deprecated
+    tcp: TcpPeer | None = None  # where it comes from; None: by the unix socket
 
 
 def decode(kind: type[RequestT], data: bytes) -> RequestT:
@@ -88,6 +90,7 @@ def caller_of(context: Context) -> Caller:
         ClientName(client_id, names.get(CLIENT_TYPE, ""), _shown(names.get(CLIENT_NAME, ""))),
         names.get(TICKET, ""),
         relies_on=tuple(filter(None, map(str.strip, named.split(","))))[:_FEATURES_LIMIT] if named else (),
+        tcp=tcp_peer(context.peer()),
     )
 
 

@@ -1,7 +1,7 @@
 """The server itself: every service of the contract on one private unix socket, and the ticket socket beside it."""
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from urllib.parse import quote
 
@@ -9,11 +9,10 @@ import anyio
 import grpc
 from google.protobuf.descriptor import FileDescriptor, ServiceDescriptor
 from grpc import aio
-from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from betcode.config.keeping import Keeper
 from betcode.config.places import Places
-from betcode.config.settings import EngineSettings
+from betcode.config.settings import EngineSettings, ListenSettings
 from betcode.domain.features import FeatureFlags
 from betcode.server.admin import AdminCalls, AskStop
 from betcode.server.agent import AgentCalls
@@ -22,13 +21,16 @@ from betcode.server.config import ConfigCalls
 from betcode.server.converse import Conversations
 from betcode.server.gate import Gate, Tickets, serve_tickets
 from betcode.server.health import About, Health
+from betcode.server.health_board import SERVICE as HEALTH_SERVICE
+from betcode.server.health_checks import Listener, components
 from betcode.server.pending import PendingCalls
 from betcode.server.policy import PolicyCalls
+from betcode.server.rate_limits import RateLimits
 from betcode.server.reflection import lazy_reflection
-from betcode.server.release import Release
 from betcode.server.requests import DefaultProvider
 from betcode.server.rim import Handler, Rim, named
 from betcode.server.socket_file import SocketFile, SocketTaken, own_socket_file, watch
+from betcode.server.tcp import TcpDoors, serve_tcp
 from betcode.server.unbuilt import missing_of, refusing
 from betcode.server.version import VersionCalls, version_handlers
 from betcode.sessions import Supervisor
@@ -84,6 +86,7 @@ async def serve(
     probe_storage: Callable[[], Awaitable[None]],
     ask_stop: AskStop,
     keeper: Keeper,
+    tcp: TcpDoors | None = None,
 ) -> AsyncIterator["Door"]:
     """Serve until the block is left; then open streams end with UNAVAILABLE, so that their clients come again.
 
@@ -91,39 +94,60 @@ async def serve(
         SocketTaken: another server has one of the sockets, or somebody removed it.
     """
     rim = Rim(about.release)
+    tcp = tcp or TcpDoors()
+    limits = RateLimits(tcp.settings)
     with own_socket_file(places.socket) as file, own_socket_file(places.ticket_socket) as ticket_file:
         tickets = Tickets()
         gate = Gate(tickets, places.runs, file.address, engine.audit.refused)
-        health = Health(engine, about, probe_storage)
-        await health.refresh()
-        server = aio.server(options=_options(settings))
-        built = _built(engine, gate, health, rim, about.default_provider, ask_stop)
+        listeners = [Listener(str(file.path), file.address)]
+        checks = components(
+            engine.facts,
+            engine.degraded_reason,
+            about.agent_trouble,
+            probe_storage,
+            places.state_dir,
+            lambda: tuple(listeners),
+        )
+        health = Health(engine.facts, about, checks, served_services(about.release.features))
+        built = _built(engine, gate, health, rim, about.default_provider, ask_stop, limits)
         built |= ConfigCalls(engine, gate, keeper, places).handlers(rim)
         versions = VersionCalls(about.release, engine.reported, _largest_request(settings))
-        _register(server, built | version_handlers(versions, rim), about.release, health)
-        await _bind_and_start(server, file)
-        try:
-            async with serve_tickets(ticket_file, tickets, gate), anyio.create_task_group() as tasks:
-                tasks.start_soon(health.monitor)
-                tasks.start_soon(watch, (file, ticket_file))
-                yield Door(rim, health)
-                tasks.cancel_scope.cancel()
-        finally:
-            with anyio.move_on_after(_STOP_BOUND_S, shield=True):
-                await health.servicer.enter_graceful_shutdown()
-                rim.refuse()
-                await rim.end_calls(_CALLS_GRACE_S)
-                await rim.end_streams(_STREAMS_GRACE_S)
-                await anyio.sleep(_LINGER_S)
-                await server.stop(_LINGER_S)  # what is left of calls now has nobody who reads
+        handlers = _handlers(built | version_handlers(versions, rim), about.release.features)
+        careful = health.board.careful_handlers()
+        async with serve_tcp(tcp, handlers, careful, _options(settings)) as beyond:
+            listeners += beyond
+            health.tcp_address = beyond[0].shown if tcp.main is not None else ""
+            server = aio.server(options=_options(settings))
+            server.add_generic_rpc_handlers((*handlers, health.board.handlers()))
+            await _bind_and_start(server, file)
+            try:
+                async with serve_tickets(ticket_file, tickets, gate), anyio.create_task_group() as tasks:
+                    await health.refresh()
+                    tasks.start_soon(health.monitor)
+                    tasks.start_soon(watch, (file, ticket_file))
+                    yield Door(rim, health, limits)
+                    tasks.cancel_scope.cancel()
+            finally:
+                with anyio.move_on_after(_STOP_BOUND_S, shield=True):
+                    health.board.close()
+                    rim.refuse()
+                    await rim.end_calls(_CALLS_GRACE_S)
+                    await rim.end_streams(_STREAMS_GRACE_S)
+                    await anyio.sleep(_LINGER_S)
+                    await server.stop(_LINGER_S)  # what is left of calls now has nobody who reads
 
 
 class Door:
     """Where clients come in. Closed, it lets nobody in any more; who is inside stays until the server ends."""
 
-    def __init__(self, rim: Rim, health: Health) -> None:
+    def __init__(self, rim: Rim, health: Health, limits: RateLimits) -> None:
         self._rim = rim
         self._health = health
+        self._limits = limits
+
+    def use(self, settings: ListenSettings) -> None:
+        """Go on with other limits."""
+        self._limits.use(settings)
 
     @property
     def clients(self) -> int:
@@ -132,7 +156,7 @@ class Door:
 
     async def close(self) -> None:
         self._rim.refuse()
-        await self._health.servicer.enter_graceful_shutdown()
+        self._health.board.close()
 
 
 def _options(settings: EngineSettings) -> list[tuple[str, int]]:
@@ -145,10 +169,16 @@ def _largest_request(settings: EngineSettings) -> int:
 
 
 def _built(
-    engine: Supervisor, gate: Gate, health: Health, rim: Rim, default_provider: DefaultProvider, ask_stop: AskStop
+    engine: Supervisor,
+    gate: Gate,
+    health: Health,
+    rim: Rim,
+    default_provider: DefaultProvider,
+    ask_stop: AskStop,
+    limits: RateLimits,
 ) -> dict[str, Handler]:
     """Every call that this release answers, by its full name."""
-    calls = AgentCalls(engine, gate, default_provider)
+    calls = AgentCalls(engine, gate, default_provider, limits)
     conversations = Conversations(engine, calls, gate, rim.scrutiny)
     pending = PendingCalls(engine)
     v1 = agent_pb2
@@ -203,13 +233,23 @@ def contract_services() -> list[ServiceDescriptor]:
     return [service for file in _FILES for service in file.services_by_name.values()]
 
 
-def _register(server: aio.Server, built: Mapping[str, Handler], release: Release, health: Health) -> None:
+def served_services(features: FeatureFlags) -> list[str]:
+    """The full names of those of which at least one call is built, and of the health service."""
+    return [
+        *(
+            each.full_name
+            for each in contract_services()
+            if not all(missing_of(method, features) for method in each.methods)
+        ),
+        HEALTH_SERVICE,
+    ]
+
+
+def _handlers(built: Mapping[str, Handler], features: FeatureFlags) -> Sequence[grpc.GenericRpcHandler]:
+    """Everything but the health service, whose handlers are not the same on TCP."""
     services = contract_services()
-    generic = [_service_handler(service, built, release.features) for service in services]
-    names = [service.full_name for service in services]
-    names.append(health_pb2.DESCRIPTOR.services_by_name["Health"].full_name)
-    server.add_generic_rpc_handlers((*generic, lazy_reflection(names)))
-    health_pb2_grpc.add_HealthServicer_to_server(health.servicer, server)
+    names = [*(service.full_name for service in services), HEALTH_SERVICE]
+    return (*(_service_handler(service, built, features) for service in services), lazy_reflection(names))
 
 
 def _service_handler(

@@ -2,7 +2,8 @@
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from betcode.domain.changes import AddInput, Change, SavePrompt
@@ -29,7 +30,7 @@ async def answer_prompt(session: LiveSession, request_id: str, decision: Decisio
         PermissionStale: it was answered differently, or cannot be answered any more.
         InvalidRequest: a deny rule speaks of what would run, or may for all that can be told; the prompt stays open.
     """
-    async with session.changing():
+    async with _noting_stale(session, request_id), session.changing():
         if session.budget.prompt is not None and session.budget.prompt.request_id == request_id:
             await session.budget.answer(decision, client)
             return False
@@ -53,7 +54,7 @@ async def answer_questions(
         PromptNotFound, InvalidRequest
         PermissionStale: one of them was answered differently, or none can be answered any more.
     """
-    async with session.changing():
+    async with _noting_stale(session, request_id), session.changing():
         prompt = session.prompts.get(request_id) or session.open_left(request_id)
         row = prompt or await _prompt_of_the_past(session, request_id)
         if prompt is None and row.kind is PromptKind.QUESTION and not answers.keys() <= row.answers.keys():
@@ -75,6 +76,17 @@ async def answer_questions(
         await session.writer.write((), [SavePrompt(kept)])
         (session.left if request_id in session.left else session.prompts)[request_id] = kept
         return False, False
+
+
+@asynccontextmanager
+async def _noting_stale(session: LiveSession, request_id: str) -> AsyncIterator[None]:
+    """Somebody saw a prompt as it is not any more."""
+    try:
+        yield
+    except PermissionStale as stale:
+        facts = {"span": "permission", "request_id": request_id}
+        logger.warning("an answer came too late: %s", stale.message, extra=session.log_extra | facts)
+        raise
 
 
 async def _resolve(session: LiveSession, prompt: PromptRow, decision: Decision, client: ClientName) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from betcode.domain.errors import BetcodeError, SessionActive
+from betcode.domain.health import HIGH_MEMORY_SHARE
 from betcode.holder.platform import resident_bytes
 from betcode.sessions.compacting import compact, is_compact
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-HIGH = 0.8  # of the daemon's memory limit
+HIGH = HIGH_MEMORY_SHARE
 LOW = 0.7  # below this the next time counts as another one
 
 

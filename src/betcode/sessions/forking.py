@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
@@ -18,6 +19,8 @@ from betcode.sessions.requests import NAME_CHARACTERS, check_name
 from betcode.sessions.tally import KIND_OF, Tally
 from betcode.sessions.watching import Watching
 from betcode.v1 import agent_pb2 as v1
+
+logger = logging.getLogger(__name__)
 
 _NAMED_AFTER = 60  # characters of the last message, where the session has no name
 _OPEN_STATES = (v1.MESSAGE_STATE_ACCEPTED, v1.MESSAGE_STATE_DELIVERED)
@@ -61,6 +64,7 @@ async def fork(registry: Registry, session: SessionId, at: Seq, name: str) -> Fo
     forked = ForkedPart(stored, frozenset(part.messages))
     if not await registry.room.store.fork_session(row.key, new, state, forked):
         raise SessionNotFound(session)
+    logger.info("a session was forked", extra={"session_id": new.session_id, "forked_from": session})
     return Forked(new.session_id, new.forked_at)
 
 

@@ -98,13 +98,12 @@ def audited(
     *,
     rule: str = "",
     client: str = "",
+    peer: str = "",
     note: str = "",
 ) -> AddAudit:
     """The audit's line of what was decided about a prompt."""
     about = (session_id, row.request_id, row.tool_name, input_hash(row.input_json))
-    return AddAudit(
-        AuditEntry(time.time_ns(), *about, Audited.DECISION, outcome, by, rule=rule, client=client, note=note)
-    )
+    return AddAudit(AuditEntry(time.time_ns(), *about, Audited.DECISION, outcome, by, rule, client, peer, note))
 
 
 def sorted_by_agent(rows: Iterable[PromptRow], run: RunKey | None) -> tuple[dict[str, PromptRow], dict[str, PromptRow]]:

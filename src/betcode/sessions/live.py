@@ -9,7 +9,7 @@ from dataclasses import replace
 import anyio
 
 from betcode.domain.commands import AnswerPermission, AnswerQuestions, Command, Interrupt, SendMessage
-from betcode.domain.errors import SessionClosed, StorageDegraded
+from betcode.domain.errors import SessionClosed, StorageDegraded, StorageFailed
 from betcode.domain.identifiers import Seq, SessionId, time_ordered_uuid
 from betcode.domain.ports import Provider
 from betcode.domain.rows import OPENS_TURN, GrantRow, InputKind, InputRow, PromptRow, PromptState, RunRow, SessionRow
@@ -226,6 +226,14 @@ class LiveSession:
         """The open prompt of that id whose agent is gone."""
         row = self.left.get(request_id)
         return row if row is not None and row.state is PromptState.OPEN else None
+
+    async def peer_of_answer(self, prompt: PromptRow) -> str:
+        """The process that a person's answer came from, as far as that can be read now."""
+        try:
+            return await self.room.store.peer_of_answer(self.session_id, prompt.request_id)
+        except (StorageDegraded, StorageFailed):
+            logger.exception("it could not be read where an answer came from", extra=self.log_extra)
+            return ""
 
     @property
     def is_closed(self) -> bool:

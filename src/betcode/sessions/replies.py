@@ -9,8 +9,9 @@ from betcode.domain.commands import RefuseRequest, SendMessage
 from betcode.domain.identifiers import Seq, new_message_id
 from betcode.domain.rows import InputRow
 from betcode.sessions import events
-from betcode.sessions.intake import USED_BEFORE, Intake
+from betcode.sessions.intake import Intake
 from betcode.sessions.own_denials import denied_by_agent
+from betcode.sessions.prompt_intake import USED_BEFORE
 from betcode.sessions.prompts import decision_in
 
 if TYPE_CHECKING:

@@ -127,7 +127,9 @@ class RuleBook:
         if needs_trust and self._trust.read():
             lists = read_layers(texts, trusted=True, flags=self._flags)
         forbids = bool(lists.broken) or any(rule.action is not Action.ALLOW for rule in lists.rules)
-        return _Read(lists, lists.at(self.place), needs_trust, forbids)
+        rules = lists.at(self.place)
+        rules.directories  # noqa: B018 - looked up here, where it may take long
+        return _Read(lists, rules, needs_trust, forbids)
 
     def instead(self, texts: Iterable[SettingsText]) -> Lists:
         """What other files would say in place of all that count here, with the same command line."""

@@ -271,7 +271,6 @@ class Supervisor:
 
     def facts(self) -> EngineFacts:
         room = self._room
-        degraded = (live.writer.degraded_reason for live in self._registry.live.values())
         return EngineFacts(
             turns_at_work=room.slots.at_work,
             turn_limit=room.slots.limit,
@@ -279,9 +278,10 @@ class Supervisor:
             waiting_in_line=room.slots.waiting,
             live_agents=len(tuple(room.memory.live)),
             agent_memory_bytes=room.memory.used_bytes(),
-            degraded_reason=next((reason for reason in degraded if reason), ""),
+            degraded_reason=self.degraded_reason(),
             database_warning=self._room.database.warning,
             found_at_start=self._found,
+            memory_limit_bytes=room.settings.memory_limit_bytes,
         )
 
     @property
@@ -293,6 +293,11 @@ class Supervisor:
     async def reported(self) -> Reported:
         """What agents said they have."""
         return await self._room.reports.all()
+
+    def degraded_reason(self) -> str:
+        """Why sessions cannot write at the moment; empty where they can."""
+        reasons = (live.writer.degraded_reason for live in self._registry.live.values())
+        return next((reason for reason in reasons if reason), "")
 
     def use(self, settings: EngineSettings) -> None:
         """Go on with other settings; what was begun under the old ones is finished under them."""

@@ -25,9 +25,11 @@ _AS_BYTES = ", ".join(
     name if name in ("number", "at_ns", "hash") else f"CAST({name} AS BLOB)"
     for name in (part.strip() for part in _COLUMNS.split(","))
 )
-_READ = """
-SELECT {columns} FROM audit WHERE number > ? AND (? = '' OR session_id = ?) ORDER BY number LIMIT ?
+_PEER = """
+SELECT CAST(peer AS BLOB) FROM audit
+WHERE session_id = ? AND request_id = ? AND what = 'decision' AND decided_by = 'person' ORDER BY number DESC LIMIT 1
 """
+_NEXT = "SELECT {columns} FROM audit WHERE number > ? ORDER BY number LIMIT ?"
 _LAST_UNTIL = "SELECT max(number) FROM audit WHERE at_ns < :until"
 _FIRST_SINCE = "SELECT min(number) FROM audit WHERE at_ns >= :since"
 # The plus keeps SQLite from taking the index of times here: it would have to sort what it finds by number.
@@ -47,9 +49,10 @@ def add(db: apsw.Connection, entry: AuditEntry) -> None:
     db.execute(_ADD, (number, *_values(entry), hash_of(number, entry, before)))
 
 
-def read(db: apsw.Connection, after: int, session_id: str, limit: int) -> list[AuditRow]:
-    """Rows in order, at most `limit`, of one session or of all."""
-    return _rows(_fetched(db, _READ, (after, session_id, session_id, limit)))
+def peer_of_answer(db: apsw.Connection, session_id: str, request_id: str) -> str:
+    """Where a person's answer came from; empty: not known."""
+    row = db.execute(_PEER, (session_id, request_id)).fetchone()
+    return "" if row is None else _shown(row[0])
 
 
 def page(db: apsw.Connection, which: AuditFilter, after: int | None, limit: int) -> list[AuditRow]:
@@ -79,7 +82,7 @@ def check(db: apsw.Connection, so_far: Checked, limit: int, noted: Noted | None 
     def broken(number: int, why: str) -> Checked:
         return Checked(rows, total, head, True, number, f"row {number} {why}")
 
-    found = _fetched(db, _READ, (rows or _BEFORE_ALL, "", "", limit))
+    found = _fetched(db, _NEXT, (rows or _BEFORE_ALL, limit))
     for number, *values, digest in found:
         if not isinstance(number, int):
             return broken(rows + 1, "has no number")

@@ -1,6 +1,11 @@
-"""Tells those who wait for it that a prompt was written."""
+"""Tells those who wait for it that prompts were written, and which."""
+
+from collections import deque
+from collections.abc import Sequence
 
 import anyio
+
+_REMEMBERED = 256  # rings
 
 
 class PromptBell:
@@ -9,11 +14,26 @@ class PromptBell:
     def __init__(self) -> None:
         self.version = 0
         self._rung = anyio.Event()
+        self._written: deque[Sequence[str] | None] = deque(maxlen=_REMEMBERED)  # the newest rings, the last at the end
 
-    def ring(self) -> None:
+    def ring(self, request_ids: Sequence[str] | None = None) -> None:
+        """These prompts were written; None: it is not known which."""
         self.version += 1
+        self._written.append(request_ids)
         rung, self._rung = self._rung, anyio.Event()
         rung.set()
+
+    def since(self, version: int) -> list[str] | None:
+        """The prompts that were written behind that version, each once; None: that is not known any more."""
+        number = self.version - version
+        if number > len(self._written):
+            return None
+        written: dict[str, None] = {}
+        for request_ids in list(self._written)[len(self._written) - number :]:
+            if request_ids is None:
+                return None
+            written |= dict.fromkeys(request_ids)
+        return list(written)
 
     async def changed(self, since: int) -> None:
         """Return when the version is another."""

@@ -84,8 +84,9 @@ class SqliteStore:
         try:
             await self._writer.write(lambda db: writing.apply(db, changes))
         finally:
-            if any(isinstance(change, SavePrompt) for change in changes):
-                self._prompt_bell.ring()  # also where the caller was cancelled: it may be on disk
+            written = [change.row.request_id for change in changes if isinstance(change, SavePrompt)]
+            if written:
+                self._prompt_bell.ring(written)  # also where the caller was cancelled: it may be on disk
         self._indexer.note([change.session for change in changes if isinstance(change, AppendEvents)])
 
     async def writable(self) -> None:
@@ -128,6 +129,10 @@ class SqliteStore:
         """Grows with every commit that changes a prompt."""
         return self._prompt_bell.version
 
+    def prompts_since(self, version: int) -> Sequence[str] | None:
+        """The ids of prompts that were written behind that version, each once; None: that is not known any more."""
+        return self._prompt_bell.since(version)
+
     async def prompts_changed(self, since: int) -> None:
         """Return when the version is another."""
         await self._prompt_bell.changed(since)
@@ -161,9 +166,9 @@ class SqliteStore:
     async def grants(self, session: SessionKey) -> Sequence[GrantRow]:
         return await self._read(lambda db: ledger.grants(db, session))
 
-    async def audit(self, after: int, session_id: str, limit: int) -> Sequence[AuditRow]:
-        """Rows of the audit behind number `after`, in order; of all sessions where none is named."""
-        return await self._read(lambda db: auditing.read(db, after, session_id, limit))
+    async def peer_of_answer(self, session_id: SessionId, request_id: str) -> str:
+        """The process that a person's answer to this prompt came from, as the audit has it; empty: not known."""
+        return await self._read(lambda db: auditing.peer_of_answer(db, session_id, request_id))
 
     async def audit_page(self, which: AuditFilter, after: int | None, limit: int) -> Sequence[AuditRow]:
         """Rows of the audit that are wanted behind number `after`, in order; None: from the first of them."""

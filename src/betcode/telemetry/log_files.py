@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 LEVELS = ("trace", "debug", "info", "warn", "error")
-_RANK = {level: rank for rank, level in enumerate((*LEVELS, "critical"))}
+_RANK = {level: rank for rank, level in enumerate(LEVELS)}
 _ABOVE_ALL = _RANK["error"]  # what is not ours, such as a traceback of Python itself
 _BLOCK = 64 * 1024
 _LONGEST_LINE = 1024 * 1024  # longer ones are given in pieces

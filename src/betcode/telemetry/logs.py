@@ -35,7 +35,7 @@ class JsonLines(logging.Formatter):
         work = current()
         line: dict[str, object] = {
             "timestamp": moment.replace("+00:00", "Z"),
-            "level": record.levelname.lower(),
+            "level": "error" if record.levelno >= logging.ERROR else record.levelname.lower(),
             "span": work.span,
             "target": record.name,
             "message": record.getMessage(),

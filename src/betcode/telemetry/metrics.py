@@ -133,14 +133,14 @@ METRICS: tuple[Metric, ...] = (
     ),
     _counter(
         "betcode_unknown_fields_received_total",
-        "fields of requests that this release does not know",
-        lambda now: now.counts.unknown_fields_received,
+        "requests with fields that this release does not know",
+        lambda now: now.counts.requests.unknown_fields_received,
     ),
     Metric(
         "betcode_deprecations_used_total",
         MetricKind.COUNTER,
         "uses of something that is deprecated, by its feature",
-        lambda now: now.counts.deprecations_used.items(),
+        lambda now: now.counts.requests.deprecations_used.items(),
         "feature",
     ),
     Metric(

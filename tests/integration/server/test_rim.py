@@ -26,7 +26,7 @@ from betcode.v1 import agent_pb2 as v1
 from betcode.v1 import health_pb2 as betcode_health
 from support.daemon import Agent, Daemon, obedient_daemon
 from support.patience import PATIENCE_S
-from support.raw import RawCalls
+from support.raw import RawCalls, outcome
 from support.stream import conversation, finished_session, info_of, is_idle, status_of, text_of
 
 pytestmark = pytest.mark.anyio
@@ -34,28 +34,6 @@ pytestmark = pytest.mark.anyio
 METHODS = [method for service in contract_services() for method in service.methods]
 BUILT = [method for method in METHODS if feature_of(method) is None]
 UNBUILT = [method for method in METHODS if feature_of(method) is not None]
-
-
-def path_of(method: MethodDescriptor) -> str:
-    return f"/{method.containing_service.full_name}/{method.name}"
-
-
-async def outcome(raw: RawCalls, method: MethodDescriptor, data: bytes) -> aio.AioRpcError | None:
-    """How a raw call ends; a stream that stays open is left after its first message."""
-    path = path_of(method)
-    try:
-        match method.client_streaming, method.server_streaming:
-            case False, False:
-                await raw.unary(path, data)
-            case True, False:
-                await raw.stream_in(path, data)
-            case False, True:
-                await raw.first(path, data)
-            case _:
-                _ = [message async for message in raw.both(path, data)]
-    except aio.AioRpcError as error:
-        return error
-    return None
 
 
 def _is_read(request: type[Message], data: bytes) -> bool:

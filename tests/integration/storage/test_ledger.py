@@ -6,7 +6,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from betcode.domain.audit import Audited, AuditEntry, Checked, DecidedBy, input_hash
+from betcode.domain.audit import Audited, AuditEntry, AuditFilter, Checked, DecidedBy, input_hash
 from betcode.domain.changes import AddAudit, AddGrant, ClearGrant, SavePrompt
 from betcode.domain.identifiers import RunKey, Seq, SessionKey
 from betcode.domain.rows import GrantRow, PromptKind, PromptRow, PromptState, SessionState
@@ -136,9 +136,9 @@ async def test_a_grant_is_its_sessions_alone_and_can_be_taken_back(store: Sqlite
 async def test_the_audit_is_read_in_order_and_by_session(store: SqliteStore) -> None:
     await store.commit([AddAudit(entry(1)), AddAudit(entry(2))])
     await store.commit([AddAudit(entry(3))])
-    rows = await store.audit(0, "", 10)
+    rows = await store.audit_page(AuditFilter(), None, 10)
     assert [(row.number, row.entry) for row in rows] == [(number, entry(number)) for number in (1, 2, 3)]
-    assert [row.number for row in await store.audit(1, "a session", 10)] == [3]
+    assert [row.number for row in await store.audit_page(AuditFilter("a session"), 1, 10)] == [3]
 
 
 @pytest.mark.parametrize("harm", ["UPDATE audit SET outcome = 'deny'", "DELETE FROM audit"])
@@ -166,4 +166,4 @@ async def test_an_audit_outlives_its_session(store: SqliteStore) -> None:
     await store.commit([AddAudit(entry(1))])
     await store.delete_session(key)
     assert await store.find_session(new.session_id) is None
-    assert len(await store.audit(0, "", 10)) == 1
+    assert len(await store.audit_page(AuditFilter(), None, 10)) == 1

@@ -4,6 +4,7 @@ import json
 import socket
 from collections import Counter
 from pathlib import Path
+from urllib.error import HTTPError
 
 import anyio
 import anyio.to_thread
@@ -17,6 +18,7 @@ from betcode.v1 import agent_pb2 as v1
 from support.daemon import Daemon, agent_program, becomes_true, obedient_daemon, running_daemon
 from support.metrics import metrics_port, samples, scraped_text
 from support.otlp_receiver import Receiver, receiver
+from support.raw import RawCalls
 from support.rule_files import write_rules
 from support.talk import is_idle
 from support.timed import DAY_S, timed_daemon
@@ -174,7 +176,7 @@ async def test_what_happened_is_counted_alike_for_both_kinds_of_export(tmp_path:
             assert number_of(sent[metric.name]) == now[metric.name, ""], metric.name
 
 
-async def test_clients_with_a_stream_are_counted_as_long_as_they_stay(tmp_path: Path) -> None:
+async def test_clients_with_a_stream_are_counted_as_long_as_they_stay_and_so_is_what_is_unknown(tmp_path: Path) -> None:
     async with (
         obedient_daemon(tmp_path, settings=settings(serves=True)) as daemon,
         open_client(daemon.places) as client,
@@ -185,6 +187,8 @@ async def test_clients_with_a_stream_are_counted_as_long_as_they_stay(tmp_path: 
             return samples(scraped_text(port))["betcode_grpc_clients_connected", ""]
 
         assert connected() == 0
+        with pytest.raises(HTTPError, match="404"):
+            scraped_text(port, "/")
         talk = await obedient_talk(daemon, client)
         await talk.say("wait go")
         await talk.until(lambda event: event.text_delta.text == "waiting")
@@ -194,6 +198,9 @@ async def test_clients_with_a_stream_are_counted_as_long_as_they_stay(tmp_path: 
             (daemon.work / "go").touch()
         await becomes_true(lambda: connected() == 0)
         assert [line["client_type"] for line in lines(daemon, "a client connected")]
+        async with daemon.channel() as channel:
+            await RawCalls(channel).unary("/betcode.v1.AgentService/ListSessions", b"\xb8\x3e\x01")  # field 999
+        assert samples(scraped_text(port))["betcode_unknown_fields_received_total", ""] == 1
 
 
 async def test_nothing_that_people_agents_or_tools_say_leaves_the_daemon(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import apsw
 import pytest
 
 from betcode.client import open_client
+from betcode.client.errors import Refused
 from betcode.domain.recovery import CrashPolicy
 from betcode.telemetry import TRACE
 from support.daemon import Daemon, becomes_true, obedient_daemon
@@ -24,7 +25,7 @@ from support.world import obedient_talk
 pytestmark = pytest.mark.anyio
 
 WORDS = "xyzzy-said-in-confidence"
-RANK = {"trace": 0, "debug": 1, "info": 2, "warn": 3, "error": 4, "critical": 5}
+RANK = {"trace": 0, "debug": 1, "info": 2, "warn": 3, "error": 4}
 
 
 def entries(daemon: Daemon) -> list[dict[str, object]]:
@@ -49,8 +50,12 @@ async def test_each_level_has_what_belongs_to_it_and_every_line_says_where_it_co
     async with obedient_daemon(tmp_path, settings=settings) as daemon, open_client(daemon.places) as client:
         talk = await obedient_talk(daemon, client)
         await talk.say(f"say {WORDS}\ntool")
-        await talk.answer(await talk.asked(), allow=False)
+        request = await talk.asked()
+        await talk.answer(request, allow=False)
         await talk.until(is_idle)
+        with pytest.raises(Refused):
+            await talk.answer(request, allow=True)
+        forked = (await client.fork(talk.session_id)).session_id
         write_rules(project_rules(daemon), deny=["Bash(touch *)"])
         await talk.turn("tool")
         await talk.say("stumble once\nsay again")
@@ -79,7 +84,9 @@ async def test_each_level_has_what_belongs_to_it_and_every_line_says_where_it_co
     assert said_at(daemon, "warn").count("a use of a tool was denied") == 2
     denied = [entry["decision"] for entry in logged if entry["message"] == "a use of a tool was denied"]
     assert denied == ["user_deny", "auto_deny"]
+    assert any(line.startswith("an answer came too late") for line in said_at(daemon, "warn"))
     told = said_at(daemon, "info")
+    assert [entry["session_id"] for entry in logged if entry["message"] == "a session was forked"] == [forked]
     for line in ("a session was created", "a client connected", "a client left", "a turn is over"):
         assert line in told
     assert "the session was closed" in told

@@ -185,6 +185,30 @@ def test_a_rule_for_a_place_counts_for_all_directories_above_it() -> None:
         assert screened(f"grep -r x {path}", by).outcome is outcome
 
 
+def test_nothing_is_hidden_by_much_beside_it() -> None:
+    by = rules(allow=["Bash"], deny=["Bash(rm *)", "Read(.env)"])
+    many = " ".join(f"w{number}" for number in range(1500))
+    assert screened(f"python3 -c '{many} open(.env)'", by).outcome is ASK
+    assert screened(f"python3 -c '{many} rm x'", by).outcome is ASK
+    assert screened(f"launch {many} rm x", by).outcome is ASK
+    assert screened("grep -vvvvvvvvvvf.env x", by).outcome is DENY
+    assert screened(f"cat {many} .env", by).outcome is DENY
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "; ".join(f"cd d{number}" for number in range(7)) + "; cp " + " ".join(f"f{number}" for number in range(1800)),
+        "tar " + " ".join(f"-C d{number} x" for number in range(700)),
+        "launch " + " ".join(f"a:b,c=d@e{number}" for number in range(600)),
+    ],
+)
+def test_more_names_than_can_be_looked_at_hide_nothing(command: str, tmp_path: Path) -> None:
+    place = Place(str(tmp_path), str(tmp_path))
+    by = rules(allow=["Bash"], deny=["Read(.env)"], place=place)
+    assert screened(f"{command}; cat .env", by).outcome is not ALLOW  # and not only after minutes
+
+
 def test_the_reason_names_the_rule_that_is_in_the_way() -> None:
     assert "Read(.env)" in screened("grep -r x .", _denying).reason
 

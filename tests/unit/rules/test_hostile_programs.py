@@ -143,6 +143,7 @@ def test_a_rule_for_a_program_does_not_cover_what_it_was_not_meant_for(command: 
         "git -C src log",
         "git -C . log",
         "cd packages/a && npm test",
+        "npm --prefix packages/a test",
     ],
 )
 def test_and_covers_what_it_was_meant_for(command: str) -> None:

@@ -38,7 +38,7 @@ def test_every_code_has_a_status() -> None:
 
 def test_every_error_class_has_a_code_of_the_table() -> None:
     classes = [each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, BetcodeError)]
-    only_as_events = {ErrorCode.AGENT_ERROR, ErrorCode.RATE_LIMITED, ErrorCode.PERMISSION_TIMEOUT}
+    only_as_events = {ErrorCode.AGENT_ERROR, ErrorCode.PERMISSION_TIMEOUT}
     assert {each.code for each in classes} == set(ErrorCode) - only_as_events
 
 
@@ -110,3 +110,17 @@ def test_an_inner_fault_says_nothing_of_the_inside() -> None:
     status = status_of(InternalFault())
     assert status.code is grpc.StatusCode.INTERNAL
     assert "Traceback" not in status.details
+
+
+@pytest.mark.behaviour("error.code.rate-limited", "error.details.retry-after", "error.status.resource-exhausted")
+def test_a_rate_limit_says_when_to_come_again_in_details_and_trailers() -> None:
+    status = status_of(errors.RateLimited(60, 1.2345, 59.1))
+    assert (status.code, status.details) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "Rate limit exceeded")
+    trailers = {key: value for key, value in status.trailing_metadata if isinstance(value, str)}
+    assert trailers == {
+        "retry-after-ms": "1235",
+        "rate-limit-limit": "60",
+        "rate-limit-remaining": "0",
+        "rate-limit-reset": "60",
+    }
+    assert info_of(errors.RateLimited(60, 1.2345, 59.1)).metadata["retry_after_ms"] == "1235"

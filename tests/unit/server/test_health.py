@@ -1,7 +1,20 @@
-"""What the engine's facts mean for its health."""
+"""What the checks' outcomes and the engine's facts mean for a daemon's health."""
 
-from betcode.server.health import About, components_of, is_serving, metadata_of
-from betcode.sessions import EngineFacts
+import asyncio
+import os
+import time
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import anyio
+import pytest
+
+from betcode.domain.health import POOL_FULL, Outcome
+from betcode.holder.platform import resident_bytes
+from betcode.server.health import About, Health, metadata_of
+from betcode.server.health_checks import Component, Listener, components
+from betcode.server.rim import Caller
+from betcode.sessions import ClientName, EngineFacts
 from betcode.sessions.adoption import Found
 from betcode.v1 import health_pb2 as v1
 
@@ -19,26 +32,118 @@ def facts(at_work: int = 0, waiting: int = 0, degraded: str = "") -> EngineFacts
     )
 
 
-def states(of: EngineFacts) -> dict[str, bool]:
-    return {each.name: each.status == v1.SERVING for each in components_of(of, 1)}
+pytestmark = pytest.mark.anyio
+ABOUT = About("1.2", 1_000_000_000, "/s", "/state", "/config", lambda _: "demo")
+NOBODY = Caller(ClientName("nobody"))
 
 
-def test_a_store_that_cannot_be_written_is_critical() -> None:
-    sick = components_of(facts(degraded="disk full"), 1)
-    assert not is_serving(sick)
-    assert [(each.name, each.message) for each in sick if each.status != v1.SERVING] == [("sqlite", "disk full")]
+@dataclass
+class Sick:
+    """A component that is as well as the test says."""
+
+    name: str
+    is_critical: bool
+    outcome: Outcome = field(default_factory=lambda: Outcome(True))
+    hangs: bool = False
+
+    @property
+    def component(self) -> Component:
+        return Component(self.name, 30.0, self.is_critical, self.check)
+
+    async def check(self) -> Outcome:
+        if self.hangs:
+            await anyio.sleep_forever()
+        return self.outcome
 
 
-def test_a_pool_is_full_when_its_line_is_full_too_and_that_is_not_critical() -> None:
-    assert states(facts(at_work=5, waiting=1))["subprocess_pool"]
-    full = facts(at_work=5, waiting=2)
-    assert not states(full)["subprocess_pool"]
-    assert is_serving(components_of(full, 1))
+def three() -> tuple[Sick, Sick, Sick]:
+    return Sick("subprocess_pool", False), Sick("sqlite", True), Sick("local_server", True)
 
 
-def test_the_figures_have_names_that_stay() -> None:
-    about = About("1.2", 1_000_000_000, "/s", "/state", "/config", lambda _: "demo")
-    metadata = metadata_of(facts(at_work=2), about, 61_000_000_000)
+def health_of(parts: tuple[Sick, ...], memory_limit: int = 2**40) -> Health:
+    of = replace(facts(), memory_limit_bytes=memory_limit)
+    services = ("betcode.v1.AgentService", "betcode.v1.BetCodeHealth")
+    return Health(lambda: of, ABOUT, [part.component for part in parts], services)
+
+
+async def details(health: Health) -> v1.HealthDetailsResponse:
+    return await health.details(NOBODY, v1.HealthDetailsRequest())
+
+
+@pytest.mark.behaviour("health.overall.serving", "health.component.tunnel-only-if-configured", "health.details")
+async def test_all_well_is_serving_and_not_degraded() -> None:
+    before = time.time()
+    answer = await details(health_of(three()))
+    assert (answer.overall_status, answer.degraded, answer.degraded_reason) == (v1.SERVING, False, "")
+    assert [each.name for each in answer.components] == ["subprocess_pool", "sqlite", "local_server"]
+    assert all(before <= each.last_check.ToNanoseconds() / 1e9 <= time.time() for each in answer.components)
+
+
+@pytest.mark.behaviour("health.overall.not-serving")
+@pytest.mark.parametrize("which", [1, 2])
+async def test_without_the_database_or_the_listener_nothing_is_served(which: int) -> None:
+    parts = three()
+    parts[which].outcome = Outcome(False, "it broke")
+    answer = await details(health_of(parts))
+    assert (answer.overall_status, answer.degraded_reason) == (v1.NOT_SERVING, "it broke")
+
+
+@pytest.mark.behaviour("health.overall.degraded")
+async def test_a_pool_that_is_not_well_degrades_and_nothing_more() -> None:
+    parts = three()
+    parts[0].outcome = Outcome(False, "5/5 slots used; the line is full", (POOL_FULL,))
+    answer = await details(health_of(parts))
+    assert (answer.overall_status, answer.degraded) == (v1.SERVING, True)
+    assert answer.degraded_reason == "All subprocess slots in use"
+    assert answer.metadata["degraded_states"] == "subprocess_pool_full"
+    assert answer.metadata["degraded_impact"] == "New sessions queued"
+
+
+@pytest.mark.behaviour("health.degraded.memory")
+async def test_memory_is_compared_with_its_limit() -> None:
+    used = resident_bytes(os.getpid())
+    assert not (await details(health_of(three(), memory_limit=4 * used))).degraded
+    answer = await details(health_of(three(), memory_limit=used))
+    assert (answer.overall_status, answer.degraded_reason) == (v1.SERVING, "Memory usage > 80%")
+    assert answer.metadata["degraded_states"] == "high_memory"
+
+
+async def test_a_check_that_hangs_or_cannot_be_made_is_not_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("betcode.server.health_checks.CHECK_BOUND_S", 0.05)
+    parts = three()
+    parts[1].hangs = True
+    answer = await details(health_of(parts))
+    assert answer.overall_status == v1.NOT_SERVING
+    assert "nothing could be written within" in answer.degraded_reason
+
+
+@pytest.mark.behaviour("health.component.pool", "health.component.sqlite", "health.component.local-server")
+def test_each_component_is_looked_at_in_its_time() -> None:
+    async def nothing() -> None: ...
+
+    listed = components(facts, lambda: "", lambda: "", nothing, Path("/"), lambda: ())
+    assert {each.name: (each.every_s, each.is_critical) for each in listed} == {
+        "subprocess_pool": (10.0, False),
+        "sqlite": (30.0, True),
+        "local_server": (5.0, True),
+    }
+
+
+@pytest.mark.behaviour("health.component.local-server")
+async def test_a_listener_that_is_gone_or_greets_nobody_is_told(tmp_path: Path) -> None:
+    path = str(tmp_path / "s")
+    assert "does not accept connections" in await Listener("here", path).trouble()
+
+    async def close_at_once(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+
+    async with await asyncio.start_unix_server(close_at_once, path):
+        assert "closes connections at once" in await Listener("here", path).trouble()
+        assert await Listener("here", path, greets=False).trouble() == ""
+
+
+async def test_the_figures_have_names_that_stay() -> None:
+    metadata = metadata_of(facts(at_work=2), ABOUT, 61_000_000_000)
     assert metadata["uptime_seconds"] == "60"
     assert metadata["found_at_start_adopted"] == "3"
     assert set(metadata) == {
@@ -55,6 +160,7 @@ def test_the_figures_have_names_that_stay() -> None:
         "waiting_in_line",
         "live_agents",
         "agent_memory_bytes",
+        "telemetry",
         "found_at_start_adopted",
         "found_at_start_ended",
         "found_at_start_orphans",

@@ -46,7 +46,8 @@ def accept_for_claude(directory: Path, home: Path) -> None:
 
 async def outcome(book: RuleBook, command: str) -> Outcome:
     await book.refresh()
-    return screen(ToolUse("Bash", {"command": command}), book.rules).outcome
+    verdict = await book.lookout.see(lambda: screen(ToolUse("Bash", {"command": command}), book.rules))
+    return verdict.outcome
 
 
 async def test_the_lists_of_all_layers_unite(places: Places) -> None:

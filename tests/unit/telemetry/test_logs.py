@@ -31,6 +31,10 @@ def test_a_line_is_one_json_object_with_the_usual_names() -> None:
     }
 
 
+def test_nothing_is_above_an_error() -> None:
+    assert json.loads(JsonLines().format(record("gone", levelno=50, levelname="CRITICAL")))["level"] == "error"
+
+
 def test_no_line_has_what_looks_like_a_secret() -> None:
     try:
         raise ValueError("mysql --password=tiger")

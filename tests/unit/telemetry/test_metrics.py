@@ -27,7 +27,8 @@ SEED = {
 
 
 def some_readings() -> Readings:
-    counts = Counts(subprocess_spawns=3, deprecations_used={"old_thing": 2})
+    counts = Counts(subprocess_spawns=3)
+    counts.requests.deprecations_used["old_thing"] = 2
     counts.permission_decisions[Decided.TIMEOUT] = 4
     for seconds in (0.4, 2.0, 9999.0):
         counts.turns.add(seconds)

@@ -1,0 +1,156 @@
+"""The doctor looks at programs: the agent and its login, what runs without a daemon, the daemon itself."""
+
+import json
+import re
+import resource
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from betcode._version import __version__
+from betcode.cli.doctor_finding import Finding, Situation, note, ok, trouble
+from betcode.cli.log_place import log_place
+from betcode.client import ClientError, open_client
+from betcode.config.lockfile import is_held, read_holder
+from betcode.config.places import Places
+from betcode.domain.compatibility import AGENTS
+from betcode.domain.errors import AgentUnavailable, DatabaseUnusable
+from betcode.holder.launch import held_runs, holder_pids
+from betcode.holder.platform import all_marked
+from betcode.providers.claude.launch import find_binary
+from betcode.v1.health_pb2 import ServingStatus
+
+_VERSION = re.compile(r"\d+\.\d+\.\d+")
+_VERSION_WITHIN_S = 5.0
+_LEAST_OPEN_FILES = 1024
+_KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
+_ELSEWHERE = ("CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY", "ANTHROPIC_BASE_URL")
+_LONGEST_BYTES = 1024 * 1024
+
+
+def agent(situation: Situation) -> Iterator[Finding]:
+    """Whether there is one, new enough and logged in. No model is asked."""
+    named = Path(situation.claude_bin).expanduser() if situation.claude_bin else None
+    try:
+        binary = find_binary(named, situation.environ)
+    except AgentUnavailable as missing:
+        if situation.settings.engine.default_provider == "demo":
+            yield note("agent", "Claude Code is not installed, and the demo is the default agent")
+        else:
+            yield trouble("agent", missing.message, "install it; until then: betcode run --provider demo")
+        return
+    yield _version(binary)
+    yield _login(situation)
+
+
+def _version(binary: Path) -> Finding:
+    try:
+        done = subprocess.run(
+            [str(binary), "--version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_VERSION_WITHIN_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return trouble("agent", f"{binary} --version says nothing for {_VERSION_WITHIN_S:.0f} s", "install claude anew")
+    except OSError as error:
+        return trouble("agent", f"{binary} cannot be run: {error.strerror}", "install claude anew")
+    found = _VERSION.search(done.stdout[:4096])
+    if found is None:
+        return trouble("agent", f"{binary} --version does not say a version", "install claude anew")
+    if refusal := AGENTS["claude"].refusal(found[0]):
+        return trouble("agent", f"{binary}: {refusal}", f"upgrade it: claude update ({AGENTS['claude'].upgrade_url})")
+    return ok("agent", f"{binary}, version {found[0]}")
+
+
+def _login(situation: Situation) -> Finding:
+    environ = situation.environ
+    for name in (*_KEYS, *_ELSEWHERE):
+        if environ.get(name):
+            return ok("login", f"{name} is set")
+    home = Path(environ.get("CLAUDE_CONFIG_DIR") or Path(environ.get("HOME") or Path.home()) / ".claude")
+    if _has(home / ".credentials.json", "claudeAiOauth"):
+        return ok("login", str(home / ".credentials.json"))
+    if _has(home / "settings.json", "apiKeyHelper"):
+        return ok("login", f"apiKeyHelper of {home / 'settings.json'}")
+    if sys.platform == "darwin":
+        return note("login", "whether Claude Code is logged in stands in the keychain, and is not looked at")
+    return trouble("login", "Claude Code is not logged in", "run `claude` and /login, or set ANTHROPIC_API_KEY")
+
+
+def _has(path: Path, key: str) -> bool:
+    with suppress(OSError, ValueError), path.open("rb") as file:
+        values = json.loads(file.read(_LONGEST_BYTES))
+        return isinstance(values, dict) and bool(values.get(key))
+    return False
+
+
+def orphans(situation: Situation) -> Iterator[Finding]:
+    """Agents that no daemon looks after, and what is left of agents whose holder is gone."""
+    places = situation.places
+    held = held_runs(places.runs) if places.runs.is_dir() else frozenset()
+    ours = {path.name for path in places.runs.iterdir()} if places.runs.is_dir() else set()
+    left = sorted(one.pid for run, one in all_marked() if run in ours and run not in held)
+    if left:
+        pids = " ".join(str(pid) for pid in left)
+        yield trouble(
+            "processes", f"{len(left)} were left by an agent whose holder is gone: {pids}", "betcode daemon restart"
+        )
+    if held and not is_held(places.lock):
+        count = len(holder_pids(places.runs))
+        yield note("processes", f"{count} agents go on without a daemon", "betcode daemon start finds them again")
+    elif unknown := sorted(held - _known(places.database)):
+        yield trouble("processes", f"agents that no session knows: {', '.join(unknown)}", "betcode daemon restart")
+    elif not left:
+        yield ok("processes", f"{len(held)} agents at work, nothing is left over")
+
+
+def _known(database: Path) -> frozenset[str]:
+    from betcode.storage.glance import glance
+
+    try:
+        return glance(database, within_s=0.0).live_runs
+    except DatabaseUnusable:
+        return frozenset()  # that is told by itself
+
+
+def open_files(_: Situation) -> Iterator[Finding]:
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    if hard != resource.RLIM_INFINITY and hard < _LEAST_OPEN_FILES:
+        words = f"a process may have {hard} open"
+        yield trouble(
+            "open files", words, f"raise the hard limit to {_LEAST_OPEN_FILES} or more: ulimit -Hn, limits.conf"
+        )
+    else:
+        yield ok("open files", "no limit" if hard == resource.RLIM_INFINITY else f"limit {hard}")
+
+
+async def daemon(places: Places) -> list[Finding]:
+    """What it says of itself."""
+    if not is_held(places.lock):
+        return [note("daemon", "none is running", "nothing: a command that needs one starts it")]
+    holder = read_holder(places.lock)
+    pid = holder.pid if holder else "?"
+    try:
+        async with open_client(places) as client:
+            details = await client.health()
+    except ClientError:
+        words = f"the daemon (pid {pid}) is alive but does not answer at {places.socket}"
+        return [trouble("daemon", words, f"look at {log_place(places)}; then: betcode daemon restart")]
+    found = [
+        trouble("daemon", f"{one.name} is not well: {one.message}", "it goes on by itself when that is mended")
+        for one in details.components
+        if one.status != ServingStatus.SERVING
+    ]
+    if details.degraded and not found:
+        found.append(note("daemon", f"{details.degraded_reason}. {details.metadata.get('degraded_impact', '')}."))
+    if holder is not None and holder.version != __version__:
+        found.append(
+            note("daemon", f"it is betcode {holder.version}, and this is {__version__}", "betcode daemon restart")
+        )
+    return found or [ok("daemon", f"pid {pid} serves at {places.socket}")]

@@ -1,0 +1,43 @@
+"""The channel to a daemon by TCP: with TLS, and in clear only where it does not leave this machine."""
+
+from collections.abc import Sequence
+
+import grpc
+
+from betcode.client.errors import Refused
+from betcode.config.places import Remote
+from betcode.config.token_file import WrongToken, read_token
+from betcode.domain.errors import ErrorCode
+
+_KEEPALIVE = (
+    # A laptop that slept, or a network that went, is noticed while something is followed.
+    ("grpc.keepalive_time_ms", 20_000),
+    ("grpc.keepalive_timeout_ms", 10_000),
+    ("grpc.http2.ping_timeout_ms", 10_000),
+)
+
+
+def open_remote(remote: Remote, options: Sequence[tuple[str, int]]) -> tuple[str, grpc.aio.Channel]:
+    """The token, and a channel that it may be sent on.
+
+    Raises:
+        Refused: the token or the authorities cannot be read; nothing was sent.
+    """
+    try:
+        token = read_token(remote.token_file)
+        roots = remote.tls_ca.read_bytes() if remote.tls_ca is not None else None
+    except WrongToken as wrong:
+        raise _unusable(f"The daemon's token: {wrong}") from None
+    except OSError as error:
+        raise _unusable(f"{remote.tls_ca} cannot be read: {error.strerror}") from None
+    target = str(remote.address)
+    if remote.address.is_loopback and roots is None:
+        # Through a proxy it would be the proxy's own loopback, and somebody else's port.
+        own = (*options, *_KEEPALIVE, ("grpc.enable_http_proxy", 0))
+        return token, grpc.aio.insecure_channel(target, options=own)
+    credentials = grpc.ssl_channel_credentials(root_certificates=roots)
+    return token, grpc.aio.secure_channel(target, credentials, options=(*options, *_KEEPALIVE))
+
+
+def _unusable(message: str) -> Refused:
+    return Refused(message, code=ErrorCode.UNAUTHENTICATED, details={}, status=grpc.StatusCode.UNAUTHENTICATED)

@@ -1,0 +1,71 @@
+"""The token that a TCP client shows: one line in a file that only its owner can read."""
+
+import os
+import secrets
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+NAME = "tcp.token"
+_SHORTEST = 16
+_LONGEST = 4096
+
+
+class WrongToken(Exception):
+    """The file cannot be used; the message is one sentence that says why and what to do."""
+
+
+def make_token(path: Path) -> None:
+    """Make the file with a new token, unless there is one; whoever comes second has the first one's.
+
+    Raises:
+        WrongToken: it cannot be made.
+    """
+    if path.exists():
+        return
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            _write(beside, secrets.token_urlsafe(32) + "\n")
+            with suppress(FileExistsError):
+                path.hardlink_to(beside)  # whole at once, and never over another
+        finally:
+            beside.unlink(missing_ok=True)
+    except OSError as error:
+        raise WrongToken(f"{path} cannot be made: {error.strerror}") from None
+
+
+def _write(path: Path, text: str) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def read_token(path: Path) -> str:
+    """Raises WrongToken: it is not there, not private, or no token."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+    except OSError as error:
+        raise WrongToken(f"{path} cannot be read: {error.strerror}") from None
+    try:
+        _refuse_wrong_file(path, os.fstat(descriptor))
+        token = os.read(descriptor, _LONGEST + 1).decode("ascii", errors="replace").strip()
+    except OSError as error:
+        raise WrongToken(f"{path} cannot be read: {error.strerror}") from None
+    finally:
+        os.close(descriptor)
+    if not _SHORTEST <= len(token) < _LONGEST or not all("!" <= letter <= "~" for letter in token):
+        raise WrongToken(f"{path} holds no token: one line of at least {_SHORTEST} letters and digits is needed")
+    return token
+
+
+def _refuse_wrong_file(path: Path, facts: os.stat_result) -> None:
+    if not stat.S_ISREG(facts.st_mode):
+        raise WrongToken(f"{path} is not a file: name one that holds the token")
+    if facts.st_uid not in (os.getuid(), 0):
+        raise WrongToken(f"{path} belongs to another user: make it yours")
+    if facts.st_mode & 0o077:
+        raise WrongToken(f"{path} can be read by others: make it private with chmod 600")

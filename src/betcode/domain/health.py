@@ -1,0 +1,48 @@
+"""How well a daemon is: its components, and the states in which it serves with a loss."""
+
+from dataclasses import dataclass
+
+HIGH_MEMORY_SHARE = 0.8  # of the daemon's memory limit
+
+
+@dataclass(frozen=True, slots=True)
+class DegradedState:
+    """A daemon in this state serves, but not everything: why, and what that means for its clients."""
+
+    name: str
+    reason: str
+    impact: str
+
+
+POOL_FULL = DegradedState("subprocess_pool_full", "All subprocess slots in use", "New sessions queued")
+HIGH_MEMORY = DegradedState("high_memory", "Memory usage > 80%", "May trigger compaction")
+AGENT_MISSING = DegradedState("agent_missing", "Agent program missing", "No turn of that agent can start")
+DATABASE_LIMIT = DegradedState("database_limit", "Database near its limit", "Past it no message is taken")
+
+DEGRADED_STATES: tuple[DegradedState, ...] = (POOL_FULL, HIGH_MEMORY, AGENT_MISSING, DATABASE_LIMIT)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a check found; the message is for people."""
+
+    is_well: bool
+    message: str = ""
+    degraded: tuple[DegradedState, ...] = ()
+
+
+def pool_outcome(at_work: int, limit: int, waiting: int, queue_limit: int, agent_trouble: str = "") -> Outcome:
+    """Whether another turn could have an agent: at once or, where all slots are in use, after a wait in line."""
+    is_full = at_work >= limit
+    figures = f"{at_work}/{limit} slots used" + (f", {waiting} waiting" if waiting else "")
+    degraded = (*((POOL_FULL,) if is_full else ()), *((AGENT_MISSING,) if agent_trouble else ()))
+    if agent_trouble:
+        return Outcome(False, f"{figures}; {agent_trouble}", degraded)
+    if is_full and waiting >= queue_limit:
+        return Outcome(False, f"{figures}; the line is full", degraded)
+    return Outcome(True, figures, degraded)
+
+
+def memory_states(used_bytes: int, limit_bytes: int) -> tuple[DegradedState, ...]:
+    """What the daemon's own memory means."""
+    return (HIGH_MEMORY,) if used_bytes > HIGH_MEMORY_SHARE * limit_bytes else ()

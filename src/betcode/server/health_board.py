@@ -1,0 +1,127 @@
+"""The standard health service, grpc.health.v1: one status for each name, and whoever watches is told each change.
+
+Ours, and not the one that comes with gRPC for Python: there, one watcher that leaves takes the news from all others of
+the same name, and one that does not read keeps everybody from setting a status.
+"""
+
+import asyncio
+from collections.abc import Mapping
+
+import grpc
+from google.protobuf.message import DecodeError
+from grpc_health.v1 import health_pb2
+
+from betcode.server.rim import Context, Handler
+
+SERVING = health_pb2.HealthCheckResponse.SERVING
+NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
+SERVICE_UNKNOWN = health_pb2.HealthCheckResponse.SERVICE_UNKNOWN
+SERVICE = health_pb2.DESCRIPTOR.services_by_name["Health"].full_name
+OPEN_METHODS = frozenset({f"/{SERVICE}/Check", f"/{SERVICE}/Watch"})
+_REQUEST_LIMIT_BYTES = 1024
+_STRANGERS_LIMIT = 100
+_STRANGERS_READ = 4
+_STRANGER_S = 5.0
+
+
+class HealthBoard:
+    """What anybody may read. A name that was never set is unknown."""
+
+    def __init__(self) -> None:
+        self._status: dict[str, int] = {}
+        self._changed = asyncio.Event()
+        self._closed = False
+        self._strangers = 0  # that watch
+        self._reading = asyncio.Semaphore(_STRANGERS_READ)
+
+    def show(self, statuses: Mapping[str, int]) -> None:
+        """From now on these; on a closed board nothing changes any more."""
+        if not self._closed:
+            self._put(statuses)
+
+    def close(self) -> None:
+        """The daemon stops: nothing is served from now on, whatever the checks say."""
+        self._closed = True
+        self._put(dict.fromkeys(self._status, NOT_SERVING))
+
+    def _put(self, statuses: Mapping[str, int]) -> None:
+        if any(self._status.get(name) != status for name, status in statuses.items()):
+            self._status.update(statuses)
+            self._changed.set()
+            self._changed = asyncio.Event()  # who waits for the old one has been woken
+
+    def handlers(self) -> grpc.GenericRpcHandler:
+        calls: dict[str, Handler] = {
+            "Check": grpc.unary_unary_rpc_method_handler(self._check),
+            "Watch": grpc.unary_stream_rpc_method_handler(self._watch),
+        }
+        return grpc.method_handlers_generic_handler(SERVICE, calls)
+
+    def careful_handlers(self) -> grpc.GenericRpcHandler:
+        """The same for strangers, who could send 50 MB in place of a name: few of them are read at once, and not long.
+
+        A stream of the server's is read when it is asked for; to a client with one request it looks the same.
+        """
+        calls: dict[str, Handler] = {
+            "Check": grpc.stream_stream_rpc_method_handler(self._careful_check),
+            "Watch": grpc.stream_stream_rpc_method_handler(self._careful_watch),
+        }
+        return grpc.method_handlers_generic_handler(SERVICE, calls)
+
+    async def _careful_check(self, _: object, context: Context) -> None:
+        await context.write(await self._check(await self._stranger(context), context))
+
+    async def _careful_watch(self, _: object, context: Context) -> None:
+        if self._strangers >= _STRANGERS_LIMIT:
+            await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "Too many watch the health of this daemon")
+        self._strangers += 1
+        try:
+            await self._watch(await self._stranger(context), context)
+        finally:
+            self._strangers -= 1
+
+    async def _stranger(self, context: Context) -> bytes:
+        try:
+            async with asyncio.timeout(_STRANGER_S), self._reading:
+                data: object = await context.read()
+        except TimeoutError:
+            await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, "The request did not come")
+        return data if isinstance(data, bytes) else b""
+
+    async def _check(self, data: bytes, context: Context) -> bytes:
+        status = self._status.get(await _service_in(data, context))
+        if status is None:
+            await context.abort(grpc.StatusCode.NOT_FOUND, "No such service here")
+        return _response(status)
+
+    async def _watch(self, data: bytes, context: Context) -> None:
+        service = await _service_in(data, context)
+        told: int | None = None
+        while True:
+            changed = self._changed
+            status = self._status.get(service, SERVICE_UNKNOWN)
+            if status != told:
+                await context.write(_response(status))
+                told = status
+            else:
+                await changed.wait()
+
+
+def _response(status: int) -> bytes:
+    return health_pb2.HealthCheckResponse(status=status).SerializeToString()
+
+
+async def _service_in(data: bytes, context: Context) -> str:
+    service = _read(data)
+    if service is None:
+        await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "The HealthCheckRequest cannot be read")
+    return service
+
+
+def _read(data: bytes) -> str | None:
+    if len(data) > _REQUEST_LIMIT_BYTES:
+        return None
+    try:
+        return health_pb2.HealthCheckRequest.FromString(data).service
+    except DecodeError:
+        return None

@@ -1,0 +1,117 @@
+"""What is looked at, how often, and how: nothing is taken for granted."""
+
+import asyncio
+import os
+import socket
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+from betcode.domain.errors import BetcodeError
+from betcode.domain.health import Outcome, pool_outcome
+from betcode.sessions import EngineFacts
+
+Facts = Callable[[], EngineFacts]
+
+POOL, SQLITE, LOCAL_SERVER = "subprocess_pool", "sqlite", "local_server"
+CHECK_BOUND_S = 3.0
+_LEAST_FREE_BYTES = 256 * 1024
+AGAIN_S = 2.0  # what is not well, or may not be, is looked at so often: news of it should not wait
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    name: str
+    every_s: float
+    is_critical: bool  # without it nothing is served
+    check: Callable[[], Awaitable[Outcome]]
+    suspects: Callable[[], bool] = lambda: False  # there is reason to look before the time; costs nothing
+
+
+def components(
+    facts: Facts,
+    degraded: Callable[[], str],  # why sessions cannot write, if they cannot
+    agent_trouble: Callable[[], str],
+    probe_storage: Callable[[], Awaitable[None]],
+    state_dir: Path,
+    listeners: "Callable[[], tuple[Listener, ...]]",
+) -> tuple[Component, ...]:
+    """Those of a daemon without a relay."""
+
+    async def pool() -> Outcome:
+        trouble = await anyio.to_thread.run_sync(agent_trouble, abandon_on_cancel=True)
+        now = facts()
+        return pool_outcome(now.turns_at_work, now.turn_limit, now.waiting_in_line, now.queue_limit, trouble)
+
+    async def sqlite() -> Outcome:
+        try:
+            await probe_storage()
+        except BetcodeError as error:
+            return Outcome(False, error.message)
+        # The trial is small, and may find room where nothing else would.
+        if await anyio.to_thread.run_sync(_free_bytes, state_dir, abandon_on_cancel=True) < _LEAST_FREE_BYTES:
+            return Outcome(False, f"There is no room left on the disk of {state_dir}")
+        reason = degraded()
+        return Outcome(not reason, reason)
+
+    async def local_server() -> Outcome:
+        for listener in listeners():
+            if trouble := await listener.trouble():
+                return Outcome(False, trouble)
+        return Outcome(True)
+
+    return (
+        Component(POOL, 10.0, False, pool),
+        Component(SQLITE, 30.0, True, sqlite, lambda: bool(degraded())),
+        Component(LOCAL_SERVER, 5.0, True, local_server),
+    )
+
+
+def _free_bytes(directory: Path) -> int:
+    facts = os.statvfs(directory)
+    return (facts.f_bfree if os.geteuid() == 0 else facts.f_bavail) * facts.f_frsize
+
+
+async def look_at(component: Component) -> Outcome:
+    """What the check finds; one that does not end, or fails in a way of its own, is not well."""
+    try:
+        with anyio.fail_after(CHECK_BOUND_S):
+            return await component.check()
+    except TimeoutError:
+        what = "nothing could be written" if component.name == SQLITE else "no answer"
+        return Outcome(False, f"{what} within {CHECK_BOUND_S:.0f} s")
+    except OSError as error:
+        return Outcome(False, f"it cannot be looked at: {error.strerror or error}")
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """Where clients connect."""
+
+    shown: str  # for people
+    address: str | tuple[str, int]  # a unix socket, or host and port
+    greets: bool = True  # whoever connects gets the first bytes of HTTP/2 at once; not where TLS or a limit comes first
+
+    async def trouble(self) -> str:
+        """Connects as a client would; why that fails, or nothing."""
+        try:
+            if isinstance(self.address, str):
+                reader, writer = await asyncio.open_unix_connection(self.address)
+            else:
+                reader, writer = await asyncio.open_connection(*self.address)
+        except (OSError, socket.gaierror) as error:
+            return f"{self.shown} does not accept connections: {error.strerror or error}"
+        try:
+            if self.greets and not await reader.read(1):
+                return f"{self.shown} closes connections at once"
+        except ConnectionError as error:
+            return f"{self.shown} closes connections at once: {error.strerror or error}"
+        finally:
+            writer.close()
+            with suppress(OSError):
+                await writer.wait_closed()
+        return ""

@@ -1,0 +1,64 @@
+"""How much TCP clients may ask for. Whoever comes by the unix socket is not limited."""
+
+import time
+from collections import deque
+from collections.abc import Callable
+
+from betcode.config.settings import ListenSettings
+from betcode.domain.errors import RateLimited
+from betcode.server.rim import Caller
+
+_MINUTE_S = 60.0
+_HOUR_S = 3600.0
+_KEYS_LIMIT = 10_000
+
+
+class Window:
+    """At most so many of one kind in any stretch of time; what was refused does not count."""
+
+    def __init__(self, limit: int, length_s: float, clock: Callable[[], float]) -> None:
+        self.limit = limit  # 0: none
+        self._length_s = length_s
+        self._clock = clock
+        self._taken: dict[str, deque[float]] = {}
+
+    def take(self, key: str) -> None:
+        """Raises RateLimited with when to come again."""
+        if not self.limit:
+            return
+        now = self._clock()
+        taken = self._taken.pop(key, None) or deque()
+        while taken and taken[0] <= now - self._length_s:
+            taken.popleft()
+        self._taken[key] = taken  # as the last: the first is whoever was longest away
+        if len(self._taken) > _KEYS_LIMIT:
+            del self._taken[next(iter(self._taken))]
+        if len(taken) >= self.limit:
+            # With a limit that was lowered meanwhile, more than one has to run out first.
+            oldest = taken[len(taken) - self.limit]
+            raise RateLimited(self.limit, oldest + self._length_s - now, taken[-1] + self._length_s - now)
+        taken.append(now)
+
+
+class RateLimits:
+    """Messages by session, new sessions by the address they come from: an id is what a client says of itself."""
+
+    def __init__(self, settings: ListenSettings, clock: Callable[[], float] = time.monotonic) -> None:
+        self._messages = Window(0, _MINUTE_S, clock)
+        self._sessions = Window(0, _HOUR_S, clock)
+        self.use(settings)
+
+    def use(self, settings: ListenSettings) -> None:
+        """Go on with other limits; what was taken stays taken."""
+        self._messages.limit = settings.messages_per_minute
+        self._sessions.limit = settings.sessions_per_hour
+
+    def message(self, caller: Caller, session: str) -> None:
+        """Raises RateLimited."""
+        if caller.tcp is not None:
+            self._messages.take(session)
+
+    def session(self, caller: Caller) -> None:
+        """Raises RateLimited."""
+        if caller.tcp is not None:
+            self._sessions.take(caller.tcp.group)

@@ -1,0 +1,200 @@
+"""The same API on TCP: for those who show the token. Health alone is open to everybody."""
+
+import asyncio
+import hmac
+import logging
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import anyio
+import grpc
+from grpc import aio
+
+from betcode.config import token_file
+from betcode.config.certificate import read_pair, valid_until
+from betcode.config.loading import WrongSetting
+from betcode.config.settings import ListenSettings
+from betcode.config.tcp_address import TcpAddress, parse_address
+from betcode.domain.errors import Unauthenticated
+from betcode.server.errors import status_of
+from betcode.server.health_board import OPEN_METHODS
+from betcode.server.health_checks import Listener
+from betcode.server.rim import Context, Handler
+from betcode.server.socket_file import SocketTaken
+
+logger = logging.getLogger(__name__)
+
+_SCHEME = "bearer"
+_PROBE_BYTES = 16 * 1024
+_STREAMS_LIMIT = 256  # of one connection
+_IDLE_S = 600.0  # a connection on which nothing is called is closed
+_LEAST_PING_S = 5.0  # clients may ask so often whether we live
+_TELL_REFUSED_EVERY_S = 60.0
+_REFUSED_READ_S = 1.0
+_REFUSED_READ = 4
+_SOON = timedelta(days=14)
+
+
+@dataclass(frozen=True, slots=True)
+class TcpDoor:
+    """What is needed to listen, read and found right."""
+
+    address: TcpAddress
+    token: str
+    key_and_chain: tuple[bytes, bytes] | None
+
+
+@dataclass(frozen=True, slots=True)
+class TcpDoors:
+    """Where the daemon listens beside its socket; usually nowhere."""
+
+    settings: ListenSettings = field(default_factory=ListenSettings)
+    main: TcpDoor | None = None
+    health: TcpAddress | None = None  # nothing but the health service, for everybody
+
+
+def prepare(settings: ListenSettings, config_dir: Path) -> TcpDoors:
+    """Raises WrongSetting: a file that is needed cannot be used."""
+    main = _main_door(settings, config_dir) if settings.address else None
+    return TcpDoors(settings, main, parse_address(settings.health_address) if settings.health_address else None)
+
+
+def _main_door(settings: ListenSettings, config_dir: Path) -> TcpDoor:
+    pair = None
+    if settings.tls_cert:
+        cert = Path(settings.tls_cert)
+        pair = read_pair(cert, Path(settings.tls_key))
+        _warn_before_it_ends(cert)
+    path = Path(settings.token_file or config_dir / token_file.NAME)
+    try:
+        token_file.make_token(path)
+        token = token_file.read_token(path)
+    except token_file.WrongToken as wrong:
+        raise WrongSetting(f"daemon.token_file: {wrong}") from None
+    return TcpDoor(parse_address(settings.address), token, pair)
+
+
+def _warn_before_it_ends(cert: Path) -> None:
+    try:
+        left = valid_until(cert) - datetime.now(UTC)
+    except (ValueError, LookupError, OSError):
+        return
+    if left < _SOON:
+        logger.warning(
+            "the certificate of daemon.tls_cert %s", "has run out" if left < timedelta() else "runs out soon"
+        )
+
+
+@asynccontextmanager
+async def serve_tcp(
+    doors: TcpDoors,
+    handlers: Sequence[grpc.GenericRpcHandler],
+    health: grpc.GenericRpcHandler,
+    options: Sequence[tuple[str, int]],
+) -> AsyncIterator[Sequence[Listener]]:
+    """Listen until the block is left; calls that are open then are ended by whoever serves them. The main one is first.
+
+    Raises:
+        SocketTaken: an address cannot be listened at.
+    """
+    listeners = []
+    async with AsyncExitStack() as stack:
+        limits = _options(doors.settings)
+        if doors.main is not None:
+            server = aio.server(interceptors=(TokenCheck(doors.main.token),), options=[*options, *limits])
+            server.add_generic_rpc_handlers((*handlers, health))
+            pair = doors.main.key_and_chain
+            listeners.append(await stack.enter_async_context(_listening(server, doors.main.address, pair)))
+        if doors.health is not None:
+            server = aio.server(options=[*limits, ("grpc.max_receive_message_length", _PROBE_BYTES)])
+            server.add_generic_rpc_handlers((health,))
+            listeners.append(await stack.enter_async_context(_listening(server, doors.health, None)))
+        yield listeners
+
+
+@asynccontextmanager
+async def _listening(
+    server: aio.Server, address: TcpAddress, key_and_chain: tuple[bytes, bytes] | None
+) -> AsyncIterator[Listener]:
+    try:
+        if key_and_chain is not None:
+            port = server.add_secure_port(str(address), grpc.ssl_server_credentials([key_and_chain]))
+        else:
+            port = server.add_insecure_port(str(address))
+    except RuntimeError:
+        raise SocketTaken(
+            f"{address} cannot be listened at: another program has it, or it is not this machine's"
+        ) from None
+    await server.start()
+    bound = TcpAddress(address.host, port)
+    logger.info("listening on TCP", extra={"address": str(bound), "tls": key_and_chain is not None})
+    try:
+        yield Listener(str(bound), (_probed(bound.host), port), greets=False)
+    finally:
+        with anyio.CancelScope(shield=True):
+            await server.stop(None)
+
+
+def _probed(host: str) -> str:
+    """Whoever listens everywhere is asked at home."""
+    return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+
+
+def _options(settings: ListenSettings) -> list[tuple[str, int]]:
+    return [
+        ("grpc.keepalive_time_ms", int(settings.keepalive_s * 1000)),
+        ("grpc.keepalive_timeout_ms", int(settings.keepalive_timeout_s * 1000)),
+        # What really ends a connection that does not answer: by itself the other option leaves it a minute.
+        ("grpc.http2.ping_timeout_ms", int(settings.keepalive_timeout_s * 1000)),
+        ("grpc.keepalive_permit_without_calls", 1),
+        ("grpc.http2.max_pings_without_data", 0),
+        ("grpc.http2.min_ping_interval_without_data_ms", int(_LEAST_PING_S * 1000)),
+        ("grpc.max_connection_idle_ms", int(_IDLE_S * 1000)),
+        ("grpc.max_concurrent_streams", _STREAMS_LIMIT),
+        ("grpc.max_allowed_incoming_connections", settings.connection_limit),
+    ]
+
+
+class TokenCheck(aio.ServerInterceptor):
+    """Lets a call begin whose metadata has the token."""
+
+    def __init__(self, token: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._token = token.encode()
+        self._clock = clock
+        self._told_at = -_TELL_REFUSED_EVERY_S
+        self._reading = asyncio.Semaphore(_REFUSED_READ)
+        self._refusal: Handler = grpc.stream_stream_rpc_method_handler(self._refuse)
+
+    async def intercept_service(
+        self,
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable["Handler | None"]],
+        handler_call_details: grpc.HandlerCallDetails,
+    ) -> "Handler | None":
+        details: Any = handler_call_details
+        if details.method in OPEN_METHODS or self.counts(details.invocation_metadata):
+            return await continuation(handler_call_details)
+        return self._refusal
+
+    def counts(self, metadata: Sequence[tuple[str, str | bytes]] | None) -> bool:
+        """Whether the one `authorization` there is has the token."""
+        given = [value for key, value in metadata or () if key == "authorization"]
+        if len(given) != 1 or not isinstance(given[0], str):
+            return False
+        scheme, _, token = given[0].partition(" ")
+        return scheme.lower() == _SCHEME and hmac.compare_digest(token.strip().encode(), self._token)
+
+    async def _refuse(self, _: object, context: Context) -> None:
+        now = self._clock()
+        if now - self._told_at >= _TELL_REFUSED_EVERY_S:
+            self._told_at = now
+            logger.warning("a TCP client without the right token was refused", extra={"peer": context.peer()})
+        # A client that is refused while it sends would see a fault instead of the reason; few are read, and not long.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_REFUSED_READ_S), self._reading:
+                await context.read()
+        await context.abort_with_status(status_of(Unauthenticated()))

@@ -1,0 +1,124 @@
+"""Who is behind a TCP connection: which address, and whether the process at its other end belongs to an agent.
+
+The token lies in a file that every program of this user can read, an agent's tools included. So it does not tell a
+person from an agent; where the other end is on this machine, the kernel's table of connections does.
+"""
+
+import ipaddress
+import os
+import socket
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote
+
+from betcode.holder.platform import all_marked, descendants
+
+_TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
+
+
+@dataclass(frozen=True, slots=True)
+class TcpPeer:
+    """The other end of a connection."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    @property
+    def group(self) -> str:
+        """Whom limits are counted for: the address, and with IPv6 its network, which has one owner."""
+        address = ipaddress.ip_address(self.host)
+        return self.host if address.version == 4 else str(ipaddress.ip_network(f"{self.host}/64", strict=False))
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the address is one of this machine's."""
+        family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
+        with socket.socket(family, socket.SOCK_STREAM) as probe:
+            try:
+                probe.bind((self.host, 0))
+            except OSError:
+                return ipaddress.ip_address(self.host).is_loopback
+        return True
+
+
+def tcp_peer(spelled: str) -> TcpPeer | None:
+    """From what gRPC calls a peer: `ipv4:127.0.0.1:5000`, `ipv6:%5B::1%5D:5000`; None for a unix socket."""
+    kind, _, rest = unquote(spelled).partition(":")
+    if kind not in ("ipv4", "ipv6"):
+        return None
+    host, _, port = rest.rpartition(":")
+    address = ipaddress.ip_address(host.strip("[]").partition("%")[0])
+    return TcpPeer(str(getattr(address, "ipv4_mapped", None) or address), int(port))
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """The connection is an agent's; pid 0: it may be, and cannot be told."""
+
+    pid: int
+
+
+def agent_behind(peer: TcpPeer, holders: Iterable[int]) -> Inside | None:
+    """Whether one of the agents' own processes is at the other end. Looks at files, so in a thread.
+
+    Of somebody on another machine it is not known: whoever has the token there was given it.
+    """
+    if not peer.is_here:
+        return None
+    if sys.platform != "linux":
+        return Inside(0)
+    inodes = frozenset(_inodes(peer))
+    if not inodes:
+        return Inside(0)  # it has gone, or hides in another network
+    pids = {one.pid for one in descendants(*holders)} | {one.pid for _, one in all_marked()} | set(holders)
+    hidden = False
+    for pid in pids:
+        held = _sockets(pid)
+        if held is None:
+            hidden = hidden or Path(f"/proc/{pid}").exists()
+        elif held & inodes:
+            return Inside(pid)
+    return Inside(0) if hidden else None
+
+
+def _inodes(peer: TcpPeer) -> Iterator[int]:
+    """The sockets of this machine whose own address is that of the peer."""
+    for table in _TABLES:
+        try:
+            lines = Path(table).read_text(encoding="ascii").splitlines()[1:]
+        except OSError:
+            continue
+        for line in lines:
+            fields = line.split()
+            host, _, port = fields[1].partition(":")
+            if int(port, 16) == peer.port and _address(host) == peer.host and (inode := int(fields[9])):
+                yield inode
+
+
+def _address(text: str) -> str:
+    """The kernel writes each group of four bytes as a number of its own."""
+    data = b"".join(int(text[at : at + 8], 16).to_bytes(4, sys.byteorder) for at in range(0, len(text), 8))
+    address = ipaddress.ip_address(data)
+    return str(getattr(address, "ipv4_mapped", None) or address)
+
+
+def _sockets(pid: int) -> frozenset[int] | None:
+    """The sockets that a process has open; None where it does not let itself be looked at."""
+    found = set()
+    try:
+        with os.scandir(f"/proc/{pid}/fd") as entries:
+            for entry in entries:
+                try:
+                    name = str(Path(entry.path).readlink())
+                except FileNotFoundError:
+                    continue
+                if name.startswith("socket:["):
+                    found.add(int(name[8:-1]))
+    except OSError:
+        return None
+    return frozenset(found)

@@ -1,0 +1,52 @@
+"""A quick look at a database that may be in use: is it whole, what does it say of now. It is only read."""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import apsw
+
+from betcode.storage.database import unusable
+
+_STEPS = 10_000  # of SQLite's machine, between two looks at the time
+_LOCK_MS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Glance:
+    problems: tuple[str, ...]
+    is_complete: bool  # False: the time was over before it was read
+    newest_ns: int  # when the last change of any session was
+    live_runs: frozenset[str]  # the runs whose agents are at work, as the rows say
+
+
+def glance(path: Path, *, within_s: float) -> Glance:
+    """Raises DatabaseUnusable: it cannot be read at all."""
+    try:
+        db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    except (apsw.Error, OSError) as error:
+        raise unusable(path, error) from error
+    try:
+        db.set_busy_timeout(_LOCK_MS)
+        if not db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'runs'").fetchone():
+            return Glance((), True, 0, frozenset())
+        newest = db.execute("SELECT max(updated_ns) FROM sessions").fetchone()
+        live = db.execute("SELECT run_id FROM runs WHERE state IN ('spawning', 'running')").fetchall()
+        problems, is_complete = _quick_check(db, within_s)
+        last: int = (newest and newest[0]) or 0
+        return Glance(problems, is_complete, last, frozenset(str(row[0]) for row in live))
+    except (apsw.Error, OSError) as error:
+        raise unusable(path, error) from error
+    finally:
+        db.close()
+
+
+def _quick_check(db: apsw.Connection, within_s: float) -> tuple[tuple[str, ...], bool]:
+    deadline = time.monotonic() + within_s
+    db.set_progress_handler(lambda: time.monotonic() > deadline, _STEPS)
+    try:
+        return tuple(str(line) for (line,) in db.execute("PRAGMA quick_check(5)") if line != "ok"), True
+    except apsw.InterruptError:
+        return (), False
+    finally:
+        db.set_progress_handler(None)

@@ -1,0 +1,154 @@
+"""Limits, peers and certificates of TCP clients."""
+
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from betcode.config.certificate import read_pair, valid_until
+from betcode.config.loading import WrongSetting
+from betcode.config.settings import ListenSettings
+from betcode.domain.errors import RateLimited
+from betcode.server.rate_limits import RateLimits
+from betcode.server.rim import Caller
+from betcode.server.tcp import TokenCheck
+from betcode.server.tcp_peer import Inside, TcpPeer, agent_behind, tcp_peer
+from betcode.sessions import ClientName
+from support.tcp import certificate
+
+LOCAL = Caller(ClientName("local"))
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def caller(host: str, name: str = "phone") -> Caller:
+    return Caller(ClientName(name), tcp=TcpPeer(host, 4242))
+
+
+def test_messages_are_counted_by_session_and_room_comes_back_with_time() -> None:
+    clock = Clock()
+    limits = RateLimits(ListenSettings(messages_per_minute=2), clock)
+    limits.message(caller("10.0.0.1"), "a")
+    clock.now += 20
+    limits.message(caller("10.0.0.2"), "a")
+    limits.message(caller("10.0.0.2"), "b")
+    with pytest.raises(RateLimited) as refused:
+        limits.message(caller("10.0.0.1"), "a")
+    assert refused.value.details == {"retry_after_ms": "40000", "limit": "2", "remaining": "0", "reset": "60"}
+    clock.now += 40
+    limits.message(caller("10.0.0.1"), "a")
+    with pytest.raises(RateLimited):
+        limits.message(caller("10.0.0.1"), "a")
+
+
+def test_who_comes_by_the_socket_is_not_limited() -> None:
+    limits = RateLimits(ListenSettings(messages_per_minute=1, sessions_per_hour=1))
+    for _ in range(5):
+        limits.message(LOCAL, "a")
+        limits.session(LOCAL)
+
+
+def test_sessions_are_counted_by_address_whatever_a_client_calls_itself() -> None:
+    limits = RateLimits(ListenSettings(sessions_per_hour=1))
+    limits.session(caller("10.0.0.1", "one"))
+    with pytest.raises(RateLimited):
+        limits.session(caller("10.0.0.1", "another"))
+    limits.session(caller("10.0.0.2"))
+    limits.session(caller("2001:db8::1"))
+    with pytest.raises(RateLimited):
+        limits.session(caller("2001:db8::ffff"))
+
+
+def test_limits_change_while_they_are_used_and_none_is_none() -> None:
+    limits = RateLimits(ListenSettings(messages_per_minute=3))
+    for _ in range(3):
+        limits.message(caller("10.0.0.1"), "a")
+    limits.use(ListenSettings(messages_per_minute=1))
+    with pytest.raises(RateLimited):
+        limits.message(caller("10.0.0.1"), "a")
+    limits.use(ListenSettings(messages_per_minute=0))
+    limits.message(caller("10.0.0.1"), "a")
+
+
+@pytest.mark.parametrize(
+    ("spelled", "host", "port"),
+    [
+        ("ipv4:127.0.0.1:5000", "127.0.0.1", 5000),
+        ("ipv6:%5B::1%5D:5000", "::1", 5000),
+        ("ipv6:[::1]:5000", "::1", 5000),
+        ("ipv6:%5B::ffff:10.0.0.1%5D:7", "10.0.0.1", 7),
+        ("ipv6:%5Bfe80::1%25eth0%5D:7", "fe80::1", 7),
+    ],
+)
+def test_a_peer_is_read_as_grpc_spells_it(spelled: str, host: str, port: int) -> None:
+    assert tcp_peer(spelled) == TcpPeer(host, port)
+
+
+@pytest.mark.parametrize("spelled", ["unix:", "unix:/run/x", "unix-abstract:x"])
+def test_a_unix_socket_is_no_tcp_peer(spelled: str) -> None:
+    assert tcp_peer(spelled) is None
+
+
+@contextmanager
+def connected(family: socket.AddressFamily, host: str) -> Iterator[TcpPeer]:
+    """A connection of this process, as a server sees its other end."""
+    with socket.socket(family) as server:
+        try:
+            server.bind((host, 0))
+        except OSError as error:
+            pytest.skip(f"{host} cannot be used here: {error}")
+        server.listen()
+        with socket.create_connection(server.getsockname()[:2]) as client, server.accept()[0]:
+            yield TcpPeer(*client.getsockname()[:2])
+
+
+@pytest.mark.parametrize(("family", "host"), [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")])
+def test_a_connection_is_traced_to_its_process(family: socket.AddressFamily, host: str) -> None:
+    with connected(family, host) as peer:
+        assert agent_behind(peer, (os.getpid(),)) == Inside(os.getpid())
+        assert agent_behind(peer, ()) is None
+
+
+def test_a_connection_of_this_machine_that_is_not_to_be_found_may_be_an_agents() -> None:
+    assert agent_behind(TcpPeer("127.0.0.1", 1), ()) == Inside(0)
+
+
+def test_of_another_machine_nothing_is_known() -> None:
+    assert agent_behind(TcpPeer("192.0.2.1", 4242), (os.getpid(),)) is None
+
+
+def test_a_token_counts_whole_once_and_by_its_scheme() -> None:
+    check = TokenCheck("right-and-long-enough")
+    assert check.counts([("authorization", "Bearer right-and-long-enough")])
+    assert check.counts([("x", "y"), ("authorization", "bearer right-and-long-enough")])
+    for wrong in (None, [], [("authorization", "right-and-long-enough")], [("authorization", "Bearer right")]):
+        assert not check.counts(wrong)
+    assert not check.counts([("authorization", "Bearer right-and-long-enough")] * 2)
+    assert not check.counts([("authorization-bin", b"Bearer right-and-long-enough")])
+
+
+def test_a_certificate_says_until_when_it_holds(tmp_path: Path) -> None:
+    cert, key = certificate(tmp_path, days=3)
+    left = valid_until(cert) - datetime.now(UTC)
+    assert timedelta(days=2, hours=23) < left <= timedelta(days=3)
+    assert b"PRIVATE KEY" in read_pair(cert, key)[0]
+    with pytest.raises(ValueError, match="no certificate"):
+        valid_until(key)
+
+
+def test_a_key_that_does_not_fit_is_told(tmp_path: Path) -> None:
+    cert, _ = certificate(tmp_path / "one")
+    _, other = certificate(tmp_path / "other")
+    with pytest.raises(WrongSetting, match="cannot be used together"):
+        read_pair(cert, other)
+    with pytest.raises(WrongSetting, match=r"daemon\.tls_key: .* cannot be read"):
+        read_pair(cert, tmp_path / "none")
