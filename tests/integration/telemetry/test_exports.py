@@ -104,6 +104,25 @@ async def test_each_turn_is_a_trace_of_its_own_and_one_that_crashed_says_so(tmp_
     assert sum(span.name == "spawn" for span in kept.spans) == 1
 
 
+async def test_a_turn_that_outlives_its_daemon_is_told_as_far_as_the_next_one_saw_it(tmp_path: Path) -> None:
+    with receiver() as kept:
+        wanted = settings(kept.endpoint, serves=True)
+        async with obedient_daemon(tmp_path, settings=wanted) as daemon, open_client(daemon.places) as client:
+            talk = await obedient_talk(daemon, client)
+            await talk.say("wait go\nsay done")
+            await talk.until(lambda event: event.text_delta.text == "waiting")
+            await daemon.restart()
+            (daemon.work / "go").touch()
+            await talk.until(is_idle)
+            await arrived(kept, "turn")
+            port = next(int(str(line["port"])) for line in reversed(lines(daemon, "metrics are served")))
+            now = samples(await anyio.to_thread.run_sync(scraped_text, port))
+    (root,) = [span for span in kept.spans if span.name == "turn"]
+    assert facts(root)["betcode.whole"] is False
+    assert "spawn" not in {span.name for span in kept.spans}
+    assert now["betcode_turn_duration_seconds_count", ""] == 0  # nobody knows how long it took
+
+
 def number_of(metric: Metric, label: str = "") -> float:
     points = metric.sum.data_points if metric.HasField("sum") else metric.gauge.data_points
     values = {

@@ -6,7 +6,8 @@ import pytest
 
 from betcode.domain.counts import Counts
 from betcode.domain.turn_trace import STEPS_LIMIT, Step, Summed, TurnTrace
-from betcode.telemetry.exporting import QUEUE_LIMIT, open_telemetry
+from betcode.telemetry.exporting import QUEUE_LIMIT, STOP_WITHIN_S, open_telemetry
+from betcode.telemetry.otlp import TIMEOUT_S  # loaded here: the end waits two seconds, and not for libraries too
 from support.otlp_receiver import receiver
 
 pytestmark = pytest.mark.anyio
@@ -14,6 +15,10 @@ pytestmark = pytest.mark.anyio
 
 def a_turn() -> TurnTrace:
     return TurnTrace("s1", "demo", 1_000, 0, ended_ns=2_000, stop_reason="end_turn")
+
+
+async def test_one_request_is_bounded_and_the_end_is_bounded_more_tightly() -> None:
+    assert STOP_WITHIN_S < TIMEOUT_S
 
 
 async def test_what_comes_while_an_endpoint_hangs_is_kept_up_to_a_limit_and_then_counted() -> None:
@@ -39,8 +44,8 @@ async def test_headers_for_the_endpoint_come_from_the_usual_variable(monkeypatch
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-team=blue")
     monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment=test")
     with receiver() as kept:
-        async with open_telemetry(Counts(), "1", otlp_endpoint=kept.endpoint, every_s=3600):
-            pass
+        async with open_telemetry(Counts(), "1", otlp_endpoint=kept.endpoint, every_s=0.05):
+            await anyio.to_thread.run_sync(kept.until, lambda: bool(kept.bodies))
         assert {head.get("x-team") for head in kept.heads} == {"blue"}
         assert b"deployment.environment" in kept.everything
 

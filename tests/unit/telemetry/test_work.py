@@ -12,7 +12,9 @@ from betcode.telemetry.work import Span, begin, current
 
 
 def line() -> dict[str, object]:
-    values: dict[str, object] = json.loads(JsonLines().format(logging.makeLogRecord({"msg": "x"})))
+    values: dict[str, object] = json.loads(
+        JsonLines().format(logging.makeLogRecord({"msg": "x", "levelno": logging.INFO, "levelname": "INFO"}))
+    )
     return values
 
 
