@@ -37,7 +37,7 @@ def waits(run: "subprocess.Popen[str]") -> None:
 def test_a_restart_in_the_middle_of_a_turn_is_a_reconnect_for_run(tmp_path: Path) -> None:
     with shell(tmp_path) as here:
         before = here.json("daemon", "start", "--json")["pid"]
-        assert "  at start   nothing was left of a daemon before\n" in here.run("daemon", "status").stdout
+        assert "At start: nothing was left of a daemon before\n" in here.run("daemon", "status").stdout
         with running(here, "wait go\nsay done") as run:
             waits(run)
             done = here.json("daemon", "restart", "--json")
@@ -50,8 +50,8 @@ def test_a_restart_in_the_middle_of_a_turn_is_a_reconnect_for_run(tmp_path: Path
         assert "connect again" not in errors, "that is done for the reader"
         assert len(here.daemon.agent_pids) == 1
         assert here.json("daemon", "status", "--json")["facts"]["found_at_start_adopted"] == "1"
-        (found,) = [line for line in here.run("daemon", "status").stdout.splitlines() if "at start" in line]
-        assert found.startswith("  at start   1 adopted")
+        (found,) = [line for line in here.run("daemon", "status").stdout.splitlines() if "At start" in line]
+        assert found.startswith("At start: 1 adopted")
         assert " 0 " not in found
 
 

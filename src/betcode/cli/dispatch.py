@@ -2,7 +2,6 @@
 
 import errno
 import importlib
-import math
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -78,15 +77,6 @@ def _single(error: BaseException) -> BaseException:
     return error
 
 
-def when_again(retry_after_s: float | None) -> str:
-    """`; try again in 40s`, where the daemon said when."""
-    if retry_after_s is None:
-        return ""
-    from betcode.domain.times import short_duration
-
-    return f"; try again in {short_duration(float(math.ceil(retry_after_s)))}"
-
-
 def _verdict(error: BaseException) -> tuple[str, ExitCode]:
     if isinstance(error, CommandFailed):
         return error.message, error.exit_code
@@ -99,6 +89,8 @@ def _verdict(error: BaseException) -> tuple[str, ExitCode]:
     if isinstance(error, ClientError) and error.is_unimplemented and "setting" in error.details:
         return f"This feature requires configuration. {error.message}", exit_of(error.code)
     if isinstance(error, ClientError):
+        from betcode.cli.moments import when_again
+
         return error.message + when_again(error.retry_after_s), exit_of(error.code)
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         return f"No space left on device ({error.filename or 'where the output goes'})", ExitCode.INTERNAL

@@ -14,6 +14,7 @@ from betcode.cli.interrupting import Interrupting, Stop
 from betcode.cli.keyboard import Keyboard
 from betcode.cli.link_notes import LinkNotes
 from betcode.cli.lock_talk import LockTalk, holder_in, is_locked, who_lines
+from betcode.cli.moments import when_again
 from betcode.cli.prompts import (
     Deny,
     DenyAndStop,
@@ -227,7 +228,7 @@ class Talk:
             ask = f"betcode session lock {self._session_id}" if not self._is_terminal else "/lock"
             self._screen.note(f"Not sent: {holder_in(error)} types in this session. Ask it to let go with: {ask}")
         else:
-            self._screen.note(error.message)
+            self._screen.note(error.message + when_again(error.retry_after_s))
 
     async def _typed(self, line: str, tasks: TaskGroup) -> bool:
         """Whether the person wants to leave."""
@@ -329,7 +330,7 @@ class Talk:
         try:
             await give_answer(self._client, prompt, answer)
         except ClientError as error:
-            self._screen.note(error.message)
+            self._screen.note(error.message + when_again(error.retry_after_s))
             if error.code == ErrorCode.INVALID_REQUEST and not self._input_ended:
                 self._screen.ask(prompt.question)  # it is still open
                 return

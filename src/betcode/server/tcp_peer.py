@@ -68,13 +68,10 @@ def agent_behind(peer: TcpPeer, holders: Iterable[int]) -> Inside | None:
 
     Of somebody on another machine it is not known: whoever has the token there was given it.
     """
-    if not peer.is_here:
-        return None
-    if sys.platform != "linux":
-        return Inside(0)
+    # The table comes first: an address that belongs to one link alone is not recognised by itself.
     inodes = frozenset(_inodes(peer))
     if not inodes:
-        return Inside(0)  # it has gone, or hides in another network
+        return Inside(0) if peer.is_here else None  # it has gone, or the system has no table
     pids = {one.pid for one in descendants(*holders)} | {one.pid for _, one in all_marked()} | set(holders)
     hidden = False
     for pid in pids:

@@ -1,5 +1,6 @@
 """The doctor: each trouble is found and comes with what to do; where all is well nothing is."""
 
+import fcntl
 import json
 import os
 import socket
@@ -95,6 +96,15 @@ def _hold_for_a_dead_process(patient: Patient) -> None:
     patient.stack.enter_context(hold_lock(patient.state / "daemon.lock", holder))
 
 
+def _hold_a_run_that_no_session_has(patient: Patient) -> None:
+    run = patient.state / "runs" / "ghost"
+    run.mkdir(parents=True)
+    lock = patient.stack.enter_context((run / "lock").open("w"))
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    holder = Holder(os.getpid(), "2026-01-01T00:00:00+00:00", str(patient.state / "daemon.sock"), "0")
+    patient.stack.enter_context(hold_lock(patient.state / "daemon.lock", holder))
+
+
 def _leave_a_process(patient: Patient) -> None:
     (patient.state / "runs" / "run-of-nobody").mkdir(parents=True)
     environ = {**os.environ, "BETCODE_RUN": "run-of-nobody"}
@@ -132,6 +142,7 @@ TROUBLES: list[tuple[Callable[[Patient], object], str, str]] = [
     (lambda it: (it.state / "daemon.sock").touch(), "socket", "is no socket"),
     (_hold_for_a_dead_process, "lock", "which is gone"),
     (_leave_a_process, "processes", "whose holder is gone"),
+    (_hold_a_run_that_no_session_has, "processes", "agents that no session knows: ghost"),
     (_write_tomorrow, "clock", "in the future"),
     (lambda it: it.claude.unlink(), "agent", "is not a program that can be run"),
     (lambda it: it.program("echo 1.0.3"), "agent", "v1.0.3 < required v"),
