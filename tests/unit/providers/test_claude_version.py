@@ -103,13 +103,16 @@ async def test_a_program_that_hangs_is_given_up_and_ended_with_what_it_began(tmp
     agent = program(tmp_path / "claude", f"sleep 86399 & echo $! > {tmp_path}/child; echo $$ > {tmp_path}/own; wait")
     versions = AgentVersions(PATH, version.Bounds(read_s=1.0, wait_s=0.01))
     with anyio.fail_after(PATIENCE_S):
-        assert await versions.of(agent) == ""  # nobody waits for it
-        while versions.known(agent) is None:  # the reading itself ends by its own bound  # noqa: ASYNC110
-            await anyio.sleep(0.01)
+        while versions.known(agent) is None:  # the reading itself ends by its own bound
+            assert await versions.of(agent) == ""  # nobody waits for it
     assert versions.known(agent) == ""
     assert await versions.of(agent) == ""
     assert runs(agent) == 1
-    left = [int(words) for name in ("own", "child") if (words := (tmp_path / name).read_text())]
+    left = [
+        int(words)
+        for name in ("own", "child")
+        if (tmp_path / name).exists() and (words := (tmp_path / name).read_text())
+    ]
     await becomes_true(lambda: not [pid for pid in left if (one := processes().get(pid)) and not one.zombie])
 
 
@@ -117,8 +120,9 @@ async def test_a_program_that_hangs_is_given_up_and_ended_with_what_it_began(tmp
 async def test_who_lets_go_leaves_no_program_behind(tmp_path: Path) -> None:
     agent = program(tmp_path / "claude", f"echo $$ > {tmp_path}/own; exec sleep 86399")
     versions = AgentVersions(PATH, version.Bounds(PATIENCE_S, wait_s=0.01))
-    assert await versions.of(agent) == ""
-    await becomes_true(lambda: (tmp_path / "own").exists() and bool((tmp_path / "own").read_text()))
+    with anyio.fail_after(PATIENCE_S):
+        while not ((tmp_path / "own").exists() and (tmp_path / "own").read_text()):
+            assert await versions.of(agent) == ""
     versions.close()
     pid = int((tmp_path / "own").read_text())
     await becomes_true(lambda: (one := processes().get(pid)) is None or one.zombie)
