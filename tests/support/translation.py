@@ -38,7 +38,7 @@ def of_the_agent(events: Sequence[v1.AgentEvent]) -> list[v1.AgentEvent]:
 
 
 def as_the_agent_said(event: v1.AgentEvent) -> v1.AgentEvent:
-    """Without its number, and without what the engine adds to a prompt."""
+    """Without its number, and without what the engine adds to a prompt and to its end."""
     bare = v1.AgentEvent()
     bare.CopyFrom(event)
     bare.sequence = 0
@@ -46,6 +46,8 @@ def as_the_agent_said(event: v1.AgentEvent) -> v1.AgentEvent:
         if bare.HasField(kind):
             for name in _ADDED_TO_PROMPTS.intersection(getattr(bare, kind).DESCRIPTOR.fields_by_name):
                 getattr(bare, kind).ClearField(name)
+    if bare.permission_resolved.resolution == "withdrawn":
+        bare.permission_resolved.ClearField("message")  # whose wish it was
     return bare
 
 

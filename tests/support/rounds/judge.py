@@ -16,7 +16,7 @@ _AT_REST = ("idle", "closed", "new")
 # What the engine itself may say; everything else in a log is an agent's.
 _OF_THE_ENGINE = frozenset(
     {"user_input", "message_state", "permission_resolved", "notice", "status_change", "error", "turn_complete"}
-    | {"session_info", "gap", "input_lock", "presence", "compaction"}
+    | {"session_info", "gap", "input_lock", "presence", "compaction", "permission_reminder"}
 )
 
 
