@@ -53,11 +53,15 @@ MESSAGES = {
         repeated string features = 3
         ClaudeCodeInfo claude_code = 4
         VersionConstraints constraints = 5
+        repeated FeatureFlag feature_flags = 30
+        repeated DeprecationWarning deprecations = 31
         """,
         "ClaudeCodeInfo": """
         string version = 1
         string api_version = 2
         CompatibilityLevel compatibility = 3
+        string minimum_version = 30
+        string upgrade_url = 31
         """,
         "VersionConstraints": """
         string min_client_version = 1
@@ -97,6 +101,8 @@ MESSAGES = {
         string min_client_version = 5
         string deprecated_version = 6
         string removal_version = 7
+        bool is_enabled = 30
+        bool is_built = 31
         """,
         "DeprecationWarning": """
         string feature = 1

@@ -1,5 +1,6 @@
 """Which version an agent's program is: read once, and again when the program is another one."""
 
+import asyncio
 import logging
 import os
 import re
@@ -8,12 +9,12 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
-import anyio.to_thread
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +57,8 @@ class AgentVersions:
         self._environment = dict(environment) | {"DISABLE_AUTOUPDATER": "1"}
         self._clock = clock
         self._said: dict[Path, tuple[Program, _Said]] = {}
-        self._one_at_a_time: anyio.CapacityLimiter | None = None
+        self._thread = ThreadPoolExecutor(1, "agent version")
+        self._under_way: dict[Path, Future[str]] = {}
         self._asked: subprocess.Popen[bytes] | None = None
         self._is_closed = False
 
@@ -74,25 +76,24 @@ class AgentVersions:
         known = self.known(binary)
         if known is not None:
             return known
-        if self._one_at_a_time is None:
-            self._one_at_a_time = anyio.CapacityLimiter(1)
+        if self._is_closed:
+            return ""
+        asking = self._under_way.get(binary)
+        if asking is None or asking.done():
+            asking = self._under_way[binary] = self._thread.submit(self._ask, binary)
         with anyio.move_on_after(self._bounds.wait_s):
-            # Abandoned, the thread goes on and keeps what it hears for the next who asks.
-            return await anyio.to_thread.run_sync(
-                self._ask, binary, abandon_on_cancel=True, limiter=self._one_at_a_time
-            )
+            # Shielded: who does not wait any longer leaves it to the next who asks.
+            return await asyncio.shield(asyncio.wrap_future(asking))
         return ""
 
     def close(self) -> None:
         """Ask nobody any more, and leave no program behind that is being asked."""
         self._is_closed = True
+        self._thread.shutdown(wait=False, cancel_futures=True)
         if self._asked is not None:
             _end(self._asked)
 
     def _ask(self, binary: Path) -> str:
-        known = self.known(binary)  # somebody before us may have asked
-        if known is not None:
-            return known
         program = program_at(binary)
         if program is None:
             return ""
