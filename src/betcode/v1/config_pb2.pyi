@@ -430,11 +430,13 @@ class McpServerInfo(_message.Message):
     status: Global___McpServerStatus.ValueType
     error_message: _builtins.str
     session_id: _builtins.str
-    """Since 0.2.0: the session whose agent reported it last, and when."""
+    """whose agent reported it last; since 0.2.0"""
     @_builtins.property
     def tools(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     @_builtins.property
-    def reported_at(self) -> _timestamp_pb2.Timestamp: ...
+    def reported_at(self) -> _timestamp_pb2.Timestamp:
+        """and when; since 0.2.0"""
+
     def __init__(
         self,
         *,
