@@ -159,7 +159,7 @@ def test_an_empty_variable_says_nothing(tmp_path: Path) -> None:
     assert load_settings(tmp_path, empty).origins == {}
 
 
-@pytest.mark.parametrize("setting", SETTINGS.values(), ids=str)
+@pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS)
 def test_every_default_is_allowed_and_written_as_it_is_read(setting: Setting) -> None:
     assert setting.kind.read(setting.kind.write(setting.default)) == setting.default
 
