@@ -93,7 +93,7 @@ def test_a_sessions_own_flags_and_grants_count_for_it(here: Shell) -> None:
         (["Bash(ls)", "--tool", "Bash"], 5),
         (["--tool", "Bash", "--input", "[]"], 5),
         (["Bash(ls)", "--session", "x", "--dir", "/"], 5),
-        (["Bash(ls)", "-C", "/nonexistent"], 5),
+        (["Bash(ls)", "-C", "/nonexistent/place"], 5),
         (["Bash(ls)", "--session", "no-such-session"], 6),
     ],
 )

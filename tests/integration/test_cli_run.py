@@ -129,7 +129,7 @@ def test_an_unknown_session_exits_with_6(here: Shell, session: str) -> None:
     [
         ["run", ""],
         ["run", "  "],
-        ["run", "-C", "/nonexistent", "hi"],
+        ["run", "-C", "/nonexistent/place", "hi"],
         ["run", "--model=-x", "hi"],
         ["run", "--provider", "nobody", "hi"],
     ],

@@ -1,5 +1,7 @@
 """The client library against a real daemon, also one that is killed under it."""
 
+import os
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import aclosing
@@ -189,3 +191,15 @@ async def test_health_and_unknown_sessions_are_told(tmp_path: Path) -> None:
             await client.send("019a0000-0000-7000-8000-000000000000", "hello")
         assert refused.value.code == "SESSION_NOT_FOUND"
         assert refused.value.details["session_id"] == "019a0000-0000-7000-8000-000000000000"
+
+
+async def test_a_call_that_is_given_up_ends_in_the_scope_that_gave_it_up(tmp_path: Path) -> None:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+        os.kill(daemon.pid, signal.SIGSTOP)
+        try:
+            for call in (client.list_sessions, client.handshake):
+                with anyio.move_on_after(0.1) as scope:
+                    await call()
+                assert scope.cancelled_caught
+        finally:
+            os.kill(daemon.pid, signal.SIGCONT)

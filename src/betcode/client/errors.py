@@ -7,15 +7,19 @@ ClientError
 """
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import TypeVar
 
+import anyio.lowlevel
 import grpc
 from google.protobuf.message import DecodeError
 from google.rpc.error_details_pb2 import ErrorInfo  # type: ignore[import-untyped]
 from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]
 
 from betcode.domain.errors import ErrorCode
+
+T = TypeVar("T")
 
 _DETAILS_KEY = "grpc-status-details-bin"  # where gRPC keeps a google.rpc.Status
 RETRIED = frozenset({grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.UNKNOWN, grpc.StatusCode.INTERNAL})
@@ -84,6 +88,18 @@ def as_client_errors() -> Iterator[None]:
             raise
         # Nobody cancelled us: gRPC says so of a stream that broke before it was open.
         raise _let_go("the stream broke before it was open") from None
+
+
+async def answer_of(call: Awaitable[T]) -> T:
+    """What a call with one answer gives; one that is given up inside a scope ends as that scope wants it to.
+
+    gRPC raises a cancellation of its own in place of the one that it met, and no scope would know it for its own.
+    """
+    try:
+        return await call
+    except asyncio.CancelledError:
+        await anyio.lowlevel.checkpoint_if_cancelled()
+        raise
 
 
 def client_error(error: grpc.aio.AioRpcError) -> ClientError:

@@ -126,6 +126,11 @@ def test_a_flag_is_built_where_its_calls_are() -> None:
         assert not unbuilt or unbuilt == list(feature.calls)
 
 
+def _varint(number: int) -> bytes:
+    low, rest = number & 0x7F, number >> 7
+    return bytes([low | 0x80]) + _varint(rest) if rest else bytes([low])
+
+
 def arbitrary(random_source: random.Random, method: MethodDescriptor) -> Iterator[bytes]:
     """Noise, and messages that look right until one looks closely."""
     for _ in range(12):
@@ -137,7 +142,7 @@ def arbitrary(random_source: random.Random, method: MethodDescriptor) -> Iterato
             text = "".join(
                 chr(random_source.choice([0, 10, 27, 45, 47, 0x7F, 0x202E, 0x1F600])) for _ in range(9)
             ).encode()
-            yield bytes([field.number << 3 | 2, len(text)]) + text
+            yield _varint(field.number << 3 | 2) + _varint(len(text)) + text
 
 
 async def test_random_requests_on_every_call_leave_the_daemon_up(daemon: Daemon, agent: Agent) -> None:

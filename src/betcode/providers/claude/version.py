@@ -165,9 +165,11 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
 def _read(descriptor: int, until: float) -> bytes:
     """What comes until its end, the bound or the limit; a line that has ended is enough."""
     data = b""
+    readable = select.poll()  # not select(), which takes no descriptor past 1023
+    readable.register(descriptor, select.POLLIN)
     while len(data) < _OUTPUT_LIMIT_BYTES and b"\n" not in data:
         left_s = until - time.monotonic()
-        if left_s <= 0 or not select.select([descriptor], [], [], left_s)[0]:
+        if left_s <= 0 or not readable.poll(left_s * 1000):
             break
         piece = os.read(descriptor, _OUTPUT_LIMIT_BYTES)
         if not piece:
