@@ -51,15 +51,6 @@ def lines(daemon: Daemon, message: str) -> list[dict[str, object]]:
     return [entry for entry in entries if message in entry["message"]]
 
 
-@pytest.mark.behaviour("telemetry.enabled-by-env")
-async def test_the_variable_of_opentelemetry_alone_turns_it_on(tmp_path: Path) -> None:
-    with receiver() as kept:
-        environment = {"OTEL_EXPORTER_OTLP_ENDPOINT": kept.endpoint}
-        quick: dict[str, object] = {"observability": {"export_interval": "100ms"}}
-        async with running_daemon(tmp_path, settings=quick, environment=environment):
-            await anyio.to_thread.run_sync(kept.until, lambda: bool(kept.metrics))
-
-
 @pytest.mark.behaviour("trace.turn-root", "trace.children", "telemetry.enabled-by-setting")
 async def test_a_turn_is_one_trace_with_a_part_for_each_kind_of_work(tmp_path: Path) -> None:
     with receiver() as kept:
