@@ -6,10 +6,13 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+from betcode.cli.exit_codes import EXIT_OF, ExitCode
 from betcode.config.schema import SETTINGS, Setting
 from betcode.domain.compatibility import AGENTS, CLIENTS
+from betcode.domain.errors import ErrorCode
 from betcode.domain.features import FEATURES
 from betcode.domain.health import DEGRADED_STATES
+from betcode.server.errors import STATUS
 from betcode.telemetry.metrics import METRICS
 from betcode.v1 import version_pb2
 
@@ -79,12 +82,28 @@ def degraded_table() -> Iterator[str]:
         yield f"| `{state.name}` | {state.reason} | {state.impact} |"
 
 
+def exits_table() -> Iterator[str]:
+    yield "| code | meaning |"
+    yield "|---|---|"
+    for code in ExitCode:
+        yield f"| {code.value} | {code.meaning} |"
+
+
+def errors_table() -> Iterator[str]:
+    yield "| code | gRPC status | exit code | when |"
+    yield "|---|---|---|---|"
+    for code in ErrorCode:
+        yield f"| `{code}` | {STATUS[code].name} | {EXIT_OF[code].value} | {code.meaning} |"
+
+
 SECTIONS: Mapping[str, Callable[[], Iterator[str]]] = {
     "settings": settings_table,
     "features": features_table,
     "versions": versions_table,
     "metrics": metrics_table,
     "degraded": degraded_table,
+    "exits": exits_table,
+    "errors": errors_table,
 }
 
 

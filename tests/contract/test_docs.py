@@ -1,11 +1,14 @@
 """The documents name every setting, error code, state and exit code that there is."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from betcode.config.schema import SETTINGS
+from betcode.cli.exit_codes import ExitCode
+from betcode.config.schema import RULE_LISTS, SETTINGS
 from betcode.domain.errors import ErrorCode
 from betcode.domain.features import FEATURES
 from betcode.domain.rows import InputState, PromptState
@@ -16,6 +19,7 @@ from betcode.server.errors import STATUS
 ROOT = Path(__file__).parent.parent.parent
 OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text()
+_FILES = frozenset({"daemon.lock", "daemon.log", "daemon.sock"})
 
 
 @pytest.mark.parametrize("key", SETTINGS)
@@ -23,9 +27,40 @@ def test_every_setting_is_described(key: str) -> None:
     assert f"| `{key}` |" in OPERATIONS
 
 
-@pytest.mark.parametrize("code", list(ErrorCode))
-def test_every_error_code_is_described_with_its_status(code: ErrorCode) -> None:
-    assert f"| `{code}` | {STATUS[code].name} |" in OPERATIONS
+def test_the_tables_of_operations_are_those_that_the_code_makes() -> None:
+    script = ROOT / "scripts" / "reference.py"
+    ended = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+
+
+@pytest.mark.parametrize("code", [*ErrorCode, *ExitCode])
+def test_every_code_says_what_it_means(code: ErrorCode | ExitCode) -> None:
+    assert code.meaning
+
+
+def test_every_error_code_is_described_with_its_status_and_no_other() -> None:
+    described = dict(re.findall(r"^\| `([A-Z_]+)` \| ([A-Z_]+) \|", OPERATIONS, re.MULTILINE))
+    assert described == {code.value: STATUS[code].name for code in ErrorCode}
+
+
+def test_every_exit_code_is_described_and_no_other() -> None:
+    described = re.findall(r"^\| (\d+) \|", OPERATIONS, re.MULTILINE)
+    assert [int(each) for each in described] == list(ExitCode)
+
+
+def test_documents_name_no_variable_that_nobody_reads() -> None:
+    source = "".join(path.read_text() for path in (ROOT / "src").rglob("*.py") if not path.name.endswith("_pb2.py"))
+    known = set(re.findall(r"\bBETCODE_[A-Z_]+\b", source)) | {each.environment_name for each in SETTINGS.values()}
+    for path in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
+        named = set(re.findall(r"\bBETCODE_[A-Z_]*[A-Z]\b", path.read_text()))
+        assert named <= known, path.name
+
+
+def test_documents_name_no_setting_that_there_is_not() -> None:
+    sections = "|".join(sorted({key.partition(".")[0] for key in SETTINGS if "." in key}))
+    for path in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
+        named = set(re.findall(rf"`((?:{sections})\.[a-z_.]+)`", path.read_text()))
+        assert named <= SETTINGS.keys() | RULE_LISTS | _FILES, path.name
 
 
 @pytest.mark.parametrize("state", [*SessionStatus, *RunState, *InputState, *PromptState])

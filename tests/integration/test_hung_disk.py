@@ -4,15 +4,21 @@ from pathlib import Path
 
 import anyio
 import pytest
+from grpc import aio
 
 from betcode.config.places import Places
 from betcode.domain.errors import InvalidRequest
 from betcode.domain.recovery import CrashPolicy
+from betcode.server import Release
 from betcode.v1 import agent_pb2 as v1
+from betcode.v1 import config_pb2
+from betcode.v1.agent_pb2_grpc import AgentServiceStub
+from betcode.v1.config_pb2_grpc import ConfigServiceStub
 from support.engine import Engine, a_session, engine
 from support.hung_disk import hung_disk
 from support.patience import PATIENCE_S
 from support.rule_files import write_rules
+from support.served import served
 from support.talk import is_idle
 
 pytestmark = pytest.mark.anyio
@@ -53,3 +59,23 @@ async def test_what_is_asked_about_a_disk_that_hangs_asks_and_everybody_else_goe
         assert hung.ran == 3, "and the rule allows it again"
         await hung.supervisor.close(hung.session)
         await hung.supervisor.close(other.session)
+
+
+async def test_who_names_a_directory_on_a_disk_that_hangs_is_refused_and_others_are_served(tmp_path: Path) -> None:
+    hung, well = tmp_path / "hung", tmp_path / "well"
+    hung.mkdir()
+    well.mkdir()
+
+    def new(directory: Path) -> v1.SubmitRequest:
+        return v1.SubmitRequest(request=v1.AgentRequest(start=v1.StartConversation(working_directory=str(directory))))
+
+    async with served(tmp_path, Release()) as (_, channel):
+        agent, config = AgentServiceStub(channel), ConfigServiceStub(channel)
+        with hung_disk(hung) as disk:
+            with pytest.raises(aio.AioRpcError, match="no answer"):
+                await agent.Submit(new(hung))
+            with pytest.raises(aio.AioRpcError, match="no answer"):
+                await config.GetSettings(config_pb2.GetSettingsRequest(working_directory=str(hung)))
+            assert (await agent.Submit(new(well))).session_id
+            assert (await config.GetSettings(config_pb2.GetSettingsRequest(working_directory=str(well)))).entries
+            assert disk.on_a_loop == []

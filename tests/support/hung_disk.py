@@ -46,10 +46,10 @@ def _is_on_a_loop() -> bool:
 @contextmanager
 def hung_disk(directory: Path) -> Iterator[HungDisk]:
     disk = HungDisk(directory)
-    stat, lstat = os.stat, os.lstat
-    os.stat, os.lstat = disk.hangs_at(stat), disk.hangs_at(lstat)
+    stat, lstat, opened = os.stat, os.lstat, os.open
+    os.stat, os.lstat, os.open = disk.hangs_at(stat), disk.hangs_at(lstat), disk.hangs_at(opened)
     try:
         yield disk
     finally:
-        os.stat, os.lstat = stat, lstat
+        os.stat, os.lstat, os.open = stat, lstat, opened
         disk.comes_back()

@@ -23,6 +23,7 @@ _PRIVATE = "(private)"
 def show(options: Options) -> int:
     """Exit code 5 where something is wrong, after all that is right."""
     screen = standard_screen()
+    _say_whose(options, screen)
     loaded = _loaded(options)
     if options.as_json:
         facts: dict[str, object] = {"settings": [_json(loaded, setting) for setting in SETTINGS.values()]}
@@ -77,6 +78,7 @@ def unset(options: Options) -> int:
 def _change(options: Options, values: dict[str, object], gone: tuple[str, ...]) -> int:
     screen = standard_screen()
     refuse_inside(options.places)
+    _say_whose(options, screen)
     path, layer = chosen_file(options)
     try:
         changed = change(path, layer, values, gone)
@@ -91,6 +93,13 @@ def _change(options: Options, values: dict[str, object], gone: tuple[str, ...]) 
     if changed:
         _say_what_holds(options, screen, setting_of(key), layer)
     return ExitCode.OK
+
+
+def _say_whose(options: Options, screen: Screen) -> None:
+    if options.places.remote is not None:
+        screen.note(
+            f"These are the settings of this machine; the daemon at {options.places.remote.address} has its own"
+        )
 
 
 def _say_what_holds(options: Options, screen: Screen, setting: Setting, layer: Layer) -> None:

@@ -1,12 +1,11 @@
 """`betcode config edit`: a copy is edited, and takes the file's place once it is right."""
 
 import os
-import shlex
-import subprocess
 import tempfile
 from pathlib import Path
 
 from betcode.cli.config_files import chosen_file, refuse_inside
+from betcode.cli.editor import EditorFailed, NoEditor, editor_argv, run_editor
 from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.keyboard import can_ask, says_yes
 from betcode.cli.options import Options
@@ -22,9 +21,12 @@ _NEW = "{\n  // every setting: betcode config show\n}\n"
 def edit(options: Options) -> int:
     screen = standard_screen()
     refuse_inside(options.places)
-    argv = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "")
-    if not argv:
-        raise CommandFailed("No editor is set: name one in EDITOR", ExitCode.INVALID_ARGUMENTS)
+    try:
+        argv = editor_argv()
+    except NoEditor:
+        raise CommandFailed("No editor is set: name one in EDITOR", ExitCode.INVALID_ARGUMENTS) from None
+    except EditorFailed as wrong:
+        raise CommandFailed(str(wrong), ExitCode.INVALID_ARGUMENTS) from None
     path, layer = chosen_file(options)
     try:
         before = read_text(path)
@@ -49,12 +51,9 @@ def _edited(argv: list[str], copy: Path, path: Path, layer: Layer, screen: Scree
     """What the editor left, once nothing is wrong with it."""
     while True:
         try:
-            code = subprocess.run([*argv, str(copy)], check=False).returncode
-        except OSError as trouble:
-            reason = f"The editor {argv[0]} cannot be started: {trouble.strerror}"
-            raise CommandFailed(reason, ExitCode.INVALID_ARGUMENTS) from None
-        if code:
-            raise CommandFailed(f"The editor {argv[0]} ended with {code}; nothing is changed", ExitCode.AGENT_ERROR)
+            run_editor(argv, copy)
+        except EditorFailed as failed:
+            raise CommandFailed(f"{failed}; nothing is changed", ExitCode.INVALID_ARGUMENTS) from None
         text, faults = _look(copy, path, layer)
         if not faults:
             return text

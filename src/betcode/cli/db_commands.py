@@ -8,6 +8,7 @@ from pathlib import Path
 from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.finding import short_id
 from betcode.cli.options import Options
+from betcode.cli.remote_options import refuse_remote
 from betcode.cli.screen import Screen, standard_screen
 from betcode.cli.table import table
 from betcode.config.places import Places
@@ -22,6 +23,7 @@ def backup(options: Options) -> int:
     """Write a copy of this moment; the path is the result."""
     from betcode.storage import copy_database  # only these commands look into the database themselves
 
+    refuse_remote(options.places)
     screen = standard_screen()
     asked = options.text("file")
     target = Path(asked).expanduser().absolute() if asked else _next_copy(options.places)
@@ -46,6 +48,7 @@ def check(options: Options) -> int:
     """Whether the database is whole; exit code 1 where it is not."""
     from betcode.storage import problems
 
+    refuse_remote(options.places)
     screen = standard_screen()
     asked = options.text("file")
     path = Path(asked).expanduser().absolute() if asked else options.places.database
@@ -68,6 +71,7 @@ def usage(options: Options) -> int:
     """What takes how much room on the disk, and the largest sessions."""
     from betcode.storage import database_use
 
+    refuse_remote(options.places)
     screen = standard_screen()
     places = options.places
     try:

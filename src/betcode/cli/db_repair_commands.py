@@ -11,6 +11,7 @@ from betcode._version import __version__
 from betcode.cli.db_commands import Progress, readable
 from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.options import Options
+from betcode.cli.remote_options import refuse_remote
 from betcode.cli.screen import standard_screen
 from betcode.config.lockfile import Holder, LockHeld, hold_lock
 from betcode.config.places import Places
@@ -91,6 +92,7 @@ def restore(options: Options) -> int:
 @contextmanager
 def _alone(places: Places) -> Iterator[None]:
     """Nobody else uses the database; no daemon can start meanwhile."""
+    refuse_remote(places)
     me = Holder(os.getpid(), datetime.now(UTC).isoformat(timespec="seconds"), "", __version__)
     if not places.state_dir.is_dir():
         raise CommandFailed(f"There is no state directory at {places.state_dir}", ExitCode.INVALID_ARGUMENTS)

@@ -1,11 +1,9 @@
 """The doctor looks at programs: the agent and its login, what runs without a daemon, the daemon itself."""
 
 import json
-import re
 import resource
-import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -20,9 +18,9 @@ from betcode.domain.errors import AgentUnavailable, DatabaseUnusable
 from betcode.holder.launch import held_runs, holder_pids
 from betcode.holder.platform import all_marked
 from betcode.providers.claude.launch import find_binary
+from betcode.providers.claude.version import read_version
 from betcode.v1.health_pb2 import ServingStatus
 
-_VERSION = re.compile(r"\d+\.\d+\.\d+")
 _VERSION_WITHIN_S = 5.0
 _LEAST_OPEN_FILES = 1024
 _KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
@@ -41,31 +39,21 @@ def agent(situation: Situation) -> Iterator[Finding]:
         else:
             yield trouble("agent", missing.message, "install it; until then: betcode run --provider demo")
         return
-    yield _version(binary)
+    yield _version(binary, situation.environ)
     yield _login(situation)
 
 
-def _version(binary: Path) -> Finding:
+def _version(binary: Path, environ: Mapping[str, str]) -> Finding:
     try:
-        done = subprocess.run(
-            [str(binary), "--version"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_VERSION_WITHIN_S,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return trouble("agent", f"{binary} --version says nothing for {_VERSION_WITHIN_S:.0f} s", "install claude anew")
+        version = read_version(binary, environ, _VERSION_WITHIN_S)
     except OSError as error:
         return trouble("agent", f"{binary} cannot be run: {error.strerror}", "install claude anew")
-    found = _VERSION.search(done.stdout[:4096])
-    if found is None:
-        return trouble("agent", f"{binary} --version does not say a version", "install claude anew")
-    if refusal := AGENTS["claude"].refusal(found[0]):
+    if not version:
+        words = f"{binary} --version does not say a version within {_VERSION_WITHIN_S:.0f} s"
+        return trouble("agent", words, "install claude anew")
+    if refusal := AGENTS["claude"].refusal(version):
         return trouble("agent", f"{binary}: {refusal}", f"upgrade it: claude update ({AGENTS['claude'].upgrade_url})")
-    return ok("agent", f"{binary}, version {found[0]}")
+    return ok("agent", f"{binary}, version {version}")
 
 
 def _login(situation: Situation) -> Finding:

@@ -1,14 +1,12 @@
 """Another input for a tool before it is allowed to run: typed in a line, or written in the person's own editor."""
 
 import json
-import os
-import shlex
-import subprocess
 import tempfile
 from pathlib import Path
 
 import anyio.to_thread
 
+from betcode.cli.editor import EditorFailed, NoEditor, editor_argv, run_editor
 from betcode.cli.screen import Screen
 from betcode.domain.edits import missing_field
 from betcode.v1 import agent_pb2 as v1
@@ -40,15 +38,21 @@ async def edited_in_editor(request: v1.PermissionRequest, screen: Screen) -> str
     Raises:
         NotEdited: there is no editor, it failed, nothing was changed, or what was written is no JSON object.
     """
-    argv = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "")
-    if not argv:
-        raise NotEdited("No editor is set (EDITOR): type e and the new command, or the whole input as JSON")
+    try:
+        argv = editor_argv()
+    except NoEditor:
+        raise NotEdited("No editor is set (EDITOR): type e and the new command, or the whole input as JSON") from None
+    except EditorFailed as wrong:
+        raise NotEdited(str(wrong)) from None
     shown = json.dumps(_fields(request), ensure_ascii=False, indent=2) + "\n"
     with tempfile.TemporaryDirectory(prefix="betcode-") as directory:
         path = Path(directory) / "input.json"
         path.write_text(shown, encoding="utf-8", errors="surrogatepass")
-        with screen.set_aside():
-            await anyio.to_thread.run_sync(_run, [*argv, str(path)])
+        try:
+            with screen.set_aside():
+                await anyio.to_thread.run_sync(run_editor, argv, path)
+        except EditorFailed as failed:
+            raise NotEdited(str(failed)) from None
         try:
             text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeError) as trouble:
@@ -56,15 +60,6 @@ async def edited_in_editor(request: v1.PermissionRequest, screen: Screen) -> str
     if text == shown:
         raise NotEdited("Nothing was changed")
     return _checked(text, request)
-
-
-def _run(argv: list[str]) -> None:
-    try:
-        code = subprocess.run(argv, check=False).returncode
-    except OSError as trouble:
-        raise NotEdited(f"The editor {argv[0]} cannot be started: {trouble.strerror}") from trouble
-    if code:
-        raise NotEdited(f"The editor {argv[0]} ended with {code}")
 
 
 def _fields(request: v1.PermissionRequest) -> dict[str, object]:

@@ -2,22 +2,40 @@
 
 from collections.abc import Mapping
 from enum import IntEnum
+from typing import Self
 
 from betcode.domain.errors import ErrorCode
 
 
 class ExitCode(IntEnum):
-    OK = 0
-    AGENT_ERROR = 1
-    NO_CONNECTION = 2
-    PERMISSION_DENIED = 3
-    RATE_LIMITED = 4
-    INVALID_ARGUMENTS = 5
-    SESSION_NOT_FOUND = 6
-    INTERNAL = 7
+    meaning: str
+
+    def __new__(cls, number: int, meaning: str = "") -> Self:
+        member = int.__new__(cls, number)
+        member._value_ = number
+        member.meaning = meaning
+        return member
+
+    OK = (0, "success")
+    AGENT_ERROR = (
+        1,
+        (
+            "the agent failed, or the turn was cancelled or stopped by someone else; the audit is broken "
+            "(`audit verify`); something must be mended (`doctor`)"
+        ),
+    )
+    NO_CONNECTION = (2, "no connection to the daemon, or it does not serve this client")
+    PERMISSION_DENIED = (3, "permission denied, a budget that nobody raised included")
+    RATE_LIMITED = (4, "rate limited, over budget, or a place or memory is not free")
+    INVALID_ARGUMENTS = (5, "invalid arguments, or settings that are wrong")
+    SESSION_NOT_FOUND = (6, "session not found")
+    INTERNAL = (7, "internal error")
     # As a shell reports a program that a signal ended.
-    INTERRUPTED = 130
-    BROKEN_PIPE = 141
+    INTERRUPTED = (
+        130,
+        "Ctrl-C: the turn was stopped by it or, after another Ctrl-C, left before its end, as the last line says",
+    )
+    BROKEN_PIPE = (141, "who reads the output has gone")
 
 
 EXIT_OF: Mapping[ErrorCode, ExitCode] = {

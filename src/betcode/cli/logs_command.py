@@ -9,6 +9,7 @@ from datetime import datetime
 from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.log_place import log_place
 from betcode.cli.options import Options
+from betcode.cli.remote_options import refuse_remote
 from betcode.cli.screen import Screen, standard_screen
 from betcode.cli.terminal_text import clean
 from betcode.telemetry.log_files import Entry, LogFiles, Wanted
@@ -19,6 +20,7 @@ _ID_SHOWN = 8
 
 def logs(options: Options) -> int:
     """The newest lines, then what is added where that is asked for."""
+    refuse_remote(options.places)
     screen = standard_screen()
     path = log_place(options.places)
     wanted = Wanted(options.text("level") or "trace", options.text("session").lower())

@@ -14,6 +14,7 @@ from betcode.cli.daemon_ending import leave_agents_and_stop
 from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.keyboard import Keyboard, can_ask
 from betcode.cli.options import Options
+from betcode.cli.remote_options import refuse_remote
 from betcode.cli.screen import Screen, standard_screen
 from betcode.cli.service_managers import Launchd, Manager, Systemd, is_lingering, turn_on_lingering
 from betcode.cli.service_units import Service
@@ -21,6 +22,7 @@ from betcode.cli.service_units import Service
 
 def install(options: Options) -> int:
     """Write the unit, start the daemon under it, and say what ends agents at logout. A failure leaves no unit."""
+    refuse_remote(options.places)
     screen = standard_screen()
     manager = _manager(options)
     text = manager.text(_service(options))
@@ -44,6 +46,7 @@ def install(options: Options) -> int:
 
 def uninstall(options: Options) -> int:
     """Stop the daemon of the service and remove the unit; agents at work go on until a daemon finds them."""
+    refuse_remote(options.places)
     screen = standard_screen()
     manager = _manager(options)
     was_there = manager.path.exists()

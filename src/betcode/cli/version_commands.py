@@ -45,7 +45,7 @@ async def _show_versions(options: Options) -> int:
 
 
 async def _meet(options: Options) -> tuple[Handshake | None, str]:
-    if not options.places.socket.exists():
+    if options.places.remote is None and not options.places.socket.exists():
         return None, "does not run"
     async with open_client(options.places, own_identity(options)) as client:
         try:

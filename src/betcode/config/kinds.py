@@ -48,17 +48,6 @@ def whole(least: int, most: int | None = None) -> Kind:
     return Kind(allowed, read)
 
 
-def number(least: float, most: float) -> Kind:
-    allowed = f"a number from {least:g} to {most:g}"
-
-    def read(value: object) -> float:
-        if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
-            raise NotUnderstood(allowed)
-        return float(value)
-
-    return Kind(allowed, read)
-
-
 def duration(least_s: float = 0.0, most_s: float = math.inf) -> Kind:
     allowed = 'a duration such as "90s", "10m" or "2h"'
     if most_s != math.inf:

@@ -4,9 +4,8 @@ import json
 import logging
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-
-import anyio.to_thread
 
 from betcode.config.changing import ChangedMeanwhile, NotChanged, change, refuse_wrong, setting_of, state_of
 from betcode.config.keeping import Keeper
@@ -20,12 +19,13 @@ from betcode.rules import Action, Rule
 from betcode.server.config_views import add_entries, message_of, wanted_values
 from betcode.server.gate import Gate
 from betcode.server.rim import Caller, Handler, Rim
-from betcode.sessions import Supervisor
+from betcode.sessions import Lookouts, NoAnswer, Supervisor
 from betcode.v1 import config_pb2 as v1
 
 logger = logging.getLogger(__name__)
 
 _SHOWN_PROBLEMS = 100
+_WRITTEN_WITHIN_S = 10.0
 _STATUSES: Mapping[str, "v1.McpServerStatus.ValueType"] = {
     "connected": v1.MCP_SERVER_STATUS_RUNNING,
     "pending": v1.MCP_SERVER_STATUS_STARTING,
@@ -55,6 +55,8 @@ class ConfigCalls:
         self._gate = gate
         self._keeper = keeper
         self._places = places
+        self._looks = Lookouts()
+        self._writes = Lookouts(_WRITTEN_WITHIN_S)
 
     def handlers(self, rim: Rim) -> Mapping[str, Handler]:
         """Every call of the service, by its full name."""
@@ -85,11 +87,13 @@ class ConfigCalls:
         try:
             for key in request.unset:
                 setting_of(key)
-            written = await anyio.to_thread.run_sync(write)
+            written = await self._writes.look(str(path.parent), write)
         except ChangedMeanwhile as changed:
             raise Conflict(str(changed), path=str(path)) from None
         except (WrongSetting, NotChanged) as wrong:
             raise InvalidRequest(str(wrong)) from None
+        except NoAnswer as no_answer:
+            raise InvalidRequest(f"{path} may be changed later or not at all: {no_answer}") from None
         if written:
             keys = ", ".join((*values, *request.unset))
             logger.info("%s was changed by %s: %s", path, client.client_id, keys)
@@ -99,7 +103,11 @@ class ConfigCalls:
         path, layer = self._file_of(scope or "user", directory if scope else "")
         project = _directory(directory) if directory else None
         await self._keeper.catch_up()
-        return await anyio.to_thread.run_sync(self._read, path, layer, project, bool(scope))
+        read = partial(self._read, path, layer, project, bool(scope))
+        try:
+            return await self._looks.look(directory, read)
+        except NoAnswer as no_answer:
+            raise InvalidRequest(f"The settings of {directory or path} cannot be read: {no_answer}") from None
 
     def _read(self, path: Path, layer: Layer, project: Path | None, alone: bool) -> v1.Settings:
         keeper = self._keeper

@@ -180,10 +180,12 @@ class Rim:
             with self._as_stream(caller := caller_of(context), work):
                 try:
                     self._refuse_if_stopping()
+                    note_frame("in", data)
                     caller = self._met(caller)
                     response = await handle(caller, self._read(kind, data, caller))
                     self._tell_uses(caller, context)
-                    return response.SerializeToString()
+                    note_frame("out", answer := response.SerializeToString())
+                    return answer
                 except asyncio.CancelledError:
                     await self._abort_if_stopping(context)
                     raise

@@ -7,6 +7,7 @@ processes, and the server only converts.
 from betcode.sessions.audit_desk import RefusedAttempt
 from betcode.sessions.clients import ClientName
 from betcode.sessions.compacting import Compacted
+from betcode.sessions.looking import Lookouts, NoAnswer
 from betcode.sessions.policy_check import Checked
 from betcode.sessions.prompts import PermissionAnswer
 from betcode.sessions.reported import Reported
@@ -21,6 +22,8 @@ __all__ = [
     "ClientName",
     "Compacted",
     "EngineFacts",
+    "Lookouts",
+    "NoAnswer",
     "Parting",
     "PermissionAnswer",
     "RefusedAttempt",

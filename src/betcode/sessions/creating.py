@@ -1,16 +1,19 @@
 """A new session; asked for again under the id that its client made, it is the same one."""
 
 import logging
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
-
-import anyio.to_thread
+from functools import partial
+from pathlib import Path
 
 from betcode.config.loading import FILE_NAME, WrongSetting
 from betcode.config.projects import in_project
+from betcode.config.settings import EngineSettings
 from betcode.domain.errors import InvalidRequest, StorageFailed
 from betcode.domain.identifiers import Seq, SessionId
 from betcode.domain.rows import NewSession, SessionState, StoredEvent
 from betcode.sessions import events
+from betcode.sessions.looking import NoAnswer
 from betcode.sessions.requests import check_new_session
 from betcode.sessions.room import Room
 from betcode.sessions.tally import KIND_OF
@@ -29,9 +32,8 @@ async def create(room: Room, new: NewSession) -> SessionId:
         raise InvalidRequest(f"No such provider {new.provider[:80]!r}: choose one of {known}")
     if await _was_made(room, new):
         return new.session_id
-    check_new_session(new)
     room.database.refuse_when_full()
-    new = await _with_model(room, new)
+    new = await _checked(room, new)
     state = SessionState(last_seq=Seq(1), epoch=room.store.epoch, updated_ns=new.created_ns, budget=new.budget)
     first = events.session_info(new, state, is_resumed=False)
     first.sequence = 1
@@ -46,19 +48,29 @@ async def create(room: Room, new: NewSession) -> SessionId:
     return new.session_id
 
 
-async def _with_model(room: Room, new: NewSession) -> NewSession:
-    """One that names no model gets the one that the settings say for its directory."""
-    if new.model:
-        return new
+async def _checked(room: Room, new: NewSession) -> NewSession:
+    """The session as it can work. Its directory is looked at off the event loop: the disk of it may hang."""
     places = room.rules.places
     user_file = None if places is None else places.config_dir / FILE_NAME
+    work = partial(_with_model, new, room.settings, room.fixed, user_file)
     try:
-        settings = await anyio.to_thread.run_sync(
-            in_project, room.settings, new.working_directory, room.fixed, user_file
-        )
+        return await room.looks.look(new.working_directory, work)
+    except NoAnswer as no_answer:
+        raise InvalidRequest(f"The session cannot be made in {new.working_directory}: {no_answer}") from None
+
+
+def _with_model(
+    new: NewSession, settings: EngineSettings, fixed: AbstractSet[str], user_file: Path | None
+) -> NewSession:
+    """One that names no model gets the one that the settings say for its directory."""
+    check_new_session(new)
+    if new.model:
+        return new
+    try:
+        there = in_project(settings, new.working_directory, fixed, user_file)
     except WrongSetting as wrong:
         raise InvalidRequest(str(wrong)) from None
-    new = replace(new, model=settings.default_model)
+    new = replace(new, model=there.default_model)
     check_new_session(new)
     return new
 

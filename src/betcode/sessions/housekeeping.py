@@ -9,7 +9,7 @@ from functools import partial
 import anyio
 import anyio.to_thread
 
-from betcode.domain.errors import BetcodeError
+from betcode.domain.errors import BetcodeError, SessionNotFound, StorageDegraded, StorageFailed
 from betcode.domain.identifiers import SessionId
 from betcode.sessions.compaction_triggers import MemoryPressure
 from betcode.sessions.registry import Registry
@@ -91,11 +91,23 @@ async def keep_history(room: Room, delete: Callable[[SessionId], Awaitable[bool]
 
 
 async def forget_old(room: Room, delete: Callable[[SessionId], Awaitable[bool]], before_ns: int) -> None:
-    """A full disk or a session in use is met again at the next round."""
+    """A full disk or a session in use is met again at the next round; a session that stays keeps no other."""
     try:
-        old = await room.store.closed_before(before_ns, _FORGET_AT_ONCE)
-        for session in old:
-            await delete(session)
-            logger.info("a closed session was older than sessions.history_keep", extra={"session_id": session})
-    except BetcodeError as trouble:
+        for session in await room.store.closed_before(before_ns, _FORGET_AT_ONCE):
+            await _forget(session, delete)
+    except (StorageDegraded, StorageFailed) as trouble:
         logger.warning("old sessions could not be deleted: %s", trouble)
+
+
+async def _forget(session: SessionId, delete: Callable[[SessionId], Awaitable[bool]]) -> None:
+    extra = {"session_id": session}
+    try:
+        await delete(session)
+    except (StorageDegraded, StorageFailed):
+        raise
+    except SessionNotFound:
+        return  # somebody was quicker
+    except BetcodeError as trouble:
+        logger.warning("an old session could not be deleted: %s", trouble, extra=extra)
+    else:
+        logger.info("a closed session was older than sessions.history_keep", extra=extra)

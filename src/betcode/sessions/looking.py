@@ -45,6 +45,12 @@ class Lookout:
     def __init__(self, answers_within_s: float = ANSWERS_WITHIN_S) -> None:
         self._bound_s = answers_within_s
         self._hanging = 0
+        self._waiting = 0
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether it knows something that another one would not."""
+        return self._waiting > 0 or self.hangs
 
     @property
     def hangs(self) -> bool:
@@ -71,8 +77,12 @@ class Lookout:
         if self.hangs:
             raise NoAnswer("files that were looked at before give no answer yet")
         done = _threads.begin(work)
-        with anyio.move_on_after(self._bound_s):
-            return await asyncio.shield(done)
+        self._waiting += 1
+        try:
+            with anyio.move_on_after(self._bound_s):
+                return await asyncio.shield(done)
+        finally:
+            self._waiting -= 1
         if done.done():
             return done.result()
         self._hanging += 1
@@ -81,6 +91,26 @@ class Lookout:
 
     def _came_back(self, _: "asyncio.Future[T]") -> None:
         self._hanging -= 1
+
+
+class Lookouts:
+    """One for each directory that clients name, for as long as somebody looks there or a look hangs."""
+
+    def __init__(self, answers_within_s: float = ANSWERS_WITHIN_S) -> None:
+        self._bound_s = answers_within_s
+        self._by_directory: dict[str, Lookout] = {}
+
+    async def look(self, directory: str, work: Callable[[], T]) -> T:
+        """What `work`, which looks there, returns or raises; done in a thread.
+
+        Raises:
+            NoAnswer
+        """
+        lookout = self._by_directory.setdefault(directory, Lookout(self._bound_s))
+        try:
+            return await lookout.look(work)
+        finally:
+            self._by_directory = {name: each for name, each in self._by_directory.items() if each.is_needed}
 
 
 class _Threads:

@@ -16,6 +16,7 @@ from betcode.domain.turn_trace import TraceSink
 from betcode.sessions.database_room import DatabaseRoom
 from betcode.sessions.deadlines import Deadlines
 from betcode.sessions.login_shell import LoginShell
+from betcode.sessions.looking import Lookouts
 from betcode.sessions.memory import AgentMemory
 from betcode.sessions.reported import Reports
 from betcode.sessions.roster import Roster
@@ -48,6 +49,7 @@ class Room:
     notifier: Notifier | None = None
     rules: RuleShelf = field(default_factory=RuleShelf)
     fixed: frozenset[str] = frozenset()  # settings that no project can change
+    looks: Lookouts = field(default_factory=Lookouts)  # at the directories of new sessions
     counts: Counts = field(default_factory=Counts)  # what all sessions did
     traces: TraceSink | None = None  # None: nobody wants them
     reports: Reports = field(init=False)

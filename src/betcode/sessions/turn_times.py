@@ -66,10 +66,6 @@ class TurnTimes:
         if state.status is SessionStatus.ACTIVE:
             self._begin_trace(is_whole=False)
 
-    @property
-    def is_traced(self) -> bool:
-        return self._sink is not None
-
     # ------------------------------------------------------------ what others measured
 
     def parsing(self) -> int:

@@ -46,10 +46,6 @@ class Salvaged:
     torn: dict[str, int] = field(default_factory=dict)  # places where one row or more could not be read
     orphans: int = 0
 
-    @property
-    def lost_something(self) -> bool:
-        return bool(self.orphans or any(self.torn.values()))
-
 
 def salvage(damaged: Path, target: Path) -> Salvaged:
     """Write to the new file `target` every row of `damaged` that can still be read.

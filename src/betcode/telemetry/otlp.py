@@ -115,8 +115,9 @@ class Otlp:
                 value.total,
                 tuple(value.buckets),
                 value.bounds,
-                min=0.0,
-                max=0.0,
+                # They are not kept, and the protocol can leave them out: 0 would be a lie.
+                min=None,  # type: ignore[arg-type]
+                max=None,  # type: ignore[arg-type]
             )
 
 

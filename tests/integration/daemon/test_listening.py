@@ -12,6 +12,7 @@ import pytest
 from grpc import aio
 from grpc_health.v1 import health_pb2
 
+from betcode._version import __version__
 from betcode.client import ClientError, NewConversation, open_client
 from support.command import shell
 from support.daemon import Daemon, becomes_true, obedient_daemon, running_daemon
@@ -123,6 +124,7 @@ def test_commands_work_by_tcp_and_a_rate_limit_is_exit_code_4(tmp_path: Path) ->
     with shell(tmp_path, settings=settings) as here:
         here.run("daemon", "start")
         address = here.json("daemon", "status", "--json")["facts"]["tcp_address"]
+        token = here.json("daemon", "status", "--json")["facts"]["config_dir"] + "/tcp.token"
         first = here.run("run", "--address", address, "say hello")
         assert (first.returncode, first.stdout.strip()) == (0, "hello"), first.stderr
         again = here.run("run", "say hello", BETCODE_ADDRESS=address)
@@ -135,7 +137,13 @@ def test_commands_work_by_tcp_and_a_rate_limit_is_exit_code_4(tmp_path: Path) ->
         refused = here.run("session", "list", "--address", address, "--token-file", str(wrong))
         assert (refused.returncode, "needs the daemon's token" in refused.stderr) == (3, True)
         assert here.run("session", "list", "--address", "no such:x").returncode == 5
-        assert here.run("daemon", "stop", "--address", address).returncode == 5
+        for local in (("daemon", "stop"), ("daemon", "logs"), ("daemon", "install"), ("db", "check"), ("db", "repair")):
+            refused = here.run(*local, "--address", address)
+            assert (refused.returncode, "own machine" in refused.stderr) == (5, True), local
+        elsewhere = ("--state-dir", str(tmp_path / "elsewhere"))
+        seen = here.json("version", "--json", "--address", address, "--token-file", token, *elsewhere)
+        assert seen["daemon"]["version"] == __version__
+        assert "settings of this machine" in here.run("config", "show", "--address", address).stderr
         assert here.run("session", "list", "--address", "127.0.0.1:1").returncode == 2
 
 

@@ -54,7 +54,7 @@ class AgentVersions:
         self, environment: Mapping[str, str], bounds: Bounds | None = None, *, clock: Clock = time.monotonic
     ) -> None:
         self._bounds = bounds or Bounds()
-        self._environment = dict(environment) | {"DISABLE_AUTOUPDATER": "1"}
+        self._environment = dict(environment)
         self._clock = clock
         self._said: dict[Path, tuple[Program, _Said]] = {}
         self._thread = ThreadPoolExecutor(1, "agent version")
@@ -144,10 +144,24 @@ def asked(binary: Path, environment: Mapping[str, str]) -> "subprocess.Popen[byt
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        env=environment,
+        env={**environment, "DISABLE_AUTOUPDATER": "1"},
         cwd="/",
         start_new_session=True,
     )
+
+
+def read_version(binary: Path, environment: Mapping[str, str], bound_s: float) -> str:
+    """What the program itself says now; empty where it says none within the bound. Blocks for that long.
+
+    Raises:
+        OSError: it cannot be run.
+    """
+    process = asked(binary, environment)
+    try:
+        return version_in(first_words(process, bound_s))
+    finally:
+        _end(process)
+        process.wait()
 
 
 def first_words(process: "subprocess.Popen[bytes]", bound_s: float) -> str:

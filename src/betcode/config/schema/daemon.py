@@ -1,0 +1,70 @@
+"""The settings of the daemon itself: what it may use and keep, its log, and what is not about one of the others."""
+
+from betcode.config import kinds
+from betcode.config.notifying import place
+from betcode.config.schema.setting import Setting
+
+_MIB = 1024 * 1024
+
+DAEMON: tuple[Setting, ...] = (
+    Setting(
+        "journals.keep",
+        "engine.journal_keep_s",
+        kinds.duration(),
+        "how long journals of ended agents are kept, compressed",
+    ),
+    Setting("journals.limit", "engine.journal_limit_bytes", kinds.size(), "and how much of them"),
+    Setting(
+        "daemon.autostart",
+        "autostart",
+        kinds.one_of("ask", "always", "never"),
+        "whether a command that needs a daemon starts one: `ask` asks on a terminal and starts it in scripts",
+    ),
+    Setting(
+        "daemon.memory_limit",
+        "engine.memory_limit_bytes",
+        kinds.size(_MIB),
+        "of the daemon itself; past 80 % of it the longest idle agent's session is compacted, once each time",
+    ),
+    Setting(
+        "daemon.database_limit",
+        "engine.database_limit_bytes",
+        kinds.size(),
+        "of the database; warned of from 80 % on, and past it no session is made and no message taken; 0: none",
+    ),
+    Setting(
+        "daemon.durability",
+        "engine.durability",
+        kinds.one_of("normal", "full"),
+        "`full`: not even a power cut takes the last second",
+        at_once=False,
+    ),
+    Setting(
+        "daemon.log_level",
+        "logs.level",
+        kinds.one_of("error", "warn", "info", "debug", "trace"),
+        "`error`, `warn`, `info`, `debug`, `trace`",
+        "BETCODE_LOG_LEVEL",
+    ),
+    Setting("daemon.log_file", "logs.file", place(), "where the log is, in place of `daemon.log`", at_once=False),
+    Setting(
+        "daemon.log_limit",
+        "logs.limit_bytes",
+        kinds.size(64 * 1024),
+        "size of one log file",
+        at_once=False,
+    ),
+    Setting("daemon.log_keep", "logs.keep", kinds.whole(0, 100), "older log files that are kept", at_once=False),
+    Setting(
+        "feature_flags",
+        "feature_flags",
+        kinds.switches(),
+        "features turned on or off against their default: `betcode features` lists them",
+    ),
+    Setting(
+        "environment.allow",
+        "environment_allow",
+        kinds.names(),
+        "further names that sessions inherit from the client",
+    ),
+)

@@ -1,0 +1,30 @@
+"""What is declared of one setting."""
+
+from dataclasses import dataclass
+from operator import attrgetter
+
+from betcode.config.kinds import Kind
+from betcode.config.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    key: str
+    field: str  # in Settings, with dots
+    kind: Kind
+    help: str
+    variable: str = ""  # in the environment; empty: made from the key
+    at_once: bool = True  # a running daemon that reads the files again uses it; otherwise the next one does
+    is_private: bool = False  # its value is not repeated anywhere
+    of_project: bool = False  # a project's own settings may set it too, for sessions that start there
+
+    @property
+    def environment_name(self) -> str:
+        return self.variable or "BETCODE_" + self.key.upper().replace(".", "_")
+
+    @property
+    def default(self) -> object:
+        return self.value_in(Settings())
+
+    def value_in(self, settings: Settings) -> object:
+        return attrgetter(self.field)(settings)

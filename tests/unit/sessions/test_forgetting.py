@@ -1,0 +1,43 @@
+"""Old sessions are deleted one by one: what one of them has does not keep the others."""
+
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from betcode.domain.errors import AgentUnavailable, BetcodeError, SessionNotFound, StorageDegraded
+from betcode.domain.identifiers import SessionId
+from betcode.sessions.housekeeping import forget_old
+from betcode.sessions.room import Room
+
+pytestmark = pytest.mark.anyio
+
+OLD = [SessionId("one"), SessionId("two"), SessionId("three")]
+
+
+class _Store:
+    async def closed_before(self, before_ns: int, limit: int) -> list[SessionId]:
+        return OLD[:limit] if before_ns else []
+
+
+async def tried(trouble: BetcodeError) -> list[SessionId]:
+    """The sessions that are tried where the first cannot be deleted."""
+    met: list[SessionId] = []
+
+    async def delete(session: SessionId) -> bool:
+        met.append(session)
+        if session == OLD[0]:
+            raise trouble
+        return True
+
+    await forget_old(cast("Room", SimpleNamespace(store=_Store())), delete, before_ns=1)
+    return met
+
+
+@pytest.mark.parametrize("trouble", [AgentUnavailable("it cannot be ended"), SessionNotFound("one")])
+async def test_a_session_that_cannot_be_deleted_keeps_no_other(trouble: BetcodeError) -> None:
+    assert await tried(trouble) == OLD
+
+
+async def test_on_a_full_disk_no_other_is_tried() -> None:
+    assert await tried(StorageDegraded("full")) == OLD[:1]
