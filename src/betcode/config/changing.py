@@ -11,7 +11,7 @@ from pathlib import Path
 
 from betcode.config.loading import WrongSetting, combined, wrong_value
 from betcode.config.origins import OF_PROJECTS, Fault, Given, Layer, Origin
-from betcode.config.reading import FileRead, WrongFile, read_text, suggestion, understood
+from betcode.config.reading import FILE_BYTES, FileRead, WrongFile, read_text, suggestion, understood
 from betcode.config.schema import RULE_LISTS, SETTINGS, Setting
 from betcode.config.units import NotUnderstood
 from betcode.domain.jsonc import NotJson
@@ -21,6 +21,7 @@ NO_FILE = "none"  # stands for the state of a file that is not there
 _FLAGS_KEY = "feature_flags"
 _PATIENCE_S = 3.0
 _PAUSE_S = 0.01
+_SHOWN_KEY = 80
 
 
 class NotChanged(Exception):
@@ -49,7 +50,7 @@ def setting_of(key: str) -> Setting:
         raise WrongSetting(f"{key} is a list of rules: change it with betcode config edit")
     setting = SETTINGS.get(key) or (SETTINGS[_FLAGS_KEY] if key.startswith(_FLAGS_KEY + ".") else None)
     if setting is None:
-        raise WrongSetting(f"There is no setting {key}{suggestion(key)}")
+        raise WrongSetting(f"There is no setting {key[:_SHOWN_KEY]}{suggestion(key)}")
     return setting
 
 
@@ -129,6 +130,8 @@ def rewrite(
     Raises:
         WrongSetting, NotChanged: see `change`.
     """
+    if layer in OF_PROJECTS and not os.path.isdir(path.parent.parent):  # noqa: PTH112 a name too long is none either
+        raise NotChanged(f"{path.parent.parent} is no directory")
     real = _real(path)
     with _alone(real, private=layer is Layer.USER):
         try:
@@ -144,6 +147,8 @@ def rewrite(
                 raise WrongSetting(fault.sentence)
         if after == (before or ""):
             return False
+        if len(after.encode()) > FILE_BYTES:
+            raise NotChanged(f"{path} would be longer than {FILE_BYTES} bytes, and nobody would read it")
         _write(real, after, 0o600 if layer is Layer.USER else 0o644)
         return True
 

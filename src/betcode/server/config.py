@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+import anyio
 import anyio.to_thread
 
 from betcode.config.changing import ChangedMeanwhile, NotChanged, change, refuse_wrong, setting_of, state_of
@@ -55,6 +56,7 @@ class ConfigCalls:
         self._gate = gate
         self._keeper = keeper
         self._places = places
+        self._one_at_a_time = anyio.Lock()
 
     def handlers(self, rim: Rim) -> Mapping[str, Handler]:
         """Every call of the service, by its full name."""
@@ -85,7 +87,10 @@ class ConfigCalls:
         try:
             for key in request.unset:
                 setting_of(key)
-            written = await anyio.to_thread.run_sync(write)
+            async with (
+                self._one_at_a_time
+            ):  # many at once would wait for each other in threads, and not all long enough
+                written = await anyio.to_thread.run_sync(write)
         except ChangedMeanwhile as changed:
             raise Conflict(str(changed), path=str(path)) from None
         except (WrongSetting, NotChanged) as wrong:
