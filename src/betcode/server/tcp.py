@@ -1,8 +1,10 @@
 """The same API on TCP: for those who show the token. Health alone is open to everybody."""
 
 import asyncio
+import errno
 import hmac
 import logging
+import socket
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -12,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import grpc
 from grpc import aio
 
@@ -22,7 +25,7 @@ from betcode.config.settings import ListenSettings
 from betcode.config.tcp_address import TcpAddress, parse_address
 from betcode.domain.errors import Unauthenticated
 from betcode.server.errors import status_of
-from betcode.server.health_board import OPEN_METHODS
+from betcode.server.health_board import OPEN_METHODS, HealthBoard
 from betcode.server.health_checks import Listener
 from betcode.server.rim import Context, Handler
 from betcode.server.socket_file import SocketTaken
@@ -33,6 +36,7 @@ _SCHEME = "bearer"
 _PROBE_BYTES = 16 * 1024
 _STREAMS_LIMIT = 256  # of one connection
 _IDLE_S = 600.0  # a connection on which nothing is called is closed
+_GREETING_S = 10.0  # one that connects and does not say HTTP/2, or end its TLS handshake, is closed
 _LEAST_PING_S = 5.0  # clients may ask so often whether we live
 _TELL_REFUSED_EVERY_S = 60.0
 _REFUSED_READ_S = 1.0
@@ -94,7 +98,7 @@ def _warn_before_it_ends(cert: Path) -> None:
 async def serve_tcp(
     doors: TcpDoors,
     handlers: Sequence[grpc.GenericRpcHandler],
-    health: grpc.GenericRpcHandler,
+    board: HealthBoard,
     options: Sequence[tuple[str, int]],
 ) -> AsyncIterator[Sequence[Listener]]:
     """Listen until the block is left; calls that are open then are ended by whoever serves them. The main one is first.
@@ -107,12 +111,12 @@ async def serve_tcp(
         limits = _options(doors.settings)
         if doors.main is not None:
             server = aio.server(interceptors=(TokenCheck(doors.main.token),), options=[*options, *limits])
-            server.add_generic_rpc_handlers((*handlers, health))
+            server.add_generic_rpc_handlers((*handlers, board.careful_handlers()))
             pair = doors.main.key_and_chain
             listeners.append(await stack.enter_async_context(_listening(server, doors.main.address, pair)))
         if doors.health is not None:
             server = aio.server(options=[*limits, ("grpc.max_receive_message_length", _PROBE_BYTES)])
-            server.add_generic_rpc_handlers((health,))
+            server.add_generic_rpc_handlers((board.probe_handlers(),))
             listeners.append(await stack.enter_async_context(_listening(server, doors.health, None)))
         yield listeners
 
@@ -127,9 +131,8 @@ async def _listening(
         else:
             port = server.add_insecure_port(str(address))
     except RuntimeError:
-        raise SocketTaken(
-            f"{address} cannot be listened at: another program has it, or it is not this machine's"
-        ) from None
+        why = await anyio.to_thread.run_sync(_why_not, address)
+        raise SocketTaken(f"{address} cannot be listened at: {why}") from None
     await server.start()
     bound = TcpAddress(address.host, port)
     logger.info("listening on TCP", extra={"address": str(bound), "tls": key_and_chain is not None})
@@ -138,6 +141,24 @@ async def _listening(
     finally:
         with anyio.CancelScope(shield=True):
             await server.stop(None)
+
+
+def _why_not(address: TcpAddress) -> str:
+    """gRPC does not say it."""
+    try:
+        for family, kind, protocol, _, place in socket.getaddrinfo(
+            address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        ):
+            with socket.socket(family, kind, protocol) as trial:
+                trial.bind(place)
+    except socket.gaierror:
+        return "no address is known for that name"
+    except OSError as error:
+        return {
+            errno.EADDRINUSE: "another program has it",
+            errno.EADDRNOTAVAIL: "it is not this machine's",
+        }.get(error.errno or 0, error.strerror or str(error))
+    return "another program has it, or it is not this machine's"
 
 
 def _probed(host: str) -> str:
@@ -154,6 +175,7 @@ def _options(settings: ListenSettings) -> list[tuple[str, int]]:
         ("grpc.keepalive_permit_without_calls", 1),
         ("grpc.http2.max_pings_without_data", 0),
         ("grpc.http2.min_ping_interval_without_data_ms", int(_LEAST_PING_S * 1000)),
+        ("grpc.server_handshake_timeout_ms", int(_GREETING_S * 1000)),
         ("grpc.max_connection_idle_ms", int(_IDLE_S * 1000)),
         ("grpc.max_concurrent_streams", _STREAMS_LIMIT),
         ("grpc.max_allowed_incoming_connections", settings.connection_limit),

@@ -56,6 +56,12 @@ def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
     assert f"127.0.0.1:{port} cannot be listened at: another program has it" in daemon.log
 
 
+def test_a_name_without_an_address_is_said(tmp_path: Path) -> None:
+    daemon = Daemon(tmp_path, settings={"daemon": {"health_listen": "no-such-machine.invalid:0"}})
+    assert daemon.launch().wait(PATIENCE_S) == 1
+    assert "no-such-machine.invalid:0 cannot be listened at: no address is known for that name" in daemon.log
+
+
 async def test_beyond_loopback_there_is_tls_and_nothing_in_clear(tmp_path: Path) -> None:
     cert, key = certificate(tmp_path)
     settings = {"daemon": {"listen": "0.0.0.0:0", "tls_cert": str(cert), "tls_key": str(key)}}
