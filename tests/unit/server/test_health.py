@@ -118,6 +118,63 @@ async def test_a_check_that_hangs_or_cannot_be_made_is_not_well(monkeypatch: pyt
     assert "nothing could be written within" in answer.degraded_reason
 
 
+async def test_all_who_ask_during_a_look_share_the_next_one() -> None:
+    looks = 0
+    goes_on = anyio.Event()
+
+    async def check() -> Outcome:
+        nonlocal looks
+        looks += 1
+        await goes_on.wait()
+        return Outcome(True)
+
+    health = Health(facts, ABOUT, [Component("sqlite", 30.0, True, check)], ())
+    async with anyio.create_task_group() as tasks:
+        for _ in range(20):
+            tasks.start_soon(health.refresh)
+        await anyio.wait_all_tasks_blocked()
+        goes_on.set()
+    assert looks == 1, "all of them came before it began"
+    await health.refresh()
+    assert looks == 2
+
+    goes_on = anyio.Event()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(health.refresh)
+        await anyio.wait_all_tasks_blocked()
+        for _ in range(20):
+            tasks.start_soon(health.refresh)
+        await anyio.wait_all_tasks_blocked()
+        goes_on.set()
+    assert looks == 4, "one that had begun, and one for all who came later"
+
+
+async def test_a_look_that_its_client_left_counts_for_nobody() -> None:
+    looks = 0
+
+    async def check() -> Outcome:
+        nonlocal looks
+        looks += 1
+        if looks == 1:
+            await anyio.sleep_forever()
+        return Outcome(True)
+
+    health = Health(facts, ABOUT, [Component("sqlite", 30.0, True, check)], ())
+    impatient = anyio.CancelScope()
+
+    async def leave() -> None:
+        with impatient:
+            await health.refresh()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(leave)
+        await anyio.wait_all_tasks_blocked()
+        tasks.start_soon(health.refresh)
+        await anyio.wait_all_tasks_blocked()
+        impatient.cancel()
+    assert looks == 2
+
+
 async def test_a_program_whose_disk_hangs_does_not_take_a_thread_with_each_look(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
