@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import hmac
+import ipaddress
 import logging
 import socket
 import time
@@ -125,14 +126,16 @@ async def serve_tcp(
 async def _listening(
     server: aio.Server, address: TcpAddress, key_and_chain: tuple[bytes, bytes] | None
 ) -> AsyncIterator[Listener]:
-    try:
-        if key_and_chain is not None:
-            port = server.add_secure_port(str(address), grpc.ssl_server_credentials([key_and_chain]))
-        else:
-            port = server.add_insecure_port(str(address))
-    except RuntimeError:
-        why = await anyio.to_thread.run_sync(_why_not, address)
-        raise SocketTaken(f"{address} cannot be listened at: {why}") from None
+    port = address.port
+    for host in await anyio.to_thread.run_sync(_hosts, address):
+        one = TcpAddress(host, port)
+        try:
+            if key_and_chain is not None:
+                port = server.add_secure_port(str(one), grpc.ssl_server_credentials([key_and_chain]))
+            else:
+                port = server.add_insecure_port(str(one))
+        except RuntimeError:
+            raise _cannot(address, await anyio.to_thread.run_sync(_why_not, one) or "gRPC refuses it") from None
     await server.start()
     bound = TcpAddress(address.host, port)
     logger.info("listening on TCP", extra={"address": str(bound), "tls": key_and_chain is not None})
@@ -143,22 +146,41 @@ async def _listening(
             await server.stop(None)
 
 
-def _why_not(address: TcpAddress) -> str:
-    """gRPC does not say it."""
+def _cannot(address: TcpAddress, why: str) -> SocketTaken:
+    return SocketTaken(f"{address} cannot be listened at: {why}")
+
+
+def _hosts(address: TcpAddress) -> Sequence[str]:
+    """Every address of this machine that a name means.
+
+    gRPC is content with one of them, and who has the same port of another would be shown the token by our clients.
+
+    Raises:
+        SocketTaken: the name means nothing.
+    """
+    with suppress(ValueError):
+        ipaddress.ip_address(address.host)
+        return [address.host]
     try:
-        for family, kind, protocol, _, place in socket.getaddrinfo(
-            address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        ):
-            with socket.socket(family, kind, protocol) as trial:
-                trial.bind(place)
-    except socket.gaierror:
-        return "no address is known for that name"
+        found = {str(place[0]) for *_, place in socket.getaddrinfo(address.host, None, type=socket.SOCK_STREAM)}
+    except (socket.gaierror, UnicodeError):
+        raise _cannot(address, "no address is known for that name") from None
+    if address.is_loopback:
+        found |= {"127.0.0.1", "::1"}  # to clients that ask no resolver it means both
+    return sorted(host for host in found if not _why_not(TcpAddress(host, 0))) or sorted(found)
+
+
+def _why_not(address: TcpAddress) -> str:
+    """What the system says against it, which gRPC does not tell; nothing where it can be listened at."""
+    try:
+        with socket.socket(socket.AF_INET6 if ":" in address.host else socket.AF_INET) as trial:
+            trial.bind((address.host, address.port))
     except OSError as error:
         return {
             errno.EADDRINUSE: "another program has it",
             errno.EADDRNOTAVAIL: "it is not this machine's",
         }.get(error.errno or 0, error.strerror or str(error))
-    return "another program has it, or it is not this machine's"
+    return ""
 
 
 def _probed(host: str) -> str:
