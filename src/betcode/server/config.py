@@ -103,8 +103,14 @@ class ConfigCalls:
     async def _settings(self, scope: str, directory: str) -> v1.Settings:
         path, layer = self._file_of(scope or "user", directory if scope else "")
         project = _directory(directory) if directory else None
+        # The state is that of before what is told: who changes what it has seen may be refused once too often, but
+        # never undoes what it has not seen.
+        state, trouble = await anyio.to_thread.run_sync(_state, path)
         await self._keeper.catch_up()
-        return await anyio.to_thread.run_sync(self._read, path, layer, project, bool(scope))
+        message = await anyio.to_thread.run_sync(self._read, path, layer, project, bool(scope))
+        message.etag = state
+        message.problem = message.problem or trouble
+        return message
 
     def _read(self, path: Path, layer: Layer, project: Path | None, alone: bool) -> v1.Settings:
         keeper = self._keeper
@@ -120,10 +126,6 @@ class ConfigCalls:
         add_entries(message, loaded, keys, keeper.later)
         message.problem = problem
         message.warnings.extend(loaded.warnings[:_SHOWN_PROBLEMS])
-        try:
-            message.etag = state_of(read_text(path))
-        except WrongFile as wrong:
-            message.problem = message.problem or str(wrong)
         return message
 
     def _file_of(self, scope: str, directory: str) -> tuple[Path, Layer]:
@@ -168,6 +170,14 @@ class ConfigCalls:
             untrusted=[] if of_user_only else [_rule(rule) for rule in book.lists.untrusted],
             problems=[str(problem) for problem in book.lists.problems[:_SHOWN_PROBLEMS]],
         )
+
+
+def _state(path: Path) -> tuple[str, str]:
+    """The state of a file, or why it cannot be told."""
+    try:
+        return state_of(read_text(path)), ""
+    except WrongFile as wrong:
+        return "", str(wrong)
 
 
 def _with_project(read: Loaded, project: Path | None) -> tuple[Loaded, str]:
