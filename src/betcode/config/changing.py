@@ -3,7 +3,6 @@
 import fcntl
 import hashlib
 import os
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -197,27 +196,26 @@ def _lock(directory: int, path: Path) -> None:
 
 
 def _write(path: Path, text: str, new_mode: int) -> None:
-    """Whole or not at all, with the mode that it had."""
-    name = ""
+    """Whole or not at all, with the mode that it had. For whoever writes here alone."""
+    new = path.with_name(f".{path.name}.new")
     try:
-        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        new.unlink(missing_ok=True)  # of a writer that was killed
+        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             _make_like(file.fileno(), path, new_mode)
             file.write(text.encode())
             file.flush()
             os.fsync(file.fileno())
-        Path(name).replace(path)
-        name = ""
+        new.replace(path)
         directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             os.fsync(directory)
         finally:
             os.close(directory)
     except OSError as error:
+        with suppress(OSError):
+            new.unlink()
         raise NotChanged(f"{path} cannot be written: {error.strerror}") from None
-    finally:
-        if name:
-            Path(name).unlink(missing_ok=True)
 
 
 def _make_like(descriptor: int, path: Path, new_mode: int) -> None:

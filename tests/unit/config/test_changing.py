@@ -154,6 +154,18 @@ def test_a_broken_file_is_not_mended_by_chance(path: Path, text: str) -> None:
     assert path.read_text() == text
 
 
+def test_what_a_killed_writer_left_is_taken_away_and_never_written_through(tmp_path: Path, path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.write_text("mine")
+    (tmp_path / ".settings.json.new").symlink_to(elsewhere)
+    assert change(path, Layer.USER, {"agents.turn_limit": 4})
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["elsewhere", "settings.json"]
+    assert elsewhere.read_text() == "mine"
+    (tmp_path / ".settings.json.new").mkdir()
+    with pytest.raises(NotChanged, match="cannot be written"):
+        change(path, Layer.USER, {"agents.turn_limit": 5})
+
+
 def test_a_change_that_would_make_the_file_too_long_to_be_read_is_refused(path: Path) -> None:
     with pytest.raises(NotChanged, match="would be longer than"):
         change(path, Layer.USER, {"sessions.default_model": "x" * FILE_BYTES})
