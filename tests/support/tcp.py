@@ -2,7 +2,7 @@
 
 import shutil
 import subprocess
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -41,14 +41,18 @@ async def tcp_channel(daemon: Daemon) -> AsyncIterator[aio.Channel]:
         yield channel
 
 
-def certificate(directory: Path, days: int = 30) -> tuple[Path, Path]:
+P_256 = ("ec", "-pkeyopt", "ec_paramgen_curve:prime256v1")
+
+
+def certificate(directory: Path, days: int = 30, kind: Sequence[str] = P_256, password: str = "") -> tuple[Path, Path]:
     """A certificate for localhost that vouches for itself, and its key."""
     program = shutil.which("openssl")
     if program is None:
         pytest.skip("there is no openssl here to make a certificate with")
     directory.mkdir(parents=True, exist_ok=True)
     cert, key = directory / "cert.pem", directory / "key.pem"
-    command = [program, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    command = [program, "req", "-x509", "-newkey", *kind]
+    command += ["-passout", f"pass:{password}"] if password else ["-nodes"]
     command += ["-days", str(days), "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
     subprocess.run([*command, "-keyout", str(key), "-out", str(cert)], check=True, capture_output=True)
     return cert, key

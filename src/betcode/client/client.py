@@ -263,6 +263,8 @@ class Client:
         Raises:
             Refused: a turn is open, the agent failed to do it, or it cannot; all is as before.
         """
+        if not (await self.handshake()).has("context_compaction"):
+            self._connection.greeting.forget()  # it may have been turned on since it was asked
         (await self.handshake()).need("context_compaction", "Context compaction")
         request = v1.CompactSessionRequest(session_id=session_id, idempotency_key=new_message_id())
         return await self._connection.call(self._stub.CompactSession, request, timeout_s=_COMPACTION_TIMEOUT_S)

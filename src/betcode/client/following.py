@@ -75,16 +75,20 @@ async def follow(
     position = Position(after)
     request = FollowRequest(session_id=session_id, include_compacted=include_compacted)
     perseverance = Perseverance(connection.ladder(), on_link)
+    may_batch = True
     while True:
         try:
             handshake = await connection.greeting.welcome(connection.metadata)
-            one_stream = _one_stream if handshake.has("event_batching") else _one_by_one
+            one_stream = _one_stream if may_batch and handshake.has("event_batching") else _one_by_one
             async with aclosing(one_stream(connection, request, position, perseverance)) as events:
                 async for event in events:
                     yield event
             return
         except ClientError as error:
             connection.greeting.forget()
+            if may_batch and error.is_unimplemented:  # turned off since the handshake
+                may_batch = False
+                continue
             wait = perseverance.wait_after(error)
         await connection.sleep(wait)
 

@@ -6,8 +6,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from betcode.config.loading import WrongSetting
+from betcode.config.plain_file import read_plain
 
 _BEGIN, _END = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
+_PRIVATE_KEY, _PASSWORD = b"PRIVATE KEY-----", (b"ENCRYPTED PRIVATE KEY-----", b"Proc-Type: 4,ENCRYPTED")
+_LARGEST_BYTES = 1024 * 1024
+# As DER has them: RSA, and ECDSA with P-256 or P-384. gRPC's TLS takes others too, and then nobody can connect.
+_USABLE_KEYS = ("06092a864886f70d010101", "06072a8648ce3d020106082a8648ce3d030107", "06072a8648ce3d020106052b81040022")
 _SEQUENCE, _INTEGER, _EXPLICIT_0, _UTC_TIME, _GENERALIZED_TIME = 0x30, 0x02, 0xA0, 0x17, 0x18
 
 
@@ -20,9 +25,10 @@ def read_pair(cert: Path, key: Path) -> tuple[bytes, bytes]:
     data = []
     for name, path in (("daemon.tls_key", key), ("daemon.tls_cert", cert)):
         try:
-            data.append(path.read_bytes())
+            data.append(read_plain(path, _LARGEST_BYTES))
         except OSError as error:
             raise WrongSetting(f"{name}: {path} cannot be read: {error.strerror}") from None
+    _refuse_wrong(cert, key, *data)
     try:
         # A key with a password would be asked for on a terminal that a daemon has not.
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(cert, key, password=lambda: "")
@@ -32,25 +38,47 @@ def read_pair(cert: Path, key: Path) -> tuple[bytes, bytes]:
     return data[0], data[1]
 
 
+def _refuse_wrong(cert: Path, key: Path, key_data: bytes, cert_data: bytes) -> None:
+    """What the libraries say of these is not for people."""
+    if _BEGIN.encode() not in cert_data:
+        raise WrongSetting(f"daemon.tls_cert: {cert} holds no certificate (PEM)")
+    if _PRIVATE_KEY not in key_data:
+        raise WrongSetting(f"daemon.tls_key: {key} holds no private key (PEM)")
+    if any(mark in key_data for mark in _PASSWORD):
+        raise WrongSetting(f"daemon.tls_key: {key} has a password, which a daemon cannot be asked for: take it away")
+    try:
+        kind = next(_parts(_fields(cert)[5][1]))[1].hex()
+    except (ValueError, LookupError, StopIteration):
+        return  # the library that reads it next says what is wrong
+    if not kind.startswith(_USABLE_KEYS):
+        raise WrongSetting(
+            f"daemon.tls_cert: {cert} has a key of a kind that clients do not take: make one with RSA, P-256 or P-384"
+        )
+
+
 def valid_until(cert: Path) -> datetime:
     """When the first certificate of the file runs out.
 
     Raises:
         ValueError: there is none that can be read.
     """
-    text = cert.read_text(encoding="ascii", errors="replace")
+    kind, moment = list(_parts(_fields(cert)[3][1]))[1]
+    shape = {_UTC_TIME: "%y%m%d%H%M%SZ", _GENERALIZED_TIME: "%Y%m%d%H%M%SZ"}[kind]
+    return datetime.strptime(moment.decode("ascii"), shape).replace(tzinfo=UTC)
+
+
+def _fields(cert: Path) -> list[tuple[int, bytes]]:
+    """Serial number, algorithm, issuer, validity, subject, public key and more, of the file's first certificate."""
+    text = read_plain(cert, _LARGEST_BYTES).decode("ascii", errors="replace")
     begin, end = text.find(_BEGIN), text.find(_END)
     if begin < 0 or end < begin:
         raise ValueError("no certificate")
     (whole,) = _parts(ssl.PEM_cert_to_DER_cert(text[begin : end + len(_END)] + "\n"))
-    to_be_signed = next(_parts(whole[1]))[1]
+    to_be_signed = next(_parts(whole[1]), (0, b""))[1]
     fields = [part for part in _parts(to_be_signed) if part[0] != _EXPLICIT_0]  # the version, where it is told
-    # serial number, algorithm, issuer, validity
     if [kind for kind, _ in fields[:4]] != [_INTEGER, _SEQUENCE, _SEQUENCE, _SEQUENCE]:
         raise ValueError("no certificate")
-    kind, moment = list(_parts(fields[3][1]))[1]
-    shape = {_UTC_TIME: "%y%m%d%H%M%SZ", _GENERALIZED_TIME: "%Y%m%d%H%M%SZ"}[kind]
-    return datetime.strptime(moment.decode("ascii"), shape).replace(tzinfo=UTC)
+    return fields
 
 
 def _parts(data: bytes) -> Iterator[tuple[int, bytes]]:

@@ -3,7 +3,6 @@
 import fcntl
 import hashlib
 import os
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -11,7 +10,7 @@ from pathlib import Path
 
 from betcode.config.loading import WrongSetting, combined, wrong_value
 from betcode.config.origins import OF_PROJECTS, Fault, Given, Layer, Origin
-from betcode.config.reading import FileRead, WrongFile, read_text, suggestion, understood
+from betcode.config.reading import FILE_BYTES, FileRead, WrongFile, read_text, suggestion, understood
 from betcode.config.schema import RULE_LISTS, SETTINGS, Setting
 from betcode.config.units import NotUnderstood
 from betcode.domain.jsonc import NotJson
@@ -21,6 +20,7 @@ NO_FILE = "none"  # stands for the state of a file that is not there
 _FLAGS_KEY = "feature_flags"
 _PATIENCE_S = 3.0
 _PAUSE_S = 0.01
+_SHOWN_KEY = 80
 
 
 class NotChanged(Exception):
@@ -49,7 +49,7 @@ def setting_of(key: str) -> Setting:
         raise WrongSetting(f"{key} is a list of rules: change it with betcode config edit")
     setting = SETTINGS.get(key) or (SETTINGS[_FLAGS_KEY] if key.startswith(_FLAGS_KEY + ".") else None)
     if setting is None:
-        raise WrongSetting(f"There is no setting {key}{suggestion(key)}")
+        raise WrongSetting(f"There is no setting {key[:_SHOWN_KEY]}{suggestion(key)}")
     return setting
 
 
@@ -129,6 +129,8 @@ def rewrite(
     Raises:
         WrongSetting, NotChanged: see `change`.
     """
+    if layer in OF_PROJECTS and not os.path.isdir(path.parent.parent):  # noqa: PTH112 a name too long is none either
+        raise NotChanged(f"{path.parent.parent} is no directory")
     real = _real(path)
     with _alone(real, private=layer is Layer.USER):
         try:
@@ -144,6 +146,8 @@ def rewrite(
                 raise WrongSetting(fault.sentence)
         if after == (before or ""):
             return False
+        if len(after.encode()) > FILE_BYTES:
+            raise NotChanged(f"{path} would be longer than {FILE_BYTES} bytes, and nobody would read it")
         _write(real, after, 0o600 if layer is Layer.USER else 0o644)
         return True
 
@@ -192,27 +196,26 @@ def _lock(directory: int, path: Path) -> None:
 
 
 def _write(path: Path, text: str, new_mode: int) -> None:
-    """Whole or not at all, with the mode that it had."""
-    name = ""
+    """Whole or not at all, with the mode that it had. For whoever writes here alone."""
+    new = path.with_name(f".{path.name}.new")
     try:
-        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        new.unlink(missing_ok=True)  # of a writer that was killed
+        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             _make_like(file.fileno(), path, new_mode)
             file.write(text.encode())
             file.flush()
             os.fsync(file.fileno())
-        Path(name).replace(path)
-        name = ""
+        new.replace(path)
         directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             os.fsync(directory)
         finally:
             os.close(directory)
     except OSError as error:
+        with suppress(OSError):
+            new.unlink()
         raise NotChanged(f"{path} cannot be written: {error.strerror}") from None
-    finally:
-        if name:
-            Path(name).unlink(missing_ok=True)
 
 
 def _make_like(descriptor: int, path: Path, new_mode: int) -> None:

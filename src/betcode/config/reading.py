@@ -12,6 +12,7 @@ from betcode.config.schema import RULE_LISTS, SETTINGS
 from betcode.domain.jsonc import Located, NotJson, parse
 
 FILE_BYTES = 2 * 1024 * 1024
+_LONGEST_KEY = 200  # what is longer is nobody's mistake in typing
 _SECTIONS = frozenset(key.partition(".")[0] for key in SETTINGS) - {"permissions"}
 
 
@@ -104,6 +105,8 @@ def _unknown(key: str, origin: Origin) -> Iterator[str]:
 
 def suggestion(key: str) -> str:
     """The end of a sentence about a key that nobody knows."""
+    if len(key) > _LONGEST_KEY:
+        return ""
     inside = f"permissions.{key}"
     near = [inside] if inside in RULE_LISTS else difflib.get_close_matches(key, [*SETTINGS, *RULE_LISTS], n=1)
     return f"; did you mean {near[0]}?" if near else ""

@@ -7,6 +7,8 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import anyio
+
 from betcode.config.changing import ChangedMeanwhile, NotChanged, change, refuse_wrong, setting_of, state_of
 from betcode.config.keeping import Keeper
 from betcode.config.loading import Loaded, WrongSetting, combined, from_environment, from_flags, project_files
@@ -57,6 +59,7 @@ class ConfigCalls:
         self._places = places
         self._looks = Lookouts()
         self._writes = Lookouts(_WRITTEN_WITHIN_S)
+        self._one_at_a_time = anyio.Lock()
 
     def handlers(self, rim: Rim) -> Mapping[str, Handler]:
         """Every call of the service, by its full name."""
@@ -87,7 +90,8 @@ class ConfigCalls:
         try:
             for key in request.unset:
                 setting_of(key)
-            written = await self._writes.look(str(path.parent), write)
+            async with self._one_at_a_time:  # many at once would wait for each other, and not all long enough
+                written = await self._writes.look(str(path.parent), write)
         except ChangedMeanwhile as changed:
             raise Conflict(str(changed), path=str(path)) from None
         except (WrongSetting, NotChanged) as wrong:
@@ -102,12 +106,18 @@ class ConfigCalls:
     async def _settings(self, scope: str, directory: str) -> v1.Settings:
         path, layer = self._file_of(scope or "user", directory if scope else "")
         project = _directory(directory) if directory else None
-        await self._keeper.catch_up()
-        read = partial(self._read, path, layer, project, bool(scope))
+        # The state is that of before what is told: who changes what it has seen may be refused once too often, but
+        # never undoes what it has not seen.
         try:
-            return await self._looks.look(directory, read)
+            state, trouble = await self._looks.look(directory, partial(_state, path))
+            await self._keeper.catch_up()
+            read = partial(self._read, path, layer, project, bool(scope))
+            message = await self._looks.look(directory, read)
         except NoAnswer as no_answer:
             raise InvalidRequest(f"The settings of {directory or path} cannot be read: {no_answer}") from None
+        message.etag = state
+        message.problem = message.problem or trouble
+        return message
 
     def _read(self, path: Path, layer: Layer, project: Path | None, alone: bool) -> v1.Settings:
         keeper = self._keeper
@@ -123,10 +133,6 @@ class ConfigCalls:
         add_entries(message, loaded, keys, keeper.later)
         message.problem = problem
         message.warnings.extend(loaded.warnings[:_SHOWN_PROBLEMS])
-        try:
-            message.etag = state_of(read_text(path))
-        except WrongFile as wrong:
-            message.problem = message.problem or str(wrong)
         return message
 
     def _file_of(self, scope: str, directory: str) -> tuple[Path, Layer]:
@@ -171,6 +177,14 @@ class ConfigCalls:
             untrusted=[] if of_user_only else [_rule(rule) for rule in book.lists.untrusted],
             problems=[str(problem) for problem in book.lists.problems[:_SHOWN_PROBLEMS]],
         )
+
+
+def _state(path: Path) -> tuple[str, str]:
+    """The state of a file, or why it cannot be told."""
+    try:
+        return state_of(read_text(path)), ""
+    except WrongFile as wrong:
+        return "", str(wrong)
 
 
 def _with_project(read: Loaded, project: Path | None) -> tuple[Loaded, str]:

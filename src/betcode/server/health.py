@@ -66,6 +66,8 @@ class Health:
         self._components = components
         self._services = tuple(services)
         self._found: dict[str, Found] = {}
+        self._refreshing = anyio.Lock()
+        self._begun = self._done = 0  # looks at everything
         self._tell()
 
     async def monitor(self) -> None:
@@ -83,10 +85,16 @@ class Health:
                 await self._look_at(component)
 
     async def refresh(self) -> None:
-        """Look at everything now."""
-        async with anyio.create_task_group() as tasks:
-            for component in self._components:
-                tasks.start_soon(self._look_at, component)
+        """Look at everything now; all who ask while one look is made share the next."""
+        wanted = self._begun + 1
+        async with self._refreshing:
+            if self._done >= wanted:
+                return
+            self._begun = this = self._begun + 1
+            async with anyio.create_task_group() as tasks:
+                for component in self._components:
+                    tasks.start_soon(self._look_at, component)
+            self._done = this
 
     async def _look_at(self, component: Component) -> None:
         outcome = await look_at(component)

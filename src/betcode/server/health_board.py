@@ -5,13 +5,16 @@ the same name, and one that does not read keeps everybody from setting a status.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from weakref import WeakValueDictionary
 
 import grpc
 from google.protobuf.message import DecodeError
 from grpc_health.v1 import health_pb2
 
 from betcode.server.rim import Context, Handler
+from betcode.server.tcp_peer import tcp_peer
 
 SERVING = health_pb2.HealthCheckResponse.SERVING
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
@@ -20,7 +23,8 @@ SERVICE = health_pb2.DESCRIPTOR.services_by_name["Health"].full_name
 OPEN_METHODS = frozenset({f"/{SERVICE}/Check", f"/{SERVICE}/Watch"})
 _REQUEST_LIMIT_BYTES = 1024
 _STRANGERS_LIMIT = 100
-_STRANGERS_READ = 4
+_STRANGERS_READ = 8
+_READ_OF_ONE = 2
 _STRANGER_S = 5.0
 
 
@@ -32,7 +36,7 @@ class HealthBoard:
         self._changed = asyncio.Event()
         self._closed = False
         self._strangers = 0  # that watch
-        self._reading = asyncio.Semaphore(_STRANGERS_READ)
+        self._reading = _Turns(_STRANGERS_READ, _READ_OF_ONE)
 
     def show(self, statuses: Mapping[str, int]) -> None:
         """From now on these; on a closed board nothing changes any more."""
@@ -57,9 +61,18 @@ class HealthBoard:
         }
         return grpc.method_handlers_generic_handler(SERVICE, calls)
 
-    def careful_handlers(self) -> grpc.GenericRpcHandler:
-        """The same for strangers, who could send 50 MB in place of a name: few of them are read at once, and not long.
+    def probe_handlers(self) -> grpc.GenericRpcHandler:
+        """The same where strangers can send no more than a name."""
+        calls: dict[str, Handler] = {
+            "Check": grpc.unary_unary_rpc_method_handler(self._check),
+            "Watch": grpc.unary_stream_rpc_method_handler(self._probe_watch),
+        }
+        return grpc.method_handlers_generic_handler(SERVICE, calls)
 
+    def careful_handlers(self) -> grpc.GenericRpcHandler:
+        """The same for strangers who could send 50 MB in place of a name: few of them are read at once, and not long.
+
+        One address that begins calls and sends nothing does not keep those of others waiting.
         A stream of the server's is read when it is asked for; to a client with one request it looks the same.
         """
         calls: dict[str, Handler] = {
@@ -72,17 +85,31 @@ class HealthBoard:
         await context.write(await self._check(await self._stranger(context), context))
 
     async def _careful_watch(self, _: object, context: Context) -> None:
+        await self._refuse_too_many(context)
+        with self._counted():
+            await self._watch(await self._stranger(context), context)
+
+    async def _probe_watch(self, data: bytes, context: Context) -> None:
+        await self._refuse_too_many(context)
+        with self._counted():
+            await self._watch(data, context)
+
+    async def _refuse_too_many(self, context: Context) -> None:
         if self._strangers >= _STRANGERS_LIMIT:
             await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "Too many watch the health of this daemon")
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
         self._strangers += 1
         try:
-            await self._watch(await self._stranger(context), context)
+            yield
         finally:
             self._strangers -= 1
 
     async def _stranger(self, context: Context) -> bytes:
+        peer = tcp_peer(context.peer())
         try:
-            async with asyncio.timeout(_STRANGER_S), self._reading:
+            async with asyncio.timeout(_STRANGER_S), self._reading.turn(peer.group if peer else ""):
                 data: object = await context.read()
         except TimeoutError:
             await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, "The request did not come")
@@ -105,6 +132,21 @@ class HealthBoard:
                 told = status
             else:
                 await changed.wait()
+
+
+class _Turns:
+    """So many at once, and fewer of them for any one address."""
+
+    def __init__(self, together: int, of_one: int) -> None:
+        self._together = asyncio.Semaphore(together)
+        self._of_one = of_one
+        self._own: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+
+    @asynccontextmanager
+    async def turn(self, address: str) -> AsyncIterator[None]:
+        own = self._own.setdefault(address, asyncio.Semaphore(self._of_one))
+        async with own, self._together:
+            yield
 
 
 def _response(status: int) -> bytes:

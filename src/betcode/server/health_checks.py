@@ -3,10 +3,12 @@
 import asyncio
 import os
 import socket
+import threading
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import anyio
 import anyio.to_thread
@@ -16,6 +18,7 @@ from betcode.domain.health import Outcome, pool_outcome
 from betcode.sessions import EngineFacts
 
 Facts = Callable[[], EngineFacts]
+Result = TypeVar("Result")
 
 POOL, SQLITE, LOCAL_SERVER = "subprocess_pool", "sqlite", "local_server"
 CHECK_BOUND_S = 3.0
@@ -41,9 +44,10 @@ def components(
     listeners: "Callable[[], tuple[Listener, ...]]",
 ) -> tuple[Component, ...]:
     """Those of a daemon without a relay."""
+    look_at_program, look_at_disk = _alone(agent_trouble), _alone(lambda: _free_bytes(state_dir))
 
     async def pool() -> Outcome:
-        trouble = await anyio.to_thread.run_sync(agent_trouble, abandon_on_cancel=True)
+        trouble = await anyio.to_thread.run_sync(look_at_program, abandon_on_cancel=True)
         now = facts()
         return pool_outcome(now.turns_at_work, now.turn_limit, now.waiting_in_line, now.queue_limit, trouble)
 
@@ -53,7 +57,8 @@ def components(
         except BetcodeError as error:
             return Outcome(False, error.message)
         # The trial is small, and may find room where nothing else would.
-        if await anyio.to_thread.run_sync(_free_bytes, state_dir, abandon_on_cancel=True) < _LEAST_FREE_BYTES:
+        free = await anyio.to_thread.run_sync(look_at_disk, abandon_on_cancel=True)
+        if free < _LEAST_FREE_BYTES:
             return Outcome(False, f"There is no room left on the disk of {state_dir}")
         reason = degraded()
         return Outcome(not reason, reason)
@@ -69,6 +74,21 @@ def components(
         Component(SQLITE, 30.0, True, sqlite, lambda: bool(degraded())),
         Component(LOCAL_SERVER, 5.0, True, local_server),
     )
+
+
+def _alone(look: Callable[[], Result]) -> Callable[[], Result]:
+    """The same look, not begun while an earlier one hangs: a dead disk would keep one thread more each time."""
+    busy = threading.Lock()
+
+    def run() -> Result:
+        if not busy.acquire(timeout=CHECK_BOUND_S):
+            raise TimeoutError
+        try:
+            return look()
+        finally:
+            busy.release()
+
+    return run
 
 
 def _free_bytes(directory: Path) -> int:

@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import grpc
+from google.protobuf.message import DecodeError
 
 _SERVICES = ("grpc.reflection.v1alpha.ServerReflection", "grpc.reflection.v1.ServerReflection")
+_METHODS = tuple(f"/{service}/ServerReflectionInfo" for service in _SERVICES)  # on the wire they are the same
 
 
 def lazy_reflection(names: Sequence[str]) -> grpc.GenericRpcHandler:
@@ -19,15 +21,22 @@ class _LazyReflection(grpc.GenericRpcHandler):
         self._servicer: Any = None
 
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> "grpc.RpcMethodHandler[Any, Any] | None":
-        if handler_call_details.method != f"/{_SERVICES[0]}/ServerReflectionInfo":
+        if handler_call_details.method not in _METHODS:
             return None
         from grpc_reflection.v1alpha import reflection_pb2
         from grpc_reflection.v1alpha._async import ReflectionServicer
+
+        def read(data: bytes) -> Any:
+            """What is no request is an empty one, which the servicer refuses without a traceback in the log."""
+            try:
+                return reflection_pb2.ServerReflectionRequest.FromString(data)
+            except DecodeError:
+                return reflection_pb2.ServerReflectionRequest()
 
         if self._servicer is None:
             self._servicer = ReflectionServicer(self._names)
         return grpc.stream_stream_rpc_method_handler(
             self._servicer.ServerReflectionInfo,
-            request_deserializer=reflection_pb2.ServerReflectionRequest.FromString,
+            request_deserializer=read,
             response_serializer=reflection_pb2.ServerReflectionResponse.SerializeToString,
         )

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import islice
 from typing import Any, cast
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
@@ -23,6 +24,8 @@ logger = logging.getLogger(__name__)
 
 _DEEPEST = 16  # levels of messages that are looked at
 _NAMED = 20  # field numbers in one line of the log
+_MOST = 1_000  # messages of one request that are looked at
+_MOST_BYTES = 16 * 1024  # of unknown fields: to name each of millions would keep everybody waiting
 _FOREIGN = "google.protobuf."  # messages whose fields are not ours to know
 
 
@@ -67,8 +70,10 @@ class Scrutiny:
 
     def look(self, request: Message, uses: Uses) -> None:
         """Notice what is in a request that this release does not know, or will not for long."""
-        unknown = tuple(unknown_fields(request))
-        if unknown:
+        if (unread := _unread_bytes(request)) > _MOST_BYTES:
+            self._counts.unknown_fields_received += 1
+            logger.debug("%s has %d bytes of unknown fields", request.DESCRIPTOR.name, unread)
+        elif unknown := tuple(unknown_fields(request)):
             self._counts.unknown_fields_received += 1
             if logger.isEnabledFor(logging.DEBUG):
                 shown = ", ".join(f"{kind} {number}" for kind, number in unknown[:_NAMED])
@@ -83,29 +88,43 @@ class Scrutiny:
             uses.add(warning(record, self._features.running))
 
 
-def unknown_fields(message: Message, depth: int = 0) -> Iterator[tuple[str, int]]:
+def _unread_bytes(request: Message) -> int:
+    """How much of a large request is unknown; of a small one nobody needs to know it."""
+    size = request.ByteSize()
+    if size <= _MOST_BYTES:
+        return 0
+    known = type(request)()
+    known.CopyFrom(request)
+    known.DiscardUnknownFields()
+    return size - known.ByteSize()
+
+
+def unknown_fields(message: Message) -> Iterator[tuple[str, int]]:
     """The kind of message and the number of every field that is unknown, in the message and in those inside it."""
-    fields = UnknownFieldSet(message)
-    for index in range(len(fields)):
-        yield message.DESCRIPTOR.name, fields[index].field_number
-    if depth < _DEEPEST:
-        for inner in _inside(message):
-            yield from unknown_fields(inner, depth + 1)
+    for each in islice(_with_all_inside(message), _MOST):
+        fields = UnknownFieldSet(each)
+        for index in range(len(fields)):
+            yield each.DESCRIPTOR.name, fields[index].field_number
 
 
-def parts_used(message: Message, depth: int = 0) -> Iterator[str]:
+def parts_used(message: Message) -> Iterator[str]:
     """The full names of the fields and enum values that a message uses."""
-    for each, value in message.ListFields():
-        yield each.full_name
-        if each.enum_type is not None:
-            package = each.enum_type.full_name.rpartition(".")[0]
-            for number in value if each.is_repeated else (value,):
-                if number in each.enum_type.values_by_number:
-                    # A value's name stands beside its enum's, not inside it.
-                    yield f"{package}.{each.enum_type.values_by_number[number].name}"
+    for part in islice(_with_all_inside(message), _MOST):
+        for each, value in part.ListFields():
+            yield each.full_name
+            if each.enum_type is not None:
+                package = each.enum_type.full_name.rpartition(".")[0]
+                for number in value if each.is_repeated else (value,):
+                    if number in each.enum_type.values_by_number:
+                        # A value's name stands beside its enum's, not inside it.
+                        yield f"{package}.{each.enum_type.values_by_number[number].name}"
+
+
+def _with_all_inside(message: Message, depth: int = 0) -> Iterator[Message]:
+    yield message
     if depth < _DEEPEST:
         for inner in _inside(message):
-            yield from parts_used(inner, depth + 1)
+            yield from _with_all_inside(inner, depth + 1)
 
 
 def _inside(message: Message) -> Iterator[Message]:

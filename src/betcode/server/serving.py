@@ -113,8 +113,7 @@ async def serve(
         built |= ConfigCalls(engine, gate, keeper, places).handlers(rim)
         versions = VersionCalls(about.release, engine.reported, _largest_request(settings))
         handlers = _handlers(built | version_handlers(versions, rim), about.release.features)
-        careful = health.board.careful_handlers()
-        async with serve_tcp(tcp, handlers, careful, _options(settings)) as beyond:
+        async with serve_tcp(tcp, handlers, health.board, _options(settings)) as beyond:
             listeners += beyond
             health.tcp_address = beyond[0].shown if tcp.main is not None else ""
             server = aio.server(options=_options(settings))

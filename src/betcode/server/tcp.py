@@ -1,8 +1,11 @@
 """The same API on TCP: for those who show the token. Health alone is open to everybody."""
 
 import asyncio
+import errno
 import hmac
+import ipaddress
 import logging
+import socket
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -12,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import grpc
 from grpc import aio
 
@@ -22,7 +26,7 @@ from betcode.config.settings import ListenSettings
 from betcode.config.tcp_address import TcpAddress, parse_address
 from betcode.domain.errors import Unauthenticated
 from betcode.server.errors import status_of
-from betcode.server.health_board import OPEN_METHODS
+from betcode.server.health_board import OPEN_METHODS, HealthBoard
 from betcode.server.health_checks import Listener
 from betcode.server.rim import Context, Handler
 from betcode.server.socket_file import SocketTaken
@@ -33,6 +37,7 @@ _SCHEME = "bearer"
 _PROBE_BYTES = 16 * 1024
 _STREAMS_LIMIT = 256  # of one connection
 _IDLE_S = 600.0  # a connection on which nothing is called is closed
+_GREETING_S = 10.0  # one that connects and does not say HTTP/2, or end its TLS handshake, is closed
 _LEAST_PING_S = 5.0  # clients may ask so often whether we live
 _TELL_REFUSED_EVERY_S = 60.0
 _REFUSED_READ_S = 1.0
@@ -94,7 +99,7 @@ def _warn_before_it_ends(cert: Path) -> None:
 async def serve_tcp(
     doors: TcpDoors,
     handlers: Sequence[grpc.GenericRpcHandler],
-    health: grpc.GenericRpcHandler,
+    board: HealthBoard,
     options: Sequence[tuple[str, int]],
 ) -> AsyncIterator[Sequence[Listener]]:
     """Listen until the block is left; calls that are open then are ended by whoever serves them. The main one is first.
@@ -107,12 +112,12 @@ async def serve_tcp(
         limits = _options(doors.settings)
         if doors.main is not None:
             server = aio.server(interceptors=(TokenCheck(doors.main.token),), options=[*options, *limits])
-            server.add_generic_rpc_handlers((*handlers, health))
+            server.add_generic_rpc_handlers((*handlers, board.careful_handlers()))
             pair = doors.main.key_and_chain
             listeners.append(await stack.enter_async_context(_listening(server, doors.main.address, pair)))
         if doors.health is not None:
             server = aio.server(options=[*limits, ("grpc.max_receive_message_length", _PROBE_BYTES)])
-            server.add_generic_rpc_handlers((health,))
+            server.add_generic_rpc_handlers((board.probe_handlers(),))
             listeners.append(await stack.enter_async_context(_listening(server, doors.health, None)))
         yield listeners
 
@@ -121,15 +126,16 @@ async def serve_tcp(
 async def _listening(
     server: aio.Server, address: TcpAddress, key_and_chain: tuple[bytes, bytes] | None
 ) -> AsyncIterator[Listener]:
-    try:
-        if key_and_chain is not None:
-            port = server.add_secure_port(str(address), grpc.ssl_server_credentials([key_and_chain]))
-        else:
-            port = server.add_insecure_port(str(address))
-    except RuntimeError:
-        raise SocketTaken(
-            f"{address} cannot be listened at: another program has it, or it is not this machine's"
-        ) from None
+    port = address.port
+    for host in await anyio.to_thread.run_sync(_hosts, address):
+        one = TcpAddress(host, port)
+        try:
+            if key_and_chain is not None:
+                port = server.add_secure_port(str(one), grpc.ssl_server_credentials([key_and_chain]))
+            else:
+                port = server.add_insecure_port(str(one))
+        except RuntimeError:
+            raise _cannot(address, await anyio.to_thread.run_sync(_why_not, one) or "gRPC refuses it") from None
     await server.start()
     bound = TcpAddress(address.host, port)
     logger.info("listening on TCP", extra={"address": str(bound), "tls": key_and_chain is not None})
@@ -138,6 +144,43 @@ async def _listening(
     finally:
         with anyio.CancelScope(shield=True):
             await server.stop(None)
+
+
+def _cannot(address: TcpAddress, why: str) -> SocketTaken:
+    return SocketTaken(f"{address} cannot be listened at: {why}")
+
+
+def _hosts(address: TcpAddress) -> Sequence[str]:
+    """Every address of this machine that a name means.
+
+    gRPC is content with one of them, and who has the same port of another would be shown the token by our clients.
+
+    Raises:
+        SocketTaken: the name means nothing.
+    """
+    with suppress(ValueError):
+        ipaddress.ip_address(address.host)
+        return [address.host]
+    try:
+        found = {str(place[0]) for *_, place in socket.getaddrinfo(address.host, None, type=socket.SOCK_STREAM)}
+    except (socket.gaierror, UnicodeError):
+        raise _cannot(address, "no address is known for that name") from None
+    if address.is_loopback:
+        found |= {"127.0.0.1", "::1"}  # to clients that ask no resolver it means both
+    return sorted(host for host in found if not _why_not(TcpAddress(host, 0))) or sorted(found)
+
+
+def _why_not(address: TcpAddress) -> str:
+    """What the system says against it, which gRPC does not tell; nothing where it can be listened at."""
+    try:
+        with socket.socket(socket.AF_INET6 if ":" in address.host else socket.AF_INET) as trial:
+            trial.bind((address.host, address.port))
+    except OSError as error:
+        return {
+            errno.EADDRINUSE: "another program has it",
+            errno.EADDRNOTAVAIL: "it is not this machine's",
+        }.get(error.errno or 0, error.strerror or str(error))
+    return ""
 
 
 def _probed(host: str) -> str:
@@ -154,6 +197,7 @@ def _options(settings: ListenSettings) -> list[tuple[str, int]]:
         ("grpc.keepalive_permit_without_calls", 1),
         ("grpc.http2.max_pings_without_data", 0),
         ("grpc.http2.min_ping_interval_without_data_ms", int(_LEAST_PING_S * 1000)),
+        ("grpc.server_handshake_timeout_ms", int(_GREETING_S * 1000)),
         ("grpc.max_connection_idle_ms", int(_IDLE_S * 1000)),
         ("grpc.max_concurrent_streams", _STREAMS_LIMIT),
         ("grpc.max_allowed_incoming_connections", settings.connection_limit),

@@ -57,6 +57,38 @@ def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
     assert f"127.0.0.1:{port} cannot be listened at: another program has it" in daemon.log
 
 
+def test_a_name_of_which_another_program_has_one_address_is_not_listened_at(tmp_path: Path) -> None:
+    """Our clients would show that program the token."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        daemon = Daemon(tmp_path, settings={"daemon": {"listen": f"localhost:{port}"}})
+        assert daemon.launch().wait(PATIENCE_S) == 1
+    assert f"localhost:{port} cannot be listened at: another program has it" in daemon.log
+
+
+def is_ours(host: str) -> bool:
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as trial:
+        try:
+            trial.bind((host, 0))
+        except OSError:
+            return False
+    return True
+
+
+async def test_localhost_is_listened_at_by_every_address_it_has(tmp_path: Path) -> None:
+    async with running_daemon(tmp_path, settings={"daemon": {"listen": "localhost:0"}}) as daemon:
+        port = (await address_of(daemon)).port
+        for host in filter(is_ours, ("127.0.0.1", "::1")):
+            async with await anyio.connect_tcp(host, port):
+                pass
+
+
+def test_a_name_without_an_address_is_said(tmp_path: Path) -> None:
+    daemon = Daemon(tmp_path, settings={"daemon": {"health_listen": "no-such-machine.invalid:0"}})
+    assert daemon.launch().wait(PATIENCE_S) == 1
+    assert "no-such-machine.invalid:0 cannot be listened at: no address is known for that name" in daemon.log
+
+
 async def test_beyond_loopback_there_is_tls_and_nothing_in_clear(tmp_path: Path) -> None:
     cert, key = certificate(tmp_path)
     settings = {"daemon": {"listen": "0.0.0.0:0", "tls_cert": str(cert), "tls_key": str(key)}}

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing
 from pathlib import Path
 
+import anyio
 import grpc
 import pytest
 from google.protobuf.field_mask_pb2 import FieldMask
@@ -16,6 +17,7 @@ from betcode.client import Client, NewConversation, open_client
 from betcode.client.errors import Refused
 from betcode.domain.audit import AuditFilter
 from betcode.domain.identifiers import new_session_id
+from betcode.domain.jsonc_edit import comments
 from betcode.v1 import agent_pb2
 from betcode.v1 import config_pb2 as v1
 from betcode.v1.config_pb2_grpc import ConfigServiceStub
@@ -124,6 +126,15 @@ async def test_a_change_of_what_somebody_else_changed_is_aborted_and_can_be_trie
     assert json.loads(file(daemon).read_text()) == {"agents": {"turn_limit": 6}}
     again = await client.config.change({"agents.turn_limit": "7"}, if_unchanged=(await client.config.settings()).etag)
     assert again.daemon.max_subprocesses == 7
+
+
+async def test_many_changes_at_once_are_all_made(daemon: Daemon, client: Client) -> None:
+    file(daemon).write_text(COMMENTED)
+    async with anyio.create_task_group() as tasks:
+        for number in range(100):
+            tasks.start_soon(client.config.change, {f"feature_flags.later_{number}": "true"})
+    assert len((await client.config.settings()).feature_flags) == 100
+    assert set(comments(COMMENTED)) <= set(comments(file(daemon).read_text()))
 
 
 async def test_private_values_are_told_nobody(daemon: Daemon, client: Client) -> None:

@@ -180,21 +180,24 @@ async def test_a_client_that_leaves_is_no_error(daemon: Daemon) -> None:
     assert [line for line in lines if line["level"] in ("error", "warn", "critical")] == []
 
 
-async def test_reflection_names_every_service(daemon: Daemon) -> None:
+@pytest.mark.parametrize("release", ["v1alpha", "v1"])
+async def test_reflection_names_every_service(daemon: Daemon, release: str) -> None:
     request = reflection_pb2.ServerReflectionRequest(list_services="").SerializeToString()
     symbol = reflection_pb2.ServerReflectionRequest(
         file_containing_symbol="betcode.v1.AgentService"
     ).SerializeToString()
     async with daemon.channel() as channel:
-        path = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
+        path = f"/grpc.reflection.{release}.ServerReflection/ServerReflectionInfo"
         answers = [
             reflection_pb2.ServerReflectionResponse.FromString(data)
-            async for data in RawCalls(channel).both(path, request, symbol)
+            async for data in RawCalls(channel).both(path, request, symbol, b"\xff")
         ]
     names = {service.name for service in answers[0].list_services_response.service}
     assert {service.full_name for service in contract_services()} <= names
     assert "grpc.health.v1.Health" in names
     assert answers[1].file_descriptor_response.file_descriptor_proto
+    assert answers[2].error_response.error_code == grpc.StatusCode.INVALID_ARGUMENT.value[0]
+    assert "Traceback" not in daemon.stderr
 
 
 @pytest.mark.behaviour("lifecycle.daemon.servers")

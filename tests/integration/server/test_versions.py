@@ -1,5 +1,6 @@
 """VersionService of a real daemon: what it is, what it grants, and what it makes of clients of every age."""
 
+from contextlib import aclosing
 from pathlib import Path
 
 import anyio
@@ -9,6 +10,7 @@ from grpc import aio
 
 from betcode._version import __version__
 from betcode.client import ClientIdentity, NewConversation, Outdated, open_client
+from betcode.client.errors import Refused
 from betcode.domain.compatibility import AGENTS, CLIENTS
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1 import version_pb2
@@ -16,6 +18,7 @@ from betcode.v1.version_pb2_grpc import VersionServiceStub
 from support.daemon import AGENT_VERSION, Agent, Daemon, agent_program, becomes_true, obedient_daemon, running_daemon
 from support.patience import PATIENCE_S
 from support.stream import finished_session
+from support.talk import Talk
 
 pytestmark = pytest.mark.anyio
 
@@ -210,6 +213,24 @@ async def test_a_feature_that_is_turned_off_refuses_its_calls_and_comes_back_wit
             await agent.CompactSession(v1.CompactSessionRequest(session_id="s"))
         assert error.value.code() is grpc.StatusCode.NOT_FOUND
         assert "context_compaction" in (await asked(daemon)).features
+
+
+async def test_a_client_that_stays_notices_features_that_are_turned_off_and_on(tmp_path: Path) -> None:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+        session = await client.start_session(NewConversation(str(daemon.work), provider="claude"))
+        talk = Talk(client, session)
+        await talk.say("say hello")
+        await talk.until("turn_complete")
+        await client.config.change(
+            {"feature_flags.event_batching": "false", "feature_flags.context_compaction": "false"}
+        )
+        async with aclosing(client.follow(session)) as events:
+            with anyio.fail_after(PATIENCE_S):
+                assert (await anext(events)).sequence == 1
+        with pytest.raises(Refused, match=r"feature_flags\.context_compaction"):
+            await client.compact(session)
+        await client.config.change({"feature_flags.context_compaction": "true"})
+        await client.compact(session)
 
 
 async def test_odd_flags_in_the_settings_are_warned_of_in_the_log(tmp_path: Path) -> None:

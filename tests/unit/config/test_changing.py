@@ -19,6 +19,7 @@ from betcode.config.changing import (
 )
 from betcode.config.loading import WrongSetting, from_environment, load_settings
 from betcode.config.origins import Layer
+from betcode.config.reading import FILE_BYTES
 
 TEXT = """\
 {
@@ -151,6 +152,38 @@ def test_a_broken_file_is_not_mended_by_chance(path: Path, text: str) -> None:
     with pytest.raises(WrongSetting):
         change(path, Layer.USER, {"agents.turn_limit": 4})
     assert path.read_text() == text
+
+
+def test_what_a_killed_writer_left_is_taken_away_and_never_written_through(tmp_path: Path, path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.write_text("mine")
+    (tmp_path / ".settings.json.new").symlink_to(elsewhere)
+    assert change(path, Layer.USER, {"agents.turn_limit": 4})
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["elsewhere", "settings.json"]
+    assert elsewhere.read_text() == "mine"
+    (tmp_path / ".settings.json.new").mkdir()
+    with pytest.raises(NotChanged, match="cannot be written"):
+        change(path, Layer.USER, {"agents.turn_limit": 5})
+
+
+def test_a_change_that_would_make_the_file_too_long_to_be_read_is_refused(path: Path) -> None:
+    with pytest.raises(NotChanged, match="would be longer than"):
+        change(path, Layer.USER, {"sessions.default_model": "x" * FILE_BYTES})
+    assert path.read_text() == TEXT
+
+
+@pytest.mark.parametrize("name", ["nowhere/at/all", "settings.json", "x" * 300])
+def test_no_project_is_made_where_there_is_none(path: Path, name: str) -> None:
+    project = path.parent / name
+    with pytest.raises(NotChanged, match="is no directory"):
+        change(project / ".claude/settings.json", Layer.PROJECT, {"sessions.default_model": "opus"})
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_key_of_any_length_is_refused_in_one_short_sentence() -> None:
+    with pytest.raises(WrongSetting, match=r"There is no setting daemon\.loglog") as refused:
+        setting_of("daemon." + "log" * 1_000_000)
+    assert len(str(refused.value)) < 200
 
 
 def test_a_project_is_given_only_what_is_for_projects(path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import threading
 import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from betcode.domain.health import POOL_FULL, Outcome
 from betcode.holder.platform import resident_bytes
 from betcode.server.health import About, Health, metadata_of
-from betcode.server.health_checks import Component, Listener, components
+from betcode.server.health_checks import Component, Listener, components, look_at
 from betcode.server.rim import Caller
 from betcode.sessions import ClientName, EngineFacts
 from betcode.sessions.adoption import Found
@@ -115,6 +116,85 @@ async def test_a_check_that_hangs_or_cannot_be_made_is_not_well(monkeypatch: pyt
     answer = await details(health_of(parts))
     assert answer.overall_status == v1.NOT_SERVING
     assert "nothing could be written within" in answer.degraded_reason
+
+
+async def test_all_who_ask_during_a_look_share_the_next_one() -> None:
+    looks = 0
+    goes_on = anyio.Event()
+
+    async def check() -> Outcome:
+        nonlocal looks
+        looks += 1
+        await goes_on.wait()
+        return Outcome(True)
+
+    health = Health(facts, ABOUT, [Component("sqlite", 30.0, True, check)], ())
+    async with anyio.create_task_group() as tasks:
+        for _ in range(20):
+            tasks.start_soon(health.refresh)
+        await anyio.wait_all_tasks_blocked()
+        goes_on.set()
+    assert looks == 1, "all of them came before it began"
+    await health.refresh()
+    assert looks == 2
+
+    goes_on = anyio.Event()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(health.refresh)
+        await anyio.wait_all_tasks_blocked()
+        for _ in range(20):
+            tasks.start_soon(health.refresh)
+        await anyio.wait_all_tasks_blocked()
+        goes_on.set()
+    assert looks == 4, "one that had begun, and one for all who came later"
+
+
+async def test_a_look_that_its_client_left_counts_for_nobody() -> None:
+    looks = 0
+
+    async def check() -> Outcome:
+        nonlocal looks
+        looks += 1
+        if looks == 1:
+            await anyio.sleep_forever()
+        return Outcome(True)
+
+    health = Health(facts, ABOUT, [Component("sqlite", 30.0, True, check)], ())
+    impatient = anyio.CancelScope()
+
+    async def leave() -> None:
+        with impatient:
+            await health.refresh()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(leave)
+        await anyio.wait_all_tasks_blocked()
+        tasks.start_soon(health.refresh)
+        await anyio.wait_all_tasks_blocked()
+        impatient.cancel()
+    assert looks == 2
+
+
+async def test_a_program_whose_disk_hangs_does_not_take_a_thread_with_each_look(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("betcode.server.health_checks.CHECK_BOUND_S", 0.001)
+    answers = threading.Event()
+
+    async def nothing() -> None: ...
+
+    def hangs() -> str:
+        answers.wait()
+        return ""
+
+    pool = components(facts, lambda: "", hangs, nothing, Path("/"), lambda: ())[0]
+    try:
+        before = threading.active_count()
+        for _ in range(100):
+            assert not (await look_at(pool)).is_well
+        assert threading.active_count() < before + 50
+    finally:
+        answers.set()
 
 
 @pytest.mark.behaviour("health.component.pool", "health.component.sqlite", "health.component.local-server")

@@ -76,9 +76,30 @@ def test_what_is_read_and_written_again_has_them_still() -> None:
     assert LATER_NUMBER in v1.SubmitRequest.FromString(kept.SerializeToString()).SerializeToString()
 
 
-def test_a_deep_request_is_looked_at_only_so_far() -> None:
-    # No request of ours nests itself without end; this one would have to be looked at by something that does.
-    assert list(unknown_fields(v1.AgentRequest(), depth=100)) == []
+def test_of_more_unknown_fields_than_anybody_reads_their_size_alone_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    looked, counts = scrutiny()
+    data = LATER_NUMBER * 10_000
+    with caplog.at_level(logging.DEBUG, "betcode.server.scrutiny"):
+        looked.look(decode(v1.AgentRequest, data), Uses())
+    assert counts.unknown_fields_received == 1
+    assert [entry.getMessage() for entry in caplog.records] == [f"AgentRequest has {len(data)} bytes of unknown fields"]
+
+
+def test_a_large_request_with_one_unknown_field_is_counted_and_the_field_named(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    looked, counts = scrutiny()
+    data = v1.AgentRequest(message=v1.UserMessage(content="x" * 100_000)).SerializeToString() + LATER_NUMBER
+    with caplog.at_level(logging.DEBUG, "betcode.server.scrutiny"):
+        looked.look(decode(v1.AgentRequest, data), Uses())
+    assert counts.unknown_fields_received == 1
+    assert "AgentRequest 1023" in caplog.text
+
+
+def test_of_many_messages_in_a_request_the_first_are_looked_at() -> None:
+    attachment = b"\x12" + bytes([len(LATER)]) + LATER
+    assert len(list(unknown_fields(v1.UserMessage.FromString(attachment * 2_000)))) == 999
+    assert len(list(parts_used(v1.UserMessage(attachments=[v1.Attachment(filename="a")] * 2_000)))) == 1_000
 
 
 @pytest.mark.parametrize(

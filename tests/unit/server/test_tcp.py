@@ -7,17 +7,22 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import anyio
 import pytest
 
 from betcode.config.certificate import read_pair, valid_until
 from betcode.config.loading import WrongSetting
 from betcode.config.settings import ListenSettings
+from betcode.config.tcp_address import TcpAddress, parse_address
+from betcode.config.token_file import WrongToken, make_token
 from betcode.domain.errors import RateLimited
+from betcode.server.health_board import HealthBoard
 from betcode.server.rate_limits import RateLimits
 from betcode.server.rim import Caller
-from betcode.server.tcp import TokenCheck
+from betcode.server.tcp import TcpDoors, TokenCheck, serve_tcp
 from betcode.server.tcp_peer import Inside, TcpPeer, agent_behind, tcp_peer
 from betcode.sessions import ClientName
+from support.patience import PATIENCE_S
 from support.tcp import certificate
 
 LOCAL = Caller(ClientName("local"))
@@ -143,6 +148,60 @@ def test_a_certificate_says_until_when_it_holds(tmp_path: Path) -> None:
     assert b"PRIVATE KEY" in read_pair(cert, key)[0]
     with pytest.raises(ValueError, match="no certificate"):
         valid_until(key)
+
+
+@pytest.mark.parametrize("kind", [("rsa:2048",), ("ec", "-pkeyopt", "ec_paramgen_curve:secp384r1")])
+def test_keys_that_clients_take_are_used(tmp_path: Path, kind: tuple[str, ...]) -> None:
+    cert, key = certificate(tmp_path, kind=kind)
+    assert read_pair(cert, key) == (key.read_bytes(), cert.read_bytes())
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        ("ed25519",),
+        ("ec", "-pkeyopt", "ec_paramgen_curve:secp521r1"),
+        ("ec", "-pkeyopt", "ec_paramgen_curve:secp256k1"),
+        ("rsa-pss", "-pkeyopt", "rsa_keygen_bits:2048"),
+    ],
+)
+def test_a_key_with_which_nobody_could_connect_is_refused(tmp_path: Path, kind: tuple[str, ...]) -> None:
+    with pytest.raises(WrongSetting, match="make one with RSA, P-256 or P-384"):
+        read_pair(*certificate(tmp_path, kind=kind))
+
+
+def test_what_is_no_certificate_or_key_is_said_in_our_words(tmp_path: Path) -> None:
+    cert, key = certificate(tmp_path / "one", password="s3cret")
+    with pytest.raises(WrongSetting, match=r"daemon\.tls_key: .* has a password"):
+        read_pair(cert, key)
+    with pytest.raises(WrongSetting, match=r"daemon\.tls_cert: .* holds no certificate"):
+        read_pair(key, key)
+    with pytest.raises(WrongSetting, match=r"daemon\.tls_key: .* holds no private key"):
+        read_pair(cert, cert)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(WrongSetting, match=r"daemon\.tls_cert: .* is no plain file"):
+        read_pair(pipe, key)
+    for text in ("", "MAA=", "MAIwAA==", "not base64"):
+        cert.write_text(f"-----BEGIN CERTIFICATE-----\n{text}\n-----END CERTIFICATE-----\n")
+        with pytest.raises(ValueError, match=r"certificate|unpack|cut short|padding|base64"):
+            valid_until(cert)
+
+
+def test_a_name_that_no_file_can_have_is_no_token_file(tmp_path: Path) -> None:
+    with pytest.raises(WrongToken, match="cannot be made: File name too long"):
+        make_token(tmp_path / ("x" * 300))
+
+
+@pytest.mark.anyio
+async def test_a_connection_that_says_nothing_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("betcode.server.tcp._GREETING_S", 0.1)
+    doors = TcpDoors(health=TcpAddress("127.0.0.1", 0))
+    async with serve_tcp(doors, (), HealthBoard(), ()) as (listener,):
+        address = parse_address(listener.shown)
+        with anyio.fail_after(PATIENCE_S):
+            async with await anyio.connect_tcp(address.host, address.port) as silent:
+                _ = [piece async for piece in silent]  # until it is closed
 
 
 def test_a_key_that_does_not_fit_is_told(tmp_path: Path) -> None:

@@ -1,0 +1,35 @@
+"""What ConfigService tells of a file that others change meanwhile."""
+
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from betcode.config.changing import state_of
+from betcode.config.keeping import Keeper
+from betcode.config.loading import load_settings
+from betcode.config.places import choose_places
+from betcode.server.config import ConfigCalls
+from betcode.server.rim import Caller
+from betcode.sessions import ClientName
+from betcode.v1 import config_pb2 as v1
+
+BEFORE, AFTER = '{"agents": {"turn_limit": 3}}', '{"agents": {"turn_limit": 4}}'
+
+
+class Overtaken(Keeper):
+    """Somebody writes the file right after it was read."""
+
+    async def catch_up(self) -> None:
+        await super().catch_up()
+        self.path.write_text(AFTER)
+
+
+@pytest.mark.anyio
+async def test_the_state_that_is_told_is_never_later_than_the_values(tmp_path: Path) -> None:
+    (tmp_path / "settings.json").write_text(BEFORE)
+    nobody = cast("Any", None)  # neither an engine nor a gate is asked for settings
+    keeper = Overtaken(tmp_path, load_settings(tmp_path))
+    calls = ConfigCalls(nobody, nobody, keeper, choose_places({}, state_dir=tmp_path, config_dir=tmp_path))
+    told = await calls.get_settings(Caller(ClientName("ann")), v1.GetSettingsRequest())
+    assert (told.daemon.max_subprocesses, told.etag) == (3, state_of(BEFORE))

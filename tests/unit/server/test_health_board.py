@@ -1,0 +1,62 @@
+"""The standard health service towards strangers, who may begin calls and send nothing."""
+
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from typing import Any
+
+import anyio
+import grpc
+import pytest
+from grpc import aio
+
+from betcode.server.health_board import SERVING, HealthBoard
+from support.patience import PATIENCE_S
+from support.raw import RawCalls
+
+pytestmark = pytest.mark.anyio
+CHECK = "/grpc.health.v1.Health/Check"
+OPTIONS = (("grpc.use_local_subchannel_pool", 1), ("grpc.enable_http_proxy", 0))
+
+
+class Arrivals(aio.ServerInterceptor):
+    def __init__(self) -> None:
+        self.count = 0
+
+    async def intercept_service(
+        self,
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable["grpc.RpcMethodHandler[Any, Any] | None"]],
+        handler_call_details: grpc.HandlerCallDetails,
+    ) -> "grpc.RpcMethodHandler[Any, Any] | None":
+        self.count += 1
+        return await continuation(handler_call_details)
+
+
+@pytest.mark.parametrize("is_probe_port", [False, True])
+async def test_calls_that_send_nothing_do_not_keep_a_probe_waiting(
+    monkeypatch: pytest.MonkeyPatch, is_probe_port: bool
+) -> None:
+    monkeypatch.setattr("betcode.server.health_board._STRANGER_S", 3600.0)
+    board, arrivals = HealthBoard(), Arrivals()
+    board.show({"": SERVING})
+    server = aio.server(interceptors=(arrivals,))
+    server.add_generic_rpc_handlers((board.probe_handlers() if is_probe_port else board.careful_handlers(),))
+    port = server.add_insecure_port("127.0.0.1:0")
+    # Where few are read at once, each address waits for itself alone; a probe's own port reads everybody.
+    probed = f"127.0.0.1:{port}"
+    if not is_probe_port:
+        try:
+            probed = f"[::1]:{server.add_insecure_port('[::1]:0')}"
+        except RuntimeError:
+            pytest.skip("there is no second address here: no IPv6")
+    await server.start()
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(server.stop, None)
+        silent = await stack.enter_async_context(aio.insecure_channel(f"127.0.0.1:{port}", options=OPTIONS))
+        probe = await stack.enter_async_context(aio.insecure_channel(probed, options=OPTIONS))
+        begin: aio.StreamUnaryMultiCallable[bytes, bytes] = silent.stream_unary(CHECK)
+        for _ in range(20):
+            stack.callback(begin().cancel)
+        with anyio.fail_after(PATIENCE_S):
+            while arrivals.count < 20 and not is_probe_port:  # noqa: ASYNC110
+                await anyio.sleep(0.01)
+        assert await RawCalls(probe).unary(CHECK, b"") == b"\x08\x01"
