@@ -200,6 +200,7 @@ def test_an_edited_file_takes_the_place_of_the_old_one_once_it_is_right(quick: I
     assert file(quick).read_text() == right
     assert "ended with 1" in quick.run("config", "edit", EDITOR="false").stderr
     assert "cannot be started" in refused(quick.run("config", "edit", EDITOR="/no/such/editor"))
+    assert "is not understood" in refused(quick.run("config", "edit", EDITOR='vi "'))
 
 
 def test_on_a_terminal_a_wrong_file_is_edited_again(here: Shell) -> None:

@@ -22,7 +22,11 @@ _NEW = "{\n  // every setting: betcode config show\n}\n"
 def edit(options: Options) -> int:
     screen = standard_screen()
     refuse_inside(options.places)
-    argv = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "")
+    try:
+        argv = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "")
+    except ValueError as error:
+        reason = f"The editor that VISUAL or EDITOR names is not understood: {error}"
+        raise CommandFailed(reason, ExitCode.INVALID_ARGUMENTS) from None
     if not argv:
         raise CommandFailed("No editor is set: name one in EDITOR", ExitCode.INVALID_ARGUMENTS)
     path, layer = chosen_file(options)

@@ -6,8 +6,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from betcode.config.loading import WrongSetting
+from betcode.config.plain_file import read_plain
 
 _BEGIN, _END = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
+_LARGEST_BYTES = 1024 * 1024
 _SEQUENCE, _INTEGER, _EXPLICIT_0, _UTC_TIME, _GENERALIZED_TIME = 0x30, 0x02, 0xA0, 0x17, 0x18
 
 
@@ -20,7 +22,7 @@ def read_pair(cert: Path, key: Path) -> tuple[bytes, bytes]:
     data = []
     for name, path in (("daemon.tls_key", key), ("daemon.tls_cert", cert)):
         try:
-            data.append(path.read_bytes())
+            data.append(read_plain(path, _LARGEST_BYTES))
         except OSError as error:
             raise WrongSetting(f"{name}: {path} cannot be read: {error.strerror}") from None
     try:
