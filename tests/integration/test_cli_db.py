@@ -110,6 +110,18 @@ def test_a_file_is_not_replaced_unless_that_is_wanted(here: Shell, tmp_path: Pat
     assert here.run("db", "check", str(taken)).returncode == 0
 
 
+@pytest.mark.parametrize("name", ["betcode.db", "betcode.db-wal", "betcode.db-shm", "../state/betcode.db", "fifo"])
+def test_a_copy_never_takes_the_place_of_what_is_in_use(here: Shell, name: str) -> None:
+    state = here.places.state_dir
+    state.mkdir(parents=True)
+    (state / "betcode.db").write_text("in use")
+    os.mkfifo(state / "fifo")
+    refused = here.run("db", "backup", "--force", str(state / name))
+    assert refused.returncode == 5
+    assert "name another" in refused.stderr
+    assert (state / "betcode.db").read_text() == "in use"
+
+
 def test_a_place_without_room_leaves_nothing(here: Shell, tmp_path: Path) -> None:
     said(here, "say words")
     (tmp_path / "file").touch()

@@ -29,6 +29,7 @@ def backup(options: Options) -> int:
     target = Path(asked).expanduser().absolute() if asked else _next_copy(options.places)
     if target.is_dir():
         target = target / _name()
+    _refuse_harm(target, options.places.database)
     if target.exists() and not options.flag("force"):
         raise CommandFailed(f"{target} exists already: name another file, or add --force", ExitCode.INVALID_ARGUMENTS)
     try:
@@ -42,6 +43,15 @@ def backup(options: Options) -> int:
         screen.line(str(target))
         screen.note(f"{readable(size)}, checked" + (f"; {len(removed)} older copies removed" if removed else ""))
     return ExitCode.OK
+
+
+def _refuse_harm(target: Path, database: Path) -> None:
+    """Raises CommandFailed where a copy would take the place of what is in use, or of what is no file."""
+    is_its_own = target.name == database.name or target.name.startswith((f"{database.name}-", f"{database.name}."))
+    if is_its_own and target.parent.resolve() == database.parent.resolve():
+        raise CommandFailed(f"{target} belongs to the database itself: name another file", ExitCode.INVALID_ARGUMENTS)
+    if target.exists() and not target.is_file():
+        raise CommandFailed(f"{target} is no plain file: name another", ExitCode.INVALID_ARGUMENTS)
 
 
 def check(options: Options) -> int:

@@ -52,13 +52,15 @@ def repair(options: Options) -> int:
     if options.as_json:
         screen.json(
             {"repaired": True, "whole": True, "kept": saved.kept, "torn": saved.torn, "orphans": saved.orphans}
-            | {"damaged_file": str(kept), "sessions": saved.kept.get("sessions", 0)},
+            | {"missing_events": saved.missing, "damaged_file": str(kept), "sessions": saved.kept.get("sessions", 0)},
             indent=2,
         )
         return ExitCode.OK
     screen.line(f"{rows} rows saved, of them {saved.kept.get('sessions', 0)} sessions; {torn} places could not be read")
     if saved.orphans:
         screen.line(f"{saved.orphans} rows belonged to sessions that could not be saved, and are left out")
+    if saved.missing:
+        screen.line(f"{saved.missing} events of the saved sessions are lost")
     screen.line(f"The damaged database is kept: {kept}")
     screen.note("Histories that lost something say so: each session begins a new epoch when the daemon opens it")
     return ExitCode.OK

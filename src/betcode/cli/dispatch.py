@@ -13,6 +13,10 @@ from betcode.cli.parser import build_parser
 if TYPE_CHECKING:
     from betcode.cli.options import Options  # after the parser has let us through
 
+# What somebody named wrongly, or may not use: no fault of ours.
+_OF_PATHS = frozenset({errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EACCES, errno.EROFS})
+_SHOWN_OF_A_PATH = 200
+
 
 def dispatch(arguments: Sequence[str]) -> int:
     """Run the command that the arguments name; its exit code."""
@@ -77,6 +81,11 @@ def _single(error: BaseException) -> BaseException:
     return error
 
 
+def _shown(path: object) -> str:
+    text = os.fsdecode(path) if isinstance(path, bytes) else str(path)
+    return text if len(text) <= _SHOWN_OF_A_PATH else text[:_SHOWN_OF_A_PATH] + "…"
+
+
 def _verdict(error: BaseException) -> tuple[str, ExitCode]:
     if isinstance(error, CommandFailed):
         return error.message, error.exit_code
@@ -94,5 +103,7 @@ def _verdict(error: BaseException) -> tuple[str, ExitCode]:
         return error.message + when_again(error.retry_after_s), exit_of(error.code)
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         return f"No space left on device ({error.filename or 'where the output goes'})", ExitCode.INTERNAL
+    if isinstance(error, OSError) and error.errno in _OF_PATHS and error.filename:
+        return f"{_shown(error.filename)} cannot be used: {error.strerror}", ExitCode.INVALID_ARGUMENTS
     hint = "" if os.environ.get("BETCODE_DEBUG") else " (BETCODE_DEBUG=1 shows where)"
     return f"internal error: {type(error).__name__}: {error}{hint}", ExitCode.INTERNAL

@@ -32,7 +32,9 @@ def logs(options: Options) -> int:
             _show(screen, entry, as_json=options.as_json)
         if options.flag("follow"):
             _follow(files, wanted, screen, as_json=options.as_json)
-    except (PermissionError, IsADirectoryError) as trouble:
+    except BrokenPipeError:
+        raise
+    except OSError as trouble:
         raise CommandFailed(f"The log cannot be read: {trouble}", ExitCode.INTERNAL) from trouble
     finally:
         files.close()

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from betcode.config.units import NotUnderstood, duration_s, short_size, size_bytes
+from betcode.config.units import NotUnderstood, TooMuch, duration_s, short_size, size_bytes
 from betcode.domain.times import short_duration
 
 _MANY = 20
+_MOST_OF_ALL = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,7 @@ class Kind:
             return text
         try:
             value: object = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):  # the second: nested a thousand times
             return text
         return text if isinstance(value, float) and not math.isfinite(value) else value
 
@@ -43,6 +44,8 @@ def whole(least: int, most: int | None = None) -> Kind:
             or (most is not None and value > most)
         ):
             raise NotUnderstood(allowed)
+        if value > _MOST_OF_ALL:
+            raise NotUnderstood(f"a whole number of at most {_MOST_OF_ALL}")
         return value
 
     return Kind(allowed, read)
@@ -58,8 +61,9 @@ def duration(least_s: float = 0.0, most_s: float = math.inf) -> Kind:
     def read(value: object) -> float:
         try:
             seconds = duration_s(value)
-        except NotUnderstood:
-            raise NotUnderstood(allowed) from None
+        except NotUnderstood as wrong:
+            is_too_much = isinstance(wrong, TooMuch) and most_s == math.inf
+            raise NotUnderstood(str(wrong) if is_too_much else allowed) from None
         if not least_s <= seconds <= most_s:
             raise NotUnderstood(allowed)
         return seconds
@@ -73,6 +77,8 @@ def size(least: int = 0) -> Kind:
     def read(value: object) -> int:
         try:
             found = size_bytes(value)
+        except TooMuch:
+            raise
         except NotUnderstood:
             raise NotUnderstood(allowed) from None
         if found < least:
@@ -142,6 +148,8 @@ def ascending_durations() -> Kind:
             raise NotUnderstood(allowed)
         try:
             found = tuple(duration_s(each) for each in value)
+        except TooMuch:
+            raise
         except NotUnderstood:
             raise NotUnderstood(allowed) from None
         if any(later <= sooner for sooner, later in zip((0.0, *found), found, strict=False)):

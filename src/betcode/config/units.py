@@ -1,6 +1,7 @@
 """Durations and sizes as people write them: "10m", "2GB"."""
 
 import re
+from typing import TypeGuard
 
 _DURATIONS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _SIZES = {
@@ -14,11 +15,17 @@ _SIZES = {
     "GIB": 1024**3,
     "TIB": 1024**4,
 }
+LONGEST_S = 36500 * 86400.0  # longer ones, counted in nanoseconds, would come near what the database can hold
+LARGEST_BYTES = 2**60
 _NUMBER_AND_UNIT = re.compile(r"(\d+(?:\.\d+)?)\s*([A-Za-z]+)")
 
 
 class NotUnderstood(ValueError):
     """The text is neither; the message says what would be."""
+
+
+class TooMuch(NotUnderstood):
+    """More than anybody can mean, and than we can count with."""
 
 
 def duration_s(value: object) -> float:
@@ -27,12 +34,12 @@ def duration_s(value: object) -> float:
     Raises:
         NotUnderstood: it is none of these.
     """
-    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < float("inf"):
-        return float(value)
-    number, unit = _split(value)
+    number, unit = (value, "s") if _is_number(value) else _split(value)
     if unit not in _DURATIONS_S:
         raise NotUnderstood('a duration such as "90s", "10m" or "2h"')
-    return number * _DURATIONS_S[unit]
+    if number > LONGEST_S / _DURATIONS_S[unit]:
+        raise TooMuch("a duration of at most 36500d")
+    return float(number) * _DURATIONS_S[unit]
 
 
 def size_bytes(value: object) -> int:
@@ -41,11 +48,11 @@ def size_bytes(value: object) -> int:
     Raises:
         NotUnderstood: it is none of these.
     """
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
-        return value
-    number, unit = _split(value)
+    number, unit = (value, "B") if isinstance(value, int) and _is_number(value) else _split(value)
     if unit.upper() not in _SIZES:
         raise NotUnderstood('a size such as "512MB" or "2GB"')
+    if number > LARGEST_BYTES // _SIZES[unit.upper()]:
+        raise TooMuch(f"a size of at most {short_size(LARGEST_BYTES)}")
     return int(number * _SIZES[unit.upper()])
 
 
@@ -57,6 +64,10 @@ def short_size(size: int) -> str:
     return f"{size}B"
 
 
-def _split(value: object) -> tuple[float, str]:
+def _is_number(value: object) -> TypeGuard[int | float]:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+
+
+def _split(value: object) -> tuple[int | float, str]:
     found = _NUMBER_AND_UNIT.fullmatch(value.strip()) if isinstance(value, str) else None
     return (float(found[1]), found[2]) if found else (0.0, "")

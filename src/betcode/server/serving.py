@@ -74,6 +74,7 @@ _CALLS_GRACE_S = 2.0  # for calls that are under way when the daemon stops
 _STREAMS_GRACE_S = 0.5  # for streams to be told; who does not read asks again where it was
 _LINGER_S = 0.1  # a client that writes to a closed connection may lose what it was told before
 _STOP_BOUND_S = 6.0
+_MOST_OF_GRPC_BYTES = 2**31 - 1
 _ROOM_FOR_THE_REST_BYTES = 1024 * 1024
 
 
@@ -164,7 +165,8 @@ def _options(settings: EngineSettings) -> list[tuple[str, int]]:
 
 def _largest_request(settings: EngineSettings) -> int:
     # An attachment somewhat over its limit must arrive, so that it can be refused by name.
-    return settings.message_limit_bytes + 4 * settings.attachment_limit_bytes + _ROOM_FOR_THE_REST_BYTES
+    wanted = settings.message_limit_bytes + 4 * settings.attachment_limit_bytes + _ROOM_FOR_THE_REST_BYTES
+    return min(wanted, _MOST_OF_GRPC_BYTES)
 
 
 def _built(

@@ -1,18 +1,15 @@
 """What can still be read of a damaged database, in a new one."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import apsw
 
 from betcode.domain.errors import DatabaseUnusable
 from betcode.storage.database import connect, make_private, unusable
-from betcode.storage.migrations import migrate
-
-_ROWS = 500
-_LAST = 2**63 - 1
+from betcode.storage.migrations import MIGRATIONS, applied_to, migrate
+from betcode.storage.stray_events import stray_events
+from betcode.storage.torn_table import readable_rows
 
 # Parents before children. `migrations` and `meta` are made by the new database, but for the epoch.
 _TABLES = (
@@ -21,20 +18,26 @@ _TABLES = (
 )
 # What belongs to nobody any more cannot be shown, and would be taken for damage again.
 _ORPHANS = (
-    "DELETE FROM events WHERE place >> 40 NOT IN (SELECT key FROM sessions)",
-    "DELETE FROM inputs WHERE session NOT IN (SELECT key FROM sessions)",
-    "DELETE FROM input_payloads WHERE input NOT IN (SELECT key FROM inputs)",
-    "DELETE FROM session_makings WHERE session NOT IN (SELECT key FROM sessions)",
-    "DELETE FROM runs WHERE session NOT IN (SELECT key FROM sessions)",
-    "DELETE FROM pending_permissions WHERE session_id NOT IN (SELECT key FROM sessions)",
-    "DELETE FROM blobs WHERE session NOT IN (SELECT key FROM sessions)",
-    "DELETE FROM blob_pieces WHERE blob NOT IN (SELECT key FROM blobs)",
-    "DELETE FROM permission_grants WHERE session NOT IN (SELECT key FROM sessions)",
+    ("events", "place >> 40 NOT IN (SELECT key FROM sessions)"),
+    ("inputs", "session NOT IN (SELECT key FROM sessions)"),
+    ("input_payloads", "input NOT IN (SELECT key FROM inputs)"),
+    ("session_makings", "session NOT IN (SELECT key FROM sessions)"),
+    ("runs", "session NOT IN (SELECT key FROM sessions)"),
+    ("pending_permissions", "session_id NOT IN (SELECT key FROM sessions)"),
+    ("blobs", "session NOT IN (SELECT key FROM sessions)"),
+    ("blob_pieces", "blob NOT IN (SELECT key FROM blobs)"),
+    ("permission_grants", "session NOT IN (SELECT key FROM sessions)"),
 )
-# A session's number of the last event must not be behind its events.
+# A session's number of the last event must not be behind its events, nor beyond all that can be.
 _LAST_SEQ = """
-UPDATE sessions SET last_seq = max(last_seq, coalesce(
+UPDATE sessions SET last_seq = max(iif(last_seq BETWEEN 0 AND 1099511627775, last_seq, 0), coalesce(
     (SELECT max(seq) FROM events WHERE place BETWEEN (key << 40) AND ((key << 40) | 1099511627775)), 0))
+"""
+# Numbers of events leave no gap.
+_MISSING = """
+SELECT coalesce(sum(last_seq - (
+    SELECT count(*) FROM events WHERE place BETWEEN (key << 40) AND ((key << 40) | 1099511627775))), 0)
+FROM sessions WHERE deleted = 0
 """
 
 
@@ -45,6 +48,7 @@ class Salvaged:
     kept: dict[str, int] = field(default_factory=dict)
     torn: dict[str, int] = field(default_factory=dict)  # places where one row or more could not be read
     orphans: int = 0
+    missing: int = 0  # events that the sessions must have had
 
 
 def salvage(damaged: Path, target: Path) -> Salvaged:
@@ -57,16 +61,20 @@ def salvage(damaged: Path, target: Path) -> Salvaged:
     try:
         source = apsw.Connection(str(damaged), flags=apsw.SQLITE_OPEN_READONLY)
         try:
-            columns = _columns(source, damaged)
+            # It opens what is cut short too, and passes over a table or index whose description is damaged.
+            source.pragma("writable_schema", 1)
+            columns = _tables(source, damaged)
             make_private(target)
             db = connect(target)
             try:
                 migrate(db, target)
                 db.pragma("foreign_keys", 0)
-                for table in _TABLES:
-                    _copy_table(source, db, table, columns.get(table, []), salvaged)
+                for table, names in columns.items():
+                    _copy_table(source, db, table, names, salvaged)
                 _keep_epoch(source, db)
                 _tidy(db, salvaged)
+                if salvaged.missing:
+                    _find_stray(damaged, db, salvaged)
                 db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
             finally:
                 db.close()
@@ -77,78 +85,55 @@ def salvage(damaged: Path, target: Path) -> Salvaged:
     return salvaged
 
 
-def _columns(source: apsw.Connection, damaged: Path) -> Mapping[str, list[str]]:
+def _tables(source: apsw.Connection, damaged: Path) -> dict[str, list[str]]:
+    """The columns of each; none where a table is not found that should be there."""
     try:
-        return {
-            table: [name for _, name, *_, hidden in source.execute(f"PRAGMA table_xinfo({table})") if not hidden]
-            for table in _TABLES
-        }
-    except apsw.Error as error:
-        raise DatabaseUnusable(
-            f"{damaged} is damaged where it says which tables it has ({error}): restore a backup"
-        ) from error
+        found = {table: _columns(source, table) for table in _TABLES}
+    except (apsw.Error, UnicodeDecodeError) as error:
+        raise _no_tables(damaged, error) from error
+    if not found["sessions"] or not found["events"]:
+        raise _no_tables(damaged, "the most important are not there")
+    return found if _is_newest(source, damaged) else {table: names for table, names in found.items() if names}
+
+
+def _is_newest(source: apsw.Connection, damaged: Path) -> bool:
+    try:
+        return applied_to(source, damaged) == len(MIGRATIONS)
+    except (apsw.Error, DatabaseUnusable, TypeError, ValueError):
+        return True
+
+
+def _no_tables(damaged: Path, why: object) -> DatabaseUnusable:
+    return DatabaseUnusable(f"{damaged} is damaged where it says which tables it has ({why}): restore a backup")
+
+
+def _columns(db: apsw.Connection, table: str) -> list[str]:
+    return [name for _, name, *_, hidden in db.execute(f"PRAGMA table_xinfo({table})") if not hidden]
 
 
 def _copy_table(
     source: apsw.Connection, db: apsw.Connection, table: str, columns: list[str], salvaged: Salvaged
 ) -> None:
-    if not columns:
-        return
-    known = {name for _, name, *_, hidden in db.execute(f"PRAGMA table_xinfo({table})") if not hidden}
+    known = _columns(db, table)
     shared = [name for name in columns if name in known]
-    names = ", ".join(shared)
-    marks = ", ".join("?" for _ in shared)
-    insert = f"INSERT OR IGNORE INTO {table} ({names}) VALUES ({marks})"
-    salvaged.kept[table] = salvaged.torn[table] = 0
-    for rows in _readable(source, table, names):
+    names = ", ".join(("rowid", *shared))
+    insert = f"INSERT INTO {table} ({names}) VALUES ({', '.join('?' * (1 + len(shared)))})"
+    salvaged.kept[table] = 0
+    salvaged.torn[table] = 0 if shared else 1
+    if not shared:
+        return
+    for rows in readable_rows(source, table, shared):
         if rows is None:
             salvaged.torn[table] += 1
             continue
         with db:
             for row in rows:
                 try:
-                    db.execute(insert, row[1:])
-                    salvaged.kept[table] += db.changes()
+                    db.execute(insert, row)
+                    salvaged.kept[table] += 1
                 except apsw.ConstraintError:
-                    salvaged.torn[table] += 1  # what was read is no row that anybody wrote
-
-
-def _readable(source: apsw.Connection, table: str, names: str) -> Iterator[list[tuple[Any, ...]] | None]:
-    """Rows in the order of their numbers, some at a time; None for each stretch that cannot be read."""
-    # NOT INDEXED: the tree of the table itself is asked, whatever state its indices are in.
-    question = f"SELECT rowid, {names} FROM {table} NOT INDEXED WHERE rowid > ? ORDER BY rowid LIMIT ?"
-    after: int = -(2**63)
-    stride = 0
-    while True:
-        try:
-            rows = source.execute(question, (after, _ROWS)).fetchall()
-        except (apsw.CorruptError, apsw.IOError, UnicodeDecodeError):
-            first = _first_only(source, question, after)
-            if first is not None:
-                after, stride = int(first[0]), 0
-                yield [first]
-                continue
-            if not stride:
-                yield None
-            # Go on behind the damage: further away each time, since a torn page may have held many.
-            stride = stride * 2 or 1
-            if after > _LAST - stride:
-                return
-            after = (after if after > -(2**63) else 0) + stride
-            continue
-        if not rows:
-            return
-        after, stride = int(str(rows[-1][0])), 0
-        yield rows
-
-
-def _first_only(source: apsw.Connection, question: str, after: int) -> tuple[Any, ...] | None:
-    """The next row alone, where it is what follows that cannot be read."""
-    try:
-        row: tuple[Any, ...] | None = source.execute(question, (after, 1)).fetchone()
-    except (apsw.CorruptError, apsw.IOError, UnicodeDecodeError):
-        return None
-    return row
+                    if not db.execute(f"SELECT 1 FROM {table} WHERE rowid = ?", row[:1]).fetchall():
+                        salvaged.torn[table] += 1  # what was read is no row that anybody wrote
 
 
 def _keep_epoch(source: apsw.Connection, db: apsw.Connection) -> None:
@@ -160,9 +145,22 @@ def _keep_epoch(source: apsw.Connection, db: apsw.Connection) -> None:
     db.executemany("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)", meta)
 
 
+def _find_stray(damaged: Path, db: apsw.Connection, salvaged: Salvaged) -> None:
+    """Events that no tree leads to any more, of sessions that are known."""
+    keep = "INSERT OR IGNORE INTO events (place, kind, data) SELECT ?1, ?2, ?3 WHERE EXISTS (SELECT 1 FROM sessions "
+    keep += "WHERE key = ?1 >> 40 AND last_seq >= ?1 & 1099511627775 AND deleted = 0)"
+    with db:
+        for event in stray_events(damaged):
+            db.execute(keep, (event.place, event.kind, event.data))
+            salvaged.kept["events"] += db.changes()
+        salvaged.missing = int(db.execute(_MISSING).get)
+
+
 def _tidy(db: apsw.Connection, salvaged: Salvaged) -> None:
     with db:
-        for statement in _ORPHANS:
-            db.execute(statement)
+        for table, is_orphan in _ORPHANS:
+            db.execute(f"DELETE FROM {table} WHERE {is_orphan}")
             salvaged.orphans += db.changes()
+            salvaged.kept[table] = salvaged.kept.get(table, 0) - db.changes()
         db.execute(_LAST_SEQ)
+        salvaged.missing = int(db.execute(_MISSING).get)

@@ -4,10 +4,13 @@ What people and agents say appears at debug and is cut short where it is logged;
 of every line.
 """
 
+import errno
 import json
 import logging
 import os
+import stat
 import sys
+from contextlib import suppress
 from datetime import UTC, datetime
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
@@ -59,11 +62,35 @@ class ForPeople(logging.Formatter):
 
 
 class BoundedFile(RotatingFileHandler):
-    """The log file and `keep` older ones. Where stderr is this very file it follows it to the new one."""
+    """The log file and `keep` older ones. Where stderr is this very file it follows it to the new one.
+
+    A file that somebody has moved away or removed is begun anew: nobody would read what is written to the old one.
+    """
 
     def __init__(self, path: Path, limit_bytes: int, keep: int = 1) -> None:
-        super().__init__(path, maxBytes=limit_bytes, backupCount=keep, encoding="utf-8")
+        _refuse_pipe(path)
+        super().__init__(path, maxBytes=limit_bytes, backupCount=keep, encoding="utf-8", errors="backslashreplace")
         self.is_stderr = _is_stderr(path)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        with suppress(OSError):  # then the old one is still better than none
+            self._begin_anew_where_gone()
+        super().emit(record)
+
+    def _begin_anew_where_gone(self) -> None:
+        path = Path(self.baseFilename)
+        if self.stream is None:
+            return
+        try:
+            if os.path.samestat(path.stat(), os.fstat(self.stream.fileno())):
+                return
+        except FileNotFoundError:
+            pass
+        _refuse_pipe(path)
+        begun = self._open()
+        self.stream.close()
+        self.stream = begun
+        self._follow_with_stderr()
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 the name of the standard library
         """A full disk is said by those who meet it at their work; not being able to log is no fault to report."""
@@ -75,6 +102,9 @@ class BoundedFile(RotatingFileHandler):
             super().doRollover()
         elif self.stream is not None:
             self.stream.truncate(0)  # it is written at its end, which is here now
+        self._follow_with_stderr()
+
+    def _follow_with_stderr(self) -> None:
         if self.is_stderr and self.stream is not None:
             # What Python itself writes, a traceback at the end or a fault, belongs to the new file.
             os.dup2(self.stream.fileno(), 2)
@@ -124,6 +154,13 @@ def set_log_level(level: str) -> None:
     # What the runtime and libraries say about their own work is not what an operator looks for.
     for talkative in ("asyncio", "grpc"):
         logging.getLogger(talkative).setLevel(max(logging.WARNING, _LEVELS[level]))
+
+
+def _refuse_pipe(path: Path) -> None:
+    """A pipe would hold the daemon up until somebody reads it."""
+    with suppress(FileNotFoundError):
+        if stat.S_ISFIFO(path.stat().st_mode):
+            raise OSError(errno.EINVAL, "it is a pipe", str(path))
 
 
 def _is_stderr(path: Path) -> bool:

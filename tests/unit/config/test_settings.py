@@ -124,3 +124,24 @@ def test_a_misspelt_list_of_rules_is_recognised(tmp_path: Path, name: str, meant
 def test_rules_beside_permissions_are_told_where_they_belong(tmp_path: Path) -> None:
     (tmp_path / "settings.json").write_text('{"deny": ["Bash"]}')
     assert load_settings(tmp_path).warnings[0].endswith("unknown setting deny; did you mean permissions.deny?")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "says"),
+    [
+        ("agents.hang_after", "9" * 400 + "s", "must be a duration of at most 36500d"),
+        ("sessions.history_keep", "40000d", "must be a duration of at most 36500d"),
+        ("cancel.term", "9" * 400 + "d", "from 0s to 10m"),
+        ("agents.memory_limit", "9" * 400 + "GB", "must be a size of at most"),
+        ("agents.warm_limit", 2**40, "must be a whole number of at most"),
+    ],
+)
+def test_what_nobody_can_count_with_is_one_sentence(tmp_path: Path, key: str, value: object, says: str) -> None:
+    with pytest.raises(WrongSetting, match=says):
+        load_settings(written(tmp_path, {key: value}))
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000, "9" * 10_000])
+def test_a_variable_may_hold_anything(tmp_path: Path, text: str) -> None:
+    with pytest.raises(WrongSetting, match=r"^BETCODE_ENVIRONMENT_ALLOW: environment.allow must be a list of names"):
+        load_settings(tmp_path, {"BETCODE_ENVIRONMENT_ALLOW": text})

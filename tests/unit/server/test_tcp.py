@@ -211,3 +211,9 @@ def test_a_key_that_does_not_fit_is_told(tmp_path: Path) -> None:
         read_pair(cert, other)
     with pytest.raises(WrongSetting, match=r"daemon\.tls_key: .* cannot be read"):
         read_pair(cert, tmp_path / "none")
+
+
+def test_a_pipe_in_place_of_a_certificate_holds_nobody_up(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(WrongSetting, match=r"daemon.tls_key: .*pipe cannot be read: it is no plain file"):
+        read_pair(tmp_path / "pipe", tmp_path / "pipe")

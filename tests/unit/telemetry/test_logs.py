@@ -96,3 +96,32 @@ def test_stderr_follows_the_file_it_is(tmp_path: Path) -> None:
         os.dup2(kept, 2)
         os.close(kept)
     assert "a last word" in path.read_text()
+
+
+def test_a_log_that_was_moved_away_is_begun_anew(tmp_path: Path) -> None:
+    log = tmp_path / "daemon.log"
+    handler = BoundedFile(log, 65536)
+    handler.emit(record("before"))
+    log.rename(tmp_path / "elsewhere")
+    handler.emit(record("after"))
+    assert (log.read_text(), (tmp_path / "elsewhere").read_text()) == ("after\n", "before\n")
+    log.unlink()
+    log.mkdir()  # somebody's mistake: what is logged goes nowhere, and nothing fails
+    handler.emit(record("lost"))
+    log.rmdir()
+    handler.emit(record("again"))
+    handler.close()
+    assert log.read_text() == "again\n"
+
+
+def test_half_a_character_is_logged_as_an_escape(tmp_path: Path) -> None:
+    handler = BoundedFile(tmp_path / "daemon.log", 65536)
+    handler.emit(record("/odd/\udcff"))
+    handler.close()
+    assert (tmp_path / "daemon.log").read_text() == "/odd/\\udcff\n"
+
+
+def test_a_pipe_is_no_log(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="it is a pipe"):
+        BoundedFile(tmp_path / "pipe", 65536)
