@@ -130,7 +130,13 @@ class Health:
         if facts.database_warning:
             states.append(replace(DATABASE_LIMIT, reason=facts.database_warning))
         down = [each.outcome.message for each in found if each.component.is_critical and not each.outcome.is_well]
-        reasons = [*down, *(state.reason for state in states)]
+        # A part that is not well and has no state of its own, such as a check that hangs, is a loss all the same.
+        nameless = [
+            f"{each.component.name}: {each.outcome.message}"
+            for each in found
+            if not each.component.is_critical and not each.outcome.is_well and not each.outcome.degraded
+        ]
+        reasons = [*down, *nameless, *(state.reason for state in states)]
         metadata = {
             **metadata_of(facts, self._about, time.time_ns()),
             "memory_bytes": str(memory_bytes),

@@ -116,6 +116,11 @@ async def test_a_check_that_hangs_or_cannot_be_made_is_not_well(monkeypatch: pyt
     answer = await details(health_of(parts))
     assert answer.overall_status == v1.NOT_SERVING
     assert "nothing could be written within" in answer.degraded_reason
+    parts = three()
+    parts[0].hangs = True
+    answer = await details(health_of(parts))
+    assert (answer.overall_status, answer.degraded) == (v1.SERVING, True)
+    assert "subprocess_pool: no answer within" in answer.degraded_reason
 
 
 async def test_all_who_ask_during_a_look_share_the_next_one() -> None:
