@@ -39,14 +39,15 @@ class Reports:
 
     async def all(self) -> Reported:
         if not self._has_looked:
-            self._has_looked = True
-            newest = self._said_at
             rows, _ = await self._store.list_sessions(SessionFilter(limit=_LOOKED_AT))
+            self._has_looked = True  # a database that could not be read is asked again
+            newest = self._said_at
             for row in reversed(rows):  # the newest last, so that it is the one that stays
                 self.note(row.key, row.state)
             self._said_at = newest or self._said_at
         if self._said_at != self._read_at and self._said_at is not None:
-            key, seq = self._read_at = self._said_at
+            key, seq = newest = self._said_at
             said = await self._store.newest_of_kind(key, KIND_OF["session_info"], Seq(seq))
+            self._read_at = newest
             self._tools = tuple(AgentEvent.FromString(said).session_info.tools) if said else self._tools
         return Reported(self._tools, tuple(self._models))
