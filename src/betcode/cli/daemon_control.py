@@ -14,6 +14,7 @@ import anyio
 from betcode._version import __version__
 from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.options import Options
+from betcode.cli.remote_options import why_silent
 from betcode.cli.service_managers import start_by_service
 from betcode.client import ClientError, Unreachable, open_client
 from betcode.config.lockfile import Holder, is_held, read_holder
@@ -91,7 +92,7 @@ async def _refuse_silent(places: Places, remote: Remote) -> None:
         try:
             is_serving = await client.is_serving(timeout_s=_REMOTE_PROBE_S)
         except Unreachable as error:
-            why = error.details.get("reason", error.message)
+            why = why_silent(remote, error.details.get("reason", error.message))
             raise CommandFailed(f"No daemon answers at {remote.address}: {why}", ExitCode.NO_CONNECTION) from None
     if not is_serving:
         raise CommandFailed(f"The daemon at {remote.address} says that it does not serve", ExitCode.NO_CONNECTION)

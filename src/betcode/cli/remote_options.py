@@ -45,6 +45,39 @@ def remote_of(chosen: argparse.Namespace, environ: Mapping[str, str], places: "P
     return Remote(address, Path(token).expanduser(), Path(authority).expanduser() if authority else None)
 
 
+# What gRPC says of a handshake that failed, and what a person can do about it.
+_HANDSHAKES = (
+    ("CERTIFICATE_VERIFY_FAILED", "this machine does not believe its certificate: name the authority with --tls-ca"),
+    ("Hostname Verification Check failed", "its certificate is for another name than this one"),
+    ("WRONG_VERSION_NUMBER", "it does not speak TLS, or is something else than a daemon"),
+)
+
+
+def why_silent(remote: "Remote", reason: str) -> str:
+    """Why nobody answers by TCP, in words of ours where the usual troubles are behind it."""
+    for sign, words in _HANDSHAKES:
+        if sign in reason:
+            return words
+    if remote.address.is_loopback and remote.tls_ca is None and "Socket closed" in reason:
+        return "it let go of a call in clear, as a daemon with TLS does: name its authority with --tls-ca"
+    return reason
+
+
+# Their modules work on files of this machine, whichever daemon is meant.
+_OF_FILES = frozenset({"db_commands", "db_repair_commands", "logs_command", "service_commands"})
+_OF_SETTINGS = frozenset({"config_commands", "config_edit", "config_import"})
+
+
+def refuse_files_elsewhere(handler: str, chosen: argparse.Namespace, places: "Places") -> None:
+    """Raises CommandFailed where files of this machine would be taken for those of a daemon on another.
+
+    A person whose BETCODE_ADDRESS is set has settings here all the same.
+    """
+    module = handler.partition(":")[0]
+    if module in _OF_FILES or (module in _OF_SETTINGS and chosen.address):
+        refuse_remote(places)
+
+
 def refuse_remote(places: "Places") -> None:
     """Raises CommandFailed where a command works on the daemon's own machine alone."""
     if places.remote is not None:
