@@ -107,6 +107,15 @@ def daemon_argv(options: Options) -> list[str]:
     return [*argv, "--claude-bin", options.claude_bin] if options.claude_bin else argv
 
 
+def refuse_flags_of_services(options: Options) -> None:
+    """Raises CommandFailed where values are given for one daemon, and a service would not hand them on to it."""
+    if options.texts("set") and start_by_service(options.places.state_dir):
+        raise CommandFailed(
+            "The daemon is a service, which is started without --set: use betcode config set",
+            ExitCode.INVALID_ARGUMENTS,
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Launched:
     """A daemon process of ours, and where in the log its words begin."""

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, cast
 
 from betcode.cli.exit_codes import CommandFailed, ExitCode, exit_of
 from betcode.cli.parser import build_parser
-from betcode.cli.remote_options import refuse_files_elsewhere
 
 if TYPE_CHECKING:
     from betcode.cli.options import Options  # after the parser has let us through
@@ -27,7 +26,6 @@ def dispatch(arguments: Sequence[str]) -> int:
         from betcode.cli.options import options_from
 
         options = options_from(chosen, os.environ)
-        refuse_files_elsewhere(options.handler, chosen, options.places)
         return _command(options.handler)(options)
 
     return guarded(run)

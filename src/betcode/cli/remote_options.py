@@ -63,21 +63,6 @@ def why_silent(remote: "Remote", reason: str) -> str:
     return reason
 
 
-# Their modules work on files of this machine, whichever daemon is meant.
-_OF_FILES = frozenset({"db_commands", "db_repair_commands", "logs_command", "service_commands"})
-_OF_SETTINGS = frozenset({"config_commands", "config_edit", "config_import"})
-
-
-def refuse_files_elsewhere(handler: str, chosen: argparse.Namespace, places: "Places") -> None:
-    """Raises CommandFailed where files of this machine would be taken for those of a daemon on another.
-
-    A person whose BETCODE_ADDRESS is set has settings here all the same.
-    """
-    module = handler.partition(":")[0]
-    if module in _OF_FILES or (module in _OF_SETTINGS and chosen.address):
-        refuse_remote(places)
-
-
 def refuse_remote(places: "Places") -> None:
     """Raises CommandFailed where a command works on the daemon's own machine alone."""
     if places.remote is not None:

@@ -13,7 +13,6 @@ from grpc import aio
 from grpc_health.v1 import health_pb2
 
 from betcode._version import __version__
-from betcode.cli.dispatch import dispatch
 from betcode.client import ClientError, NewConversation, open_client
 from support.command import shell
 from support.daemon import Daemon, becomes_true, obedient_daemon, running_daemon
@@ -207,16 +206,6 @@ def test_a_command_says_what_keeps_it_from_a_daemon_with_tls(tmp_path: Path) -> 
         assert said("--address", address, "--tls-ca", str(cert)) == (0, "")
         lines = here.places.daemon_log.read_text().splitlines()
         assert all(line.startswith("{") for line in lines), lines  # what strangers do at the door is not in the log
-
-
-@pytest.mark.parametrize(
-    "command", [("db", "usage"), ("db", "restore", "x"), ("daemon", "logs"), ("config", "show"), ("config", "edit")]
-)
-def test_files_here_are_not_taken_for_those_of_a_daemon_elsewhere(
-    command: tuple[str, ...], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert dispatch([*command, "--address", "server.example.com"]) == 5
-    assert "on the daemon's own machine" in capsys.readouterr().err
 
 
 CONNECT = "import socket,sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])"
