@@ -66,6 +66,12 @@ def test_a_copy_makes_no_directory_where_a_disk_may_be_missing(here: Shell, tmp_
     assert not (tmp_path / "not-mounted").exists()
 
 
+@pytest.mark.parametrize("verb", ["check", "restore"])
+def test_a_file_that_is_not_there_is_a_wrong_argument(here: Shell, tmp_path: Path, verb: str) -> None:
+    done = here.run("db", verb, str(tmp_path / "copi.db"))
+    assert (done.returncode, done.stderr) == (5, f"betcode: There is no database at {tmp_path}/copi.db\n")
+
+
 def test_copies_of_one_second_have_names_of_their_own(here: Shell) -> None:
     said(here, "say words")
     files = {here.json("db", "backup", "--json")["file"] for _ in range(3)}

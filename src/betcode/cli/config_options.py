@@ -13,7 +13,9 @@ def add_config(
     command: "Callable[[Commands[Parser], str, str, str], Parser]",
 ) -> None:
     verbs = noun(commands, "config", "show, change and check the settings")
-    show = command(verbs, "show", "show every setting and its value", "config_commands:show")
+    show = command(
+        verbs, "show", "show every setting and its value, as a daemon started here has it", "config_commands:show"
+    )
     show.add_argument("--origin", action="store_true", help="where each value comes from")
     _add_directory(show)
     get = command(verbs, "get", "print the value of one setting", "config_commands:get")

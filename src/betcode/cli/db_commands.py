@@ -64,6 +64,7 @@ def check(options: Options) -> int:
     screen = standard_screen()
     asked = options.text("file")
     path = Path(asked).expanduser().absolute() if asked else options.places.database
+    refuse_missing(path)
     try:
         found = list(problems(path, full=not options.flag("quick")))
     except DatabaseUnusable as trouble:
@@ -77,6 +78,12 @@ def check(options: Options) -> int:
             screen.line(line)
         screen.note(f"{path} is damaged: `betcode db repair` saves what can be read, with the daemon stopped")
     return ExitCode.AGENT_ERROR if found else ExitCode.OK
+
+
+def refuse_missing(database: Path) -> None:
+    """Raises CommandFailed: a name that is mistyped is nothing that broke."""
+    if not database.exists():
+        raise CommandFailed(f"There is no database at {database}", ExitCode.INVALID_ARGUMENTS)
 
 
 def usage(options: Options) -> int:
