@@ -275,6 +275,18 @@ def test_the_settings_of_claude_code_are_copied_when_asked_for(here: Shell, tmp_
     assert "There are no settings" in refused(here.run("config", "import", "--from", str(tmp_path / "nothing")))
 
 
+def test_what_imports_replaced_is_kept_each_time(quick: InProcess, tmp_path: Path) -> None:
+    claude = tmp_path / "claude"
+    claude.mkdir()
+    (claude / "settings.json").write_text('{"model": "opus"}')
+    file(quick).write_text('{"agents": {"turn_limit": 3}}')
+    for _ in range(2):
+        assert quick.run("config", "import", "--from", str(claude), "--replace").returncode == 0
+    kept = sorted(path.name for path in file(quick).parent.glob("settings.json.*"))
+    assert kept == ["settings.json.before", "settings.json.before-2"]
+    assert "turn_limit" in (file(quick).parent / "settings.json.before").read_text()
+
+
 def test_the_mcp_servers_of_agents_are_listed(here: Shell) -> None:
     assert here.json("config", "mcp", "--json") == {"servers": []}
     (here.work / "mcp").write_text('[{"name": "github", "status": "connected"}]')
