@@ -115,6 +115,29 @@ def test_what_cannot_be_is_one_sentence(quick: InProcess, arguments: tuple[str, 
     assert not file(quick).exists()
 
 
+def test_values_that_go_together_are_set_together(quick: InProcess) -> None:
+    cert, key = ("daemon.tls_cert", "/etc/cert.pem"), ("daemon.tls_key", "/etc/key.pem")
+    assert "go together" in refused(quick.run("config", "set", *cert))
+    assert "daemon.tls_key has no value" in refused(quick.run("config", "set", *cert, "daemon.tls_key"))
+    assert not file(quick).exists()
+    done = quick.run("config", "set", *cert, *key, "daemon.listen", "0.0.0.0")
+    assert (done.returncode, len(done.stdout.splitlines())) == (0, 3), done.stderr
+    assert quick.run("config", "get", "daemon.tls_key").stdout == "/etc/key.pem\n"
+
+
+def test_what_a_value_was_taken_for_is_said(quick: InProcess) -> None:
+    assert "agents.hang_after is set to 10m in " in quick.run("config", "set", "agents.hang_after", "600").stdout
+    secret = quick.run("config", "set", "notify.webhook.url", "https://h/s3cret", "notify.webhook.secret_file", "/key")
+    assert "s3cret" not in secret.stdout + secret.stderr
+    assert "agents is a group of settings such as agents.turn_limit" in refused(quick.run("config", "get", "agents"))
+
+
+def test_features_that_cannot_be_chosen_are_warned_of(quick: InProcess) -> None:
+    done = quick.run("config", "set", "feature_flags.event_batchin", "false")
+    assert "Warning: unknown feature feature_flags.event_batchin; did you mean event_batching?" in done.stderr
+    assert any("event_batchin" in each for each in quick.json("config", "validate", "--json")["warnings"])
+
+
 def test_all_that_is_wrong_is_told_and_what_is_odd_beside_it(quick: InProcess) -> None:
     file(quick).write_text(
         '{\n"agents": {"turn_limit": 0, "queue": 1},\n"daemon": {"log_level": "loud"},\n'
@@ -197,6 +220,9 @@ def test_an_edited_file_takes_the_place_of_the_old_one_once_it_is_right(quick: I
     done = quick.run("config", "edit", EDITOR=editor(quick, "", wrong))
     assert done.returncode == 5
     assert "line 1: agents.turn_limit must be" in done.stderr
+    kept = Path(done.stderr.strip().rpartition(" is in ")[2])  # nobody types it again
+    assert kept.read_text() == wrong
+    kept.unlink()
     assert file(quick).read_text() == right
     assert "ended with 1" in quick.run("config", "edit", EDITOR="false").stderr
     assert "cannot be started" in refused(quick.run("config", "edit", EDITOR="/no/such/editor"))
@@ -204,6 +230,7 @@ def test_an_edited_file_takes_the_place_of_the_old_one_once_it_is_right(quick: I
 
 
 def test_on_a_terminal_a_wrong_file_is_edited_again(here: Shell) -> None:
+    here.environment["TMPDIR"] = str(here.work)
     here.environment["EDITOR"] = editor(here, "{", '{"agents": {"turn_limit": 8}}', "{")
     with here.terminal("config", "edit") as person:
         person.expect("is not JSON")
@@ -246,6 +273,18 @@ def test_the_settings_of_claude_code_are_copied_when_asked_for(here: Shell, tmp_
     assert rules == [{"action": "deny", "rule": "Bash(git push *)", "layer": "user", "source": f"{copy}:1"}]
     assert "Bash(git push *)" in here.run("policy", "list").stdout
     assert "There are no settings" in refused(here.run("config", "import", "--from", str(tmp_path / "nothing")))
+
+
+def test_what_imports_replaced_is_kept_each_time(quick: InProcess, tmp_path: Path) -> None:
+    claude = tmp_path / "claude"
+    claude.mkdir()
+    (claude / "settings.json").write_text('{"model": "opus"}')
+    file(quick).write_text('{"agents": {"turn_limit": 3}}')
+    for _ in range(2):
+        assert quick.run("config", "import", "--from", str(claude), "--replace").returncode == 0
+    kept = sorted(path.name for path in file(quick).parent.glob("settings.json.*"))
+    assert kept == ["settings.json.before", "settings.json.before-2"]
+    assert "turn_limit" in (file(quick).parent / "settings.json.before").read_text()
 
 
 def test_the_mcp_servers_of_agents_are_listed(here: Shell) -> None:

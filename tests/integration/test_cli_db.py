@@ -59,6 +59,36 @@ def test_a_copy_made_while_it_is_used_is_whole_private_and_can_be_restored(here:
     assert later not in sessions
 
 
+def test_a_copy_makes_no_directory_where_a_disk_may_be_missing(here: Shell, tmp_path: Path) -> None:
+    said(here, "say words")
+    refused = here.run("db", "backup", str(tmp_path / "not-mounted" / "copy.db"))
+    assert (refused.returncode, "There is no directory" in refused.stderr) == (5, True)
+    assert not (tmp_path / "not-mounted").exists()
+
+
+@pytest.mark.parametrize("verb", ["check", "restore"])
+def test_a_file_that_is_not_there_is_a_wrong_argument(here: Shell, tmp_path: Path, verb: str) -> None:
+    done = here.run("db", verb, str(tmp_path / "copi.db"))
+    assert (done.returncode, done.stderr) == (5, f"betcode: There is no database at {tmp_path}/copi.db\n")
+
+
+def test_copies_of_one_second_have_names_of_their_own(here: Shell) -> None:
+    said(here, "say words")
+    files = {here.json("db", "backup", "--json")["file"] for _ in range(3)}
+    assert len(files) == 3
+    assert len(here.json("db", "backup", "--keep", "2", "--json")["removed"]) == 2
+
+
+def test_the_use_after_a_restore_counts_events_and_not_numbers(here: Shell, tmp_path: Path) -> None:
+    said(here, "say words")
+    before = here.json("db", "usage", "--json")["sessions"][0]["events"]
+    here.json("db", "backup", str(tmp_path / "copy.db"), "--json")
+    stop(here)
+    here.json("db", "restore", str(tmp_path / "copy.db"), "--json")
+    assert here.run("session", "list").returncode == 0  # a daemon opens it, and a new epoch begins
+    assert here.json("db", "usage", "--json")["sessions"][0]["events"] <= before + 5
+
+
 def test_a_copy_is_of_one_moment_while_others_write(tmp_path: Path) -> None:
     from betcode.storage import copy_database
 

@@ -27,7 +27,7 @@ def show(options: Options) -> int:
     loaded = _loaded(options)
     if options.as_json:
         facts: dict[str, object] = {"settings": [_json(loaded, setting) for setting in SETTINGS.values()]}
-        facts |= {"warnings": list(loaded.warnings), "faults": [fault.sentence for fault in loaded.faults]}
+        facts |= {"warnings": _warnings(loaded), "faults": [fault.sentence for fault in loaded.faults]}
         screen.json(facts, indent=2)
         return _code(loaded)
     with_origin = options.flag("origin")
@@ -61,12 +61,14 @@ def get(options: Options) -> int:
 
 
 def set_value(options: Options) -> int:
-    key = options.text("key")
+    words = (options.text("key"), options.chosen.value, *options.texts("more"))
+    if len(words) % 2:
+        raise CommandFailed(f"{words[-1]} has no value: each KEY takes a VALUE", ExitCode.INVALID_ARGUMENTS)
     try:
-        value = value_of(key, options.chosen.value)
+        values = {key: value_of(key, text) for key, text in zip(words[::2], words[1::2], strict=True)}
     except WrongSetting as wrong:
         raise CommandFailed(str(wrong), ExitCode.INVALID_ARGUMENTS) from wrong
-    return _change(options, {key: value}, ())
+    return _change(options, values, ())
 
 
 def unset(options: Options) -> int:
@@ -84,14 +86,18 @@ def _change(options: Options, values: dict[str, object], gone: tuple[str, ...]) 
         changed = change(path, layer, values, gone)
     except (WrongSetting, NotChanged) as wrong:
         raise CommandFailed(str(wrong), ExitCode.INVALID_ARGUMENTS) from wrong
-    key = next(iter((*values, *gone)))
+    keys = (*values, *gone)
     if options.as_json:
-        screen.json({"key": key, "path": str(path), "changed": changed})
+        screen.json({"key": keys[0], "keys": keys, "path": str(path), "changed": changed})
+    elif not changed:
+        screen.line(f"Nothing has changed: {path}")
     else:
-        done = f"{key} is set in {path}" if values else f"{key} is not set any more in {path}"
-        screen.line(done if changed else f"Nothing has changed: {path}")
+        for key in gone:
+            screen.line(f"{key} is not set any more in {path}")
+        for key, value in values.items():
+            screen.line(f"{key} is {_taken(key, value)}in {path}")
     if changed:
-        _say_what_holds(options, screen, setting_of(key), layer)
+        _say_what_holds(options, screen, keys, layer)
     return ExitCode.OK
 
 
@@ -102,13 +108,44 @@ def _say_whose(options: Options, screen: Screen) -> None:
         )
 
 
-def _say_what_holds(options: Options, screen: Screen, setting: Setting, layer: Layer) -> None:
-    origin = _loaded(options).origin(setting.key)
+def _taken(key: str, value: object) -> str:
+    """`set to 10m `: a bare 600 is shown as what it was taken for."""
+    setting = setting_of(key)
+    if setting.is_private:
+        return "set "
+    meant = setting.kind.write(setting.kind.read(value)) if setting.key == key else value
+    return f"set to {meant if isinstance(meant, str) and meant else json.dumps(meant, ensure_ascii=False)} "
+
+
+def _say_what_holds(options: Options, screen: Screen, keys: Iterable[str], layer: Layer) -> None:
+    loaded = _loaded(options)
     order = list(Layer)
-    if order.index(origin.layer) < order.index(layer):
-        screen.note(f"It does not count here, since {origin} stands above it")
-    elif not setting.at_once and daemon_runs(options.places):
+    waits = False
+    for key in keys:
+        setting = setting_of(key)
+        origin = loaded.origin(setting.key)
+        if order.index(origin.layer) < order.index(layer):
+            screen.note(f"{key} does not count here, since {origin} stands above it")
+        else:
+            waits = waits or not setting.at_once
+        for remark in _remarks(loaded) if setting.field == "feature_flags" else ():
+            screen.note(f"Warning: {remark}")
+    if waits and daemon_runs(options.places):
         screen.note("The daemon takes it up when it is restarted: betcode daemon restart")
+
+
+def _warnings(loaded: Loaded) -> list[str]:
+    return [*loaded.warnings, *_remarks(loaded)]
+
+
+def _remarks(loaded: Loaded) -> Iterable[str]:
+    """What is odd about the choice of features."""
+    if not loaded.settings.feature_flags:
+        return ()
+    from betcode._version import __version__
+    from betcode.domain.features import FeatureFlags  # which most settings files do not need
+
+    return tuple(FeatureFlags(__version__, loaded.settings.feature_flags).remarks())
 
 
 def validate(options: Options) -> int:
@@ -123,11 +160,11 @@ def validate(options: Options) -> int:
     for path, layer in files:
         faults += _rule_problems(path, layer)
     if options.as_json:
-        screen.json({"faults": faults, "warnings": list(loaded.warnings), "files": [str(file[0]) for file in files]})
+        screen.json({"faults": faults, "warnings": _warnings(loaded), "files": [str(file[0]) for file in files]})
     else:
         for fault in faults:
             screen.line(fault)
-        for warning in loaded.warnings:
+        for warning in _warnings(loaded):
             screen.note(f"Warning: {warning}")
         if not faults:
             screen.line("Nothing is wrong with the settings")
@@ -178,7 +215,7 @@ def _setting(key: str) -> Setting:
 
 
 def _say_problems(screen: Screen, loaded: Loaded) -> int:
-    for warning in loaded.warnings:
+    for warning in _warnings(loaded):
         screen.note(f"Warning: {warning}")
     for fault in loaded.faults:
         screen.note(f"Wrong: {fault.sentence}")

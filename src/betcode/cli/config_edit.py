@@ -37,13 +37,19 @@ def edit(options: Options) -> int:
         copy.write_bytes((_NEW if before is None else before).encode())
         text = _edited(argv, copy, path, layer, screen)
         if text in (before, _NEW):
-            screen.line("Nothing was changed")
-            return ExitCode.OK
+            return _say(options, screen, path, changed=False)
         try:
             rewrite(path, layer, lambda _: text, if_unchanged=state_of(before))
         except (NotChanged, WrongSetting) as trouble:
             raise CommandFailed(f"{trouble}. Your text is in {_kept(text, path)}", ExitCode.INVALID_ARGUMENTS) from None
-    screen.line(f"{path} is changed")
+    return _say(options, screen, path, changed=True)
+
+
+def _say(options: Options, screen: Screen, path: Path, *, changed: bool) -> int:
+    if options.as_json:
+        screen.json({"path": str(path), "changed": changed})
+    else:
+        screen.line(f"{path} is changed" if changed else "Nothing was changed")
     return ExitCode.OK
 
 
@@ -60,7 +66,8 @@ def _edited(argv: list[str], copy: Path, path: Path, layer: Layer, screen: Scree
         for fault in faults:
             screen.note(f"Wrong: {fault}")
         if not can_ask() or not says_yes(screen, "Edit it again? [Y/n] ", otherwise=True):
-            raise CommandFailed(f"{path} stays as it was", ExitCode.INVALID_ARGUMENTS)
+            kept = f". Your text is in {_kept(text, path)}" if text else ""
+            raise CommandFailed(f"{path} stays as it was{kept}", ExitCode.INVALID_ARGUMENTS)
 
 
 def _look(copy: Path, path: Path, layer: Layer) -> tuple[str, list[str]]:
@@ -72,7 +79,7 @@ def _look(copy: Path, path: Path, layer: Layer) -> tuple[str, list[str]]:
 
 
 def _kept(text: str, path: Path) -> str:
-    """Nobody's work is lost because somebody else was quicker."""
+    """Nobody's work is lost because a word in it is wrong, or somebody else was quicker."""
     descriptor, name = tempfile.mkstemp(prefix="betcode-", suffix=f"-{path.name}")
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write(text)

@@ -1,7 +1,6 @@
 """The settings of Claude Code as a beginning: offered once, when there are none of ours, and copied when asked for."""
 
 import os
-import shutil
 import tempfile
 from pathlib import Path
 
@@ -101,9 +100,11 @@ def _move_into(made: Path, target: Path, found: Copied, *, replace: bool) -> Non
 
 
 def _set_aside(place: Path) -> None:
-    kept = place.with_name(place.name + _BEFORE)
-    if kept.is_dir() and not kept.is_symlink():
-        shutil.rmtree(kept)
+    """Under a name that is free: what was kept by an import before may be the only copy of a person's own words."""
+    kept, number = place.with_name(place.name + _BEFORE), 1
+    while os.path.lexists(kept):
+        number += 1
+        kept = place.with_name(f"{place.name}{_BEFORE}-{number}")
     place.replace(kept)
 
 

@@ -13,15 +13,18 @@ def add_config(
     command: "Callable[[Commands[Parser], str, str, str], Parser]",
 ) -> None:
     verbs = noun(commands, "config", "show, change and check the settings")
-    show = command(verbs, "show", "show every setting and its value", "config_commands:show")
+    show = command(
+        verbs, "show", "show every setting and its value, as a daemon started here has it", "config_commands:show"
+    )
     show.add_argument("--origin", action="store_true", help="where each value comes from")
     _add_directory(show)
     get = command(verbs, "get", "print the value of one setting", "config_commands:get")
     get.add_argument("key", metavar="KEY", help="such as agents.turn_limit")
     _add_directory(get)
-    change = command(verbs, "set", "change one setting in its file", "config_commands:set_value")
+    change = command(verbs, "set", "change settings in their file", "config_commands:set_value")
     change.add_argument("key", metavar="KEY", help="such as agents.turn_limit")
     change.add_argument("value", metavar="VALUE", help="such as 3, 10m, 2GB, true; a list as JSON")
+    change.add_argument("more", metavar="KEY VALUE", nargs="*", help="others with it, which go together or not at all")
     _add_which(change)
     unset = command(verbs, "unset", "take one setting out of its file", "config_commands:unset")
     unset.add_argument("key", metavar="KEY", help="such as agents.turn_limit")

@@ -4,7 +4,7 @@ import os
 
 import anyio
 
-from betcode.cli.daemon_control import daemon_argv, ensure_daemon
+from betcode.cli.daemon_control import daemon_argv, ensure_daemon, refuse_flags_of_services
 from betcode.cli.exit_codes import ExitCode
 from betcode.cli.options import Options
 from betcode.cli.remote_options import refuse_remote
@@ -25,6 +25,7 @@ def run(options: Options) -> int:
 def start(options: Options) -> int:
     """Returns when it serves; one that serves already is success too."""
     refuse_remote(options.places)
+    refuse_flags_of_services(options)
     return anyio.run(_start, options)
 
 

@@ -14,6 +14,7 @@ import anyio
 from betcode._version import __version__
 from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.options import Options
+from betcode.cli.remote_options import why_silent
 from betcode.cli.service_managers import start_by_service
 from betcode.client import ClientError, Unreachable, open_client
 from betcode.config.lockfile import Holder, is_held, read_holder
@@ -91,7 +92,7 @@ async def _refuse_silent(places: Places, remote: Remote) -> None:
         try:
             is_serving = await client.is_serving(timeout_s=_REMOTE_PROBE_S)
         except Unreachable as error:
-            why = error.details.get("reason", error.message)
+            why = why_silent(remote, error.details.get("reason", error.message))
             raise CommandFailed(f"No daemon answers at {remote.address}: {why}", ExitCode.NO_CONNECTION) from None
     if not is_serving:
         raise CommandFailed(f"The daemon at {remote.address} says that it does not serve", ExitCode.NO_CONNECTION)
@@ -104,6 +105,15 @@ def daemon_argv(options: Options) -> list[str]:
     argv += ["--config-dir", str(places.config_dir), "--socket", str(places.socket)]
     argv += [f"--set={each}" for each in options.texts("set")]
     return [*argv, "--claude-bin", options.claude_bin] if options.claude_bin else argv
+
+
+def refuse_flags_of_services(options: Options) -> None:
+    """Raises CommandFailed where values are given for one daemon, and a service would not hand them on to it."""
+    if options.texts("set") and start_by_service(options.places.state_dir):
+        raise CommandFailed(
+            "The daemon is a service, which is started without --set: use betcode config set",
+            ExitCode.INVALID_ARGUMENTS,
+        )
 
 
 @dataclass(frozen=True, slots=True)

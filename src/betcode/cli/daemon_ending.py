@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import anyio
 
-from betcode.cli.daemon_control import ensure_daemon
+from betcode.cli.daemon_control import ensure_daemon, refuse_flags_of_services
 from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.options import Options
 from betcode.cli.remote_options import refuse_remote
@@ -70,6 +70,7 @@ def restart(options: Options) -> int:
     screen = standard_screen()
     if not options.may_start:
         raise CommandFailed("A restart is a start: leave --no-start away", ExitCode.INVALID_ARGUMENTS)
+    refuse_flags_of_services(options)
     before = _holder_soon(options)
     _check_settings(options)
     parted = v1.StopDaemonResponse()

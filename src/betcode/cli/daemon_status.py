@@ -8,6 +8,7 @@ import anyio
 from betcode.cli.exit_codes import ExitCode
 from betcode.cli.log_place import log_place
 from betcode.cli.options import Options
+from betcode.cli.remote_options import why_silent
 from betcode.cli.screen import standard_screen
 from betcode.client import Unreachable, open_client
 from betcode.config.lockfile import Holder, is_held, read_holder
@@ -23,6 +24,7 @@ _FOUND = (
     ("clients", "clients of the daemon before"),
     ("locks", "input locks of theirs"),
 )
+_MB = 1024 * 1024  # as the setting of the limit counts: 512MiB is shown as 512
 _SETTINGS = (
     ("settings_problem", "they stay as they were: "),
     ("settings_need_restart", "to be taken up by a restart: "),
@@ -38,15 +40,16 @@ async def _status(options: Options) -> int:
     screen = standard_screen()
     is_here = options.places.remote is None
     holder = read_holder(options.places.lock) if is_here else None
+    reason = ""
     try:
         async with open_client(options.places) as client:
             details = await client.health()
-    except Unreachable:
-        details = None
+    except Unreachable as error:
+        details, reason = None, error.details.get("reason", error.message)
     if options.as_json:
         screen.json(_as_json(options, holder, details), indent=2)
     else:
-        lines = _silent(options, holder) if details is None else _as_lines(options, details)
+        lines = _silent(options, holder, reason) if details is None else _as_lines(options, details)
         for line in lines:
             screen.line(line)
     return ExitCode.OK if details is not None else ExitCode.NO_CONNECTION
@@ -86,10 +89,10 @@ def _component_json(one: ComponentHealth) -> dict[str, str]:
     return {"status": ServingStatus.Name(one.status), "message": one.message, "last_check": checked}
 
 
-def _silent(options: Options, holder: Holder | None) -> list[str]:
+def _silent(options: Options, holder: Holder | None, reason: str) -> list[str]:
     places = options.places
     if places.remote is not None:
-        return [f"No daemon answers at {places.remote.address}"]
+        return [f"No daemon answers at {places.remote.address}: {why_silent(places.remote, reason)}"]
     if is_held(places.lock):
         who = f" (pid {holder.pid})" if holder else ""
         return [f"The daemon{who} is alive but does not answer", f"  log        {log_place(places)}"]
@@ -143,9 +146,9 @@ def _number(facts: Mapping[str, str], name: str) -> int:
 
 
 def _figures(facts: Mapping[str, str]) -> list[str]:
-    memory_mb = _number(facts, "agent_memory_bytes") // 1_000_000
+    memory_mb = _number(facts, "agent_memory_bytes") // _MB
     found = ", ".join(f"{count} {says}" for name, says in _FOUND if (count := _number(facts, "found_at_start_" + name)))
-    own_mb, limit_mb = (_number(facts, name) // 1_000_000 for name in ("memory_bytes", "memory_limit_bytes"))
+    own_mb, limit_mb = (_number(facts, name) // _MB for name in ("memory_bytes", "memory_limit_bytes"))
     agents = f"{_number(facts, 'live_agents')} alive ({memory_mb} MB)"
     turns = f"{_number(facts, 'turns_at_work')} of {_number(facts, 'turn_limit')} turns at work"
     waiting = f"{_number(facts, 'waiting_in_line')} waiting"
@@ -154,7 +157,7 @@ def _figures(facts: Mapping[str, str]) -> list[str]:
         f"Agents: {agents}, {turns}, {waiting}; default {facts.get('default_provider', '')}",
         f"At start: {found or 'nothing was left of a daemon before'}",
         *(f"Settings: {says}{facts[name]}" for name, says in _SETTINGS if name in facts),
-        *([f"Telemetry: {trouble}"] if (trouble := facts.get("telemetry")) else []),
+        *([trouble] if (trouble := facts.get("telemetry")) else []),
     ]
 
 

@@ -30,6 +30,8 @@ def backup(options: Options) -> int:
     if target.is_dir():
         target = target / _name()
     _refuse_harm(target, options.places.database)
+    if asked and not target.parent.is_dir():  # a disk that is not mounted would be filled elsewhere
+        raise CommandFailed(f"There is no directory {target.parent}", ExitCode.INVALID_ARGUMENTS)
     if target.exists() and not options.flag("force"):
         raise CommandFailed(f"{target} exists already: name another file, or add --force", ExitCode.INVALID_ARGUMENTS)
     try:
@@ -62,6 +64,7 @@ def check(options: Options) -> int:
     screen = standard_screen()
     asked = options.text("file")
     path = Path(asked).expanduser().absolute() if asked else options.places.database
+    refuse_missing(path)
     try:
         found = list(problems(path, full=not options.flag("quick")))
     except DatabaseUnusable as trouble:
@@ -75,6 +78,12 @@ def check(options: Options) -> int:
             screen.line(line)
         screen.note(f"{path} is damaged: `betcode db repair` saves what can be read, with the daemon stopped")
     return ExitCode.AGENT_ERROR if found else ExitCode.OK
+
+
+def refuse_missing(database: Path) -> None:
+    """Raises CommandFailed: a name that is mistyped is nothing that broke."""
+    if not database.exists():
+        raise CommandFailed(f"There is no database at {database}", ExitCode.INVALID_ARGUMENTS)
 
 
 def usage(options: Options) -> int:
@@ -173,12 +182,15 @@ def _name() -> str:
 
 
 def _next_copy(places: Places) -> Path:
-    return _copies(places) / _name()
+    """A name that is free: two copies may be made in one second."""
+    first = _copies(places) / _name()
+    others = (first.with_stem(f"{first.stem}-{number}") for number in range(2, 1000))
+    return next((path for path in (first, *others) if not path.exists()), first)
 
 
 def _thinned(places: Places, keep: int) -> list[Path]:
     """The copies that were removed; names sort by their time."""
-    old = sorted(_copies(places).glob(_PATTERN))[:-keep]
+    old = sorted(_copies(places).glob(_PATTERN), key=lambda path: path.stem)[:-keep]
     for path in old:
         path.unlink(missing_ok=True)
     return old

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from betcode._version import __version__
-from betcode.cli.db_commands import Progress, readable
+from betcode.cli.db_commands import Progress, readable, refuse_missing
 from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.options import Options
 from betcode.cli.remote_options import refuse_remote
@@ -73,6 +73,7 @@ def restore(options: Options) -> int:
     screen = standard_screen()
     source = Path(options.text("file")).expanduser().absolute()
     database = options.places.database
+    refuse_missing(source)
     if source.resolve() == database.resolve():
         raise CommandFailed("That is the database itself: name a copy of it", ExitCode.INVALID_ARGUMENTS)
     with _alone(options.places), _told():

@@ -171,6 +171,8 @@ def listening(situation: Situation) -> Iterator[Finding]:
             yield trouble("token", str(wrong), "mend the file, then: betcode daemon restart")
     if listen.tls_cert:
         yield _certificate(Path(listen.tls_cert), datetime.fromtimestamp(situation.now, UTC))
+    if listen.tls_key:
+        yield from _key(Path(listen.tls_key))
 
 
 def _certificate(path: Path, now: datetime) -> Finding:
@@ -183,3 +185,14 @@ def _certificate(path: Path, now: datetime) -> Finding:
     if until <= now:
         return trouble("certificate", f"{path} ran out on {until.date().isoformat()}", mend)
     return note("certificate", words, mend) if until - now < _SOON else ok("certificate", words)
+
+
+def _key(path: Path) -> Iterator[Finding]:
+    """Who reads it can pass for this daemon; that it fits the certificate is looked at when the daemon starts."""
+    try:
+        mode = path.stat().st_mode
+    except OSError as error:
+        yield trouble("key", f"{path} cannot be read: {error.strerror}", "set daemon.tls_key to the certificate's key")
+        return
+    if mode & (stat.S_IROTH | stat.S_IWOTH):
+        yield trouble("key", f"others can read {path}", f"chmod o= {path}")

@@ -95,7 +95,7 @@ def orphans(situation: Situation) -> Iterator[Finding]:
     elif unknown := sorted(held - _known(places.database)):
         yield trouble("processes", f"agents that no session knows: {', '.join(unknown)}", "betcode daemon restart")
     elif not left:
-        yield ok("processes", f"{len(held)} agents at work, nothing is left over")
+        yield ok("processes", f"{len(held)} agent{'' if len(held) == 1 else 's'} alive, nothing is left over")
 
 
 def _known(database: Path) -> frozenset[str]:

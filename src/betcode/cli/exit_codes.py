@@ -21,7 +21,7 @@ class ExitCode(IntEnum):
         1,
         (
             "the agent failed, or the turn was cancelled or stopped by someone else; the audit is broken "
-            "(`audit verify`); something must be mended (`doctor`)"
+            "(`audit verify`) or the database is (`db check`); something must be mended (`doctor`)"
         ),
     )
     NO_CONNECTION = (2, "no connection to the daemon, or it does not serve this client")

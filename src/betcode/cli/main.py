@@ -1,5 +1,6 @@
 """The command `betcode`: finds the command that was meant, and ends with its exit code."""
 
+import os
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -17,6 +18,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
         from betcode.cli.completion import complete
 
         sys.exit(complete(arguments[1:]))
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # gRPC's own lines: what went wrong is said once, in a sentence
     from betcode.cli.dispatch import dispatch
 
     sys.exit(dispatch(arguments))

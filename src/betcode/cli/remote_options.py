@@ -45,6 +45,24 @@ def remote_of(chosen: argparse.Namespace, environ: Mapping[str, str], places: "P
     return Remote(address, Path(token).expanduser(), Path(authority).expanduser() if authority else None)
 
 
+# What gRPC says of a handshake that failed, and what a person can do about it.
+_HANDSHAKES = (
+    ("CERTIFICATE_VERIFY_FAILED", "this machine does not believe its certificate: name the authority with --tls-ca"),
+    ("Hostname Verification Check failed", "its certificate is for another name than this one"),
+    ("WRONG_VERSION_NUMBER", "it does not speak TLS, or is something else than a daemon"),
+)
+
+
+def why_silent(remote: "Remote", reason: str) -> str:
+    """Why nobody answers by TCP, in words of ours where the usual troubles are behind it."""
+    for sign, words in _HANDSHAKES:
+        if sign in reason:
+            return words
+    if remote.address.is_loopback and remote.tls_ca is None and "Socket closed" in reason:
+        return "it let go of a call in clear, as a daemon with TLS does: name its authority with --tls-ca"
+    return reason
+
+
 def refuse_remote(places: "Places") -> None:
     """Raises CommandFailed where a command works on the daemon's own machine alone."""
     if places.remote is not None:

@@ -22,6 +22,7 @@ from betcode.domain.errors import ErrorCode
 T = TypeVar("T")
 
 _DETAILS_KEY = "grpc-status-details-bin"  # where gRPC keeps a google.rpc.Status
+_UNKNOWN_CALL = "The daemon does not know this call: it is older, or this address is that of health alone"
 RETRIED = frozenset({grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.UNKNOWN, grpc.StatusCode.INTERNAL})
 
 
@@ -117,6 +118,8 @@ def client_error(error: grpc.aio.AioRpcError) -> ClientError:
         return _let_go(message)
     if status is grpc.StatusCode.DEADLINE_EXCEEDED:
         return Unreachable("The daemon did not answer in time", code="", details={"reason": message}, status=status)
+    if status is grpc.StatusCode.UNIMPLEMENTED:
+        return Refused(_UNKNOWN_CALL, code=ErrorCode.FEATURE_NOT_AVAILABLE, details={"reason": message}, status=status)
     return Refused(message, code=ErrorCode.INTERNAL, details={}, status=status)
 
 

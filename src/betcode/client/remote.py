@@ -27,9 +27,11 @@ def open_remote(remote: Remote, options: Sequence[tuple[str, int]]) -> tuple[str
         token = read_token(remote.token_file)
         roots = remote.tls_ca.read_bytes() if remote.tls_ca is not None else None
     except WrongToken as wrong:
-        raise _unusable(f"The daemon's token: {wrong}") from None
+        raise _unusable(f"The daemon's token: {wrong}", ErrorCode.UNAUTHENTICATED) from None
     except OSError as error:
-        raise _unusable(f"{remote.tls_ca} cannot be read: {error.strerror}") from None
+        raise _unusable(f"{remote.tls_ca} cannot be read: {error.strerror}", ErrorCode.INVALID_REQUEST) from None
+    if roots is not None:
+        _refuse_other_than_certificates(remote, roots)
     target = str(remote.address)
     if remote.address.is_loopback and roots is None:
         # Through a proxy it would be the proxy's own loopback, and somebody else's port.
@@ -39,5 +41,15 @@ def open_remote(remote: Remote, options: Sequence[tuple[str, int]]) -> tuple[str
     return token, grpc.aio.secure_channel(target, credentials, options=(*options, *_KEEPALIVE))
 
 
-def _unusable(message: str) -> Refused:
-    return Refused(message, code=ErrorCode.UNAUTHENTICATED, details={}, status=grpc.StatusCode.UNAUTHENTICATED)
+def _refuse_other_than_certificates(remote: Remote, roots: bytes) -> None:
+    """gRPC would say so in several lines of its own, and then that nobody answers."""
+    import ssl  # few need it, and it takes long
+
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=roots.decode("ascii"))
+    except (ssl.SSLError, ValueError):
+        raise _unusable(f"{remote.tls_ca} holds no certificates (PEM)", ErrorCode.INVALID_REQUEST) from None
+
+
+def _unusable(message: str, code: ErrorCode) -> Refused:
+    return Refused(message, code=code, details={}, status=grpc.StatusCode.UNAUTHENTICATED)

@@ -107,6 +107,9 @@ def suggestion(key: str) -> str:
     """The end of a sentence about a key that nobody knows."""
     if len(key) > _LONGEST_KEY:
         return ""
+    group = [each for each in SETTINGS if each.startswith(f"{key}.")]
+    if group:
+        return f": {key} is a group of settings such as {group[0]}"
     inside = f"permissions.{key}"
     near = [inside] if inside in RULE_LISTS else difflib.get_close_matches(key, [*SETTINGS, *RULE_LISTS], n=1)
     return f"; did you mean {near[0]}?" if near else ""

@@ -48,6 +48,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     places = choose_places(
         os.environ, state_dir=options.state_dir, config_dir=options.config_dir, socket=options.socket
     )
+    # Else gRPC writes lines of its own into the log, one for each stranger whose handshake fails.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     gc.disable()  # until it serves: hardly anything made by starting is ever let go of
     # After the arguments were understood: what follows takes most of the start.
     from betcode.daemon.run import run

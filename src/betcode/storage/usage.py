@@ -11,9 +11,12 @@ from betcode.storage.database import unusable
 
 # Events' bytes stand in their rows' headers, so they are counted without being read.
 _SESSIONS = """
-SELECT s.session_id, s.name, s.status, s.updated_ns, coalesce(e.bytes, 0) + coalesce(b.bytes, 0) AS bytes, s.last_seq
+SELECT s.session_id, s.name, s.status, s.updated_ns, coalesce(e.bytes, 0) + coalesce(b.bytes, 0) AS bytes,
+    coalesce(e.events, 0)
 FROM sessions s
-LEFT JOIN (SELECT place >> 40 AS session, sum(length(data)) AS bytes FROM events GROUP BY 1) e ON e.session = s.key
+LEFT JOIN (
+    SELECT place >> 40 AS session, sum(length(data)) AS bytes, count(*) AS events FROM events GROUP BY 1
+) e ON e.session = s.key
 LEFT JOIN (SELECT session, sum(size) AS bytes FROM blobs GROUP BY 1) b ON b.session = s.key
 WHERE s.deleted = 0 ORDER BY bytes DESC LIMIT ?
 """

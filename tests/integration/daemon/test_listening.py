@@ -179,6 +179,35 @@ def test_commands_work_by_tcp_and_a_rate_limit_is_exit_code_4(tmp_path: Path) ->
         assert here.run("session", "list", "--address", "127.0.0.1:1").returncode == 2
 
 
+def test_a_command_says_what_keeps_it_from_a_daemon_with_tls(tmp_path: Path) -> None:
+    cert, key = certificate(tmp_path / "right")
+    other, _ = certificate(tmp_path / "wrong")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        health = f"127.0.0.1:{free.getsockname()[1]}"
+    listen = {"listen": "localhost:0", "tls_cert": str(cert), "tls_key": str(key), "health_listen": health}
+    with shell(tmp_path, settings={"daemon": listen}) as here:
+        here.run("daemon", "start")
+        address = here.json("daemon", "status", "--json")["facts"]["tcp_address"].replace("127.0.0.1", "localhost")
+        nothing = tmp_path / "nothing.pem"
+        nothing.write_text("nothing")
+
+        def said(*options: str) -> tuple[int, str]:
+            done = here.run("session", "list", *options)
+            return done.returncode, done.stderr
+
+        code, words = said("--address", address)
+        assert (code, "name its authority with --tls-ca" in words) == (2, True), words
+        code, words = said("--address", address, "--tls-ca", str(other))
+        assert (code, words.count("\n"), "does not believe its certificate" in words) == (2, 1, True), words
+        code, words = said("--address", address, "--tls-ca", str(nothing))
+        assert (code, words) == (5, f"betcode: {nothing} holds no certificates (PEM)\n")
+        code, words = said("--address", health)
+        assert (code, "this address is that of health alone" in words) == (5, True), words
+        assert said("--address", address, "--tls-ca", str(cert)) == (0, "")
+        lines = here.places.daemon_log.read_text().splitlines()
+        assert all(line.startswith("{") for line in lines), lines  # what strangers do at the door is not in the log
+
+
 CONNECT = "import socket,sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])"
 
 

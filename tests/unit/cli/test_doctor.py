@@ -130,6 +130,12 @@ def _name_no_certificate(patient: Patient) -> None:
     patient.settings(json.dumps({"daemon": {"listen": "0.0.0.0", **files}}))
 
 
+def _show_the_key(patient: Patient) -> None:
+    cert, key = certificate(patient.root / "tls")
+    key.chmod(0o644)
+    patient.settings(json.dumps({"daemon": {"listen": "0.0.0.0", "tls_cert": str(cert), "tls_key": str(key)}}))
+
+
 TROUBLES: list[tuple[Callable[[Patient], object], str, str]] = [
     (lambda it: it.settings("{"), "settings", "is not JSON"),
     (lambda it: it.settings('{"agents": {"turn_limit": 0}}'), "settings", "agents.turn_limit must be"),
@@ -150,6 +156,7 @@ TROUBLES: list[tuple[Callable[[Patient], object], str, str]] = [
     (lambda it: it.environ.pop("ANTHROPIC_API_KEY"), "login", "not logged in"),
     (_expose_the_token, "token", "can be read by others"),
     (_name_no_certificate, "certificate", "cannot be read"),
+    (_show_the_key, "key", "others can read"),
 ]
 
 
