@@ -3,6 +3,7 @@
 import fcntl
 import hashlib
 import os
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -18,6 +19,7 @@ from betcode.domain.jsonc_edit import CannotEdit, with_value, without
 
 NO_FILE = "none"  # stands for the state of a file that is not there
 _FLAGS_KEY = "feature_flags"
+_ONE_FLAG = re.compile(re.escape(_FLAGS_KEY) + r"\.[A-Za-z0-9_-]{1,100}")
 _PATIENCE_S = 3.0
 _PAUSE_S = 0.01
 _SHOWN_KEY = 80
@@ -47,7 +49,7 @@ def setting_of(key: str) -> Setting:
     """
     if key in RULE_LISTS:
         raise WrongSetting(f"{key} is a list of rules: change it with betcode config edit")
-    setting = SETTINGS.get(key) or (SETTINGS[_FLAGS_KEY] if key.startswith(_FLAGS_KEY + ".") else None)
+    setting = SETTINGS.get(key) or (SETTINGS[_FLAGS_KEY] if _ONE_FLAG.fullmatch(key) else None)
     if setting is None:
         raise WrongSetting(f"There is no setting {key[:_SHOWN_KEY]}{suggestion(key)}")
     return setting
@@ -140,14 +142,14 @@ def rewrite(
         if if_unchanged and state_of(before) != if_unchanged:
             raise ChangedMeanwhile(path)
         after = edit(before or "")
+        if len(after.encode()) > FILE_BYTES:
+            raise NotChanged(f"{path} would be longer than {FILE_BYTES} bytes, and nobody would read it")
         known = {fault.key for fault in faults_in(before or "", path, layer, above)} - set(touched)
         for fault in faults_in(after, path, layer, above):
             if not fault.key or fault.key not in known:
                 raise WrongSetting(fault.sentence)
         if after == (before or ""):
             return False
-        if len(after.encode()) > FILE_BYTES:
-            raise NotChanged(f"{path} would be longer than {FILE_BYTES} bytes, and nobody would read it")
         _write(real, after, 0o600 if layer is Layer.USER else 0o644)
         return True
 

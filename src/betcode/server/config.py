@@ -27,6 +27,8 @@ from betcode.v1 import config_pb2 as v1
 logger = logging.getLogger(__name__)
 
 _SHOWN_PROBLEMS = 100
+_CHANGES_LIMIT = 100  # of one request
+_VALUE_LIMIT = 64 * 1024
 _WRITTEN_WITHIN_S = 10.0
 _STATUSES: Mapping[str, "v1.McpServerStatus.ValueType"] = {
     "connected": v1.MCP_SERVER_STATUS_RUNNING,
@@ -76,6 +78,7 @@ class ConfigCalls:
 
     async def update_settings(self, caller: Caller, request: v1.UpdateSettingsRequest) -> v1.Settings:
         """For people: an agent does not change what it works under."""
+        _refuse_too_much(request)
         path, layer = self._file_of(request.scope or "user", request.working_directory)
         client = await self._gate.admit(caller)
         shown = await self._settings("", request.working_directory)
@@ -199,6 +202,15 @@ def _with_project(read: Loaded, project: Path | None) -> tuple[Loaded, str]:
     origins = {**read.origins, **there.origins}
     problem = there.faults[0].sentence if there.faults else ""
     return Loaded(there.settings, (*read.warnings, *there.warnings), origins), problem
+
+
+def _refuse_too_much(request: v1.UpdateSettingsRequest) -> None:
+    """Each change reads the whole file: thousands would keep everybody else's waiting."""
+    if len(request.set) + len(request.unset) > _CHANGES_LIMIT:
+        raise InvalidRequest(f"Change at most {_CHANGES_LIMIT} settings at once")
+    for key, text in request.set.items():
+        if len(text) > _VALUE_LIMIT:
+            raise InvalidRequest(f"The value of {key[:80]} is longer than {_VALUE_LIMIT} characters")
 
 
 def _json_value(key: str, text: str) -> object:

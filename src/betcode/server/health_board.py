@@ -82,12 +82,12 @@ class HealthBoard:
         return grpc.method_handlers_generic_handler(SERVICE, calls)
 
     async def _careful_check(self, _: object, context: Context) -> None:
-        await context.write(await self._check(await self._stranger(context), context))
+        await context.write(await self._status_of(await self._stranger(context), context))
 
     async def _careful_watch(self, _: object, context: Context) -> None:
         await self._refuse_too_many(context)
         with self._counted():
-            await self._watch(await self._stranger(context), context)
+            await self._tell_changes(await self._stranger(context), context)
 
     async def _probe_watch(self, data: bytes, context: Context) -> None:
         await self._refuse_too_many(context)
@@ -106,27 +106,37 @@ class HealthBoard:
         finally:
             self._strangers -= 1
 
-    async def _stranger(self, context: Context) -> bytes:
+    async def _stranger(self, context: Context) -> str | None:
+        """The name it asks for, and nothing else of what it sent: see `_check`."""
         peer = tcp_peer(context.peer())
         try:
             async with asyncio.timeout(_STRANGER_S), self._reading.turn(peer.group if peer else ""):
                 data: object = await context.read()
         except TimeoutError:
             await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, "The request did not come")
-        return data if isinstance(data, bytes) else b""
+        return _read(data) if isinstance(data, bytes) else ""
 
     async def _check(self, data: bytes, context: Context) -> bytes:
-        status = self._status.get(await _service_in(data, context))
+        # The frames of a call that failed stay until garbage is collected: none may hold a request, which may be long.
+        service, data = _read(data), b""
+        return await self._status_of(service, context)
+
+    async def _watch(self, data: bytes, context: Context) -> None:
+        service, data = _read(data), b""
+        await self._tell_changes(service, context)
+
+    async def _status_of(self, service: str | None, context: Context) -> bytes:
+        status = self._status.get(await _named(service, context))
         if status is None:
             await context.abort(grpc.StatusCode.NOT_FOUND, "No such service here")
         return _response(status)
 
-    async def _watch(self, data: bytes, context: Context) -> None:
-        service = await _service_in(data, context)
+    async def _tell_changes(self, service: str | None, context: Context) -> None:
+        name = await _named(service, context)
         told: int | None = None
         while True:
             changed = self._changed
-            status = self._status.get(service, SERVICE_UNKNOWN)
+            status = self._status.get(name, SERVICE_UNKNOWN)
             if status != told:
                 await context.write(_response(status))
                 told = status
@@ -153,8 +163,7 @@ def _response(status: int) -> bytes:
     return health_pb2.HealthCheckResponse(status=status).SerializeToString()
 
 
-async def _service_in(data: bytes, context: Context) -> str:
-    service = _read(data)
+async def _named(service: str | None, context: Context) -> str:
     if service is None:
         await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "The HealthCheckRequest cannot be read")
     return service

@@ -198,6 +198,11 @@ async def test_the_messages_of_older_clients_change_what_differs(daemon: Daemon,
             ),
             "needs a sessions.auto_compact_threshold",
         ),
+        (
+            v1.UpdateSettingsRequest(set={f"feature_flags.later_{number}": "true" for number in range(101)}),
+            "Change at most 100 settings at once",
+        ),
+        (v1.UpdateSettingsRequest(set={"sessions.default_model": f'"{"x" * 70_000}"'}), "is longer than 65536"),
     ],
 )
 async def test_what_cannot_be_is_said(daemon: Daemon, request_: v1.UpdateSettingsRequest, says: str) -> None:

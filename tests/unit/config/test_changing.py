@@ -180,6 +180,12 @@ def test_no_project_is_made_where_there_is_none(path: Path, name: str) -> None:
     assert list(path.parent.iterdir()) == [path]
 
 
+@pytest.mark.parametrize("name", ["", ".", "a.b", "\0", "a b", "x" * 1_000])
+def test_what_no_feature_can_be_called_is_no_setting(name: str) -> None:
+    with pytest.raises(WrongSetting, match="There is no setting feature_flags"):
+        value_of(f"feature_flags.{name}", "true")
+
+
 def test_a_key_of_any_length_is_refused_in_one_short_sentence() -> None:
     with pytest.raises(WrongSetting, match=r"There is no setting daemon\.loglog") as refused:
         setting_of("daemon." + "log" * 1_000_000)

@@ -1,5 +1,7 @@
 """The standard health service towards strangers, who may begin calls and send nothing."""
 
+import gc
+import tracemalloc
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from typing import Any
@@ -60,3 +62,27 @@ async def test_calls_that_send_nothing_do_not_keep_a_probe_waiting(
             while arrivals.count < 20 and not is_probe_port:  # noqa: ASYNC110
                 await anyio.sleep(0.01)
         assert await RawCalls(probe).unary(CHECK, b"") == b"\x08\x01"
+
+
+@pytest.mark.parametrize("is_careful", [False, True])
+async def test_what_is_no_name_is_not_kept(is_careful: bool) -> None:
+    board = HealthBoard()
+    server = aio.server()
+    server.add_generic_rpc_handlers((board.careful_handlers() if is_careful else board.handlers(),))
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    size = 2 * 1024 * 1024
+    tracemalloc.start()
+    gc.disable()  # what only garbage holds would hide here otherwise
+    try:
+        async with aio.insecure_channel(f"127.0.0.1:{port}", options=OPTIONS) as channel:
+            for _ in range(8):
+                with pytest.raises(aio.AioRpcError) as refused:
+                    await RawCalls(channel).unary(CHECK, bytes(size))
+                assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+                refused.value.__traceback__ = None  # which has the request that was sent
+        assert tracemalloc.get_traced_memory()[0] < 4 * size
+    finally:
+        gc.enable()
+        tracemalloc.stop()
+        await server.stop(None)
