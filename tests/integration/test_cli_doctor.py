@@ -33,3 +33,12 @@ def test_the_doctor_works_with_and_without_a_daemon(tmp_path: Path) -> None:
         assert "chmod 600" in alone.stdout
         assert "1 agents go on without a daemon" in alone.stdout
         os.kill(holder, signal.SIGTERM)
+
+
+def test_a_state_directory_that_cannot_be_looked_into_is_a_finding(tmp_path: Path) -> None:
+    with shell(tmp_path) as here:
+        here.places.state_dir.mkdir()
+        here.places.lock.symlink_to(here.places.lock)
+        done = here.run("doctor")
+        assert (done.returncode, done.stderr) == (1, "")
+        assert "it cannot be looked for" in done.stdout

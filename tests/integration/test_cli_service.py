@@ -4,6 +4,7 @@ import os
 import select
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -91,6 +92,18 @@ def test_without_a_manager_it_says_what_to_do(tmp_path: Path) -> None:
         shown = commands.run("daemon", "install", "--print")
         assert (shown.returncode, "Type=notify" in shown.stdout) == (0, True)
         assert commands.run("daemon", "install", "--name", "../x").returncode == 5
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="names of services are never shared there")
+@pytest.mark.parametrize("verb", ["install", "uninstall"])
+def test_another_programs_service_is_left_alone(tmp_path: Path, verb: str) -> None:
+    with shell(tmp_path, obedient=False) as commands:
+        foreign = Path(commands.environment["HOME"]) / ".config" / "systemd" / "user" / "syncthing.service"
+        foreign.parent.mkdir(parents=True)
+        foreign.write_text("[Service]\nExecStart=/usr/bin/syncthing\n")
+        refused = commands.run("daemon", verb, "--name", "syncthing")
+        assert (refused.returncode, "choose another --name" in refused.stderr) == (5, True)
+        assert foreign.read_text().endswith("syncthing\n")
 
 
 @pytest.mark.behaviour("health.docker")

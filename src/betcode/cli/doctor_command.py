@@ -36,7 +36,7 @@ _SHOWN = {Level.OK: "ok", Level.NOTE: "note", Level.TROUBLE: "TROUBLE"}
 def doctor(options: Options) -> int:
     """0 where nothing must be mended, otherwise 1."""
     refuse_remote(options.places)
-    findings = [*examined(options, os.environ), *anyio.run(doctor_processes.daemon, options.places)]
+    findings = [*examined(options, os.environ), *_of_daemon(options)]
     troubles = [one for one in findings if one.level is Level.TROUBLE]
     screen = standard_screen()
     if options.as_json:
@@ -62,6 +62,13 @@ def examined(options: Options, environ: Mapping[str, str]) -> Iterator[Finding]:
             yield from check(situation)
         except OSError as error:
             yield trouble(check.__name__, f"it cannot be looked at: {error}", "see that the file can be read")
+
+
+def _of_daemon(options: Options) -> list[Finding]:
+    try:
+        return anyio.run(doctor_processes.daemon, options.places)
+    except OSError as error:
+        return [trouble("daemon", f"it cannot be looked for: {error}", "see that the file can be read")]
 
 
 def _settings(options: Options) -> tuple[Settings, list[Finding]]:

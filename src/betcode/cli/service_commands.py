@@ -19,6 +19,8 @@ from betcode.cli.screen import Screen, standard_screen
 from betcode.cli.service_managers import Launchd, Manager, Systemd, is_lingering, turn_on_lingering
 from betcode.cli.service_units import Service
 
+_BEFORE = ".before"
+
 
 def install(options: Options) -> int:
     """Write the unit, start the daemon under it, and say what ends agents at logout. A failure leaves no unit."""
@@ -30,6 +32,7 @@ def install(options: Options) -> int:
         screen.answer(text.decode())
         screen.end_answer()
         return ExitCode.OK
+    _refuse_foreign(manager)
     manager.refuse_where_it_is_not()
     changed = _installed(manager, text, lambda: leave_agents_and_stop(options, screen))
     if options.as_json:
@@ -50,6 +53,7 @@ def uninstall(options: Options) -> int:
     screen = standard_screen()
     manager = _manager(options)
     was_there = manager.path.exists()
+    _refuse_foreign(manager)
     if was_there:
         manager.refuse_where_it_is_not()
         manager.stop()
@@ -69,6 +73,18 @@ def _manager(options: Options) -> Manager:
     return Launchd(name) if sys.platform == "darwin" else Systemd(name)
 
 
+def _refuse_foreign(manager: Manager) -> None:
+    """Raises CommandFailed where the name is that of another program's service, which is neither replaced nor ended."""
+    try:
+        is_ours = b"betcode" in manager.path.read_bytes()
+    except FileNotFoundError:
+        return
+    if not is_ours:
+        raise CommandFailed(
+            f"{manager.path} is no service of betcode: choose another --name", ExitCode.INVALID_ARGUMENTS
+        )
+
+
 def _service(options: Options) -> Service:
     places = options.places
     probe = [sys.executable, "-P", "-m", "betcode", "daemon", "health", "--socket", str(places.socket)]
@@ -86,6 +102,8 @@ def _installed(manager: Manager, text: bytes, make_way: Callable[[], None]) -> b
     before = manager.path.read_bytes() if manager.path.exists() else None
     try:
         manager.path.parent.mkdir(parents=True, exist_ok=True)
+        if before is not None and before != text:
+            _write(manager.path.with_name(manager.path.name + _BEFORE), before)  # somebody may have edited it
         _write(manager.path, text)
         manager.reload()
         if before != text or not manager.is_running():

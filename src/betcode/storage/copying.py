@@ -61,8 +61,10 @@ def _copy(source: Path, target: Path, on_progress: Progress) -> None:
             )  # one file, also when somebody looks into it; a daemon changes it back
         finally:
             copy.close()
-    except (apsw.FullError, apsw.IOError) as error:
-        raise DatabaseUnusable(f"{target.parent} has no room for the copy, or its disk fails: {error}") from error
+    except apsw.FullError as error:
+        raise DatabaseUnusable(f"{target.parent} has no room for the copy") from error
+    except apsw.IOError as error:
+        raise DatabaseUnusable(f"The disk of {target.parent} or {source.parent} fails: {error}") from error
     except apsw.Error as error:
         raise unusable(source, error) from error
     finally:
