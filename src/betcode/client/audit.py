@@ -28,7 +28,7 @@ class AuditReader:
         call = self._stub.ListAudit(request, metadata=self._connection.metadata)
         try:
             while True:
-                with as_client_errors():
+                async with as_client_errors():
                     batch = await call.read()
                 if not isinstance(batch, v1.ListAuditResponse):
                     return
@@ -45,7 +45,7 @@ class AuditReader:
         call = self._stub.VerifyAudit(request, metadata=self._connection.metadata)
         try:
             while True:
-                with as_client_errors():
+                async with as_client_errors():
                     step = await call.read()
                 if not isinstance(step, v1.VerifyAuditResponse):
                     return

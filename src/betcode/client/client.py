@@ -310,7 +310,7 @@ class Client:
         call = self._stub.ExportSession(request, metadata=self._connection.metadata)
         try:
             while True:
-                with as_client_errors():
+                async with as_client_errors():
                     chunk = await call.read()
                 if not isinstance(chunk, v1.ExportChunk):
                     return
@@ -324,7 +324,7 @@ class Client:
         call = self._stub.ReadBlob(request, metadata=self._connection.metadata)
         try:
             while True:
-                with as_client_errors():
+                async with as_client_errors():
                     chunk = await call.read()
                 if not isinstance(chunk, v1.BlobChunk):
                     return

@@ -15,7 +15,7 @@ from google.protobuf.message import DecodeError
 from betcode._version import __version__
 from betcode.client.address import grpc_target, reachable
 from betcode.client.backoff import LADDER_MS, Ladder
-from betcode.client.errors import ClientError, answer_of, as_client_errors
+from betcode.client.errors import ClientError, as_client_errors
 from betcode.client.handshake import Greeting, Handshake, Metadata
 from betcode.client.remote import open_remote
 from betcode.client.ticket import fetch_ticket
@@ -132,9 +132,9 @@ class Connection:
         while True:
             metadata = await self._with_ticket() if with_ticket else self.metadata
             try:
-                with as_client_errors():
+                async with as_client_errors():
                     call = method(request, timeout=timeout_s, metadata=metadata)
-                    response = await answer_of(call)
+                    response = await call
                     await self._heed_trailers(call)
                     return response
             except ClientError as error:

@@ -87,7 +87,7 @@ class Conversation:
         try:
             first = True
             while True:
-                with as_client_errors():
+                async with as_client_errors():
                     event = await call.read()
                 if not isinstance(event, AgentEvent):
                     return
@@ -126,8 +126,9 @@ class Conversation:
 
 async def _try_to_write(call: Call, request: AgentRequest) -> None:
     """On a broken stream this does nothing: its reader is told why, and the next one says what was not heard."""
-    with suppress(ClientError, asyncio.InvalidStateError), as_client_errors():
-        await call.write(request)
+    with suppress(ClientError, asyncio.InvalidStateError):
+        async with as_client_errors():
+            await call.write(request)
 
 
 def user_message(message_id: MessageId, text: str, attachments: Sequence[AttachedFile]) -> UserMessage:

@@ -7,9 +7,8 @@ ClientError
 """
 
 import asyncio
-from collections.abc import Awaitable, Iterator, Mapping
-from contextlib import contextmanager
-from typing import TypeVar
+from collections.abc import Mapping
+from types import TracebackType
 
 import anyio.lowlevel
 import grpc
@@ -18,8 +17,6 @@ from google.rpc.error_details_pb2 import ErrorInfo  # type: ignore[import-untype
 from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]
 
 from betcode.domain.errors import ErrorCode
-
-T = TypeVar("T")
 
 _DETAILS_KEY = "grpc-status-details-bin"  # where gRPC keeps a google.rpc.Status
 _UNKNOWN_CALL = "The daemon does not know this call: it is older, or this address is that of health alone"
@@ -72,35 +69,25 @@ class Refused(ClientError):
     """The daemon answered, and the answer is an error."""
 
 
-@contextmanager
-def as_client_errors() -> Iterator[None]:
-    """What a call raises inside the block leaves it as an error of ours.
+class as_client_errors:  # noqa: N801 - reads as what it does
+    """What a call raises inside the block leaves it as an error of ours (ClientError)."""
 
-    Raises:
-        ClientError: the call failed.
-    """
-    try:
-        yield
-    except grpc.aio.AioRpcError as error:
-        raise client_error(error) from None
-    except asyncio.CancelledError:
-        task = asyncio.current_task()
-        if task is None or task.cancelling():
-            raise
-        # Nobody cancelled us: gRPC says so of a stream that broke before it was open.
-        raise _let_go("the stream broke before it was open") from None
+    async def __aenter__(self) -> None:
+        return None
 
-
-async def answer_of(call: Awaitable[T]) -> T:
-    """What a call with one answer gives; one that is given up inside a scope ends as that scope wants it to.
-
-    gRPC raises a cancellation of its own in place of the one that it met, and no scope would know it for its own.
-    """
-    try:
-        return await call
-    except asyncio.CancelledError:
+    async def __aexit__(
+        self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None
+    ) -> None:
+        if isinstance(error, grpc.aio.AioRpcError):
+            raise client_error(error) from None
+        if not isinstance(error, asyncio.CancelledError):
+            return
+        # A scope that gives the call up must know the cancellation for its own, and gRPC raises another in its place.
         await anyio.lowlevel.checkpoint_if_cancelled()
-        raise
+        task = asyncio.current_task()
+        if task is not None and not task.cancelling():
+            # Nobody cancelled us: gRPC says so of a stream that broke before it was open.
+            raise _let_go("the stream broke before it was open") from None
 
 
 def client_error(error: grpc.aio.AioRpcError) -> ClientError:

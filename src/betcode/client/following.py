@@ -99,13 +99,13 @@ async def _one_stream(
     request.from_sequence = position.after
     call = connection.stub.Follow(request, metadata=connection.metadata)
     try:
-        with as_client_errors():
+        async with as_client_errors():
             await call.wait_for_connection()
         perseverance.connected()
         batches = aiter(call)
         while True:
             # Only the reading is guarded: what the caller raises at the yield is the caller's.
-            with as_client_errors():
+            async with as_client_errors():
                 batch = await anext(batches, None)
             if batch is None:
                 return
@@ -125,12 +125,12 @@ async def _one_by_one(
     )
     call = connection.stub.ResumeSession(resume, metadata=connection.metadata)
     try:
-        with as_client_errors():
+        async with as_client_errors():
             await call.wait_for_connection()
         perseverance.connected()
         events = aiter(call)
         while True:
-            with as_client_errors():
+            async with as_client_errors():
                 event = await anext(events, None)
             if event is None:
                 return

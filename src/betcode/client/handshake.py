@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import anyio
 import grpc
 
-from betcode.client.errors import ClientError, Outdated, Refused, answer_of, as_client_errors, unanswered
+from betcode.client.errors import ClientError, Outdated, Refused, as_client_errors, unanswered
 from betcode.domain.errors import ErrorCode
 from betcode.v1 import version_pb2 as v1
 from betcode.v1.version_pb2_grpc import VersionServiceStub
@@ -150,8 +150,8 @@ class Greeting:
         version = stub.GetVersion(v1.GetVersionRequest(), timeout=_TIMEOUT_S, metadata=metadata)
         outcome = stub.NegotiateCapabilities(request, timeout=_TIMEOUT_S, metadata=metadata)
         try:
-            with as_client_errors():
-                return Handshake(self._own_version, await answer_of(version), await answer_of(outcome))
+            async with as_client_errors():
+                return Handshake(self._own_version, await version, await outcome)
         except ClientError as error:
             if error.status is grpc.StatusCode.DEADLINE_EXCEEDED:  # it may be busy: this can be asked again
                 raise unanswered(error) from None

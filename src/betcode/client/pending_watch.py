@@ -61,11 +61,11 @@ async def _one_stream(
 ) -> AsyncGenerator[v1.PendingChange, None]:
     call = connection.stub.WatchPending(request, metadata=connection.metadata)
     try:
-        with as_client_errors():
+        async with as_client_errors():
             await call.wait_for_connection()
         perseverance.connected()
         while True:
-            with as_client_errors():
+            async with as_client_errors():
                 change = await call.read()
             if not isinstance(change, v1.PendingChange):
                 return

@@ -35,7 +35,7 @@ class PolicyClient:
         call = self._stub.TryPolicy(request, metadata=self.connection.metadata)
         try:
             while True:
-                with as_client_errors():
+                async with as_client_errors():
                     update = await call.read()
                 if not isinstance(update, v1.TryPolicyUpdate):
                     return
