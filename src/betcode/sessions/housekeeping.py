@@ -24,6 +24,7 @@ SWEEP_EVERY_S = 600.0
 SEND_HOME_WITHIN_S = 3.0
 MEASURE_EVERY_S = 5.0
 FORGET_EVERY_S = 600.0
+_LEAP_NS = 3600 * 10**9
 _FORGET_AT_ONCE = 100
 
 
@@ -84,10 +85,26 @@ async def keep_database(room: Room) -> None:
 
 async def keep_history(room: Room, delete: Callable[[SessionId], Awaitable[bool]]) -> None:
     """Delete closed sessions that are older than the settings want them kept; by default none is."""
+    clock = Leaps()
     while True:
-        if keep_s := room.settings.history_keep_s:
-            await forget_old(room, delete, time.time_ns() - int(keep_s * 1e9))
+        now_ns = time.time_ns()
+        if clock.leapt(now_ns, time.monotonic_ns()):
+            logger.info("the clock has leapt ahead: old sessions are looked for at the next round")
+        elif keep_s := room.settings.history_keep_s:
+            await forget_old(room, delete, now_ns - int(keep_s * 1e9))
         await anyio.sleep(FORGET_EVERY_S)
+
+
+class Leaps:
+    """Whether the clock went ahead of time itself: it was set, perhaps by mistake, and what is deleted stays so."""
+
+    def __init__(self) -> None:
+        self._ahead_ns: int | None = None
+
+    def leapt(self, now_ns: int, monotonic_ns: int) -> bool:
+        """Since the last time this was asked."""
+        before_ns, self._ahead_ns = self._ahead_ns, now_ns - monotonic_ns
+        return before_ns is not None and self._ahead_ns - before_ns > _LEAP_NS
 
 
 async def forget_old(room: Room, delete: Callable[[SessionId], Awaitable[bool]], before_ns: int) -> None:

@@ -1,5 +1,6 @@
 """What can still be read of a damaged database, in a new one."""
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,6 +11,8 @@ from betcode.storage.database import connect, make_private, unusable
 from betcode.storage.migrations import MIGRATIONS, applied_to, migrate
 from betcode.storage.stray_events import stray_events
 from betcode.storage.torn_table import readable_rows
+
+_NUMBER = re.compile("[0-9]{1,9}")
 
 # Parents before children. `migrations` and `meta` are made by the new database, but for the epoch.
 _TABLES = (
@@ -139,10 +142,14 @@ def _copy_table(
 def _keep_epoch(source: apsw.Connection, db: apsw.Connection) -> None:
     """Numbers may have been lost, so the next opening begins another epoch: it finds no token of its own beside."""
     try:
-        meta = [(name, value) for name, value in source.execute("SELECT name, value FROM meta NOT INDEXED")]
+        meta = dict(source.execute("SELECT name, value FROM meta NOT INDEXED"))
     except (apsw.Error, UnicodeDecodeError):
-        meta = [("incarnation", "lost"), ("epoch", "1000000")]
-    db.executemany("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)", meta)
+        meta = {}
+    kept = {name: value for name, value in meta.items() if isinstance(name, str) and isinstance(value, str)}
+    kept.setdefault("incarnation", "lost")
+    if not _NUMBER.fullmatch(kept.get("epoch", "")):
+        kept["epoch"] = "1000000"
+    db.executemany("INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)", list(kept.items()))
 
 
 def _find_stray(damaged: Path, db: apsw.Connection, salvaged: Salvaged) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from betcode.domain.errors import AgentUnavailable, BetcodeError, SessionNotFound, StorageDegraded
 from betcode.domain.identifiers import SessionId
-from betcode.sessions.housekeeping import forget_old
+from betcode.sessions.housekeeping import Leaps, forget_old
 from betcode.sessions.room import Room
 
 pytestmark = pytest.mark.anyio
@@ -41,3 +41,12 @@ async def test_a_session_that_cannot_be_deleted_keeps_no_other(trouble: BetcodeE
 
 async def test_on_a_full_disk_no_other_is_tried() -> None:
     assert await tried(StorageDegraded("full")) == OLD[:1]
+
+
+def test_a_clock_that_leaps_ahead_is_noticed_once() -> None:
+    leaps, hour = Leaps(), 3600 * 10**9
+    assert not leaps.leapt(now_ns=1000 * hour, monotonic_ns=0)
+    assert not leaps.leapt(now_ns=1002 * hour, monotonic_ns=2 * hour)
+    assert leaps.leapt(now_ns=9000 * hour, monotonic_ns=3 * hour)
+    assert not leaps.leapt(now_ns=9001 * hour, monotonic_ns=4 * hour)
+    assert not leaps.leapt(now_ns=1005 * hour, monotonic_ns=5 * hour)  # it was set back

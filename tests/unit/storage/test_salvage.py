@@ -138,3 +138,16 @@ def test_a_row_that_nobody_can_have_written_is_counted(whole: bytes, tmp_path: P
     db.close()
     result = salvage(damaged, tmp_path / "saved.db")
     assert (result.kept["sessions"], result.torn["sessions"], result.orphans) == (_SESSIONS - 1, 1, _EVENTS)
+
+
+def test_an_epoch_that_is_no_number_does_not_keep_the_next_daemon_from_its_work(whole: bytes, tmp_path: Path) -> None:
+    damaged, saved = tmp_path / "damaged.db", tmp_path / "saved.db"
+    damaged.write_bytes(whole)
+    db = apsw.Connection(str(damaged))
+    db.execute("INSERT INTO meta (name, value) VALUES ('epoch', 'x7'), ('incarnation', 'mine')")
+    db.close()
+    salvage(damaged, saved)
+    db = apsw.Connection(str(saved))
+    meta = dict(db.execute("SELECT name, value FROM meta"))
+    db.close()
+    assert (meta["epoch"].isdigit(), meta["incarnation"]) == (True, "mine")
