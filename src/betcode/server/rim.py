@@ -129,6 +129,11 @@ def named(method: MethodDescriptor, handler: Handler) -> Handler:
         del request  # see _abort
         return await carried
 
+    return handler_of(method, call)
+
+
+def handler_of(method: MethodDescriptor, call: Callable[[Any, Context], Awaitable[Any]]) -> Handler:
+    """A handler of the call's own shape."""
     match method.client_streaming, method.server_streaming:
         case False, False:
             return grpc.unary_unary_rpc_method_handler(call)

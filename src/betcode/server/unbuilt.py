@@ -3,13 +3,12 @@
 from collections.abc import Mapping
 from typing import NoReturn
 
-import grpc
 from google.protobuf.descriptor import MethodDescriptor
 
 from betcode.domain.errors import FeatureNotAvailable
 from betcode.domain.features import FeatureFlags
 from betcode.server.errors import status_of
-from betcode.server.rim import Context, Handler
+from betcode.server.rim import Context, Handler, handler_of
 
 # By method, else by service; what stands in neither is built.
 FEATURES: Mapping[str, str] = {
@@ -46,12 +45,4 @@ def refusing(method: MethodDescriptor, error: FeatureNotAvailable) -> Handler:
             await context.read()  # a client that is refused while it sends would see a fault instead of the reason
         await context.abort_with_status(status_of(error))
 
-    match method.client_streaming, method.server_streaming:
-        case False, False:
-            return grpc.unary_unary_rpc_method_handler(refuse)
-        case False, True:
-            return grpc.unary_stream_rpc_method_handler(refuse)
-        case True, False:
-            return grpc.stream_unary_rpc_method_handler(refuse)
-        case _:
-            return grpc.stream_stream_rpc_method_handler(refuse)
+    return handler_of(method, refuse)
