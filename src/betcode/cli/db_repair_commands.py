@@ -1,7 +1,6 @@
 """`betcode db repair` and `restore`: another file takes the database's place. No daemon runs, and the old one stays."""
 
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -120,12 +119,16 @@ def _told() -> Iterator[None]:
 
 
 def _set_aside(database: Path, why: str) -> Path:
-    """Move the database with what belongs to it, so that nothing of it is mixed with what comes."""
+    """Keep the database under another name too, and move away what belongs to it alone; its own name is never free.
+
+    A daemon that found none there would begin an empty one.
+    """
     aside = database.with_name(f"{database.name}.{why}-{datetime.now(UTC):%Y%m%d-%H%M%S}")
-    for suffix in ("", *_BESIDE):
+    aside.hardlink_to(database)
+    for suffix in _BESIDE:
         part = database.with_name(database.name + suffix)
         if part.exists():
-            shutil.move(part, aside.with_name(aside.name + suffix))
+            part.replace(aside.with_name(aside.name + suffix))
     return aside
 
 
