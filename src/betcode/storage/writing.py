@@ -103,10 +103,13 @@ WHERE key = ? AND deleted = 0
 _END_OF_LOG = """
 SELECT (SELECT max(place) FROM events WHERE place BETWEEN ? AND ?) FROM sessions WHERE key = ? AND deleted = 0
 """
+# A run that is killed before it says anything stands where the one before it stood.
 _INSERT_RUN = """
 INSERT INTO runs (session, run_id, state, started_ns, holder_pid, agent_pid, agent_start, journal_offset,
     dialogue_version, dialogue_state, last_input, ended_ns, exit_note)
-SELECT key, ?, ?, ?, 0, 0, 0, 0, 0, x'', 0, 0, '' FROM sessions WHERE key = ? AND deleted = 0
+SELECT s.key, ?, ?, ?, 0, 0, 0, 0, coalesce(r.dialogue_version, 0), coalesce(r.dialogue_state, x''), 0, 0, ''
+FROM sessions s LEFT JOIN runs r ON r.key = (SELECT max(key) FROM runs WHERE session = s.key)
+WHERE s.key = ? AND s.deleted = 0
 """
 _UPDATE_RUN = """
 UPDATE runs SET state = ?, holder_pid = ?, agent_pid = ?, agent_start = ?, journal_offset = ?, dialogue_version = ?,

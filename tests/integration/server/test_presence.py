@@ -79,6 +79,6 @@ async def test_who_comes_and_goes_is_told_without_a_storm(daemon: Daemon, agent:
         await ann.until(lambda one: people(one) == {"ann"})
         lasted = anyio.current_time() - began
         assert len(ann.presence) <= 4 + lasted / PRESENCE_EVERY_S, "each is not told by itself"
-        assert len(await history(agent, session, "session_info")) == 1, "presence is not history"
         summary = next(one for one in (await ann.client.list_sessions(limit=1000)).sessions if one.id == session)
         assert [(one.client_id, one.client_type) for one in summary.clients] == [("ann", "phone")]
+        assert len(await history(agent, session, "session_info")) == 1, "presence is not history"
