@@ -3,8 +3,8 @@
 SHELL := /bin/sh
 PY := .venv/bin/python
 TEST := $(PY) -m pytest
-# Most tests wait for processes, so two files at a time take little more than half the time.
-SIDE_BY_SIDE := -n 2 --dist loadfile
+# Most tests wait for processes, so three files at a time keep two processors busy.
+SIDE_BY_SIDE := -n 3 --dist loadfile
 export UV_CACHE_DIR ?= $(CURDIR)/.cache/uv
 export BUF_CACHE_DIR ?= $(CURDIR)/.cache/buf
 
