@@ -3,7 +3,8 @@
 import pytest
 
 from betcode.rules import Outcome
-from support.hostile_commands import HOSTILE, SEVERAL_LINES
+from support.hostile_commands import HOSTILE
+from support.hostile_scripts import SEVERAL_LINES
 from support.ruling import rules, screened
 
 INNOCENT = (
