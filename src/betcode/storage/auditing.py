@@ -10,7 +10,7 @@ import apsw
 
 from betcode.domain.audit import FIRST_HASH, Audited, AuditEntry, AuditFilter, AuditRow, Checked, DecidedBy, Noted
 from betcode.domain.errors import DatabaseUnusable
-from betcode.storage.database import unusable
+from betcode.storage.database import connect_to_look, unusable
 
 _LAST = "SELECT number, hash FROM audit ORDER BY number DESC LIMIT 1"
 _ADD = """
@@ -108,10 +108,8 @@ def check_file(path: Path, noted: Noted | None = None, limit: int = 5000) -> Ite
     Raises:
         DatabaseUnusable: it cannot be read, or has no audit.
     """
-    if not path.is_file():
-        raise DatabaseUnusable(f"There is no database at {path}")
     try:
-        db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+        db = connect_to_look(path)
         try:
             checked = Checked()
             while not checked.complete:

@@ -6,7 +6,7 @@ from pathlib import Path
 import apsw
 
 from betcode.domain.errors import DatabaseUnusable
-from betcode.storage.database import unusable
+from betcode.storage.database import connect_to_look, unusable
 from betcode.storage.migrations import MIGRATIONS, applied_to
 
 _MOST = 100  # a damaged database has thousands, which say no more
@@ -26,12 +26,9 @@ def problems(path: Path, *, full: bool) -> Iterator[str]:
     Raises:
         DatabaseUnusable: it cannot be read at all, or is none of ours.
     """
-    if not path.is_file():
-        raise DatabaseUnusable(f"There is no database at {path}")
     try:
-        db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+        db = connect_to_look(path)
         try:
-            db.set_busy_timeout(5_000)
             schema = applied_to(db, path)
             if not schema:
                 raise DatabaseUnusable(f"{path} is empty")

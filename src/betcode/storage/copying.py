@@ -8,7 +8,8 @@ import apsw
 
 from betcode.domain.errors import DatabaseUnusable
 from betcode.storage.checking import problems
-from betcode.storage.database import unusable
+from betcode.storage.database import connect_to_look, unusable
+from betcode.storage.placing import put_in_place
 
 _STEP_PAGES = 2_000  # progress is told after each, and a signal gets through
 
@@ -32,7 +33,7 @@ def copy_database(source: Path, target: Path, on_progress: Progress) -> int:
         _copy(source, unfinished, on_progress)
         if found := list(problems(unfinished, full=False)):
             raise DatabaseUnusable(f"The copy is damaged, as {source} may be ({found[0]}): see `betcode db check`")
-        _keep(unfinished, target)
+        put_in_place(unfinished, target)
     except OSError as error:
         raise DatabaseUnusable(f"{target} cannot be written: {error.strerror or error}") from error
     finally:
@@ -42,10 +43,7 @@ def copy_database(source: Path, target: Path, on_progress: Progress) -> int:
 
 
 def _copy(source: Path, target: Path, on_progress: Progress) -> None:
-    try:
-        origin = open_to_read(source)
-    except (apsw.Error, OSError) as error:
-        raise unusable(source, error) from error
+    origin = connect_to_look(source)
     try:
         copy = apsw.Connection(str(target))
         try:
@@ -56,9 +54,8 @@ def _copy(source: Path, target: Path, on_progress: Progress) -> None:
                 while not backup.done:
                     backup.step(_STEP_PAGES)
                     on_progress(backup.page_count - backup.remaining, backup.page_count)
-            copy.pragma(
-                "journal_mode", "delete"
-            )  # one file, also when somebody looks into it; a daemon changes it back
+            # One file, also when somebody looks into it; a daemon changes it back.
+            copy.pragma("journal_mode", "delete")
         finally:
             copy.close()
     except apsw.FullError as error:
@@ -69,31 +66,3 @@ def _copy(source: Path, target: Path, on_progress: Progress) -> None:
         raise unusable(source, error) from error
     finally:
         origin.close()
-
-
-def open_to_read(path: Path) -> apsw.Connection:
-    """A connection that changes nothing.
-
-    Raises:
-        DatabaseUnusable: there is no such file.
-    """
-    if not path.is_file():
-        raise DatabaseUnusable(f"There is no database at {path}")
-    db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
-    db.set_busy_timeout(5_000)
-    return db
-
-
-def _keep(unfinished: Path, target: Path) -> None:
-    """On the disk itself, then under its name."""
-    handle = os.open(unfinished, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-    unfinished.replace(target)
-    directory = os.open(target.parent, os.O_RDONLY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)

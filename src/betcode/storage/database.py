@@ -65,6 +65,22 @@ def connect_reader(path: Path) -> apsw.Connection:
     return db
 
 
+def connect_to_look(path: Path, *, timeout_ms: int = _OPENING_TIMEOUT_MS) -> apsw.Connection:
+    """A connection that changes nothing, not even how the file is kept; for whoever looks at it from outside.
+
+    Raises:
+        DatabaseUnusable: there is no such file, or it cannot be opened.
+    """
+    if not path.is_file():
+        raise DatabaseUnusable(f"There is no database at {path}")
+    try:
+        db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    except apsw.Error as error:
+        raise unusable(path, error) from error
+    db.set_busy_timeout(timeout_ms)
+    return db
+
+
 def connect_checkpoints(path: Path) -> apsw.Connection:
     """A connection that only copies the write-ahead log into the database."""
     db = connect(path)

@@ -11,6 +11,7 @@ from pathlib import Path
 import apsw
 
 from betcode.storage.database import Durability, hold_durability
+from betcode.storage.placing import put_in_place
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _TOKEN = "incarnation"  # noqa: S105 - a name in the table `meta`
@@ -95,15 +96,9 @@ def _write_beside(path: Path, *tokens: str) -> None:
     handle = os.open(unfinished, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
     try:
         os.write(handle, "\n".join(tokens).encode("ascii"))
-        os.fsync(handle)
     finally:
         os.close(handle)
-    unfinished.replace(_beside(path))
-    directory = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
+    put_in_place(unfinished, _beside(path))
 
 
 def _darwin_boot_id() -> str:

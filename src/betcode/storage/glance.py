@@ -6,7 +6,7 @@ from pathlib import Path
 
 import apsw
 
-from betcode.storage.database import unusable
+from betcode.storage.database import connect_to_look, unusable
 
 _STEPS = 10_000  # of SQLite's machine, between two looks at the time
 _LOCK_MS = 500
@@ -22,12 +22,8 @@ class Glance:
 
 def glance(path: Path, *, within_s: float) -> Glance:
     """Raises DatabaseUnusable: it cannot be read at all."""
+    db = connect_to_look(path, timeout_ms=_LOCK_MS)
     try:
-        db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
-    except (apsw.Error, OSError) as error:
-        raise unusable(path, error) from error
-    try:
-        db.set_busy_timeout(_LOCK_MS)
         if not db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'runs'").fetchone():
             return Glance((), True, 0, frozenset())
         newest = db.execute("SELECT max(updated_ns) FROM sessions").fetchone()

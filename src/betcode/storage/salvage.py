@@ -7,7 +7,7 @@ from pathlib import Path
 import apsw
 
 from betcode.domain.errors import DatabaseUnusable
-from betcode.storage.database import connect, make_private, unusable
+from betcode.storage.database import connect, connect_to_look, make_private, unusable
 from betcode.storage.migrations import MIGRATIONS, applied_to, migrate
 from betcode.storage.stray_events import stray_events
 from betcode.storage.torn_table import readable_rows
@@ -62,7 +62,7 @@ def salvage(damaged: Path, target: Path) -> Salvaged:
     """
     salvaged = Salvaged()
     try:
-        source = apsw.Connection(str(damaged), flags=apsw.SQLITE_OPEN_READONLY)
+        source = connect_to_look(damaged)
         try:
             # It opens what is cut short too, and passes over a table or index whose description is damaged.
             source.pragma("writable_schema", 1)

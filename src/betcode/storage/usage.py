@@ -6,8 +6,7 @@ from pathlib import Path
 
 import apsw
 
-from betcode.storage.copying import open_to_read
-from betcode.storage.database import unusable
+from betcode.storage.database import connect_to_look, unusable
 
 # Events' bytes stand in their rows' headers, so they are counted without being read.
 _SESSIONS = """
@@ -42,7 +41,7 @@ class DatabaseUse:
 def database_use(path: Path, most: int) -> DatabaseUse:
     """Raises DatabaseUnusable where it cannot be read."""
     try:
-        db = open_to_read(path)
+        db = connect_to_look(path)
         try:
             used, free = used_and_free(db)
             return DatabaseUse(used, free, [SessionUse(*row) for row in db.execute(_SESSIONS, (most,))])

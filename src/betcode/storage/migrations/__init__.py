@@ -11,6 +11,7 @@ from betcode.domain.errors import DatabaseUnusable
 from betcode.storage.migrations.m001_the_log import m001_the_log
 from betcode.storage.migrations.m002_turns_under_control import m002_turns_under_control
 from betcode.storage.migrations.m003_permissions import m003_permissions
+from betcode.storage.placing import put_in_place
 
 Migration = Callable[[apsw.Connection], None]
 
@@ -96,4 +97,4 @@ def _keep_copy(db: apsw.Connection, copy: Path) -> None:
                 backup.step()
     finally:
         target.close()
-    unfinished.replace(copy)
+    put_in_place(unfinished, copy)
