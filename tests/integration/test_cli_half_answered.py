@@ -5,21 +5,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from support.command import Shell, shell
-from support.daemon import agent_program
+from support.asking_shell import asking_shell, two_questions
+from support.command import Shell
 
-OPTIONS = '[{"label": "red", "description": ""}, {"label": "blue", "description": ""}]'
-TWO = (
-    f'{{"questions": [{{"question": "Which colour?", "header": "Colour", "multiSelect": false, "options": {OPTIONS}}}, '
-    f'{{"question": "Why?", "header": "Reason", "multiSelect": false, "options": {OPTIONS}}}]}}'
-)
+TWO = two_questions(several=False)
 
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
-    root = tmp_path_factory.mktemp("half")
-    with shell(root) as commands:
-        commands.environment["BETCODE_CLAUDE_BIN"] = str(agent_program(root, "asker.py"))
+    with asking_shell(tmp_path_factory.mktemp("half")) as commands:
         yield commands
 
 

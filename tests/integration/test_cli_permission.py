@@ -5,14 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from support.asking_shell import Heard, asking_shell, heard_from_now_on, parked, rest
+from support.asking_shell import Heard, asking_shell, heard_from_now_on, parked, rest, two_questions
 from support.command import Shell
 
-COLOURS = '[{"label": "red", "description": ""}, {"label": "blue", "description": ""}]'
-TWO = (
-    f'{{"questions": [{{"question": "Which colour?", "header": "Colour", "multiSelect": true, "options": {COLOURS}}}, '
-    f'{{"question": "Why?", "header": "Reason", "multiSelect": false, "options": {COLOURS}}}]}}'
-)
+TWO = two_questions(several=True)
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,16 @@ from support.daemon import agent_program
 Heard = Callable[[], list[dict[str, Any]]]
 
 
+def two_questions(*, several: bool) -> str:
+    """What makes an agent ask two questions at once; of the first's choices several may be taken."""
+    options = [{"label": label, "description": ""} for label in ("red", "blue")]
+    asked = (("Which colour?", "Colour", several), ("Why?", "Reason", False))
+    questions = [
+        {"question": text, "header": header, "multiSelect": many, "options": options} for text, header, many in asked
+    ]
+    return json.dumps({"questions": questions})
+
+
 @contextmanager
 def asking_shell(root: Path) -> Iterator[Shell]:
     """One state directory for commands, whose agents ask."""
