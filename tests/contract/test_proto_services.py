@@ -20,7 +20,7 @@ from betcode.v1 import (
     version_pb2,
     worktree_pb2,
 )
-from support import published, published_config_gitlab, published_subagent
+from support import published, published_config_gitlab, published_subagent, published_worktree
 from support.descriptors import calls_of, fields_of, lines, values_of
 
 FILES = {
@@ -37,7 +37,7 @@ FILES = {
     "version": version_pb2,
     "worktree": worktree_pb2,
 }
-TABLES = (published, published_config_gitlab, published_subagent)
+TABLES = (published, published_config_gitlab, published_subagent, published_worktree)
 CALLS = {file: table for tables in TABLES for file, table in tables.CALLS.items()}
 MESSAGES = {file: table for tables in TABLES for file, table in tables.MESSAGES.items()}
 ENUMS = {file: table for tables in TABLES for file, table in tables.ENUMS.items()}

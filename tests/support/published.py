@@ -1,4 +1,4 @@
-"""What was published of versions, worktrees, machines, the tunnel and health, written out literally.
+"""What was published of versions, machines, the tunnel and health, written out literally.
 
 Nothing here is derived from the generated code.
 """
@@ -9,15 +9,6 @@ CALLS = {
         """
         GetVersion(GetVersionRequest) -> GetVersionResponse
         NegotiateCapabilities(NegotiateRequest) -> NegotiateResponse
-        """,
-    ),
-    "worktree": (
-        "WorktreeService",
-        """
-        ListWorktrees(ListWorktreesRequest) -> ListWorktreesResponse
-        CreateWorktree(CreateWorktreeRequest) -> WorktreeInfo
-        SwitchWorktree(SwitchWorktreeRequest) -> SwitchWorktreeResponse
-        RemoveWorktree(RemoveWorktreeRequest) -> RemoveWorktreeResponse
         """,
     ),
     "machine": (
@@ -110,38 +101,6 @@ MESSAGES = {
         string removal_version = 3
         string migration_url = 4
         Severity severity = 5
-        """,
-    },
-    "worktree": {
-        "ListWorktreesRequest": "string repo_path = 1",
-        "ListWorktreesResponse": "repeated WorktreeInfo worktrees = 1",
-        "WorktreeInfo": """
-        string id = 1
-        string name = 2
-        string path = 3
-        string branch = 4
-        Timestamp created_at = 5
-        string active_session_id = 6
-        """,
-        "CreateWorktreeRequest": """
-        string repo_path = 1
-        string branch = 2
-        string name = 3
-        string path = 4
-        bool create_branch = 5
-        """,
-        "SwitchWorktreeRequest": "string worktree_id = 1",
-        "SwitchWorktreeResponse": """
-        WorktreeInfo worktree = 1
-        string previous_worktree_id = 2
-        """,
-        "RemoveWorktreeRequest": """
-        string worktree_id = 1
-        bool force = 2
-        """,
-        "RemoveWorktreeResponse": """
-        bool removed = 1
-        uint32 sessions_closed = 2
         """,
     },
     "machine": {

@@ -15,6 +15,7 @@ from betcode.providers.demo import DemoProvider
 from betcode.server import About, Release, make_private_directory, serve
 from betcode.sessions import AgentsAtStop, Parting, open_supervisor
 from support.stored import store_at
+from support.worktree_room import worktrees_of
 
 
 @asynccontextmanager
@@ -33,7 +34,17 @@ async def served(root: Path, release: Release) -> AsyncIterator[tuple[Places, ai
     async with (
         store_at(places.database) as store,
         open_supervisor(store, {"demo": DemoProvider()}, settings, places.runs, places=places) as engine,
-        serve(engine, settings, places, about, store.writable, never, Keeper(places.config_dir, Loaded(Settings()))),
+        worktrees_of(store, engine, places.state_dir) as worktrees,
+        serve(
+            engine,
+            settings,
+            places,
+            about,
+            store.writable,
+            never,
+            Keeper(places.config_dir, Loaded(Settings())),
+            worktrees,
+        ),
         aio.insecure_channel(grpc_target(places.socket)) as channel,
     ):
         yield places, channel

@@ -110,12 +110,28 @@ class ObservabilitySettings:
 
 
 @dataclass(frozen=True, slots=True)
+class WorktreeSettings:
+    """How worktrees are set up and looked after."""
+
+    setup_commands: tuple[
+        tuple[str, ...], ...
+    ] = ()  # each a program and its arguments; run in a new worktree, in order
+    setup_timeout_s: float = 600.0  # for all of a setup
+    setup_environment: tuple[str, ...] = ()  # names of variables that setups get beside the usual ones
+    bring_along: tuple[str, ...] = ()  # patterns of untracked files that a new worktree gets copies of
+    trash_keep_s: float = 30 * 86400.0  # what was removed by force can be restored for so long
+    snapshots: bool = True  # of the tree, around each turn
+    snapshot_file_limit_bytes: int = 10 * _MIB  # an untracked file that is larger is left out
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     engine: EngineSettings = field(default_factory=EngineSettings)
     logs: LogSettings = field(default_factory=LogSettings)
     listen: ListenSettings = field(default_factory=ListenSettings)
     observability: ObservabilitySettings = field(default_factory=ObservabilitySettings)
     notify: NotifySettings = field(default_factory=NotifySettings)
+    worktree: WorktreeSettings = field(default_factory=WorktreeSettings)
     feature_flags: Mapping[str, bool] = field(default_factory=dict)
     environment_allow: tuple[str, ...] = ()  # names that sessions inherit beside the usual ones
     autostart: Autostart = "ask"  # whether a command that needs a daemon starts one

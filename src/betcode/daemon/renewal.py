@@ -13,12 +13,19 @@ from betcode.notify import Notifying
 from betcode.server import Door
 from betcode.sessions import Supervisor
 from betcode.telemetry import set_log_level
+from betcode.worktrees import Worktrees
 
 logger = logging.getLogger(__name__)
 
 
 async def keep_settings(
-    stop: Stop, keeper: Keeper, engine: Supervisor, notifying: Notifying, features: FeatureFlags, door: Door
+    stop: Stop,
+    keeper: Keeper,
+    engine: Supervisor,
+    worktrees: Worktrees,
+    notifying: Notifying,
+    features: FeatureFlags,
+    door: Door,
 ) -> None:
     """Hand what the settings say to those who work by it, for as long as the daemon runs."""
     flags = keeper.running.feature_flags
@@ -31,6 +38,7 @@ async def keep_settings(
             for remark in features.remarks():
                 logger.warning(remark)
         engine.use(with_features(settings.engine, features))
+        worktrees.use(settings)
         set_log_level(settings.logs.level)
         notifying.use(settings.notify)
         door.use(settings.listen)

@@ -26,12 +26,14 @@ from betcode.daemon.stop import EXIT_CANNOT_SERVE, Stop, on_signals
 from betcode.domain.counts import Counts
 from betcode.domain.errors import BetcodeError
 from betcode.domain.features import FeatureFlags
+from betcode.git.running import Git
 from betcode.holder.launch import allow_many_open_files, descends_from, holder_pids
 from betcode.notify import open_notifying
 from betcode.server import About, Release, SocketTaken, TcpDoors, make_private_directory, prepare, serve
 from betcode.sessions import Supervisor, open_supervisor
 from betcode.storage import open_store
 from betcode.telemetry import set_up_logging
+from betcode.worktrees import open_worktrees
 
 logger = logging.getLogger(__name__)
 
@@ -127,6 +129,7 @@ async def _serve(
     stop = Stop()
     settings = keeper.running
     trouble = ""
+    git = Git(os.environ)
     counts = Counts(requests=about.release.counts)
     try:
         async with anyio.create_task_group() as tasks:
@@ -151,6 +154,16 @@ async def _serve(
                     counts=counts,
                     traces=telemetry.traces,
                 ) as engine,
+                open_worktrees(
+                    store.worktrees,
+                    git,
+                    engine,
+                    settings,
+                    places.state_dir,
+                    is_trusted=engine.policy.is_trusted,
+                    environment=engine.login_environment,
+                    faults=faults,
+                ) as worktrees,
                 serve(
                     engine,
                     settings.engine,
@@ -159,6 +172,7 @@ async def _serve(
                     store.writable,
                     stop.ask_and_wait,
                     keeper,
+                    worktrees,
                     tcp,
                 ) as door,
             ):
@@ -166,7 +180,9 @@ async def _serve(
                 _say_serving(engine, about)
                 service_manager.serving()
                 _spare_what_stays()
-                tasks.start_soon(keep_settings, stop, keeper, engine, notifying, about.release.features, door)
+                tasks.start_soon(
+                    keep_settings, stop, keeper, engine, worktrees, notifying, about.release.features, door
+                )
                 await stop.asked.wait()
                 service_manager.stopping()
                 await door.close()

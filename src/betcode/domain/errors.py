@@ -15,6 +15,15 @@ BetcodeError
 ├── NoInputLock               NO_INPUT_LOCK
 ├── BlobNotFound              BLOB_NOT_FOUND
 ├── ForkRefused               FORK_REFUSED
+├── RepositoryNotFound        REPOSITORY_NOT_FOUND
+├── BranchNotFound            BRANCH_NOT_FOUND
+├── WorktreeNotFound          WORKTREE_NOT_FOUND
+├── AmbiguousWorktree         INVALID_REQUEST
+├── WorktreeExists            WORKTREE_EXISTS
+├── WorktreeUnusable          WORKTREE_UNUSABLE
+├── WorktreeHasChanges        WORKTREE_HAS_CHANGES
+├── SetupFailed               WORKTREE_SETUP_FAILED
+├── GitFailed                 GIT_FAILED
 ├── Conflict                  CONFLICT
 ├── BudgetExceeded            BUDGET_EXCEEDED
 ├── PoolExhausted             POOL_EXHAUSTED
@@ -72,6 +81,23 @@ class ErrorCode(StrEnum):
             "cannot; nothing was made"
         ),
     )
+    REPOSITORY_NOT_FOUND = ("REPOSITORY_NOT_FOUND", "there is no git repository, or none that git would work in")
+    BRANCH_NOT_FOUND = ("BRANCH_NOT_FOUND", "the repository has no such branch, tag or commit")
+    WORKTREE_NOT_FOUND = ("WORKTREE_NOT_FOUND", "no worktree has this id")
+    WORKTREE_EXISTS = ("WORKTREE_EXISTS", "a worktree has this name, path or branch already; it is as it was")
+    WORKTREE_UNUSABLE = (
+        "WORKTREE_UNUSABLE",
+        "its directory is gone, it is locked, or it is being made or removed; the sentence says what to do",
+    )
+    WORKTREE_HAS_CHANGES = (
+        "WORKTREE_HAS_CHANGES",
+        "removing it would lose something; the sentence says what, and nothing was removed",
+    )
+    WORKTREE_SETUP_FAILED = (
+        "WORKTREE_SETUP_FAILED",
+        "the setup of a worktree failed; `output` has its last words, `kept` says whether the worktree is there",
+    )
+    GIT_FAILED = ("GIT_FAILED", "git refused, could not do it, or took too long; the sentence has its words")
     CONFLICT = ("CONFLICT", "a settings file was changed meanwhile; nothing was written: read it again")
     BUDGET_EXCEEDED = (
         "BUDGET_EXCEEDED",
@@ -226,6 +252,58 @@ class ForkRefused(BetcodeError):
     """The agent's conversation cannot be forked there; nothing was made."""
 
     code = ErrorCode.FORK_REFUSED
+
+
+class RepositoryNotFound(BetcodeError):
+    code = ErrorCode.REPOSITORY_NOT_FOUND
+
+
+class BranchNotFound(BetcodeError):
+    code = ErrorCode.BRANCH_NOT_FOUND
+
+
+class WorktreeNotFound(BetcodeError):
+    code = ErrorCode.WORKTREE_NOT_FOUND
+
+    def __init__(self, worktree_id: str) -> None:
+        super().__init__("Worktree does not exist", worktree_id=worktree_id)
+
+
+class AmbiguousWorktree(BetcodeError):
+    code = ErrorCode.INVALID_REQUEST
+
+    def __init__(self, text: str) -> None:
+        super().__init__(f"Several worktrees are called {text!r}, or begin with it: give the whole id", prefix=text)
+
+
+class WorktreeExists(BetcodeError):
+    """Name, path or branch are taken; nothing was made."""
+
+    code = ErrorCode.WORKTREE_EXISTS
+
+
+class WorktreeUnusable(BetcodeError):
+    """It cannot be worked in, or not be removed, at the moment."""
+
+    code = ErrorCode.WORKTREE_UNUSABLE
+
+
+class WorktreeHasChanges(BetcodeError):
+    """Removing it would lose something; nothing was removed."""
+
+    code = ErrorCode.WORKTREE_HAS_CHANGES
+
+
+class SetupFailed(BetcodeError):
+    """What a worktree is set up with failed; the worktree is kept or gone, as was asked for."""
+
+    code = ErrorCode.WORKTREE_SETUP_FAILED
+
+
+class GitFailed(BetcodeError):
+    """git did not do what it was asked for; the message has its words."""
+
+    code = ErrorCode.GIT_FAILED
 
 
 class Conflict(BetcodeError):

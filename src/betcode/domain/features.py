@@ -85,7 +85,6 @@ FEATURES: tuple[Feature, ...] = (
         "Git worktree operations",
         v1.STABLE,
         "0.2.0",
-        is_built=False,
         calls=("betcode.v1.WorktreeService",),
     ),
     Feature(

@@ -33,6 +33,7 @@ from betcode.server.socket_file import SocketFile, SocketTaken, own_socket_file,
 from betcode.server.tcp import TcpDoors, serve_tcp
 from betcode.server.unbuilt import missing_of, refusing
 from betcode.server.version import VersionCalls, version_handlers
+from betcode.server.worktree import WorktreeCalls
 from betcode.sessions import Supervisor
 from betcode.v1 import (
     admin_pb2,
@@ -48,6 +49,7 @@ from betcode.v1 import (
     worktree_pb2,
 )
 from betcode.v1 import health_pb2 as betcode_health_pb2
+from betcode.worktrees import Worktrees
 from obey.local.v1 import local_pb2
 
 logger = logging.getLogger(__name__)
@@ -87,6 +89,7 @@ async def serve(
     probe_storage: Callable[[], Awaitable[None]],
     ask_stop: AskStop,
     keeper: Keeper,
+    worktrees: Worktrees,
     tcp: TcpDoors | None = None,
 ) -> AsyncIterator["Door"]:
     """Serve until the block is left; then open streams end with UNAVAILABLE, so that their clients come again.
@@ -112,6 +115,7 @@ async def serve(
         health = Health(engine.facts, about, checks, served_services(about.release.features))
         built = _built(engine, gate, health, rim, about.default_provider, ask_stop, limits)
         built |= ConfigCalls(engine, gate, keeper, places).handlers(rim)
+        built |= WorktreeCalls(worktrees).handlers(rim)
         versions = VersionCalls(about.release, engine.reported, _largest_request(settings))
         handlers = _handlers(built | version_handlers(versions, rim), about.release.features)
         async with serve_tcp(tcp, handlers, health.board, _options(settings)) as beyond:

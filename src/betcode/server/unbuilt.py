@@ -12,7 +12,26 @@ from betcode.server.rim import Context, Handler, handler_of
 
 # By method, else by service; what stands in neither is built.
 FEATURES: Mapping[str, str] = {
-    "betcode.v1.WorktreeService": "Worktree management",
+    **{
+        f"betcode.v1.WorktreeService.{name}": "This part of worktree management"
+        for name in (
+            "CreateWorktree",
+            "SwitchWorktree",
+            "RemoveWorktree",
+            "WatchCreateWorktree",
+            "SetUpWorktree",
+            "ReadSetupOutput",
+            "InspectWorktree",
+            "ListRemovedWorktrees",
+            "RestoreWorktree",
+            "ReportWorktrees",
+            "ForgetWorktree",
+            "DiffWorktree",
+            "ListRepositories",
+            "ListBranches",
+        )
+    },
+    "betcode.v1.AgentService.DiffSession": "What a session changed",
     "betcode.v1.MachineService": "Management of several machines",
     "betcode.v1.GitLabService": "The GitLab integration",
     "betcode.v1.SubagentService": "Subagent orchestration",

@@ -11,11 +11,12 @@ from betcode.domain.audit import Audited, AuditEntry, DecidedBy
 from betcode.domain.changes import AddAudit
 from betcode.domain.errors import InvalidRequest
 from betcode.domain.identifiers import SessionId
+from betcode.sessions.looking import NoAnswer
 from betcode.sessions.policy_check import Checked, check
 from betcode.sessions.policy_try import Tried, try_rules
 from betcode.sessions.room import Room
 from betcode.sessions.rule_book import RuleBook
-from betcode.sessions.trust import FILE_NAME, TrustedProject, TrustedProjects
+from betcode.sessions.trust import FILE_NAME, Trust, TrustedProject, TrustedProjects, claude_config
 
 
 class Policy:
@@ -53,6 +54,19 @@ class Policy:
     async def trusted(self) -> list[TrustedProject]:
         """The projects that people trusted here."""
         return [] if self._trusted is None else await anyio.to_thread.run_sync(self._trusted.listed)
+
+    async def is_trusted(self, directory: str) -> bool:
+        """Whether a person trusted what comes with this project, here or in Claude Code.
+
+        A directory that gives no answer in time is not trusted.
+        """
+        places = self._room.rules.places
+        own_list = None if places is None else places.state_dir / FILE_NAME
+        trust = Trust(directory, own_list, claude_config(os.environ, str(Path.home())))
+        try:
+            return await self._room.looks.look(directory, trust.read)
+        except NoAnswer:
+            return False
 
     async def trust(self, directory: str, *, trusted: bool, client: str = "", peer: str = "") -> bool:
         """Let a project's own allow rules count from now on, or no longer; False: it was so before.

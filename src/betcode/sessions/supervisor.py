@@ -294,6 +294,10 @@ class Supervisor:
         """What agents said they have."""
         return await self._room.reports.all()
 
+    async def login_environment(self) -> Mapping[str, str]:
+        """The environment of the user's login shell."""
+        return await self._room.login_shell.environment()
+
     def degraded_reason(self) -> str:
         """Why sessions cannot write at the moment; empty where they can."""
         reasons = (live.writer.degraded_reason for live in self._registry.live.values())

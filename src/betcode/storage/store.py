@@ -38,6 +38,7 @@ from betcode.storage.indexer import Indexer
 from betcode.storage.lane import Lane
 from betcode.storage.migrations import MIGRATIONS, Migration
 from betcode.storage.prompt_bell import PromptBell
+from betcode.storage.worktree_rows import SqliteWorktrees
 from betcode.storage.writer import AGAIN, Again, Writer
 
 logger = logging.getLogger(__name__)
@@ -65,6 +66,7 @@ class SqliteStore:
         self._indexer = indexer
         self._searcher = searcher
         self._prompt_bell = PromptBell()
+        self.worktrees = SqliteWorktrees(self._read, writer.write)
 
     async def create_session(self, new: NewSession, state: SessionState, events: Sequence[StoredEvent]) -> SessionKey:
         session = await self._writer.write(lambda db: writing.create_session(db, new, state, events))

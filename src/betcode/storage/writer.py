@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import apsw
 
-from betcode.domain.errors import StorageFailed
+from betcode.domain.errors import StorageFailed, WorktreeExists
 from betcode.storage.database import passing_trouble, told
 from betcode.storage.lane import Asked, GiveWay, outcome
 from betcode.telemetry import work
@@ -173,6 +173,10 @@ class Writer:
         self._db.execute("SAVEPOINT job")
         try:
             result = job.work(self._db)
+        except WorktreeExists as refused:  # by the rows that are there, which is no trouble of the database
+            self._db.execute("ROLLBACK TO job")
+            self._db.execute("RELEASE job")
+            return _Done(job, error=refused)
         except Exception as error:
             if passing_trouble(error):
                 raise

@@ -290,6 +290,7 @@ class StartConversation(_message.Message):
     PROVIDER_FIELD_NUMBER: _builtins.int
     BUDGET_FIELD_NUMBER: _builtins.int
     NEW_SESSION_ID_FIELD_NUMBER: _builtins.int
+    IN_ACTIVE_WORKTREE_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
     """empty: a new session"""
     working_directory: _builtins.str
@@ -305,6 +306,10 @@ class StartConversation(_message.Message):
     new_session_id: _builtins.str
     """Of a new session: a UUID of version 7 that the client makes. Asked for again with the same id, it is the same
     session, and not a second one. Since 0.2.0
+    """
+    in_active_worktree: _builtins.bool
+    """Of a new session, with `working_directory` in the main worktree of a repository: it starts in the same place of
+    the repository's active worktree. Since 0.2.0
     """
     @_builtins.property
     def allowed_tools(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
@@ -333,10 +338,11 @@ class StartConversation(_message.Message):
         provider: _builtins.str = ...,
         budget: Global___Budget | None = ...,
         new_session_id: _builtins.str = ...,
+        in_active_worktree: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_from_sequence", b"_from_sequence", "budget", b"budget", "from_sequence", b"from_sequence"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_from_sequence", b"_from_sequence", "allowed_tools", b"allowed_tools", "budget", b"budget", "environment", b"environment", "from_sequence", b"from_sequence", "metadata", b"metadata", "model", b"model", "new_session_id", b"new_session_id", "plan_mode", b"plan_mode", "provider", b"provider", "session_id", b"session_id", "working_directory", b"working_directory", "worktree_id", b"worktree_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_from_sequence", b"_from_sequence", "allowed_tools", b"allowed_tools", "budget", b"budget", "environment", b"environment", "from_sequence", b"from_sequence", "in_active_worktree", b"in_active_worktree", "metadata", b"metadata", "model", b"model", "new_session_id", b"new_session_id", "plan_mode", b"plan_mode", "provider", b"provider", "session_id", b"session_id", "working_directory", b"working_directory", "worktree_id", b"worktree_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__from_sequence: _TypeAlias = _typing.Literal["from_sequence"]  # noqa: Y015
     _WhichOneofArgType__from_sequence: _TypeAlias = _typing.Literal["_from_sequence", b"_from_sequence"]  # noqa: Y015
@@ -3194,3 +3200,32 @@ class BlobChunk(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___BlobChunk: _TypeAlias = BlobChunk  # noqa: Y015
+
+@_typing.final
+class DiffSessionRequest(_message.Message):
+    """Since 0.2.0"""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SESSION_ID_FIELD_NUMBER: _builtins.int
+    TURN_FIELD_NUMBER: _builtins.int
+    STAT_ONLY_FIELD_NUMBER: _builtins.int
+    session_id: _builtins.str
+    turn: _builtins.int
+    """from 1; 0: from the beginning of the first turn to the end of the last one"""
+    stat_only: _builtins.bool
+    """names and counts"""
+    def __init__(
+        self,
+        *,
+        session_id: _builtins.str = ...,
+        turn: _builtins.int = ...,
+        stat_only: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["session_id", b"session_id", "stat_only", b"stat_only", "turn", b"turn"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DiffSessionRequest: _TypeAlias = DiffSessionRequest  # noqa: Y015

@@ -4,6 +4,7 @@ import grpc
 import warnings
 
 from betcode.v1 import agent_pb2 as betcode_dot_v1_dot_agent__pb2
+from betcode.v1 import worktree_pb2 as betcode_dot_v1_dot_worktree__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
 GRPC_VERSION = grpc.__version__
@@ -153,6 +154,11 @@ class AgentServiceStub:
                 '/betcode.v1.AgentService/SetBudget',
                 request_serializer=betcode_dot_v1_dot_agent__pb2.SetBudgetRequest.SerializeToString,
                 response_deserializer=betcode_dot_v1_dot_agent__pb2.SetBudgetResponse.FromString,
+                _registered_method=True)
+        self.DiffSession = channel.unary_stream(
+                '/betcode.v1.AgentService/DiffSession',
+                request_serializer=betcode_dot_v1_dot_agent__pb2.DiffSessionRequest.SerializeToString,
+                response_deserializer=betcode_dot_v1_dot_worktree__pb2.DiffChunk.FromString,
                 _registered_method=True)
 
 
@@ -315,6 +321,13 @@ class AgentServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def DiffSession(self, request, context):
+        """What a session changed in its worktree, in one turn or in all, as a patch. Since 0.2.0.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_AgentServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -437,6 +450,11 @@ def add_AgentServiceServicer_to_server(servicer, server):
                     servicer.SetBudget,
                     request_deserializer=betcode_dot_v1_dot_agent__pb2.SetBudgetRequest.FromString,
                     response_serializer=betcode_dot_v1_dot_agent__pb2.SetBudgetResponse.SerializeToString,
+            ),
+            'DiffSession': grpc.unary_stream_rpc_method_handler(
+                    servicer.DiffSession,
+                    request_deserializer=betcode_dot_v1_dot_agent__pb2.DiffSessionRequest.FromString,
+                    response_serializer=betcode_dot_v1_dot_worktree__pb2.DiffChunk.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -1087,6 +1105,33 @@ class AgentService:
             '/betcode.v1.AgentService/SetBudget',
             betcode_dot_v1_dot_agent__pb2.SetBudgetRequest.SerializeToString,
             betcode_dot_v1_dot_agent__pb2.SetBudgetResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DiffSession(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/betcode.v1.AgentService/DiffSession',
+            betcode_dot_v1_dot_agent__pb2.DiffSessionRequest.SerializeToString,
+            betcode_dot_v1_dot_worktree__pb2.DiffChunk.FromString,
             options,
             channel_credentials,
             insecure,

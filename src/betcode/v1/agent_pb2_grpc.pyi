@@ -8,6 +8,7 @@ protocol say so; those that came after 0.1.0 name the version that brought them.
 """
 
 from betcode.v1 import agent_pb2 as _agent_pb2
+from betcode.v1 import worktree_pb2 as _worktree_pb2
 from collections import abc as _abc
 from grpc import aio as _aio
 import abc as _abc_1
@@ -72,6 +73,8 @@ class AgentServiceStub:
     """The whole of a value that was too long for its event, in pieces."""
     SetBudget: _grpc.UnaryUnaryMultiCallable[_agent_pb2.SetBudgetRequest, _agent_pb2.SetBudgetResponse]
     """Limits on what a session may spend. Since 0.2.0."""
+    DiffSession: _grpc.UnaryStreamMultiCallable[_agent_pb2.DiffSessionRequest, _worktree_pb2.DiffChunk]
+    """What a session changed in its worktree, in one turn or in all, as a patch. Since 0.2.0."""
 
 @_typing.type_check_only
 class AgentServiceAsyncStub(AgentServiceStub):
@@ -113,6 +116,8 @@ class AgentServiceAsyncStub(AgentServiceStub):
     """The whole of a value that was too long for its event, in pieces."""
     SetBudget: _aio.UnaryUnaryMultiCallable[_agent_pb2.SetBudgetRequest, _agent_pb2.SetBudgetResponse]  # type: ignore[assignment]
     """Limits on what a session may spend. Since 0.2.0."""
+    DiffSession: _aio.UnaryStreamMultiCallable[_agent_pb2.DiffSessionRequest, _worktree_pb2.DiffChunk]  # type: ignore[assignment]
+    """What a session changed in its worktree, in one turn or in all, as a patch. Since 0.2.0."""
 
 class AgentServiceServicer(metaclass=_abc_1.ABCMeta):
     @_abc_1.abstractmethod
@@ -295,5 +300,13 @@ class AgentServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_agent_pb2.SetBudgetResponse, _abc.Awaitable[_agent_pb2.SetBudgetResponse]]:
         """Limits on what a session may spend. Since 0.2.0."""
+
+    @_abc_1.abstractmethod
+    def DiffSession(
+        self,
+        request: _agent_pb2.DiffSessionRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_worktree_pb2.DiffChunk], _abc.AsyncIterator[_worktree_pb2.DiffChunk]]:
+        """What a session changed in its worktree, in one turn or in all, as a patch. Since 0.2.0."""
 
 def add_AgentServiceServicer_to_server(servicer: AgentServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

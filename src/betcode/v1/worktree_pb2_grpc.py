@@ -54,31 +54,169 @@ class WorktreeServiceStub:
                 request_serializer=betcode_dot_v1_dot_worktree__pb2.RemoveWorktreeRequest.SerializeToString,
                 response_deserializer=betcode_dot_v1_dot_worktree__pb2.RemoveWorktreeResponse.FromString,
                 _registered_method=True)
+        self.WatchCreateWorktree = channel.unary_stream(
+                '/betcode.v1.WorktreeService/WatchCreateWorktree',
+                request_serializer=betcode_dot_v1_dot_worktree__pb2.CreateWorktreeRequest.SerializeToString,
+                response_deserializer=betcode_dot_v1_dot_worktree__pb2.WorktreeProgress.FromString,
+                _registered_method=True)
+        self.SetUpWorktree = channel.unary_stream(
+                '/betcode.v1.WorktreeService/SetUpWorktree',
+                request_serializer=betcode_dot_v1_dot_worktree__pb2.SetUpWorktreeRequest.SerializeToString,
+                response_deserializer=betcode_dot_v1_dot_worktree__pb2.WorktreeProgress.FromString,
+                _registered_method=True)
+        self.ReadSetupOutput = channel.unary_stream(
+                '/betcode.v1.WorktreeService/ReadSetupOutput',
+                request_serializer=betcode_dot_v1_dot_worktree__pb2.ReadSetupOutputRequest.SerializeToString,
+                response_deserializer=betcode_dot_v1_dot_worktree__pb2.WorktreeOutput.FromString,
+                _registered_method=True)
+        self.InspectWorktree = channel.unary_unary(
+                '/betcode.v1.WorktreeService/InspectWorktree',
+                request_serializer=betcode_dot_v1_dot_worktree__pb2.InspectWorktreeRequest.SerializeToString,
+                response_deserializer=betcode_dot_v1_dot_worktree__pb2.WorktreeContents.FromString,
+                _registered_method=True)
+        self.ListRemovedWorktrees = channel.unary_unary(
+                '/betcode.v1.WorktreeService/ListRemovedWorktrees',
+                request_serializer=betcode_dot_v1_dot_worktree__pb2.ListRemovedWorktreesRequest.SerializeToString,
+                response_deserializer=betcode_dot_v1_dot_worktree__pb2.ListRemovedWorktreesResponse.FromString,
+                _registered_method=True)
+        self.RestoreWorktree = channel.unary_unary(
+                '/betcode.v1.WorktreeService/RestoreWorktree',
+                request_serializer=betcode_dot_v1_dot_worktree__pb2.RestoreWorktreeRequest.SerializeToString,
+                response_deserializer=betcode_dot_v1_dot_worktree__pb2.WorktreeInfo.FromString,
+                _registered_method=True)
+        self.ReportWorktrees = channel.unary_stream(
+                '/betcode.v1.WorktreeService/ReportWorktrees',
+                request_serializer=betcode_dot_v1_dot_worktree__pb2.ReportWorktreesRequest.SerializeToString,
+                response_deserializer=betcode_dot_v1_dot_worktree__pb2.WorktreeReport.FromString,
+                _registered_method=True)
+        self.ForgetWorktree = channel.unary_unary(
+                '/betcode.v1.WorktreeService/ForgetWorktree',
+                request_serializer=betcode_dot_v1_dot_worktree__pb2.ForgetWorktreeRequest.SerializeToString,
+                response_deserializer=betcode_dot_v1_dot_worktree__pb2.ForgetWorktreeResponse.FromString,
+                _registered_method=True)
+        self.DiffWorktree = channel.unary_stream(
+                '/betcode.v1.WorktreeService/DiffWorktree',
+                request_serializer=betcode_dot_v1_dot_worktree__pb2.DiffWorktreeRequest.SerializeToString,
+                response_deserializer=betcode_dot_v1_dot_worktree__pb2.DiffChunk.FromString,
+                _registered_method=True)
+        self.ListRepositories = channel.unary_unary(
+                '/betcode.v1.WorktreeService/ListRepositories',
+                request_serializer=betcode_dot_v1_dot_worktree__pb2.ListRepositoriesRequest.SerializeToString,
+                response_deserializer=betcode_dot_v1_dot_worktree__pb2.ListRepositoriesResponse.FromString,
+                _registered_method=True)
+        self.ListBranches = channel.unary_unary(
+                '/betcode.v1.WorktreeService/ListBranches',
+                request_serializer=betcode_dot_v1_dot_worktree__pb2.ListBranchesRequest.SerializeToString,
+                response_deserializer=betcode_dot_v1_dot_worktree__pb2.ListBranchesResponse.FromString,
+                _registered_method=True)
 
 
 class WorktreeServiceServicer:
     """Missing associated documentation comment in .proto file."""
 
     def ListWorktrees(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """Of one repository; with an empty `repo_path` of all that are known.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def CreateWorktree(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """Returns when the worktree is set up. Where the setup fails, the error has the end of what it wrote.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def SwitchWorktree(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """Makes a worktree the active one of its repository, with a session in it; no agent is started.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RemoveWorktree(self, request, context):
-        """Missing associated documentation comment in .proto file."""
+        """Refused while something would be lost by it, unless forced.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def WatchCreateWorktree(self, request, context):
+        """Added by this project.
+
+        Like CreateWorktree, and tells what happens and what the setup writes as it does. Since 0.2.0
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SetUpWorktree(self, request, context):
+        """Runs the setup of a worktree, again or for the first time. Since 0.2.0
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ReadSetupOutput(self, request, context):
+        """What the last setup of a worktree wrote, as far as it was kept. Since 0.2.0
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def InspectWorktree(self, request, context):
+        """What would be lost if the worktree were removed now. Since 0.2.0
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListRemovedWorktrees(self, request, context):
+        """What was removed by force and can be restored. Since 0.2.0
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RestoreWorktree(self, request, context):
+        """Brings a removed worktree back, with its commits and its changes. Since 0.2.0
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ReportWorktrees(self, request, context):
+        """Size, age, state of the branch and last session of each worktree, as each becomes known. Since 0.2.0
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ForgetWorktree(self, request, context):
+        """Forgets worktrees that are not there any more; no file is touched. Since 0.2.0
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DiffWorktree(self, request, context):
+        """What a worktree has that its base has not, committed or not, as a patch. Since 0.2.0
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListRepositories(self, request, context):
+        """The repositories that are known. Since 0.2.0
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListBranches(self, request, context):
+        """The branches of a repository, for those who choose one. Since 0.2.0
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
@@ -105,6 +243,61 @@ def add_WorktreeServiceServicer_to_server(servicer, server):
                     servicer.RemoveWorktree,
                     request_deserializer=betcode_dot_v1_dot_worktree__pb2.RemoveWorktreeRequest.FromString,
                     response_serializer=betcode_dot_v1_dot_worktree__pb2.RemoveWorktreeResponse.SerializeToString,
+            ),
+            'WatchCreateWorktree': grpc.unary_stream_rpc_method_handler(
+                    servicer.WatchCreateWorktree,
+                    request_deserializer=betcode_dot_v1_dot_worktree__pb2.CreateWorktreeRequest.FromString,
+                    response_serializer=betcode_dot_v1_dot_worktree__pb2.WorktreeProgress.SerializeToString,
+            ),
+            'SetUpWorktree': grpc.unary_stream_rpc_method_handler(
+                    servicer.SetUpWorktree,
+                    request_deserializer=betcode_dot_v1_dot_worktree__pb2.SetUpWorktreeRequest.FromString,
+                    response_serializer=betcode_dot_v1_dot_worktree__pb2.WorktreeProgress.SerializeToString,
+            ),
+            'ReadSetupOutput': grpc.unary_stream_rpc_method_handler(
+                    servicer.ReadSetupOutput,
+                    request_deserializer=betcode_dot_v1_dot_worktree__pb2.ReadSetupOutputRequest.FromString,
+                    response_serializer=betcode_dot_v1_dot_worktree__pb2.WorktreeOutput.SerializeToString,
+            ),
+            'InspectWorktree': grpc.unary_unary_rpc_method_handler(
+                    servicer.InspectWorktree,
+                    request_deserializer=betcode_dot_v1_dot_worktree__pb2.InspectWorktreeRequest.FromString,
+                    response_serializer=betcode_dot_v1_dot_worktree__pb2.WorktreeContents.SerializeToString,
+            ),
+            'ListRemovedWorktrees': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListRemovedWorktrees,
+                    request_deserializer=betcode_dot_v1_dot_worktree__pb2.ListRemovedWorktreesRequest.FromString,
+                    response_serializer=betcode_dot_v1_dot_worktree__pb2.ListRemovedWorktreesResponse.SerializeToString,
+            ),
+            'RestoreWorktree': grpc.unary_unary_rpc_method_handler(
+                    servicer.RestoreWorktree,
+                    request_deserializer=betcode_dot_v1_dot_worktree__pb2.RestoreWorktreeRequest.FromString,
+                    response_serializer=betcode_dot_v1_dot_worktree__pb2.WorktreeInfo.SerializeToString,
+            ),
+            'ReportWorktrees': grpc.unary_stream_rpc_method_handler(
+                    servicer.ReportWorktrees,
+                    request_deserializer=betcode_dot_v1_dot_worktree__pb2.ReportWorktreesRequest.FromString,
+                    response_serializer=betcode_dot_v1_dot_worktree__pb2.WorktreeReport.SerializeToString,
+            ),
+            'ForgetWorktree': grpc.unary_unary_rpc_method_handler(
+                    servicer.ForgetWorktree,
+                    request_deserializer=betcode_dot_v1_dot_worktree__pb2.ForgetWorktreeRequest.FromString,
+                    response_serializer=betcode_dot_v1_dot_worktree__pb2.ForgetWorktreeResponse.SerializeToString,
+            ),
+            'DiffWorktree': grpc.unary_stream_rpc_method_handler(
+                    servicer.DiffWorktree,
+                    request_deserializer=betcode_dot_v1_dot_worktree__pb2.DiffWorktreeRequest.FromString,
+                    response_serializer=betcode_dot_v1_dot_worktree__pb2.DiffChunk.SerializeToString,
+            ),
+            'ListRepositories': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListRepositories,
+                    request_deserializer=betcode_dot_v1_dot_worktree__pb2.ListRepositoriesRequest.FromString,
+                    response_serializer=betcode_dot_v1_dot_worktree__pb2.ListRepositoriesResponse.SerializeToString,
+            ),
+            'ListBranches': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListBranches,
+                    request_deserializer=betcode_dot_v1_dot_worktree__pb2.ListBranchesRequest.FromString,
+                    response_serializer=betcode_dot_v1_dot_worktree__pb2.ListBranchesResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -215,6 +408,303 @@ class WorktreeService:
             '/betcode.v1.WorktreeService/RemoveWorktree',
             betcode_dot_v1_dot_worktree__pb2.RemoveWorktreeRequest.SerializeToString,
             betcode_dot_v1_dot_worktree__pb2.RemoveWorktreeResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def WatchCreateWorktree(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/betcode.v1.WorktreeService/WatchCreateWorktree',
+            betcode_dot_v1_dot_worktree__pb2.CreateWorktreeRequest.SerializeToString,
+            betcode_dot_v1_dot_worktree__pb2.WorktreeProgress.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SetUpWorktree(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/betcode.v1.WorktreeService/SetUpWorktree',
+            betcode_dot_v1_dot_worktree__pb2.SetUpWorktreeRequest.SerializeToString,
+            betcode_dot_v1_dot_worktree__pb2.WorktreeProgress.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReadSetupOutput(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/betcode.v1.WorktreeService/ReadSetupOutput',
+            betcode_dot_v1_dot_worktree__pb2.ReadSetupOutputRequest.SerializeToString,
+            betcode_dot_v1_dot_worktree__pb2.WorktreeOutput.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def InspectWorktree(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/betcode.v1.WorktreeService/InspectWorktree',
+            betcode_dot_v1_dot_worktree__pb2.InspectWorktreeRequest.SerializeToString,
+            betcode_dot_v1_dot_worktree__pb2.WorktreeContents.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListRemovedWorktrees(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/betcode.v1.WorktreeService/ListRemovedWorktrees',
+            betcode_dot_v1_dot_worktree__pb2.ListRemovedWorktreesRequest.SerializeToString,
+            betcode_dot_v1_dot_worktree__pb2.ListRemovedWorktreesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RestoreWorktree(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/betcode.v1.WorktreeService/RestoreWorktree',
+            betcode_dot_v1_dot_worktree__pb2.RestoreWorktreeRequest.SerializeToString,
+            betcode_dot_v1_dot_worktree__pb2.WorktreeInfo.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReportWorktrees(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/betcode.v1.WorktreeService/ReportWorktrees',
+            betcode_dot_v1_dot_worktree__pb2.ReportWorktreesRequest.SerializeToString,
+            betcode_dot_v1_dot_worktree__pb2.WorktreeReport.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ForgetWorktree(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/betcode.v1.WorktreeService/ForgetWorktree',
+            betcode_dot_v1_dot_worktree__pb2.ForgetWorktreeRequest.SerializeToString,
+            betcode_dot_v1_dot_worktree__pb2.ForgetWorktreeResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DiffWorktree(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/betcode.v1.WorktreeService/DiffWorktree',
+            betcode_dot_v1_dot_worktree__pb2.DiffWorktreeRequest.SerializeToString,
+            betcode_dot_v1_dot_worktree__pb2.DiffChunk.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListRepositories(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/betcode.v1.WorktreeService/ListRepositories',
+            betcode_dot_v1_dot_worktree__pb2.ListRepositoriesRequest.SerializeToString,
+            betcode_dot_v1_dot_worktree__pb2.ListRepositoriesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListBranches(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/betcode.v1.WorktreeService/ListBranches',
+            betcode_dot_v1_dot_worktree__pb2.ListBranchesRequest.SerializeToString,
+            betcode_dot_v1_dot_worktree__pb2.ListBranchesResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -29,6 +29,7 @@ from betcode.v1.agent_pb2_grpc import AgentServiceStub
 from support.daemon import Agent
 from support.stored import store_at
 from support.stream import is_idle
+from support.worktree_room import worktrees_of
 
 pytestmark = pytest.mark.anyio
 BOUND_S = 60.0
@@ -114,7 +115,17 @@ async def served(root: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[S
     async with (
         store_at(places.database) as store,
         open_supervisor(store, {"demo": DemoProvider()}, settings, places.runs) as engine,
-        serve(engine, settings, places, about, store.writable, never, Keeper(places.config_dir, Loaded(Settings()))),
+        worktrees_of(store, engine, places.state_dir) as worktrees,
+        serve(
+            engine,
+            settings,
+            places,
+            about,
+            store.writable,
+            never,
+            Keeper(places.config_dir, Loaded(Settings())),
+            worktrees,
+        ),
         aio.insecure_channel(grpc_target(places.socket), options=SMALL_WINDOW) as channel,
     ):
         new = NewSession(new_session_id(), "demo", str(root), environment=environment, created_ns=1)

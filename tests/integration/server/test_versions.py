@@ -53,8 +53,8 @@ async def test_the_daemon_says_what_it_is(daemon: Daemon) -> None:
     assert told.constraints.recommended_client == CLIENTS.recommended
     enabled = {flag.name for flag in told.feature_flags if flag.is_enabled}
     assert set(told.features) == enabled
-    assert "context_compaction" in enabled
-    assert enabled.isdisjoint({"worktree_management", "subagent_orchestration", "legacy_permission_format"})
+    assert {"context_compaction", "worktree_management"} <= enabled
+    assert enabled.isdisjoint({"subagent_orchestration", "legacy_permission_format"})
 
 
 @pytest.mark.behaviour("version.negotiate.accepted", "version.negotiate.subset", "version.negotiate.untested")
@@ -94,11 +94,10 @@ async def test_a_client_that_is_too_old_is_refused_and_opens_no_session(daemon: 
 
 
 async def test_features_that_are_not_there_are_warned_of_by_name(daemon: Daemon) -> None:
-    answer = await negotiated(daemon, "worktree_management", "subagent_orchestration", "time_travel")
+    answer = await negotiated(daemon, "subagent_orchestration", "time_travel")
     assert answer.accepted
     assert not answer.granted_features
-    worktrees, subagents, unknown = answer.warnings
-    assert "not part of this release" in worktrees
+    subagents, unknown = answer.warnings
     assert "feature_flags.subagent_orchestration" in subagents
     assert "time_travel" in unknown
 
@@ -109,7 +108,7 @@ async def test_the_capabilities_are_those_in_force(daemon: Daemon, agent: Agent)
     has = (await negotiated(daemon)).capabilities
     told = await asked(daemon)
     assert {name for name, is_on in has.feature_flags.items() if is_on} == set(told.features)
-    assert (has.subagents_enabled, has.worktrees_enabled) == (False, False)
+    assert (has.subagents_enabled, has.worktrees_enabled) == (False, True)
     assert list(has.available_models) == ["obedient-1"]
     assert "Bash" in has.available_tools
     assert has.streaming_supported

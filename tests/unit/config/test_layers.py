@@ -89,8 +89,13 @@ def test_nothing_that_could_harm_is_for_projects(key: str, files: Files) -> None
     assert (len(loaded.warnings), loaded.faults, loaded.origins) == (1, (), {})
 
 
-def test_only_the_model_is_for_projects_now() -> None:
-    assert [setting.key for setting in SETTINGS.values() if setting.of_project] == [MODEL]
+def test_only_the_model_and_what_sets_up_a_worktree_are_for_projects() -> None:
+    assert [setting.key for setting in SETTINGS.values() if setting.of_project] == [
+        MODEL,
+        "worktree.setup_commands",
+        "worktree.setup_timeout",
+        "worktree.bring_along",
+    ]
 
 
 _CLAUDES = {

@@ -151,7 +151,7 @@ def test_what_is_off_is_not_granted_and_named() -> None:
     [
         ({"subagent_orchestratoin": True}, "did you mean subagent_orchestration?"),
         ({"legacy_permission_format": True}, "removed in 0.1.0"),
-        ({"worktree_management": True}, f"not part of betcode {__version__}"),
+        ({"subagent_orchestration": True}, f"not part of betcode {__version__}"),
         ({"session_persistence": False}, "nothing works without"),
     ],
 )

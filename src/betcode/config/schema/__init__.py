@@ -7,6 +7,7 @@ from betcode.config.schema.network import NETWORK
 from betcode.config.schema.permissions import PERMISSIONS
 from betcode.config.schema.setting import Setting
 from betcode.config.schema.turns import TURNS
+from betcode.config.schema.worktrees import WORKTREES
 
 __all__ = ["RULE_LISTS", "SETTINGS", "Setting"]
 
@@ -14,5 +15,5 @@ __all__ = ["RULE_LISTS", "SETTINGS", "Setting"]
 RULE_LISTS = frozenset({"permissions.allow", "permissions.ask", "permissions.deny"})
 
 SETTINGS: Mapping[str, Setting] = {
-    setting.key: setting for theme in (TURNS, PERMISSIONS, DAEMON, NETWORK) for setting in theme
+    setting.key: setting for theme in (TURNS, WORKTREES, PERMISSIONS, DAEMON, NETWORK) for setting in theme
 }

@@ -11,11 +11,12 @@ from betcode.domain.errors import DatabaseUnusable
 from betcode.storage.migrations.m001_the_log import m001_the_log
 from betcode.storage.migrations.m002_turns_under_control import m002_turns_under_control
 from betcode.storage.migrations.m003_permissions import m003_permissions
+from betcode.storage.migrations.m004_worktrees import m004_worktrees
 from betcode.storage.placing import put_in_place
 
 Migration = Callable[[apsw.Connection], None]
 
-MIGRATIONS: tuple[Migration, ...] = (m001_the_log, m002_turns_under_control, m003_permissions)
+MIGRATIONS: tuple[Migration, ...] = (m001_the_log, m002_turns_under_control, m003_permissions, m004_worktrees)
 
 _APPLICATION_ID = 0x42657443  # "BetC": tells our file from any other SQLite database
 

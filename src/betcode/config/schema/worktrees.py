@@ -1,0 +1,56 @@
+"""The settings of worktrees."""
+
+from betcode.config import kinds
+from betcode.config.schema.setting import Setting
+from betcode.config.setups import file_patterns, setup_commands, variable_names
+
+_MIB = 1024 * 1024
+
+WORKTREES: tuple[Setting, ...] = (
+    Setting(
+        "worktree.setup_commands",
+        "worktree.setup_commands",
+        setup_commands(),
+        "commands that set a new worktree up, each a text or a list; run in it one after the other, behind "
+        "`.betcode/worktree-setup.sh` and without a shell. Those of a project are run once it is trusted",
+        of_project=True,
+    ),
+    Setting(
+        "worktree.setup_timeout",
+        "worktree.setup_timeout_s",
+        kinds.duration(1.0, 86400.0),
+        "how long the whole setup of a worktree may take; then it is ended with everything it started",
+        of_project=True,
+    ),
+    Setting(
+        "worktree.setup_environment",
+        "worktree.setup_environment",
+        variable_names(),
+        "names of variables that a setup gets beside the usual ones; keys and tokens are not passed on",
+    ),
+    Setting(
+        "worktree.bring_along",
+        "worktree.bring_along",
+        file_patterns(),
+        "untracked files of the repository that a new worktree gets copies of, as patterns such as `.env*`",
+        of_project=True,
+    ),
+    Setting(
+        "worktree.trash_keep",
+        "worktree.trash_keep_s",
+        kinds.duration(3600.0),
+        "how long a worktree that was removed by force can be restored",
+    ),
+    Setting(
+        "worktree.snapshots",
+        "worktree.snapshots",
+        kinds.yes_or_no(),
+        "whether the tree is noted at the beginning and the end of each turn, for `betcode session diff`",
+    ),
+    Setting(
+        "worktree.snapshot_file_limit",
+        "worktree.snapshot_file_limit_bytes",
+        kinds.size(),
+        "an untracked file that is larger than this is left out of snapshots",
+    ),
+)

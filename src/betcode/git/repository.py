@@ -1,0 +1,106 @@
+"""What git says of repositories and worktrees."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from betcode.domain.errors import GitFailed, RepositoryNotFound
+from betcode.git.running import Answer, Git
+
+_ENOUGH = "--path-format=absolute"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a directory stands."""
+
+    common_dir: str  # of the repository, links followed
+    top: str  # of the worktree that the directory is in; empty: it is in none (a bare repository, git's own files)
+
+
+@dataclass(frozen=True, slots=True)
+class ListedWorktree:
+    """One of those that `git worktree list` names; the first is the main one."""
+
+    path: str
+    head: str = ""  # empty: there is no commit yet
+    branch: str = ""  # without refs/heads/; empty: HEAD is detached
+    is_bare: bool = False
+    is_detached: bool = False
+    is_locked: bool = False
+    locked: str = ""  # why
+    prunable: str = ""  # why git would forget it
+
+
+async def place_of(git: Git, directory: str) -> Place:
+    """The repository that a directory belongs to.
+
+    Raises:
+        RepositoryNotFound: it belongs to none, or to one of somebody else.
+        GitFailed
+    """
+    answer = await git.ask("rev-parse", _ENOUGH, "--git-common-dir", "--is-inside-work-tree", at=directory)
+    lines = answer.text.split("\n")
+    if answer.code or len(lines) < 2:
+        raise RepositoryNotFound(_no_repository(directory, answer))
+    common_dir, inside = os.path.realpath(lines[0]), lines[1]
+    if inside != "true":
+        return Place(common_dir, "")
+    top = await git.run("rev-parse", _ENOUGH, "--show-toplevel", at=directory)
+    return Place(common_dir, os.path.realpath(os.fsdecode(top).removesuffix("\n")))
+
+
+def _no_repository(directory: str, answer: Answer) -> str:
+    if "not a git repository" in answer.err:
+        return f"{directory} is in no git repository: go to one, or make one with git init"
+    return f"git does not work in {directory}: {answer.words}"
+
+
+async def listed_worktrees(git: Git, common_dir: str) -> list[ListedWorktree]:
+    """All worktrees of a repository, from one call.
+
+    Raises:
+        GitFailed
+    """
+    out = await git.run("worktree", "list", "--porcelain", "-z", at=common_dir)
+    found = [_listed(record) for record in os.fsdecode(out).split("\0\0") if record]
+    if not found:
+        raise GitFailed(f"git lists no worktree of {common_dir}")
+    return found
+
+
+def _listed(record: str) -> ListedWorktree:
+    facts: dict[str, str] = {}
+    for line in record.split("\0"):
+        name, _, value = line.partition(" ")
+        facts[name] = value
+    return ListedWorktree(
+        path=os.path.realpath(facts.get("worktree", "")),
+        head="" if set(facts.get("HEAD", "0")) == {"0"} else facts["HEAD"],
+        branch=facts.get("branch", "").removeprefix("refs/heads/"),
+        is_bare="bare" in facts,
+        is_detached="detached" in facts,
+        is_locked="locked" in facts,
+        locked=facts.get("locked", ""),
+        prunable=facts.get("prunable", ""),
+    )
+
+
+def git_directory(path: str) -> str:
+    """git's own directory of the worktree at that path, from its files; empty where there is none. It may block."""
+    link = Path(path) / ".git"
+    try:
+        if link.is_dir():
+            return os.path.realpath(link)
+        words = link.read_text(encoding="utf-8", errors="surrogateescape").strip()
+    except OSError:
+        return ""
+    if not words.startswith("gitdir: "):
+        return ""
+    return os.path.realpath(Path(path) / words.removeprefix("gitdir: "))
+
+
+def nearest_top(directory: str) -> str:
+    """The nearest directory, at or above, in which git's files or a link to them are; empty: none. It may block."""
+    start = Path(os.path.realpath(directory))
+    return next((str(each) for each in (start, *start.parents) if os.path.lexists(each / ".git")), "")

@@ -1,0 +1,245 @@
+"""Repositories, worktrees and snapshots of turns in the database."""
+
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
+
+import apsw
+
+from betcode.domain.errors import WorktreeExists
+from betcode.domain.identifiers import SessionId, SessionKey
+from betcode.domain.session import SessionStatus
+from betcode.domain.worktrees import (
+    Origin,
+    RepositoryId,
+    RepositoryRow,
+    SetupState,
+    TurnSnapshot,
+    WorktreeId,
+    WorktreeRow,
+    WorktreeSessions,
+    WorktreeState,
+)
+
+T = TypeVar("T")
+
+_REPOSITORIES = """
+SELECT id, common_dir, path, is_bare, created_ns, last_used_ns, active_worktree FROM repositories ORDER BY id
+"""
+_SAVE_REPOSITORY = """
+INSERT INTO repositories (id, common_dir, path, is_bare, created_ns, last_used_ns, active_worktree)
+VALUES (?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (id) DO UPDATE SET common_dir = excluded.common_dir, path = excluded.path, is_bare = excluded.is_bare,
+    last_used_ns = excluded.last_used_ns, active_worktree = excluded.active_worktree
+"""
+_WORKTREE_COLUMNS = """id, repository, name, path, branch, origin, state, created_ns, last_used_ns, base, git_dir,
+    made_branch, setup, setup_note, setup_process, brought_along"""
+_WORKTREES = f"SELECT {_WORKTREE_COLUMNS} FROM worktrees"
+_SAVE_WORKTREE = f"""
+INSERT INTO worktrees ({_WORKTREE_COLUMNS}) VALUES ({", ".join("?" * 16)})
+ON CONFLICT (id) DO UPDATE SET name = excluded.name, path = excluded.path, branch = excluded.branch,
+    origin = excluded.origin, state = excluded.state, last_used_ns = excluded.last_used_ns, base = excluded.base,
+    git_dir = excluded.git_dir, made_branch = excluded.made_branch, setup = excluded.setup,
+    setup_note = excluded.setup_note, setup_process = excluded.setup_process, brought_along = excluded.brought_along
+"""
+# One pass over the sessions of the worktrees that are asked for; the newest change comes last and wins.
+_SESSIONS_OF = """
+SELECT worktree_id, session_id, status, updated_ns FROM sessions
+WHERE deleted = 0 AND worktree_id <> '' AND worktree_id IN (SELECT value FROM json_each(?)) ORDER BY updated_ns, key
+"""
+_OPEN_SESSIONS = """
+SELECT session_id FROM sessions
+WHERE deleted = 0 AND worktree_id <> '' AND worktree_id = ? AND status <> 'closed' ORDER BY key
+"""
+_SNAPSHOT = "SELECT session, turn, top, start_tree, end_tree, started_ns, ended_ns, note FROM turn_snapshots"
+# Only of a session that is there: it may have been deleted while git worked.
+_SAVE_SNAPSHOT = """
+INSERT INTO turn_snapshots (session, turn, top, start_tree, end_tree, started_ns, ended_ns, note)
+SELECT key, ?, ?, ?, ?, ?, ?, ? FROM sessions WHERE key = ? AND deleted = 0
+ON CONFLICT (session, turn) DO UPDATE SET top = excluded.top, start_tree = excluded.start_tree,
+    end_tree = excluded.end_tree, started_ns = excluded.started_ns, ended_ns = excluded.ended_ns, note = excluded.note
+"""
+
+
+class _Door(Protocol):
+    """How questions and changes reach the database."""
+
+    def __call__(self, work: Callable[[apsw.Connection], T], /) -> Awaitable[T]: ...
+
+
+class SqliteWorktrees:
+    """Behind `betcode.domain.worktrees.WorktreeStore`; a part of the store, with its threads."""
+
+    def __init__(self, read: _Door, write: _Door) -> None:
+        self._read = read
+        self._write = write
+
+    async def repositories(self) -> Sequence[RepositoryRow]:
+        return await self._read(lambda db: [_repository_row(row) for row in db.execute(_REPOSITORIES)])
+
+    async def save_repository(self, row: RepositoryRow) -> None:
+        values = (
+            row.id,
+            row.common_dir,
+            row.path,
+            row.is_bare,
+            row.created_ns,
+            row.last_used_ns,
+            row.active_worktree,
+        )
+        await self._write(lambda db: db.execute(_SAVE_REPOSITORY, values))
+
+    async def forget_repository(self, repository: RepositoryId) -> None:
+        await self._write(lambda db: db.execute("DELETE FROM repositories WHERE id = ?", (repository,)))
+
+    async def set_active(self, repository: RepositoryId, worktree: WorktreeId, now_ns: int) -> str:
+        """The id of the one that was active before; empty: none was, or it is not known any more."""
+        return await self._write(lambda db: _set_active(db, repository, worktree, now_ns))
+
+    async def worktrees(self, repository: RepositoryId | None = None) -> Sequence[WorktreeRow]:
+        if repository is None:
+            return await self._read(lambda db: [_worktree_row(row) for row in db.execute(f"{_WORKTREES} ORDER BY id")])
+        wanted = f"{_WORKTREES} WHERE repository = ? ORDER BY id"
+        return await self._read(lambda db: [_worktree_row(row) for row in db.execute(wanted, (repository,))])
+
+    async def worktree(self, worktree: WorktreeId) -> WorktreeRow | None:
+        row = await self._read(lambda db: db.execute(f"{_WORKTREES} WHERE id = ?", (worktree,)).fetchone())
+        return None if row is None else _worktree_row(row)
+
+    async def save_worktrees(self, rows: Sequence[WorktreeRow]) -> None:
+        """All of them, or none; a row that is there already is replaced.
+
+        Raises:
+            WorktreeExists: another one has the name, in its repository, or the path.
+        """
+        await self._write(lambda db: _save_worktrees(db, rows))
+
+    async def forget_worktree(self, worktree: WorktreeId) -> None:
+        await self._write(lambda db: db.execute("DELETE FROM worktrees WHERE id = ?", (worktree,)))
+
+    async def keep_output(self, worktree: WorktreeId, output: bytes) -> None:
+        """What its setup wrote, in place of what was kept before."""
+        keep = """INSERT INTO setup_outputs (worktree, output) SELECT id, ?2 FROM worktrees WHERE id = ?1
+            ON CONFLICT (worktree) DO UPDATE SET output = excluded.output"""
+        await self._write(lambda db: db.execute(keep, (worktree, output)))
+
+    async def output(self, worktree: WorktreeId) -> bytes:
+        kept = "SELECT output FROM setup_outputs WHERE worktree = ?"
+        return await self._read(lambda db: db.execute(kept, (worktree,)).get or b"")
+
+    async def sessions_of(self, worktrees: Sequence[WorktreeId]) -> Mapping[WorktreeId, WorktreeSessions]:
+        """Of each that has any; one question for all of them."""
+        return await self._read(lambda db: _sessions_of(db, worktrees))
+
+    async def open_sessions(self, worktree: WorktreeId) -> Sequence[SessionId]:
+        return await self._read(lambda db: [SessionId(text) for (text,) in db.execute(_OPEN_SESSIONS, (worktree,))])
+
+    async def save_snapshot(self, row: TurnSnapshot) -> None:
+        """Of a session that was deleted meanwhile nothing is kept."""
+        values = (row.turn, row.top, row.start_tree, row.end_tree, row.started_ns, row.ended_ns, row.note, row.session)
+        await self._write(lambda db: db.execute(_SAVE_SNAPSHOT, values))
+
+    async def snapshots(self, session: SessionKey) -> Sequence[TurnSnapshot]:
+        """In the order of turns."""
+        wanted = f"{_SNAPSHOT} WHERE session = ? ORDER BY turn"
+        return await self._read(lambda db: [_snapshot_row(row) for row in db.execute(wanted, (session,))])
+
+    async def snapshot(self, session: SessionKey, turn: int) -> TurnSnapshot | None:
+        wanted = f"{_SNAPSHOT} WHERE session = ? AND turn = ?"
+        row = await self._read(lambda db: db.execute(wanted, (session, turn)).fetchone())
+        return None if row is None else _snapshot_row(row)
+
+
+def _set_active(db: apsw.Connection, repository: RepositoryId, worktree: WorktreeId, now_ns: int) -> str:
+    before = """SELECT active_worktree FROM repositories
+        WHERE id = ? AND active_worktree IN (SELECT id FROM worktrees)"""
+    previous: str | None = db.execute(before, (repository,)).get
+    change = "UPDATE repositories SET active_worktree = ?, last_used_ns = ? WHERE id = ?"
+    db.execute(change, (worktree, now_ns, repository))
+    db.execute("UPDATE worktrees SET last_used_ns = ? WHERE id = ?", (now_ns, worktree))
+    return previous or ""
+
+
+def _save_worktrees(db: apsw.Connection, rows: Sequence[WorktreeRow]) -> None:
+    for row in rows:
+        try:
+            db.execute(_SAVE_WORKTREE, _worktree_values(row))
+        except apsw.ConstraintError:
+            raise WorktreeExists(_taken(db, row)) from None
+
+
+def _taken(db: apsw.Connection, row: WorktreeRow) -> str:
+    other = "SELECT name FROM worktrees WHERE path = ? AND id <> ?"
+    name: str | None = db.execute(other, (row.path, row.id)).get
+    if name is not None:
+        return f"The worktree {name} is at {row.path} already: give another path, or remove that one"
+    return f"Another worktree of this repository is called {row.name}: give another name, or remove that one"
+
+
+def _sessions_of(db: apsw.Connection, worktrees: Sequence[WorktreeId]) -> dict[WorktreeId, WorktreeSessions]:
+    found: dict[WorktreeId, WorktreeSessions] = {}
+    at_work: set[str] = set()
+    for worktree, session, status, updated_ns in db.execute(_SESSIONS_OF, (json.dumps(worktrees),)):
+        before = found.get(worktree, WorktreeSessions())
+        is_open = status != SessionStatus.CLOSED
+        is_at_work = status == SessionStatus.ACTIVE
+        leads = is_open and (is_at_work or before.active not in at_work)
+        if is_at_work:
+            at_work.add(session)
+        active = session if leads else before.active
+        found[worktree] = WorktreeSessions(active, before.open_count + is_open, session, updated_ns)
+    return found
+
+
+def _repository_row(row: Sequence[Any]) -> RepositoryRow:
+    identifier, common_dir, path, is_bare, created_ns, last_used_ns, active = row
+    return RepositoryRow(RepositoryId(identifier), common_dir, path, bool(is_bare), created_ns, last_used_ns, active)
+
+
+def _worktree_values(row: WorktreeRow) -> tuple[str | int, ...]:
+    return (
+        row.id,
+        row.repository,
+        row.name,
+        row.path,
+        row.branch,
+        row.origin,
+        row.state,
+        row.created_ns,
+        row.last_used_ns,
+        row.base,
+        row.git_dir,
+        row.made_branch,
+        row.setup,
+        row.setup_note,
+        row.setup_process,
+        json.dumps(dict(row.brought_along)),
+    )
+
+
+def _worktree_row(row: Sequence[Any]) -> WorktreeRow:
+    identifier, repository, name, path, branch, origin, state, created_ns, last_used_ns = row[:9]
+    base, git_dir, made_branch, setup, setup_note, setup_process, brought_along = row[9:]
+    return WorktreeRow(
+        id=WorktreeId(identifier),
+        repository=RepositoryId(repository),
+        name=name,
+        path=path,
+        branch=branch,
+        origin=Origin(origin),
+        state=WorktreeState(state),
+        created_ns=created_ns,
+        last_used_ns=last_used_ns,
+        base=base,
+        git_dir=git_dir,
+        made_branch=bool(made_branch),
+        setup=SetupState(setup),
+        setup_note=setup_note,
+        setup_process=setup_process,
+        brought_along=json.loads(brought_along),
+    )
+
+
+def _snapshot_row(row: Sequence[Any]) -> TurnSnapshot:
+    session, turn, top, start_tree, end_tree, started_ns, ended_ns, note = row
+    return TurnSnapshot(SessionKey(session), turn, top, start_tree, end_tree, started_ns, ended_ns, note)

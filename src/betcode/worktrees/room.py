@@ -1,0 +1,48 @@
+"""What all work on worktrees shares."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from anyio.abc import TaskGroup
+
+from betcode.config.settings import Settings
+from betcode.domain.identifiers import SessionId
+from betcode.domain.rows import NewSession
+from betcode.domain.worktrees import WorktreeStore
+from betcode.git.running import Git
+from betcode.worktrees.queues import Queues
+
+Faults = Callable[[str], None]
+
+
+def no_faults(step: str) -> None:
+    """The named steps at which a test may end the process."""
+
+
+class Sessions(Protocol):
+    """What is asked of the engine."""
+
+    async def create(self, new: NewSession) -> SessionId: ...
+    async def close(self, session: SessionId) -> bool: ...
+
+
+class Trust(Protocol):
+    async def __call__(self, directory: str) -> bool:
+        """Whether a person has trusted what comes with this project."""
+        ...
+
+
+@dataclass(slots=True)
+class WorktreeRoom:
+    store: WorktreeStore
+    git: Git
+    sessions: Sessions
+    settings: Settings  # the only part that changes: settings may be read again
+    state_dir: Path
+    is_trusted: Trust
+    environment: Callable[[], Awaitable[Mapping[str, str]]]  # of the user's login shell
+    tasks: TaskGroup  # for what goes on when whoever asked has left
+    faults: Faults = no_faults
+    queues: Queues = field(default_factory=Queues)

@@ -1,0 +1,45 @@
+"""A whole engine with worktrees over real git, in this process."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from betcode.config.places import Places, choose_places
+from betcode.config.settings import EngineSettings
+from betcode.providers.demo import DemoProvider
+from betcode.server import make_private_directory
+from betcode.sessions import Supervisor, open_supervisor
+from betcode.storage import SqliteStore
+from betcode.worktrees import Worktrees
+from support.repositories import make_repository
+from support.stored import store_at
+from support.worktree_room import worktrees_of
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Everything that a test may look at."""
+
+    store: SqliteStore
+    engine: Supervisor
+    worktrees: Worktrees
+    places: Places
+
+
+@pytest.fixture
+async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
+    places = choose_places({}, state_dir=tmp_path / "state", config_dir=tmp_path / "config")
+    make_private_directory(places.state_dir)
+    async with (
+        store_at(places.database) as store,
+        open_supervisor(store, {"demo": DemoProvider()}, EngineSettings(), places.runs, places=places) as engine,
+        worktrees_of(store, engine, places.state_dir) as worktrees,
+    ):
+        yield Bench(store, engine, worktrees, places)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    return make_repository(tmp_path / "shop")
