@@ -63,6 +63,11 @@ SETTINGS = (
     # We come to a repository by its git directory; with everything above that is safe.
     "safe.bareRepository=all",
 )
+# Programs that no setting turns off, by the command that would run them.
+_QUIET = ("--no-ext-diff", "--no-textconv")
+WORDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    dict.fromkeys(("diff", "diff-tree", "diff-index", "diff-files", "log", "show"), _QUIET)
+)
 
 
 def environment_of(environ: Mapping[str, str]) -> dict[str, str]:

@@ -13,7 +13,7 @@ import anyio.to_thread
 
 from betcode.domain.errors import GitFailed, StorageDegraded
 from betcode.domain.text import shortened
-from betcode.git.environment import SETTINGS, environment_of
+from betcode.git.environment import SETTINGS, WORDS, environment_of
 from betcode.git.process import Child, ending, next_piece, start
 from betcode.git.version import ADVICE, unfit
 
@@ -116,7 +116,9 @@ class Git:
 
     async def _argv(self, arguments: Sequence[str], at: str | Path) -> list[str]:
         settings = [word for setting in SETTINGS for word in ("-c", setting)]
-        return [await self._fit_program(), "--no-pager", "-C", str(at), *settings, *arguments]
+        command, *rest = arguments
+        quiet = WORDS.get(command, ())
+        return [await self._fit_program(), "--no-pager", "-C", str(at), *settings, command, *quiet, *rest]
 
     async def _fit_program(self) -> str:
         """Where the program is; once it was new enough it is not asked again."""
