@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from betcode.domain.errors import GitFailed, RepositoryNotFound
+from betcode.git.links import linked_git_directory
 from betcode.git.running import Answer, Git
 
 _ENOUGH = "--path-format=absolute"
@@ -90,14 +91,9 @@ def git_directory(path: str) -> str:
     """git's own directory of the worktree at that path, from its files; empty where there is none. It may block."""
     link = Path(path) / ".git"
     try:
-        if link.is_dir():
-            return os.path.realpath(link)
-        words = link.read_text(encoding="utf-8", errors="surrogateescape").strip()
-    except OSError:
+        return os.path.realpath(link) if link.is_dir() else linked_git_directory(path)
+    except (OSError, ValueError):
         return ""
-    if not words.startswith("gitdir: "):
-        return ""
-    return os.path.realpath(Path(path) / words.removeprefix("gitdir: "))
 
 
 def nearest_top(directory: str) -> str:
