@@ -31,10 +31,13 @@ _FIXED = {
 MAY_FETCH: Mapping[str, str] = MappingProxyType(
     {"GIT_NO_LAZY_FETCH": "0", "GIT_ALLOW_PROTOCOL": "https:ssh", "GIT_SSH_COMMAND": "ssh -oBatchMode=yes"}
 )
+_HOOKS = ("post-checkout", "post-index-change", "reference-transaction", "pre-commit", "post-commit", "pre-auto-gc")
 SETTINGS = (
     # Programs.
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
+    # Hooks that are settings (git 2.54) are turned off by what would start them (git 2.55), not one by one.
+    *(f"hook.{event}.enabled=false" for event in _HOOKS),
     "core.pager=cat",
     "core.alternateRefsCommand=/bin/false",
     "credential.helper=",
