@@ -36,7 +36,7 @@ SETTINGS = (
     # Programs.
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
-    # Hooks that are settings (git 2.54) are turned off by what would start them (git 2.55), not one by one.
+    # Hooks that are settings (git 2.54) are turned off by what would start them (a later git), not one by one.
     *(f"hook.{event}.enabled=false" for event in _HOOKS),
     "core.pager=cat",
     "core.alternateRefsCommand=/bin/false",
