@@ -1,7 +1,7 @@
 """Worktrees are made by git, whole or not at all, and known under a name and a path of their own."""
 
 import os
-import subprocess
+import shutil
 from functools import partial
 from pathlib import Path
 
@@ -200,7 +200,7 @@ async def test_a_path_is_resolved_before_it_is_judged(bench: Bench, repository: 
 
 async def test_a_parent_that_cannot_be_written_to_is_refused(bench: Bench, repository: Path, tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk", 1) as disk:
-        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+        await anyio.run_process(["mount", "-o", "remount,ro", str(disk)])
         with pytest.raises(InvalidRequest, match="Nothing can be written to"):
             await made(bench, repository, "fix", create_branch=True, path=str(disk / "fix"))
     assert "fix" not in git(repository, "branch")
@@ -216,7 +216,7 @@ async def test_a_disk_that_is_full_half_way_leaves_nothing(bench: Bench, reposit
     (repository / "large").write_bytes(os.urandom(3 * 1024 * 1024))
     commit(repository, {"small": "1"})
     with small_disk(tmp_path / "disk", 1) as disk:
-        with pytest.raises((StorageDegraded, GitFailed), match="No space left|unable to write"):
+        with pytest.raises((StorageDegraded, GitFailed), match=r"No space left|unable to write"):
             await made(bench, repository, "fix", create_branch=True, path=str(disk / "fix"))
         assert list(disk.iterdir()) == []
     assert git(repository, "branch", "--format=%(refname:short)") == "main"
@@ -266,7 +266,7 @@ async def test_a_worktree_that_is_gone_comes_back_under_its_id(bench: Bench, rep
     for _ in range(2):  # once while git still knows it, once after it has been told to forget it
         back = (await made(bench, repository, "fix")).row
         assert (back.id, back.state, back.path) == (before.id, WorktreeState.READY, before.path)
-        subprocess.run(["rm", "-rf", back.path], check=True)
+        shutil.rmtree(back.path)
         git(repository, "worktree", "prune")
     assert (await bench.worktrees.listed(str(repository)))[1].row.state is WorktreeState.STALE
 
