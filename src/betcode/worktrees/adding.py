@@ -117,7 +117,8 @@ async def complete(git: Git, row: WorktreeRow) -> None:
         GitFailed, StorageDegraded
     """
     await git.run("read-tree", "HEAD", at=row.path)
-    await git.run("checkout-index", "--all", "--quiet", at=row.path, bound_s=_ADD_WITHIN_S)
+    missing = await git.run("ls-files", "-z", "--deleted", at=row.path)
+    await git.run("checkout-index", "-z", "--stdin", at=row.path, stdin=missing, bound_s=_ADD_WITHIN_S)
 
 
 def _reason(row: WorktreeRow) -> str:

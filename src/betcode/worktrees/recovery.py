@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import anyio.to_thread
@@ -33,6 +34,9 @@ async def take_up_what_was_begun(room: WorktreeRoom, registry: Registry, rows: S
                 await _take_up(room, registry, repository, row)
         except BetcodeError as trouble:
             logger.warning("a worktree that was begun stays as it is: %s", trouble.message, extra={"path": row.path})
+            note = f"The daemon ended while it was made, and it could not be finished or taken back: {trouble.message}"
+            with suppress(BetcodeError):
+                await registry.change(row.id, setup_note=note)
         except Exception:
             logger.exception("a worktree that was begun stays as it is", extra={"path": row.path})
 

@@ -26,7 +26,7 @@ _KEPT_EVERY_S = 1.0
 _LAST_LINES = 5
 _LINE, _BETWEEN_LINES = "\n", " | "  # a note is one line
 _LAST_CHARACTERS = 400  # in a note
-_TOLD_CHARACTERS = 2000  # of the last words, with an error: a status is small
+_TOLD_CHARACTERS = 1000  # of the last words, with an error: a status is small
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,31 +131,18 @@ async def test_submodules_are_left_unpopulated(bench: Bench, repository: Path, t
     assert list((Path(row.path) / "inner").iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("branch", "name", "path", "base"),
-    [
-        ("--upload-pack=x", "", "", ""),
-        ("../x", "", "", ""),
-        ("a/../../b", "", "", ""),
-        ("x y", "", "", ""),
-        ("-", "", "", ""),
-        ("", "", "", ""),
-        ("b" * 300, "", "", ""),
-        ("fix", "../x", "", ""),
-        ("fix", "-", "", ""),
-        ("fix", "n" * 300, "", ""),
-        ("fix", "", "beside", ""),
-        ("fix", "", "/tmp/a\nb", ""),
-        ("fix", "", "", "--output=x"),
-        ("fix", "", "", "main..other"),
-    ],
-)
-async def test_names_that_are_none_are_refused_before_git_hears_of_them(
-    bench: Bench, repository: Path, branch: str, name: str, path: str, base: str
-) -> None:
+async def test_names_that_are_none_are_refused_before_git_hears_of_them(bench: Bench, repository: Path) -> None:
     before = git(repository, "for-each-ref")
-    with pytest.raises(InvalidRequest):
-        await made(bench, repository, branch, name=name, path=path, base=base, create_branch=True)
+    branches = ("--upload-pack=x", "../x", "a/../../b", "x y", "-", "", "b" * 300, "HEAD", "a.lock")
+    wrong: list[tuple[str, dict[str, str]]] = [(branch, {}) for branch in branches]
+    wrong += [("fix", {"name": name}) for name in ("../x", "-", "x y", "--force", "n" * 300)]
+    wrong += [("fix", {"path": path}) for path in ("beside", "~/x", "/tmp/a\nb", "/" + "p" * 4000)]
+    wrong += [("fix", {"base": base}) for base in ("--output=x", "main..other", "a b")]
+    for branch, more in wrong:
+        with pytest.raises(InvalidRequest):
+            await made(bench, repository, branch, create_branch=True, **more)
+    with pytest.raises(InvalidRequest, match="ask for one"):
+        await made(bench, repository, "fix", base="main")
     assert git(repository, "for-each-ref") == before
     assert await bench.store.worktrees.worktrees() == []
 
