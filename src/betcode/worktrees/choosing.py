@@ -107,8 +107,9 @@ def _check_free(path: Path) -> None:
             raise WorktreeExists(f"There is something at {path} already: give another path, or move that away")
         if not path.parent.is_dir():
             raise InvalidRequest(f"{path.parent} is no directory: make it first, or give another path")
-        if not os.access(path.parent, os.W_OK | os.X_OK):
-            raise InvalidRequest(f"Nothing can be written to {path.parent}: give a path elsewhere with --path")
+        written = path if path.is_dir() else path.parent
+        if not os.access(written, os.W_OK | os.X_OK):
+            raise InvalidRequest(f"Nothing can be written to {written}: give a path elsewhere with --path")
     except OSError as trouble:
         raise InvalidRequest(f"{path} cannot be used: {trouble.strerror}") from None
 

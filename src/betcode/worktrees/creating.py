@@ -80,7 +80,6 @@ class Creating:
                 await take_back(self._room.git, repository, row)
                 await self._given_up(row, before)
                 raise
-            self._room.faults("before-worktree-ready")
             logger.info("a worktree was made", extra=facts)
             return row
 

@@ -85,11 +85,10 @@ class Setups:
         kept = self._kept[row.id] = KeptOutput()
         try:
             row = await self._registry.change(row.id, setup=SetupState.RUNNING, setup_note="", setup_process="")
-            self._room.faults("before-worktree-setup")
             end = await self._kept_while(row.id, kept, lambda: self._all(repository, row, feed, kept, begun_steps))
             await insist(lambda: self._room.store.keep_output(row.id, kept.packed()))
             ended = {"setup": end.state, "setup_note": end.note, "setup_process": ""}
-            logger.info("a setup has ended: %s", end.state, extra={"worktree": row.name, "note": end.note})
+            logger.info("a setup has ended: %s", end.state, extra={"worktree": row.name, "path": row.path})
             return await insist(lambda: self._registry.change(row.id, **ended))
         finally:
             del self._kept[row.id]

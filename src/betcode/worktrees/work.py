@@ -57,7 +57,7 @@ class Work(Generic[T]):
             self._result = await work(self.feed)
             self._trouble = None
         except BetcodeError as trouble:
-            logger.info("work on a worktree was not done: %s", trouble.message)
+            logger.info("work on a worktree was not done: %s", trouble.code)  # the sentence may quote a program
             self._trouble = trouble
         except Exception as trouble:
             logger.exception("work on a worktree failed")

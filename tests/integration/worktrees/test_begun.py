@@ -8,11 +8,15 @@ from pathlib import Path
 import anyio
 import pytest
 
+from betcode.config.settings import Settings, WorktreeSettings
+from betcode.domain.errors import DaemonStopping
 from betcode.domain.identifiers import new_session_id
 from betcode.domain.rows import NewSession
 from betcode.domain.worktrees import Origin, SetupState, WorktreeRow, WorktreeState, new_worktree_id
-from betcode.worktrees import Worktrees
+from betcode.holder.platform import process
+from betcode.worktrees import Wanted, Worktrees
 from integration.worktrees.conftest import Bench
+from support.daemon import becomes_true
 from support.patience import PATIENCE_S
 from support.repositories import commit, git
 from support.worktree_room import worktrees_of
@@ -129,3 +133,34 @@ async def test_a_row_with_sessions_is_kept_as_one_that_is_gone(bench: Bench, rep
         kept = await bench.store.worktrees.worktree(row.id)
         assert kept is not None
         assert (kept.state, kept.name) == (WorktreeState.STALE, "fix")
+
+
+async def test_a_worktree_whose_setup_had_not_begun_says_so(bench: Bench, repository: Path) -> None:
+    row = await wanted(bench, repository)
+    git(repository, "worktree", "add", "-q", row.path, "fix")
+    git_dir = str(repository / ".git" / "worktrees" / "shop-fix")
+    await bench.store.worktrees.save_worktrees([replace(row, git_dir=git_dir)])
+    async with next_daemon(bench, row) as worktrees:
+        seen = (await worktrees.listed(str(repository)))[1].row
+        assert (seen.state, seen.setup) == (WorktreeState.READY, SetupState.FAILED)
+        assert "betcode worktree setup fix" in seen.setup_note
+
+
+async def test_a_daemon_that_stops_ends_the_setup_and_the_next_one_says_so(
+    bench: Bench, repository: Path, tmp_path: Path
+) -> None:
+    pid = tmp_path / "pid"
+    command = ("sh", "-c", f"echo before; echo $$ > {pid}.new; mv {pid}.new {pid}; exec sleep 1000")
+    settings = Settings(worktree=WorktreeSettings(setup_commands=(command,)))
+    async with worktrees_of(bench.store, bench.engine, bench.places.state_dir, settings) as worktrees:
+        work = worktrees.create(Wanted(str(repository), "fix", create_branch=True))
+        await becomes_true(pid.exists)
+        row = (await worktrees.listed(str(repository)))[1].row
+        assert (row.state, row.setup) == (WorktreeState.CREATING, SetupState.RUNNING)
+    with pytest.raises(DaemonStopping):
+        await work.result()
+    assert process(int(pid.read_text())) is None
+    async with next_daemon(bench, row) as worktrees:
+        seen = (await worktrees.listed(str(repository)))[1].row
+        assert (seen.state, seen.setup) == (WorktreeState.READY, SetupState.FAILED)
+        assert seen.setup_note.startswith("The daemon ended while its setup ran: run")

@@ -102,6 +102,15 @@ async def test_it_is_not_ready_while_its_setup_runs(bench: Bench, repository: Pa
                 break
         assert (await work.result()).row.setup is SetupState.DONE
 
+        gate.unlink()
+        seen = await the_one(bench, repository)
+        first = bench.worktrees.set_up(seen.row.id)
+        await anext(aiter(first.feed.follow()))
+        with pytest.raises(WorktreeUnusable, match="being set up already"):
+            await bench.worktrees.set_up(seen.row.id).result()
+        gate.touch()
+        assert (await first.result()).row.setup is SetupState.DONE
+
 
 async def test_what_a_repository_brings_runs_only_once_somebody_trusts_it(bench: Bench, repository: Path) -> None:
     (repository / ".env").write_text("A=1\n")
