@@ -242,10 +242,12 @@ async def test_what_a_setup_leaves_behind_is_ended_and_does_not_hold_it_up(
     bench: Bench, repository: Path, tmp_path: Path
 ) -> None:
     pids = tmp_path / "pids"
-    use(bench, shell(f"sleep 1000 & echo $! >> {pids}; setsid sleep 1000 & echo $! >> {pids}; echo done"))
+    left = [f"{how} sleep 1000 & echo $! >> {pids}" for how in ("", "setsid", "env -i")]
+    unmarked = "while grep -q BETCODE_SETUP /proc/$!/environ; do :; done"
+    use(bench, shell("; ".join([*left, unmarked, "echo done"])))
     seen = await made(bench, repository)
     assert (seen.row.setup, await kept(bench, seen)) == (SetupState.DONE, b"done\n")
-    assert len(pids.read_text().split()) == 2
+    assert len(pids.read_text().split()) == 3
     assert alive(pids) == []
 
 
