@@ -15,12 +15,8 @@ FEATURES: Mapping[str, str] = {
     **{
         f"betcode.v1.WorktreeService.{name}": "This part of worktree management"
         for name in (
-            "CreateWorktree",
             "SwitchWorktree",
             "RemoveWorktree",
-            "WatchCreateWorktree",
-            "SetUpWorktree",
-            "ReadSetupOutput",
             "InspectWorktree",
             "ListRemovedWorktrees",
             "RestoreWorktree",

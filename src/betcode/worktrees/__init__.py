@@ -1,6 +1,9 @@
 """Worktrees of git repositories: found, made, switched to, removed and restored. Sessions run in them."""
 
+from betcode.worktrees.choosing import Wanted
 from betcode.worktrees.desk import Worktrees, open_worktrees
+from betcode.worktrees.output import Output, Progress, Step
 from betcode.worktrees.registry import SeenWorktree
+from betcode.worktrees.work import Work
 
-__all__ = ["SeenWorktree", "Worktrees", "open_worktrees"]
+__all__ = ["Output", "Progress", "SeenWorktree", "Step", "Wanted", "Work", "Worktrees", "open_worktrees"]
