@@ -21,6 +21,7 @@ from betcode.cli.on_ask import ask_policy
 from betcode.cli.remote_options import add_remote
 from betcode.cli.service_options import add_service
 from betcode.cli.version_options import add_versions
+from betcode.cli.worktree_options import add_worktree
 from betcode.config.units import NotUnderstood, duration_s
 
 _EPILOG = """\
@@ -42,6 +43,18 @@ class Parser(argparse.ArgumentParser):
         options.setdefault("formatter_class", _MODE)
         super().__init__(*args, **options)  # type: ignore[arg-type] # what argparse itself passes on
 
+    tail = ""  # where what follows two dashes goes, word for word, for a command that runs others
+
+    def parse_known_args(  # type: ignore[override] # argparse's own overloads are for other namespaces
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        words = list(sys.argv[1:] if args is None else args)
+        cut = words.index("--") if self.tail and "--" in words else len(words)
+        chosen, unknown = super().parse_known_args(words[:cut], namespace)
+        if self.tail:
+            setattr(chosen, self.tail, words[cut + 1 :])
+        return chosen, unknown
+
     def error(self, message: str) -> NoReturn:
         print(f"betcode: {message}. See: {self.prog} --help", file=sys.stderr)
         sys.exit(ExitCode.INVALID_ARGUMENTS)
@@ -57,10 +70,14 @@ def build_parser() -> Parser:
     parser.set_defaults(handler="attach_command:open_here")
     parser.add_argument("-V", "--version", action="version", version=f"betcode {__version__}")
     _add_common(parser, top=True)
+    parser.add_argument(
+        "-w", "--worktree", dest="open_in", metavar="NAME", help="open the conversation of this worktree"
+    )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
     _add_run(commands)
     _add_attach(commands)
     _add_session(commands)
+    add_worktree(commands, _noun, _command)
     _add_search(commands)
     _add_permission(commands)
     _add_policy(commands)
@@ -130,6 +147,7 @@ def _add_run(commands: "Commands[Parser]") -> None:
 def _add_new_session(parser: Parser) -> None:
     group = parser.add_argument_group("a new session")
     group.add_argument("-C", "--cwd", metavar="DIR", help="its working directory (the current one)")
+    group.add_argument("-w", "--worktree", metavar="NAME", help="in this worktree: its name, branch, id or path")
     group.add_argument("--provider", metavar="NAME", help="which kind of agent: claude or demo")
     group.add_argument("--model", metavar="NAME", help="the model it is launched with")
     group.add_argument(
@@ -146,9 +164,14 @@ def _add_attach(commands: "Commands[Parser]") -> None:
 
 def _add_session(commands: "Commands[Parser]") -> None:
     verbs = _noun(commands, "session", "list, show, stop, name, export and delete sessions; what they may spend and do")
+    new = _command(verbs, "new", "make a session and print its id; nothing runs yet", "session_new_command:new")
+    new.add_argument("--name", metavar="NAME", help="what it is called")
+    _add_new_session(new)
+    add_budget_options(new, "what it may spend")
     listing = _command(verbs, "list", "list sessions, newest first", "session_commands:list_sessions")
     listing.add_argument("--here", action="store_true", help="only those of the current directory")
     listing.add_argument("-C", "--cwd", metavar="DIR", help="only those of this directory")
+    listing.add_argument("-w", "--worktree", metavar="NAME", help="only those of this worktree")
     listing.add_argument(
         "--status", action="append", choices=["new", "active", "idle", "closed"], help="only these; may be repeated"
     )

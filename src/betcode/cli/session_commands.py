@@ -22,6 +22,9 @@ from betcode.cli.screen import Screen, standard_screen
 from betcode.cli.table import table
 from betcode.cli.transcript import Transcript
 from betcode.cli.waiting_words import standing, waiting_words
+from betcode.cli.worktree_finding import worktrees_near
+from betcode.cli.worktree_place import named_worktree
+from betcode.cli.worktree_words import branch_words
 from betcode.client import Client
 from betcode.domain.events_json import connections_json, event_json, summary_json
 from betcode.v1 import agent_pb2 as v1
@@ -46,8 +49,10 @@ async def _list(options: Options) -> int:
     screen = standard_screen()
     only_here = options.flag("here") or bool(options.text("cwd"))
     async with connected(options, screen) as client:
+        within = await named_worktree(client, options) if options.has("worktree") else None
         page = await client.list_sessions(
             working_directory=working_directory(options) if only_here else "",
+            worktree_id=within.id if within is not None else "",
             statuses=options.texts("status"),
             limit=options.number("limit"),
             offset=options.number("offset"),
@@ -56,7 +61,7 @@ async def _list(options: Options) -> int:
         screen.json({"sessions": [_json(one) for one in page.sessions], "total": page.total}, indent=2)
         return ExitCode.OK
     if not page.sessions:
-        is_all = not (page.total or only_here or options.texts("status"))
+        is_all = not (page.total or only_here or within or options.texts("status"))
         screen.line("No sessions yet. Begin one with: betcode" if is_all else "No sessions there")
         return ExitCode.OK
     now = datetime.now(UTC)
@@ -110,7 +115,7 @@ async def _show(options: Options) -> int:
             events = [event_json(event) async for event in history]
             screen.json({"session": _json(summary), "events": events}, indent=2)
             return ExitCode.OK
-        for line in _facts(summary):
+        for line in _facts(summary, await _worktree(client, summary)):
             screen.line(line)
         screen.line()
         transcript = Transcript(screen)
@@ -132,7 +137,15 @@ async def _history(client: Client, summary: v1.SessionSummary, *, whole: bool) -
                 return
 
 
-def _facts(one: v1.SessionSummary) -> list[str]:
+async def _worktree(client: Client, one: v1.SessionSummary) -> str:
+    """Its name and branch, as far as it is still there."""
+    if not one.worktree_id:
+        return ""
+    near = await worktrees_near(client, one.working_directory) or ()
+    return next((f"{each.name} ({branch_words(each)})" for each in near if each.id == one.worktree_id), one.worktree_id)
+
+
+def _facts(one: v1.SessionSummary, worktree: str) -> list[str]:
     tokens = f"{one.total_input_tokens:,} in, {one.total_output_tokens:,} out"
     facts = {
         "session": one.id,
@@ -144,6 +157,7 @@ def _facts(one: v1.SessionSummary) -> list[str]:
         "types": _typist(one),
         "agent": " ".join(filter(None, (one.provider, one.model))),
         "directory": one.working_directory,
+        "worktree": worktree,
         "created": _local(one.created_at),
         "changed": _local(one.updated_at),
         "messages": str(one.message_count),
