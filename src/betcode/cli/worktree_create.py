@@ -12,6 +12,7 @@ from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.options import Options
 from betcode.cli.screen import Screen, standard_screen
 from betcode.cli.session_commands import connected
+from betcode.cli.sizes import readable
 from betcode.cli.worktree_commands import say_session, switched, switched_json
 from betcode.cli.worktree_finding import find_worktree
 from betcode.cli.worktree_progress import watched
@@ -134,10 +135,11 @@ async def _show_output(options: Options) -> int:
         worktree = await find_worktree(client, options, options.text("name"))
         async with aclosing(client.worktrees.setup_output(worktree.id)) as pieces:
             async for piece in pieces:
+                missing = f"\n… {readable(piece.left_out_bytes)} were left out\n" if piece.left_out_bytes else ""
                 if options.as_json:
-                    text += decoder.decode(piece.data)
+                    text += missing + decoder.decode(piece.data)
                 else:
-                    screen.answer(decoder.decode(piece.data))
+                    screen.answer(missing + decoder.decode(piece.data))
     if options.as_json:
         screen.json({"worktree": info_json(worktree), "output": text}, indent=2)
     screen.end_answer()

@@ -15,43 +15,46 @@ from betcode.v1 import worktree_pb2 as v1
 _SCRIPT = Path(".betcode/worktree-setup.sh")
 _SHOWN_LINES = 40
 _READ_BYTES = 64 * 1024
-_SETTING = "worktree.setup_commands"
 
 
 async def asked_to_trust(client: Client, options: Options, screen: Screen, made: v1.WorktreeInfo) -> bool:
     """Whether a person trusts the repository from now on; where none can be asked, they are told how."""
-    screen.note(made.trouble or "The setup was not run: nobody has trusted this repository yet")
-    how = f"To trust it later: betcode policy trust {shlex.quote(made.repo_path)}, then: betcode worktree setup "
-    how += shlex.quote(made.name)
+    how = f"betcode policy trust {shlex.quote(made.repo_path)}, then: betcode worktree setup {shlex.quote(made.name)}"
     if not can_ask() or options.places.remote is not None:
-        if not made.trouble:
-            screen.note(how)
+        screen.note(made.trouble or f"Not set up, since nobody has trusted this repository yet. To trust it: {how}")
         return False
+    screen.show("The worktree is there. Its setup waits, since nobody has trusted this repository yet:")
     for line in what_would_run(made, options):
         screen.show(line)
     keyboard = Keyboard()
     keyboard.forget_what_was_typed()
-    screen.ask(f"Trust {made.repo_path}, so that this and its allow rules count in all its worktrees? [y/N] ")
+    screen.ask(f"Trust {made.repo_path}, with this and its allow rules, in all its worktrees? [y/N] ")
     answer = await keyboard.line()
     screen.typed()
     if (answer or "").strip().lower() not in ("y", "yes"):
-        screen.note(f"Not set up. {how}")
+        screen.note(f"Not set up. To trust it later: {how}")
         return False
     await client.policy.trust(made.repo_path, trusted=True)
     return True
 
 
 def what_would_run(made: v1.WorktreeInfo, options: Options) -> list[str]:
-    """The script and the commands that come with the repository, as they stand in the new worktree."""
+    """The script, the commands and the files to bring along, as they stand in the new worktree and its repository."""
     lines: list[str] = []
-    for place in (made.path, made.repo_path):
+    # A bare repository has no files of its own but those of its worktrees.
+    project = made.repo_path if (Path(made.repo_path) / ".git").exists() else made.path
+    for place in (made.path, project):
         if (Path(place) / _SCRIPT).is_file():
             lines += _script_lines(Path(place) / _SCRIPT)
             break
-    loaded = resolve(options.places.config_dir, os.environ, None, Path(made.repo_path))
-    if loaded.origin(_SETTING).layer in OF_PROJECTS:
-        lines += [f"{loaded.origin(_SETTING)} runs:"]
-        lines += [f"  {shlex.join(command)}" for command in loaded.settings.worktree.setup_commands]
+    loaded = resolve(options.places.config_dir, os.environ, None, Path(project))
+    ours = loaded.settings.worktree
+    for key, says, each in (
+        ("worktree.setup_commands", "runs", [shlex.join(command) for command in ours.setup_commands]),
+        ("worktree.bring_along", "copies from the repository", list(ours.bring_along)),
+    ):
+        if loaded.origin(key).layer in OF_PROJECTS:
+            lines += [f"{loaded.origin(key)} {says}:", *(f"  {one}" for one in each)]
     return lines
 
 

@@ -12,7 +12,7 @@ from betcode.cli.parser import build_parser, candidates
         (
             [""],
             [
-                *("run", "attach", "session", "search", "permission", "policy", "audit", "config"),
+                *("run", "attach", "session", "worktree", "search", "permission", "policy", "audit", "config"),
                 *("daemon", "db"),
                 *("doctor", "version", "features", "completion"),
             ],
