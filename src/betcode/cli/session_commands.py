@@ -22,9 +22,7 @@ from betcode.cli.screen import Screen, standard_screen
 from betcode.cli.table import table
 from betcode.cli.transcript import Transcript
 from betcode.cli.waiting_words import standing, waiting_words
-from betcode.cli.worktree_finding import worktrees_near
 from betcode.cli.worktree_place import named_worktree
-from betcode.cli.worktree_words import branch_words
 from betcode.client import Client
 from betcode.domain.events_json import connections_json, event_json, summary_json
 from betcode.v1 import agent_pb2 as v1
@@ -115,7 +113,7 @@ async def _show(options: Options) -> int:
             events = [event_json(event) async for event in history]
             screen.json({"session": _json(summary), "events": events}, indent=2)
             return ExitCode.OK
-        for line in _facts(summary, await _worktree(client, summary)):
+        for line in _facts(summary):
             screen.line(line)
         screen.line()
         transcript = Transcript(screen)
@@ -137,15 +135,7 @@ async def _history(client: Client, summary: v1.SessionSummary, *, whole: bool) -
                 return
 
 
-async def _worktree(client: Client, one: v1.SessionSummary) -> str:
-    """Its name and branch, as far as it is still there."""
-    if not one.worktree_id:
-        return ""
-    near = await worktrees_near(client, one.working_directory) or ()
-    return next((f"{each.name} ({branch_words(each)})" for each in near if each.id == one.worktree_id), one.worktree_id)
-
-
-def _facts(one: v1.SessionSummary, worktree: str) -> list[str]:
+def _facts(one: v1.SessionSummary) -> list[str]:
     tokens = f"{one.total_input_tokens:,} in, {one.total_output_tokens:,} out"
     facts = {
         "session": one.id,
@@ -157,7 +147,6 @@ def _facts(one: v1.SessionSummary, worktree: str) -> list[str]:
         "types": _typist(one),
         "agent": " ".join(filter(None, (one.provider, one.model))),
         "directory": one.working_directory,
-        "worktree": worktree,
         "created": _local(one.created_at),
         "changed": _local(one.updated_at),
         "messages": str(one.message_count),

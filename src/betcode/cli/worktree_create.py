@@ -21,7 +21,7 @@ from betcode.cli.worktree_words import info_json
 from betcode.client import Client, NewWorktree
 from betcode.v1 import worktree_pb2 as v1
 
-_GIVEN = ("branch", "name", "path", "base")
+_GIVEN = ("branch", "name", "base")
 
 
 def create(options: Options) -> int:
@@ -40,7 +40,7 @@ async def _create(options: Options) -> int:
             made = await _set_up_if_trusted(client, options, screen, made)
             if made is None:
                 return _left(screen, "The worktree is there, and the daemon goes on with its setup")
-        elif made.trouble:
+        elif made.trouble and not options.flag("no_setup"):
             screen.note(made.trouble)
         facts: dict[str, object] = {"worktree": info_json(made)}
         if options.flag("switch"):
@@ -85,6 +85,8 @@ def as_utf8(what: str, text: str) -> str:
 def path_of(options: Options) -> str:
     """The path that was asked for, as typed from where the person is; empty: none was."""
     text = as_utf8("path", options.text("path"))
+    if options.has("path") and not text:
+        raise CommandFailed("--path is empty: say which one, or leave it out", ExitCode.INVALID_ARGUMENTS)
     if not text or (options.places.remote is not None and Path(text).is_absolute()):
         return text
     try:

@@ -105,6 +105,8 @@ async def asked(screen: Screen, question: str) -> str:
 
 def restore(options: Options) -> int:
     """Without a name: what can be restored."""
+    if options.has("path") and not options.has("name"):
+        raise CommandFailed("--path is for one of them: say which one", ExitCode.INVALID_ARGUMENTS)
     return anyio.run(_restore if options.has("name") else _list, options)
 
 
