@@ -96,7 +96,8 @@ class Screen:
                 width = os.get_terminal_size(self._err.fileno()).columns
             except OSError:
                 width = 80
-            self._err.write(one_line(text, max(width, 40) - 1))
+            indent = text[: len(text) - len(text.lstrip(" "))]
+            self._err.write(indent + one_line(text, max(width, 40) - 1 - len(indent)))
             self._err.flush()
             self._passing = True
 

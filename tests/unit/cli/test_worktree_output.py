@@ -67,5 +67,5 @@ def test_a_pipe_gets_whole_lines_alone() -> None:
 def test_a_terminal_shows_the_line_that_is_being_written_until_another_takes_its_place() -> None:
     err = Tty()
     progress(err)
-    assert err.getvalue().startswith("[2/3] npm install\nresolving\r\x1b[K")
-    assert err.getvalue().endswith("late\r\x1b[K  late\n[3/3] make\n")
+    assert err.getvalue().startswith("[2/3] npm install\n  resolving\r\x1b[K")
+    assert err.getvalue().endswith("  late\r\x1b[K  late\n[3/3] make\n")
