@@ -21,6 +21,7 @@ from betcode.cli.on_ask import ask_policy
 from betcode.cli.remote_options import add_remote
 from betcode.cli.service_options import add_service
 from betcode.cli.version_options import add_versions
+from betcode.cli.worktree_completion import WorktreeWord
 from betcode.cli.worktree_options import add_worktree
 from betcode.config.units import NotUnderstood, duration_s
 
@@ -71,7 +72,11 @@ def build_parser() -> Parser:
     parser.add_argument("-V", "--version", action="version", version=f"betcode {__version__}")
     _add_common(parser, top=True)
     parser.add_argument(
-        "-w", "--worktree", dest="open_in", metavar="NAME", help="open the conversation of this worktree"
+        *("-w", "--worktree"),
+        action=WorktreeWord,
+        dest="open_in",
+        metavar="NAME",
+        help="open the conversation of this worktree",
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
     _add_run(commands)
@@ -147,7 +152,9 @@ def _add_run(commands: "Commands[Parser]") -> None:
 def _add_new_session(parser: Parser) -> None:
     group = parser.add_argument_group("a new session")
     group.add_argument("-C", "--cwd", metavar="DIR", help="its working directory (the current one)")
-    group.add_argument("-w", "--worktree", metavar="NAME", help="in this worktree: its name, branch, id or path")
+    group.add_argument(
+        "-w", "--worktree", action=WorktreeWord, metavar="NAME", help="in this worktree: its name, branch, id or path"
+    )
     group.add_argument("--provider", metavar="NAME", help="which kind of agent: claude or demo")
     group.add_argument("--model", metavar="NAME", help="the model it is launched with")
     group.add_argument(
@@ -171,7 +178,7 @@ def _add_session(commands: "Commands[Parser]") -> None:
     listing = _command(verbs, "list", "list sessions, newest first", "session_commands:list_sessions")
     listing.add_argument("--here", action="store_true", help="only those of the current directory")
     listing.add_argument("-C", "--cwd", metavar="DIR", help="only those of this directory")
-    listing.add_argument("-w", "--worktree", metavar="NAME", help="only those of this worktree")
+    listing.add_argument("-w", "--worktree", action=WorktreeWord, metavar="NAME", help="only those of this worktree")
     listing.add_argument(
         "--status", action="append", choices=["new", "active", "idle", "closed"], help="only these; may be repeated"
     )
@@ -334,49 +341,3 @@ def _count(text: str) -> int:
     if not 0 <= number < 2**32:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 up")
     return number
-
-
-def candidates(parser: argparse.ArgumentParser, words: Sequence[str]) -> list[str]:
-    """What the last of `words` can become."""
-    current = parser
-    for word in words[:-1]:
-        below = _subcommands(current)
-        if word in below:
-            current = below[word]
-    beginning = words[-1] if words else ""
-    if (values := _option_values(current, words[-2] if len(words) > 1 else "")) is not None:
-        choices = values
-    elif beginning.startswith("-"):
-        choices = [flag for action in current._actions for flag in action.option_strings if flag.startswith("--")]
-    else:
-        choices = [*_subcommands(current), *_values(current)]
-    return [choice for choice in choices if choice.startswith(beginning)]
-
-
-def _subcommands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            return dict(action.choices)
-    return {}
-
-
-def _option_values(parser: argparse.ArgumentParser, option: str) -> list[str] | None:
-    """What may follow an option that takes a value; None for any other word."""
-    for action in parser._actions:
-        if option in action.option_strings and action.nargs is None:
-            return [str(choice) for choice in action.choices or _named_values(action.metavar)]
-    return None
-
-
-def _named_values(metavar: object) -> list[str]:
-    """The words of deny|wait=TIME, as far as they are to be typed."""
-    words = metavar.split("|") if isinstance(metavar, str) and "|" in metavar else []
-    return [word.rstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ") for word in words]
-
-
-def _values(parser: argparse.ArgumentParser) -> list[str]:
-    """The choices of a command's own first argument."""
-    for action in parser._actions:
-        if not action.option_strings and action.choices and not isinstance(action, argparse._SubParsersAction):
-            return [str(choice) for choice in action.choices]
-    return []

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from betcode.cli.worktree_completion import BranchWord, WorktreeWord
+
 if TYPE_CHECKING:
     from betcode.cli.parser import Commands, Parser
 
@@ -48,7 +50,7 @@ def add_worktree(
 
 
 def _add_create(create: "Parser") -> None:
-    create.add_argument("branch", metavar="BRANCH", help="what is checked out in it")
+    create.add_argument("branch", action=BranchWord, metavar="BRANCH", help="what is checked out in it")
     create.add_argument("--new", action="store_true", help="make the branch")
     create.add_argument("--base", metavar="COMMIT", help="with --new: from this branch, tag or commit (HEAD)")
     create.add_argument("--name", metavar="NAME", help="what it is called (the branch, with dashes)")
@@ -60,7 +62,7 @@ def _add_create(create: "Parser") -> None:
 
 
 def _add_name(parser: "Parser") -> None:
-    parser.add_argument("name", metavar="NAME", help=NAME)
+    parser.add_argument("name", action=WorktreeWord, metavar="NAME", help=NAME)
 
 
 def _add_directory(parser: "Parser") -> None:

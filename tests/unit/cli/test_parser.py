@@ -2,8 +2,9 @@
 
 import pytest
 
+from betcode.cli.candidates import candidates
 from betcode.cli.options import options_from
-from betcode.cli.parser import build_parser, candidates
+from betcode.cli.parser import build_parser
 
 
 @pytest.mark.parametrize(
