@@ -48,9 +48,13 @@ async def _prune(options: Options) -> int:
     before_ns = _before_ns(options)
     async with connected(options, screen) as client:
         reports = await _measured(client, options, screen)
-        offered = _offered(reports, before_ns, working_directory(options))
+        own = around([one.worktree for one in reports], working_directory(options))
+        offered = _offered(reports, before_ns)
         if not options.as_json:
             _show(screen, reports)
+        if own is not None and any(one.worktree.id == own.id for one in offered):
+            screen.note(f"{own.name} is not offered: you are in it")
+            offered = [one for one in offered if one.worktree.id != own.id]
         pruned = Pruned()
         await _go_through(client, options, screen, offered, pruned)
     if options.as_json:
@@ -98,16 +102,12 @@ def _is_stale(one: v1.WorktreeReport) -> bool:
     return one.worktree.state == v1.WORKTREE_STATE_STALE
 
 
-def _offered(reports: Sequence[v1.WorktreeReport], before_ns: int, here: str) -> list[v1.WorktreeReport]:
-    """Those that may go, were not used since, and are not the one that the person is in."""
-    own = around([one.worktree for one in reports], here)
+def _offered(reports: Sequence[v1.WorktreeReport], before_ns: int) -> list[v1.WorktreeReport]:
+    """Those that may go and were not used since."""
     return [
         one
         for one in reports
-        if (one.may_be_removed or _is_stale(one))
-        and not one.worktree.is_main
-        and used_ns(one) <= before_ns
-        and (own is None or own.id != one.worktree.id)
+        if (one.may_be_removed or _is_stale(one)) and not one.worktree.is_main and used_ns(one) <= before_ns
     ]
 
 

@@ -15,7 +15,7 @@ from betcode.cli.session_commands import age, connected
 from betcode.cli.table import table
 from betcode.cli.terminal_text import one_line
 from betcode.cli.worktree_create import path_of
-from betcode.cli.worktree_finding import find_worktree
+from betcode.cli.worktree_finding import around, find_worktree
 from betcode.cli.worktree_words import contents_json, contents_lines, counted, info_json, removed_json
 from betcode.client import Client, Refused
 from betcode.domain.errors import ErrorCode
@@ -32,6 +32,7 @@ def remove(options: Options) -> int:
 
 async def _remove(options: Options) -> int:
     screen = standard_screen()
+    here = working_directory(options)
     async with connected(options, screen) as client:
         worktree = await find_worktree(client, options, options.text("name"))
         lost: v1.WorktreeContents | None = None
@@ -59,6 +60,8 @@ async def _remove(options: Options) -> int:
         if worktree.branch
         else f"{worktree.name} is removed{closed}"
     )
+    if not options.text("cwd") and around([worktree], here) is not None:
+        screen.note(f"This directory is gone. Go to: cd {shlex.quote(worktree.repo_path)}")
     if done.removed_id:
         until = done.kept_until.ToDatetime(UTC).astimezone().strftime("%Y-%m-%d")
         where = shlex.join(["-C", worktree.repo_path])
