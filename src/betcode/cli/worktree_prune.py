@@ -17,6 +17,7 @@ from betcode.cli.screen import Screen, standard_screen
 from betcode.cli.session_commands import age, connected
 from betcode.cli.sizes import readable
 from betcode.cli.table import table
+from betcode.cli.terminal_text import columns, one_line, wrapped
 from betcode.cli.worktree_finding import around
 from betcode.cli.worktree_remove import asked
 from betcode.cli.worktree_words import BRANCHES, counted, report_json
@@ -24,7 +25,8 @@ from betcode.client import Client, ClientError, Unreachable
 from betcode.v1 import worktree_pb2 as v1
 
 _HEADINGS = ("NAME", "SIZE", "USED", "BRANCH", "LAST SESSION", "WHY OR WHY NOT")
-_SPARE = ("LAST SESSION", "BRANCH")
+_SPARE = ("USED", "BRANCH")
+_REASON_WIDTH = 300
 _ANSWERS = {"": "n", "y": "y", "yes": "y", "n": "n", "no": "n", "a": "a", "all": "a", "q": "q", "quit": "q"}
 
 
@@ -115,9 +117,19 @@ def _show(screen: Screen, reports: Sequence[v1.WorktreeReport]) -> None:
     if not reports:
         screen.line("No worktrees are known here")
         return
-    now = datetime.now(UTC)
-    for line in table(_HEADINGS, [_row(one, now) for one in reports], screen.width, spare=_SPARE):
+    for line in report_lines(reports, datetime.now(UTC), screen.width):
         screen.line(line)
+
+
+def report_lines(reports: Sequence[v1.WorktreeReport], now: datetime, width: int) -> list[str]:
+    """What is known of each, a line each; where the reasons do not fit beside it, each stands below its line."""
+    rows = [_row(one, now) for one in reports]
+    beside = sum(2 + max(columns(row[index]) for row in (_HEADINGS, *rows)) for index in range(len(_HEADINGS) - 1))
+    if beside + max(columns(one_line(one.reason, _REASON_WIDTH)) for one in reports) <= width:
+        return table(_HEADINGS, rows, width)
+    head, *lines = table(_HEADINGS[:-1], [row[:-1] for row in rows], width, spare=_SPARE)
+    below = [[f"  {line}" for line in wrapped(one.reason, width - 2)] for one in reports]
+    return [head, *(line for first, others in zip(lines, below, strict=True) for line in (first, *others))]
 
 
 def _row(one: v1.WorktreeReport, now: datetime) -> tuple[str, ...]:

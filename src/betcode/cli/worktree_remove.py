@@ -44,31 +44,45 @@ async def _remove(options: Options) -> int:
         try:
             done = await client.worktrees.remove(worktree.id, force=options.flag("force"))
         except Refused as refusal:
-            if refusal.code == ErrorCode.WORKTREE_HAS_CHANGES and not options.flag("force"):
-                _show(screen, options, await client.worktrees.inspect(worktree.id))
-            raise
+            if refusal.code != ErrorCode.WORKTREE_HAS_CHANGES or options.flag("force"):
+                raise
+            _show(screen, options, await client.worktrees.inspect(worktree.id))
+            raise CommandFailed(
+                f"{worktree.name} is not removed, since this would be lost: commit and push it, or add --force",
+                ExitCode.INVALID_ARGUMENTS,
+            ) from refusal
     if options.as_json:
-        facts: dict[str, object] = {"worktree": info_json(worktree), "removed": done.removed}
-        facts |= {"sessions_closed": done.sessions_closed, "removed_id": done.removed_id}
-        facts["kept_until"] = done.kept_until.ToJsonString() if done.HasField("kept_until") else ""
-        facts["lost"] = contents_json(lost) if lost is not None else None
-        screen.json(facts, indent=2)
-        return ExitCode.OK
+        screen.json(_removed_facts(worktree, done, lost), indent=2)
+    else:
+        _say_removed(screen, worktree, done)
+        if not options.text("cwd") and around([worktree], here) is not None:
+            screen.note(f"This directory is gone. Go to: cd {shlex.quote(worktree.repo_path)}")
+    return ExitCode.OK
+
+
+def _removed_facts(
+    worktree: v1.WorktreeInfo, done: v1.RemoveWorktreeResponse, lost: v1.WorktreeContents | None
+) -> dict[str, object]:
+    return {
+        "worktree": info_json(worktree),
+        "removed": done.removed,
+        "sessions_closed": done.sessions_closed,
+        "removed_id": done.removed_id,
+        "kept_until": done.kept_until.ToJsonString() if done.HasField("kept_until") else "",
+        "lost": contents_json(lost) if lost is not None else None,
+    }
+
+
+def _say_removed(screen: Screen, worktree: v1.WorktreeInfo, done: v1.RemoveWorktreeResponse) -> None:
     closed = f", and {counted(done.sessions_closed, 'session')} closed" if done.sessions_closed else ""
-    screen.line(
-        f"{worktree.name} is removed{closed}; the branch {worktree.branch} stays"
-        if worktree.branch
-        else f"{worktree.name} is removed{closed}"
-    )
-    if not options.text("cwd") and around([worktree], here) is not None:
-        screen.note(f"This directory is gone. Go to: cd {shlex.quote(worktree.repo_path)}")
+    stays = f"; the branch {worktree.branch} stays" if worktree.branch else ""
+    screen.line(f"{worktree.name} is removed{closed}{stays}")
     if done.removed_id:
         until = done.kept_until.ToDatetime(UTC).astimezone().strftime("%Y-%m-%d")
         where = shlex.join(["-C", worktree.repo_path])
         screen.note(
             f"What it held can be restored until {until}: betcode worktree restore {done.removed_id[:13]} {where}"
         )
-    return ExitCode.OK
 
 
 def _show(screen: Screen, options: Options, lost: v1.WorktreeContents) -> None:

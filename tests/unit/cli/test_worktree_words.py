@@ -1,11 +1,14 @@
 """Worktrees in words, and where a new session may start."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from betcode.cli.parser import build_parser
+from betcode.cli.terminal_text import columns
 from betcode.cli.worktree_place import may_lead_elsewhere
+from betcode.cli.worktree_prune import report_lines
 from betcode.cli.worktree_words import BRANCHES, SETUPS, STATES, contents_lines, state_words
 from betcode.v1 import worktree_pb2 as v1
 
@@ -78,3 +81,14 @@ def test_only_the_main_worktree_of_a_repository_that_has_others_leads_elsewhere(
     other.mkdir()
     (other / ".git").write_text("gitdir: elsewhere\n")
     assert not may_lead_elsewhere(str(other))
+
+
+@pytest.mark.parametrize("width", [40, 70, 100, 200])
+def test_the_reasons_of_a_report_are_never_cut(width: int) -> None:
+    reason = "It has 2 changed files (a, b) and 1 commit that is nowhere else (0123456 half of it)"
+    info = v1.WorktreeInfo(name="fix-login", branch="feature/login")
+    now = datetime(2026, 11, 15, tzinfo=UTC)
+    lines = report_lines([v1.WorktreeReport(worktree=info, size_bytes=3_000_000, reason=reason)], now, width)
+    assert all(columns(line) <= width for line in lines)
+    assert reason in " ".join(" ".join(lines).split())
+    assert (len(lines) == 2) == (width == 200)
