@@ -303,7 +303,10 @@ def _add_policy(commands: "Commands[Parser]") -> None:
     attempt.add_argument("file", metavar="FILE", help="a settings file: its rules in place of all that count now")
     attempt.add_argument("--since", type=_since_s, default=_since_s("30d"), metavar="TIME", help='such as "12h" (30d)')
     attempt.add_argument("--limit", type=_count, default=50, metavar="N", help="show at most so many uses (50)")
-    for verb, says in (("trust", "let a project's own allow rules count"), ("untrust", "no longer trust a project")):
+    for verb, says in (
+        ("trust", "let a project's own rules and setups count"),
+        ("untrust", "no longer trust a project"),
+    ):
         command = _command(verbs, verb, says, f"policy_commands:{verb}")
         command.add_argument("cwd", metavar="DIR", help="the project's directory")
     _command(verbs, "trusted", "list the projects that are trusted", "policy_commands:list_trusted")

@@ -131,9 +131,12 @@ async def _trust(options: Options, trusted: bool) -> int:
     elif not changed:
         screen.line(f"{directory} was trusted already" if trusted else f"{directory} was not trusted")
     elif trusted:
-        screen.line(f"{directory} is trusted: the allow rules in its .claude count now, for all its sessions")
+        screen.line(
+            f"{directory} is trusted: the allow rules in its .claude count now, for all its sessions and worktrees, "
+            "and what it brings to set worktrees up may run"
+        )
     else:
-        screen.line(f"{directory} is not trusted any more: the allow rules in its .claude do not count")
+        screen.line(f"{directory} is not trusted any more: its allow rules and its setups of worktrees do not count")
     return ExitCode.OK
 
 

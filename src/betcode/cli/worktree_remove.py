@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 
 import anyio
 
@@ -54,8 +55,9 @@ async def _remove(options: Options) -> int:
     if options.as_json:
         screen.json(_removed_facts(worktree, done, lost), indent=2)
     else:
-        _say_removed(screen, worktree, done)
-        if not options.text("cwd") and around([worktree], here) is not None:
+        is_in_it = not options.text("cwd") and around([worktree], here) is not None
+        _say_removed(screen, worktree, done, is_near=not is_in_it and Path(here).is_relative_to(worktree.repo_path))
+        if is_in_it:
             screen.note(f"This directory is gone. Go to: cd {shlex.quote(worktree.repo_path)}")
     return ExitCode.OK
 
@@ -73,15 +75,15 @@ def _removed_facts(
     }
 
 
-def _say_removed(screen: Screen, worktree: v1.WorktreeInfo, done: v1.RemoveWorktreeResponse) -> None:
+def _say_removed(screen: Screen, worktree: v1.WorktreeInfo, done: v1.RemoveWorktreeResponse, *, is_near: bool) -> None:
     closed = f", and {counted(done.sessions_closed, 'session')} closed" if done.sessions_closed else ""
     stays = f"; the branch {worktree.branch} stays" if worktree.branch else ""
     screen.line(f"{worktree.name} is removed{closed}{stays}")
     if done.removed_id:
         until = done.kept_until.ToDatetime(UTC).astimezone().strftime("%Y-%m-%d")
-        where = shlex.join(["-C", worktree.repo_path])
+        where = "" if is_near else f" -C {shlex.quote(worktree.repo_path)}"
         screen.note(
-            f"What it held can be restored until {until}: betcode worktree restore {done.removed_id[:13]} {where}"
+            f"What it held can be restored until {until}: betcode worktree restore {done.removed_id[:13]}{where}"
         )
 
 
