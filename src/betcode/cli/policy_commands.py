@@ -132,11 +132,12 @@ async def _trust(options: Options, trusted: bool) -> int:
     elif not answer.changed:
         screen.line(f"{project} was trusted already" if trusted else f"{project} was not trusted")
     elif trusted:
-        screen.line(f"{project} is trusted: the allow rules in its .claude count now, for all its sessions")
-        if project != directory:
-            screen.line("So are all its worktrees, with the rules and the setup that come with them")
+        screen.line(
+            f"{project} is trusted: the allow rules in its .claude count now, for all its sessions and worktrees, "
+            "and what it brings to set worktrees up may run"
+        )
     else:
-        screen.line(f"{project} is not trusted any more: the allow rules in its .claude do not count")
+        screen.line(f"{project} is not trusted any more: its allow rules and its setups of worktrees do not count")
     return ExitCode.OK
 
 
