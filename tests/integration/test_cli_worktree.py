@@ -100,7 +100,8 @@ def test_a_setup_that_fails_is_said_with_what_to_do(here: Shell) -> None:
     assert "gone" not in listed(here)
     kept = here.run("worktree", "create", "--new", "kept", "-C", str(here.work.with_name("broken")))
     assert (kept.returncode, kept.stdout) == (1, "")
-    assert "betcode worktree setup kept" in kept.stderr.splitlines()[-1]
+    last = kept.stderr.splitlines()[-1]
+    assert last == f"betcode: {SCRIPT} ended with code 3; run it again with: betcode worktree setup kept"
 
 
 def failing(here: Shell) -> Path:
