@@ -1,13 +1,11 @@
 """Long work on a worktree as it happens: its steps, and what its setup writes."""
 
-import signal
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-import anyio
-
 from betcode.cli.either import unless
 from betcode.cli.exit_codes import CommandFailed, exit_of
+from betcode.cli.questions import interrupted
 from betcode.cli.screen import Screen
 from betcode.cli.sizes import readable
 from betcode.cli.worktree_output import OutputLines
@@ -18,13 +16,7 @@ from betcode.v1 import worktree_pb2 as v1
 
 async def watched(progress: AsyncGenerator[v1.WorktreeProgress, None], screen: Screen) -> v1.WorktreeInfo | None:
     """The worktree when all is done; None where the person pressed Ctrl-C, and the work goes on without us."""
-    return await unless(_interrupted, lambda: _shown(progress, screen))
-
-
-async def _interrupted() -> None:
-    with anyio.open_signal_receiver(signal.SIGINT) as signals:
-        async for _ in signals:
-            return
+    return await unless(interrupted, lambda: _shown(progress, screen))
 
 
 async def _shown(progress: AsyncGenerator[v1.WorktreeProgress, None], screen: Screen) -> v1.WorktreeInfo:
