@@ -1,35 +1,50 @@
 """`betcode session diff`: what a session changed, for people, for pipes and for programs."""
 
+import base64
 import json
 import subprocess
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing
 from typing import Any
 
+import anyio
 import pytest
 
+from betcode.client import NewConversation, open_client
 from support.command import Shell, shell
 from support.patience import PATIENCE_S
 from support.repositories import git, make_repository
+from support.talk import Talk, is_idle
 
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
     with shell(tmp_path_factory.mktemp("diffs")) as commands:
-        make_repository(commands.work, {"a": "one\ntwo\n", "old": "line\n" * 20, ".gitignore": "agent.pids\n"})
+        make_repository(commands.work, {"a": "one\ntwo\n", "old": "line\n" * 20, ".gitignore": "agent.pids\ngo*\n"})
         yield commands
 
 
 @pytest.fixture(scope="module")
 def session(here: Shell) -> str:
     """A session with two turns, both of which changed something."""
-    first = _turn(here, "sleep 0.3; echo three >> a; mv old new; printf '\\033]0;title\\007\\n' > escape; printf '\\377' > byte")
-    _turn(here, "sleep 0.3; rm a", "-s", first)
-    return first
+    assert here.run("daemon", "start").returncode == 0
+    with ThreadPoolExecutor(1) as other:  # this thread has an event loop already
+        return other.submit(anyio.run, _two_turns, here).result()
 
 
-def _turn(here: Shell, command: str, *more: str) -> str:
-    word = command.replace(" ", "\t")
-    return str(here.json("run", "--json", *more, f"spawn sh -c {word}")["session_id"])
+async def _two_turns(here: Shell) -> str:
+    async with open_client(here.places) as client:
+        new = NewConversation(str(here.work), provider="claude", environment=here.environment)
+        talk = Talk(client, await client.start_session(new))
+        first = "echo three >> a; mv old new; printf '\\033]0;title\\007\\n' > escape; printf '\\377\\0' > byte"
+        for number, command in enumerate((first, "rm a; printf '\\377\\n' > latin"), 1):
+            await talk.say(f"wait go-{number}\nspawn sh -c {command.replace(' ', chr(9))}")
+            async with aclosing(client.diffs.of_session(talk.session_id)) as chunks:
+                assert [chunk.note async for chunk in chunks]  # its beginning is noted when this is answered
+            (here.work / f"go-{number}").touch()
+            await talk.until(is_idle)
+        return talk.session_id
 
 
 def _raw(here: Shell, *arguments: str) -> bytes:
@@ -46,13 +61,13 @@ def test_a_pipe_gets_a_patch_that_git_applies(here: Shell, session: str) -> None
     git(here.work, "worktree", "add", "-q", "--detach", str(scratch))
     subprocess.run(["git", "apply", "--index"], cwd=scratch, input=patch, check=True, timeout=PATIENCE_S)
     names = {path.name for path in scratch.iterdir()} - {".git"}
-    assert names == {".gitignore", "new", "escape", "byte"}
-    assert (scratch / "byte").read_bytes() == b"\xff"
+    assert names == {".gitignore", "new", "escape", "byte", "latin"}
+    assert (scratch / "byte").read_bytes() == b"\xff\0"
     git(here.work, "worktree", "remove", "--force", str(scratch))
 
 
 def test_one_turn_can_be_asked_for(here: Shell, session: str) -> None:
-    second = _raw(here, "session", "diff", session, "--turn", "2").decode()
+    second = _raw(here, "session", "diff", session, "--turn", "2").decode("latin-1")
     assert "deleted file mode" in second
     assert "-three" in second
     assert "escape" not in second
@@ -77,8 +92,10 @@ def test_counts_name_each_file_and_renames(here: Shell, session: str) -> None:
 
 
 def test_json_has_the_whole_patch(here: Shell, session: str) -> None:
-    told: Any = json.loads(_raw(here, "session", "diff", session, "--json"))
-    assert told["patch"].encode() == _raw(here, "session", "diff", session)
+    told: Any = json.loads(_raw(here, "session", "diff", session, "--turn", "1", "--json"))
+    assert told["patch"].encode() == _raw(here, "session", "diff", session, "--turn", "1")
+    told = json.loads(_raw(here, "session", "diff", session, "--json"))  # with a byte that is no UTF-8
+    assert base64.b64decode(told["patch_base64"]) == _raw(here, "session", "diff", session)
 
 
 def test_a_terminal_shows_colours_and_obeys_nothing_that_an_agent_wrote(here: Shell, session: str) -> None:
@@ -101,5 +118,5 @@ def test_where_nothing_was_noted_a_sentence_says_why(here: Shell) -> None:
     plain.mkdir()
     session = str(here.json("run", "--json", "-C", str(plain), "say hello")["session_id"])
     refused = here.run("session", "diff", session)
-    assert refused.returncode == 1
+    assert refused.returncode == 5
     assert "Nothing was noted of this session's turns: it works in no git repository" in refused.stderr
