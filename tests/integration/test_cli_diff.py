@@ -120,3 +120,17 @@ def test_where_nothing_was_noted_a_sentence_says_why(here: Shell) -> None:
     refused = here.run("session", "diff", session)
     assert refused.returncode == 5
     assert "Nothing was noted of this session's turns: it works in no git repository" in refused.stderr
+
+
+def test_a_worktree_is_compared_with_its_base(here: Shell) -> None:
+    place = here.daemon.root / "fix"
+    git(here.work, "worktree", "add", "-q", "-b", "fix", str(place), "HEAD")
+    (place / "more").write_text("more\n")
+    done = here.run("worktree", "diff", "fix")
+    assert (done.returncode, done.stderr) == (0, "Note: compared with main\n")
+    assert "+++ b/more\n" in done.stdout
+    told = json.loads(_raw(here, "worktree", "diff", "--stat", "--json", "-C", str(place), "--base", "main"))
+    assert (told["name"], told["notes"]) == ("fix", ["compared with main"])
+    assert [file["path"] for file in told["files"]] == ["more"]
+    wrong = here.run("worktree", "diff", "fix", "--base", "nowhere")
+    assert (wrong.returncode, "nowhere is no branch" in wrong.stderr) == (5, True)

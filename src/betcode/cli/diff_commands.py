@@ -14,6 +14,7 @@ from betcode.cli.options import Options
 from betcode.cli.patches import ChangedFile, PatchPainter, changed_files, stat_lines
 from betcode.cli.screen import Screen, standard_screen
 from betcode.cli.session_commands import connected
+from betcode.cli.worktree_finding import find_worktree
 from betcode.v1.worktree_pb2 import DiffChunk
 
 _Chunks = AsyncGenerator[DiffChunk, None]
@@ -30,6 +31,19 @@ async def _diff_session(options: Options) -> int:
         session_id = await find_session(client, options.text("session"))
         chunks = client.diffs.of_session(session_id, turn=turn, counts=options.flag("stat"))
         await _show(chunks, options, screen, {"session_id": session_id, "turn": turn})
+    return ExitCode.OK
+
+
+def diff_worktree(options: Options) -> int:
+    return anyio.run(_diff_worktree, options)
+
+
+async def _diff_worktree(options: Options) -> int:
+    screen = standard_screen()
+    async with connected(options, screen) as client:
+        worktree = await find_worktree(client, options, options.text("name"))
+        chunks = client.diffs.of_worktree(worktree.id, base=options.text("base"), counts=options.flag("stat"))
+        await _show(chunks, options, screen, {"worktree_id": worktree.id, "name": worktree.name, "path": worktree.path})
     return ExitCode.OK
 
 

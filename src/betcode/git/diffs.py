@@ -27,7 +27,7 @@ async def between(
         GitFailed
     """
     how = _COUNTS if counts else _PATCH
-    words = ("diff-tree", "-r", "--no-color", "--no-ext-diff", "--no-textconv", "--find-renames", *how, before, after)
+    words = ("diff-tree", "-r", "--no-color", "--find-renames", *how, before, after)
     pieces = git.stream(*words, at=objects.directory, variables=objects.variables, bound_s=BOUND_S)
     async with aclosing(pieces):
         try:

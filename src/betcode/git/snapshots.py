@@ -27,7 +27,6 @@ _NO_REPOSITORY = ("not a git repository", "must be run in a work tree")
 # What one worktree has to itself, beside its index.
 _OF_THE_WORKTREE = ("config.worktree", "info/sparse-checkout")
 _SETTINGS = {
-    "core.splitIndex": "false",  # a whole index: a shared one would be written beside the user's
     "core.safecrlf": "false",  # nobody commits this
     "core.sparseCheckout": "true",  # files that are there count, whatever git was told to skip
 }
@@ -64,6 +63,8 @@ async def ground_of(git: Git, directory: str) -> Ground | None:
     answer = await git.ask("rev-parse", "--path-format=absolute", *asked, "--show-toplevel", at=directory)
     if answer.code and any(words in answer.err for words in _NO_REPOSITORY):
         return None
+    if answer.code and "cannot change to" in answer.err:
+        raise GitFailed(f"{directory} is not there")
     if answer.code:
         raise failure(answer, ("rev-parse",))
     inside, *facts = answer.text.removesuffix("\n").split("\n")
@@ -102,16 +103,12 @@ class PrivateObjects:
     @property
     def variables(self) -> dict[str, str]:
         """For a git that reads what is here and what the repository has; none of the repository's settings count."""
-        return {"GIT_DIR": str(self.directory), **_NO_NETWORK}
+        return {"GIT_DIR": str(self.directory)}
 
     def clear_looks(self) -> None:
         """What snapshots that were broken off have left. It may block."""
         for left in self.directory.glob("look-*"):
             shutil.rmtree(left, ignore_errors=True)
-
-
-# A partial clone would fetch what it lacks.
-_NO_NETWORK = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"}
 
 
 async def take(
@@ -233,7 +230,6 @@ async def _look(ground: Ground, private: PrivateObjects) -> AsyncIterator[dict[s
             "GIT_WORK_TREE": ground.top,
             "GIT_INDEX_FILE": str(directory / "index"),
             "GIT_OBJECT_DIRECTORY": str(private.objects),
-            **_NO_NETWORK,
             **_settings(),
         }
     finally:
