@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from betcode.cli.worktree_completion import WorktreeWord
+
 if TYPE_CHECKING:
     from betcode.cli.parser import Commands, Parser
 
@@ -25,7 +27,7 @@ def add_worktree_diff(
     diff = command(
         verbs, "diff", "show what a worktree has that its base has not, committed or not", "diff_commands:diff_worktree"
     )
-    diff.add_argument("name", nargs="?", default=".", metavar="NAME", help=f"{says} (.)")
+    diff.add_argument("name", action=WorktreeWord, nargs="?", default=".", metavar="NAME", help=f"{says} (.)")
     diff.add_argument("--base", metavar="COMMIT", help="a branch, tag or commit (what its branch was made from)")
     _add_stat(diff)
     diff.add_argument("-C", "--dir", dest="cwd", metavar="DIR", help="of the repository there (the current one)")

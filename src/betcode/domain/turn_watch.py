@@ -10,7 +10,8 @@ from betcode.domain.identifiers import SessionId, SessionKey
 class WatchedSession:
     key: SessionKey
     session_id: SessionId
-    directory: str  # in which its agents work
+    directory: str  # in which its agents work, or worked when it was made
+    worktree_id: str = ""  # to which it belongs; that may have been moved
 
 
 class TurnWatch(Protocol):

@@ -27,7 +27,8 @@ class TurnTelling:
 
     def __init__(self, watch: TurnWatch, row: SessionRow) -> None:
         self._watch = watch
-        self._session = WatchedSession(row.key, row.new.session_id, row.new.working_directory)
+        new = row.new
+        self._session = WatchedSession(row.key, new.session_id, new.working_directory, new.worktree_id)
         self._has_used_tool = False  # in the open turn, as far as this daemon knows
 
     def written(self, before: SessionState, prepared: Prepared) -> None:

@@ -61,8 +61,8 @@ ON CONFLICT (session, turn) DO UPDATE SET top = excluded.top, start_tree = exclu
     end_tree = excluded.end_tree, started_ns = excluded.started_ns, ended_ns = excluded.ended_ns, note = excluded.note
 """
 _UNENDED = """
-SELECT s.session_id, s.working_directory, t.session, t.turn, t.top, t.start_tree, t.end_tree, t.started_ns, t.ended_ns,
-    t.note
+SELECT s.session_id, s.working_directory, s.worktree_id,
+    t.session, t.turn, t.top, t.start_tree, t.end_tree, t.started_ns, t.ended_ns, t.note
 FROM turn_snapshots t JOIN sessions s ON s.key = t.session
 WHERE t.ended_ns = 0 AND t.turn <= s.turns AND s.deleted = 0 ORDER BY t.session, t.turn
 """
@@ -258,9 +258,9 @@ def _worktree_row(row: Sequence[Any]) -> WorktreeRow:
 
 
 def _unended(row: Sequence[Any]) -> tuple[WatchedSession, TurnSnapshot]:
-    session_id, directory, *snapshot = row
+    session_id, directory, worktree_id, *snapshot = row
     found = _snapshot_row(snapshot)
-    return WatchedSession(found.session, SessionId(session_id), directory), found
+    return WatchedSession(found.session, SessionId(session_id), directory, worktree_id), found
 
 
 def _snapshot_row(row: Sequence[Any]) -> TurnSnapshot:

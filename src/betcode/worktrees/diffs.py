@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from betcode.domain.errors import BranchNotFound, GitFailed, InvalidRequest, WorktreeUnusable
 from betcode.domain.rows import SessionRow
 from betcode.domain.session import SessionStatus
+from betcode.domain.turn_watch import WatchedSession
 from betcode.domain.worktrees import Origin, TurnSnapshot, WorktreeRow
 from betcode.git.diffs import between
 from betcode.git.names import check_commit_words
@@ -74,7 +75,7 @@ class Diffs:
         last = rows[-1]
         is_open = session.state.status is SessionStatus.ACTIVE and last.turn > session.state.turns
         if is_open:
-            ground = await ground_of(self._room.git, session.new.working_directory)
+            ground = await self._snapshots.ground(_watched(session))
             if ground is None:
                 raise WorktreeUnusable("The turn is open, and its directory is in no git repository any more")
             now = await self._snapshots.look(ground, objects)
@@ -150,6 +151,11 @@ _NOTHING_NOTED = (
     "Nothing was noted of this session's turns: it works in no git repository, had no turn yet, or snapshots are "
     "turned off (worktree.snapshots)"
 )
+
+
+def _watched(session: SessionRow) -> WatchedSession:
+    new = session.new
+    return WatchedSession(session.key, new.session_id, new.working_directory, new.worktree_id)
 
 
 def _chosen(session: SessionRow, rows: Sequence[TurnSnapshot], turn: int) -> Sequence[TurnSnapshot]:

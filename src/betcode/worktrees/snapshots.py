@@ -20,7 +20,7 @@ from betcode.config.settings import Settings
 from betcode.domain.errors import BetcodeError, GitFailed, StorageDegraded, StorageFailed
 from betcode.domain.identifiers import SessionId, SessionKey
 from betcode.domain.turn_watch import WatchedSession
-from betcode.domain.worktrees import TurnSnapshot, WorktreeStore
+from betcode.domain.worktrees import TurnSnapshot, WorktreeId, WorktreeStore
 from betcode.git.repository import nearest_top
 from betcode.git.running import Git
 from betcode.git.snapshots import Ground, PrivateObjects, Snapshot, ground_of, take
@@ -117,6 +117,21 @@ class Snapshots:
             await line.done.wait()
         return await self._store.snapshots(session)
 
+    async def ground(self, session: WatchedSession) -> Ground | None:
+        """The worktree that it works in; None: it works in none.
+
+        Raises:
+            GitFailed
+        """
+        directory = session.directory
+        if session.worktree_id and not await anyio.to_thread.run_sync(Path(directory).is_dir):
+            row = await self._store.worktree(WorktreeId(session.worktree_id))
+            directory = directory if row is None else row.path  # somebody has moved it
+        # From files alone: sessions without a repository cost no process.
+        if not await anyio.to_thread.run_sync(nearest_top, directory):
+            return None
+        return await ground_of(self._git, directory)
+
     async def look(self, ground: Ground, objects: PrivateObjects) -> Snapshot:
         """The tree now.
 
@@ -180,9 +195,7 @@ class Snapshots:
         top, trouble = "", ""
         taken = Snapshot("")
         try:
-            # From files alone: most sessions without a repository cost no process.
-            is_in_one = await anyio.to_thread.run_sync(nearest_top, session.directory)
-            ground = await ground_of(self._git, session.directory) if is_in_one else None
+            ground = await self.ground(session)
             if ground is None:
                 trouble = "the directory is in no git repository"
             else:

@@ -9,6 +9,8 @@ import pytest
 
 from betcode.config.settings import Settings, WorktreeSettings
 from betcode.domain.errors import GitFailed, InvalidRequest, WorktreeUnusable
+from betcode.domain.identifiers import new_session_id
+from betcode.domain.turn_watch import WatchedSession
 from betcode.domain.worktrees import TurnSnapshot
 from support.daemon import becomes_true
 from support.noted_engine import NotedEngine, noted_engine
@@ -201,3 +203,15 @@ async def test_what_git_cleaned_up_is_told_and_a_worktree_that_is_gone_does_no_h
     await talk.say("say hello")
     await talk.until(is_idle)  # or its agent cannot be started there; the turn is over in either way
     assert all(isinstance(row, TurnSnapshot) for row in await noted.rows(talk))
+
+
+async def test_a_worktree_that_was_moved_is_noted_where_it_is_now(noted: NotedEngine, tmp_path: Path) -> None:
+    place = tmp_path / "linked"
+    git(noted.work, "worktree", "add", "-q", "-b", "fix", str(place))
+    (row,) = [each.row for each in await noted.worktrees.listed(str(noted.work)) if each.row.path == str(place)]
+    session = WatchedSession((await noted.row(await noted.session(place))).key, new_session_id(), str(place), row.id)
+    git(noted.work, "worktree", "move", str(place), str(tmp_path / "moved"))
+    await noted.worktrees.listed(str(noted.work))
+    ground = await noted.snapshots.ground(session)
+    assert ground is not None
+    assert ground.top == str(tmp_path / "moved")
