@@ -33,7 +33,7 @@ from betcode.server import About, Release, SocketTaken, TcpDoors, make_private_d
 from betcode.sessions import Supervisor, open_supervisor
 from betcode.storage import open_store
 from betcode.telemetry import set_up_logging
-from betcode.worktrees import open_worktrees
+from betcode.worktrees import open_snapshots, open_worktrees
 
 logger = logging.getLogger(__name__)
 
@@ -142,6 +142,13 @@ async def _serve(
                 ) as store,
                 open_notifying(settings.notify) as notifying,
                 open_exports(counts, settings.observability) as telemetry,
+                open_snapshots(
+                    store.worktrees,
+                    git,
+                    settings,
+                    places.state_dir,
+                    lambda: about.release.features.is_on("worktree_management"),
+                ) as snapshots,
                 open_supervisor(
                     store,
                     found.providers,
@@ -153,6 +160,7 @@ async def _serve(
                     fixed=keeper.read.fixed,
                     counts=counts,
                     traces=telemetry.traces,
+                    watch=snapshots,
                 ) as engine,
                 open_worktrees(
                     store.worktrees,
@@ -160,6 +168,7 @@ async def _serve(
                     engine,
                     settings,
                     places.state_dir,
+                    snapshots,
                     is_trusted=engine.policy.is_trusted,
                     environment=engine.login_environment,
                     faults=faults,

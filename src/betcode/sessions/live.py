@@ -41,7 +41,7 @@ class LiveSession:
     def __init__(self, room: Room, row: SessionRow, provider: Provider) -> None:
         self.room = room
         self.provider = provider
-        self.writer = SessionWriter(room.store, row, counts=room.counts, traces=room.traces)
+        self.writer = SessionWriter(room.store, row, counts=room.counts, traces=room.traces, watch=room.watch)
         self.desk = LockDesk(room, self.writer)
         self.followers = Followers(room, self.writer, self.desk)
         self.budget = BudgetGate(self)

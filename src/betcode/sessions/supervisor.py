@@ -30,6 +30,7 @@ from betcode.domain.recovery import CrashPolicy
 from betcode.domain.rows import NewSession, PromptRow, SessionRow, SessionState
 from betcode.domain.session import SessionStatus
 from betcode.domain.turn_trace import TraceSink
+from betcode.domain.turn_watch import TurnWatch
 from betcode.sessions.adoption import Found, take_up
 from betcode.sessions.answer_desk import AnswerDesk
 from betcode.sessions.audit_desk import AuditDesk
@@ -188,6 +189,8 @@ class Supervisor:
             if live.run is not None:
                 raise AgentUnavailable("The session is closed, but its agent cannot be ended: delete it later")
             await self._room.store.delete_session(live.writer.key)
+            if live.writer.telling is not None:
+                live.writer.telling.deleted()
             self._registry.live.pop(session, None)
             logger.info("the session was deleted", extra=live.log_extra)
             return True
@@ -349,6 +352,7 @@ async def open_supervisor(
     fixed: frozenset[str] = frozenset(),
     counts: Counts | None = None,
     traces: TraceSink | None = None,
+    watch: TurnWatch | None = None,
 ) -> AsyncIterator[Supervisor]:
     """The engine, at work; leaving the block lets agents at work run on in their holders.
 
@@ -373,6 +377,7 @@ async def open_supervisor(
             fixed=fixed,
             counts=counts or Counts(),
             traces=traces,
+            watch=watch,
         )
         registry = Registry(room)
         supervisor = Supervisor(registry)

@@ -3220,7 +3220,7 @@ class DiffSessionRequest(_message.Message):
     turn: _builtins.int
     """from 1; 0: from the beginning of the first turn to the end of the last one"""
     stat_only: _builtins.bool
-    """names and counts"""
+    """names and counts, as `git diff --numstat -z` writes them"""
     def __init__(
         self,
         *,

@@ -2,8 +2,22 @@
 
 from betcode.worktrees.choosing import Wanted
 from betcode.worktrees.desk import Worktrees, open_worktrees
+from betcode.worktrees.diffs import Diff
 from betcode.worktrees.output import Output, Progress, Step
 from betcode.worktrees.registry import SeenWorktree
+from betcode.worktrees.snapshots import Snapshots, open_snapshots
 from betcode.worktrees.work import Work
 
-__all__ = ["Output", "Progress", "SeenWorktree", "Step", "Wanted", "Work", "Worktrees", "open_worktrees"]
+__all__ = [
+    "Diff",
+    "Output",
+    "Progress",
+    "SeenWorktree",
+    "Snapshots",
+    "Step",
+    "Wanted",
+    "Work",
+    "Worktrees",
+    "open_snapshots",
+    "open_worktrees",
+]
