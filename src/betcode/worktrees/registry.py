@@ -216,7 +216,9 @@ class Registry:
 
 
 def _followed(row: WorktreeRow, listed: ListedWorktree) -> WorktreeRow:
-    """The row after what git says of the worktree now."""
+    """The row after what git says of the worktree now; of one that is being made that may be anything."""
+    if row.state in _BEING_CHANGED:
+        return row
     state = WorktreeState.READY if row.state is WorktreeState.STALE else row.state
     return replace(row, branch=listed.branch, state=state)
 
