@@ -51,8 +51,9 @@ class Answer:
 class Git:
     """The program, as this daemon calls it."""
 
-    def __init__(self, environ: Mapping[str, str], program: str = "git") -> None:
+    def __init__(self, environ: Mapping[str, str], program: str = "git", *, umask: int = -1) -> None:
         self._program = program
+        self._umask = umask  # for what git writes; -1: our own
         self._environment = environment_of(environ)
         self._found = ""  # the program's whole path, once it was seen to be new enough
         self._finding = anyio.Lock()
@@ -156,7 +157,7 @@ class Git:
 
     def _start(self, argv: Sequence[str], variables: Mapping[str, str]) -> Child:
         try:
-            return start(argv, {**self._environment, **variables})
+            return start(argv, {**self._environment, **variables}, self._umask)
         except FileNotFoundError:
             self._found = ""
             raise GitFailed(f"git is not installed any more: {ADVICE}") from None

@@ -89,11 +89,12 @@ async def open_worktrees(
     faults: Faults = no_faults,
     fixed: frozenset[str] = frozenset(),
     user_file: Path | None = None,
+    umask: int = -1,
 ) -> AsyncIterator[Worktrees]:
     """Serve until the block is left; what is under way then is broken off, and taken up by the next daemon."""
     async with anyio.create_task_group() as tasks:
         room = WorktreeRoom(
-            store, git, sessions, settings, state_dir, is_trusted, environment, tasks, faults, fixed, user_file
+            store, git, sessions, settings, state_dir, is_trusted, environment, tasks, faults, fixed, user_file, umask
         )
         worktrees = Worktrees(room, snapshots)
         left = begun(await store.worktrees())  # read before anybody can begin something new

@@ -182,7 +182,7 @@ class Setups:
         plan, row = running.plan, running.row
         for stage in plan.stages:
             running.begin(stage.words)
-            trouble = await self._one(running, stage, Hook(stage.argv, row.path, environment, row.id))
+            trouble = await self._one(running, stage, Hook(stage.argv, row.path, environment, row.id, self._room.umask))
             if trouble:
                 return _End(SetupState.FAILED, _with_words(trouble, running.kept))
         if plan.untrusted:
