@@ -172,6 +172,7 @@ async def _serve(
                     counts=counts,
                     traces=telemetry.traces,
                     watch=snapshots,
+                    umask=umask,
                 ) as engine,
                 open_worktrees(
                     store.worktrees,

@@ -52,6 +52,7 @@ class Room:
     fixed: frozenset[str] = frozenset()  # settings that no project can change
     looks: Lookouts = field(default_factory=Lookouts)  # at the directories of new sessions
     counts: Counts = field(default_factory=Counts)  # what all sessions did
+    umask: int = -1  # the user's, for what agents write; -1: our own
     traces: TraceSink | None = None  # None: nobody wants them
     watch: TurnWatch | None = None  # of turns as they begin and end
     reports: Reports = field(init=False)

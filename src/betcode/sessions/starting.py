@@ -72,7 +72,7 @@ async def _start(run: AgentRun) -> bool:
     if run.asked_to_end:
         return False
     spec = HolderSpec(run_dir=run.directory, argv=launch.argv, env=launch.env, cwd=launch.cwd, marker=run.row.run_id)
-    spec = replace(spec, opening=launch.opening)
+    spec = replace(spec, opening=launch.opening, umask=room.umask)
     if launch.files:
         await anyio.to_thread.run_sync(_write_privately, run.directory, launch.files)
     try:

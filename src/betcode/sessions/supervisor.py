@@ -353,11 +353,12 @@ async def open_supervisor(
     counts: Counts | None = None,
     traces: TraceSink | None = None,
     watch: TurnWatch | None = None,
+    umask: int = -1,
 ) -> AsyncIterator[Supervisor]:
     """The engine, at work; leaving the block lets agents at work run on in their holders.
 
     The user's own rules and the list of trusted projects are in `places`; None: there are none. The settings `fixed` by
-    flags and variables hold in all projects.
+    flags and variables hold in all projects. Agents write files with `umask`; -1: with our own.
     """
     runs_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     async with anyio.create_task_group() as tasks:
@@ -378,6 +379,7 @@ async def open_supervisor(
             counts=counts or Counts(),
             traces=traces,
             watch=watch,
+            umask=umask,
         )
         registry = Registry(room)
         supervisor = Supervisor(registry)
