@@ -58,6 +58,7 @@ class LiveSession:
         self.screening = Screening(self)
         self.may_start = False  # once it was given up, a person decides when it goes on
         self.closed_words = "the session was closed"  # or deleted: why what was open in it is not any more
+        self.stopped_by = ""  # the client that closed it or cancelled its turn last; empty: not known, nobody
         self.deliverable = anyio.Event()
 
     # ------------------------------------------------------------ what others see

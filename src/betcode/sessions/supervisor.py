@@ -169,22 +169,24 @@ class Supervisor:
         """One page of what was said with these words, in one session or in all."""
         return await self._room.store.search(question)
 
-    async def close(self, session: SessionId) -> bool:
+    async def close(self, session: SessionId, client: str = "") -> bool:
         """End it for good; False where it was closed before. Its history stays.
 
         Raises:
             SessionNotFound, StorageDegraded
         """
         async with self._registry.using(session) as live:
+            live.stopped_by = client
             return await close(live)
 
-    async def delete(self, session: SessionId) -> bool:
+    async def delete(self, session: SessionId, client: str = "") -> bool:
         """Close it and forget it.
 
         Raises:
             AgentUnavailable: its agent could not be ended, and still needs its rows.
         """
         async with self._registry.using(session) as live:
+            live.stopped_by = client
             await close(live, to_delete=True)
             if live.run is not None:
                 raise AgentUnavailable("The session is closed, but its agent cannot be ended: delete it later")
@@ -229,9 +231,10 @@ class Supervisor:
         async with self._registry.using(session) as live:
             live.desk.answer(client, asking, grant=grant)
 
-    async def cancel_turn(self, session: SessionId, *, cancel_queued: bool = False) -> Cancelled:
+    async def cancel_turn(self, session: SessionId, *, cancel_queued: bool = False, client: str = "") -> Cancelled:
         """Have the open turn stopped, with more force when asked again."""
         async with self._registry.using(session) as live:
+            live.stopped_by = client
             return await cancel_turn(live, cancel_queued=cancel_queued)
 
     async def compact(self, session: SessionId, request_id: str = "") -> Compacted:

@@ -430,9 +430,7 @@ class PermissionResponse(_message.Message):
     updated_input_json: _builtins.str
     """with ALLOW_WITH_EDIT, in place of updated_input: JSON text, sent as it is"""
     by_policy: _builtins.bool
-    """Nobody was asked: the client answers as it was told beforehand, such as `run --on-ask deny`. The audit says so. Since
-    0.2.0.
-    """
+    """Nobody was asked: the client answers as it was told beforehand (`run --on-ask deny`). The audit says so. Since 0.2.0."""
     @_builtins.property
     def updated_input(self) -> _struct_pb2.Struct:
         """with ALLOW_WITH_EDIT"""
