@@ -14,6 +14,7 @@ from betcode.git.diffs import between
 from betcode.git.running import Git
 from betcode.git.snapshots import PrivateObjects, Snapshot, ground_of, take
 from support.repositories import make_repository
+from support.trees import files_in, files_of
 
 pytestmark = pytest.mark.anyio
 
@@ -64,7 +65,8 @@ async def test_a_patch_between_two_snapshots_gives_the_second(
             _git(shop, {}, "-c", "user.name=A", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "x")
         second = await _snapshot(shop, objects)
         patch = await _patch(objects, first.tree, second.tree)
-        assert _applied(objects, first.tree, patch) == second.tree
+        _apply(objects, first.tree, patch, root / "plain")
+        assert files_in(root / "plain") == files_of(objects, second.tree)
         assert bool(patch) == (first.tree != second.tree)
 
 
@@ -102,13 +104,14 @@ async def _patch(objects: PrivateObjects, first: str, second: str) -> bytes:
     return b"".join([piece async for piece in between(Git(os.environ), objects, first, second, counts=False)])
 
 
-def _applied(objects: PrivateObjects, tree: str, patch: bytes) -> str:
-    """The tree that a checkout of `tree` becomes by the patch."""
-    variables = {**objects.variables, "GIT_INDEX_FILE": str(objects.directory / "checked")}
-    _git(objects.directory, variables, "read-tree", tree)
+def _apply(objects: PrivateObjects, tree: str, patch: bytes, place: Path) -> None:
+    """A checkout of the tree in a plain directory, and the patch applied to it; git has no objects there."""
+    place.mkdir()
+    variables = {**objects.variables, "GIT_INDEX_FILE": str(place.with_name("index")), "GIT_WORK_TREE": str(place)}
+    _git(place, variables, "read-tree", tree)
+    _git(place, variables, "checkout-index", "--all")
     if patch:
-        _git(objects.directory, variables, "apply", "--cached", "--whitespace=nowarn", stdin=patch)
-    return _git(objects.directory, variables, "write-tree").decode().strip()
+        _git(place, {}, "apply", "--whitespace=nowarn", stdin=patch)
 
 
 def _git(at: Path, variables: dict[str, str], *arguments: str, stdin: bytes = b"") -> bytes:

@@ -203,7 +203,8 @@ async def test_a_snapshot_has_what_lies_there_and_nothing_of_git_changes(
     # so that its own clean-up spares it.
     is_known = prepare in (_names_and_modes, _conflict, _without_index)
     before = everything_in(shop, objects_have_times=not is_known)
-    assert await camera.files(shop) == files_in(shop)
+    taken = await camera.take(shop)
+    assert (files_of(camera.objects, taken.tree), taken.note) == (files_in(shop), "")
     assert everything_in(shop, objects_have_times=not is_known) == before
     assert not list(camera.objects.directory.glob("look-*"))
 
