@@ -48,6 +48,7 @@ logger = logging.getLogger(__name__)
 
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _NAME_CHARACTERS = 255
+_PREFIX = 8  # characters of an id
 _BY_GIT = "initializing"  # how git locks what it has not finished
 
 
@@ -68,17 +69,18 @@ class Restoring:
         self._at_work: set[str] = set()
 
     async def find(self, repository: RepositoryRow, wanted: str) -> Removed:
-        """What has this id, or this name as the only one.
+        """What has this id, or as the only one this name or an id that begins so.
 
         Raises:
             WorktreeNotFound, InvalidRequest, GitFailed
         """
         kept = await self._trash.removed_from(repository)
         found = [each for each in kept if each.id == wanted] or [each for each in kept if each.text("name") == wanted]
+        found = found or [each for each in kept if len(wanted) >= _PREFIX and each.id.startswith(wanted)]
         if not found:
             raise WorktreeNotFound(wanted[:100])
         if len(found) > 1:
-            raise InvalidRequest(f"Several removed worktrees were called {named(wanted)}: give the id of one")
+            raise InvalidRequest(f"Several removed worktrees were called {named(wanted)}: give the whole id of one")
         return found[0]
 
     async def restore(self, removed: Removed, path: str) -> WorktreeId:
