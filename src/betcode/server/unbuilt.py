@@ -16,12 +16,6 @@ FEATURES: Mapping[str, str] = {
         f"betcode.v1.WorktreeService.{name}": "This part of worktree management"
         for name in (
             "SwitchWorktree",
-            "RemoveWorktree",
-            "InspectWorktree",
-            "ListRemovedWorktrees",
-            "RestoreWorktree",
-            "ReportWorktrees",
-            "ForgetWorktree",
             "ListRepositories",
             "ListBranches",
         )

@@ -60,7 +60,7 @@ def info(seen: SeenWorktree) -> v1.WorktreeInfo:
         locked=git.locked if git else "",
         base=row.base,
         session_count=seen.sessions.open_count,
-        trouble=seen.row.setup_note,
+        trouble=row.trouble or row.setup_note,
     )
     view.created_at.FromNanoseconds(row.created_ns)
     view.last_used_at.FromNanoseconds(max(row.last_used_ns, seen.sessions.last_ns))
