@@ -155,14 +155,14 @@ def resident_bytes(pid: int) -> int:
         return 0
 
 
-def marked(marker: str) -> list[Process]:
+def marked(marker: str, name: str = RUN_MARKER) -> list[Process]:
     """Every living process whose environment names this run; those of other users cannot be read and are left out."""
-    return [one for run, one in all_marked() if run == marker]
+    return [one for run, one in all_marked(name) if run == marker]
 
 
-def all_marked() -> list[tuple[str, Process]]:
+def all_marked(name: str = RUN_MARKER) -> list[tuple[str, Process]]:
     """Every living process that belongs to a run, with the run that its environment names."""
-    beginning = f"{RUN_MARKER}="
+    beginning = f"{name}="
     if sys.platform != "linux":
         table = processes()
         lines = [line.split(None, 1) for line in _ps("-axwwE", "-o", "pid=,command=")]
@@ -173,15 +173,15 @@ def all_marked() -> list[tuple[str, Process]]:
             if word.startswith(beginning) and int(pid) in table
         ]
     found = []
-    for name in os.listdir("/proc"):
-        if name.isdigit():
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
             try:
-                with open(f"/proc/{name}/environ", "rb", buffering=0) as environ:
+                with open(f"/proc/{entry}/environ", "rb", buffering=0) as environ:
                     values = environ.read(1024 * 1024).split(b"\0")
             except OSError:
                 continue
             named = [os.fsdecode(value) for value in values if value.startswith(os.fsencode(beginning))]
-            if named and (one := process(int(name))) and not one.zombie:
+            if named and (one := process(int(entry))) and not one.zombie:
                 found += [(value.removeprefix(beginning), one) for value in named]
     return found
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import anyio
 import anyio.to_thread
@@ -31,6 +32,7 @@ from betcode.domain.worktrees import (
     new_worktree_id,
 )
 from betcode.git.repository import ListedWorktree, git_directory, listed_worktrees, place_of
+from betcode.worktrees.queues import Queues
 from betcode.worktrees.room import WorktreeRoom
 
 logger = logging.getLogger(__name__)
@@ -58,6 +60,7 @@ class Registry:
     def __init__(self, room: WorktreeRoom) -> None:
         self._room = room
         self._writing = anyio.Lock()  # of two who look at once the second sees the rows of the first
+        self._rows = Queues()  # read and written in one turn: nobody writes back what somebody else has changed
 
     async def repository_of(self, directory: str) -> RepositoryRow:
         """The repository that a directory belongs to; one that was not known is from now on.
@@ -112,8 +115,9 @@ class Registry:
         Raises:
             GitFailed
         """
-        listed = await listed_worktrees(self._room.git, repository.common_dir)
-        rows, by_path = await self._brought_up_to_date(repository, listed)
+        async with self._rows.turn(repository.id):
+            listed = await listed_worktrees(self._room.git, repository.common_dir)
+            rows, by_path = await self._brought_up_to_date(repository, listed)
         sessions = await self._room.store.sessions_of([row.id for row in rows])
         repository = await self.repository(repository.id)
         return [
@@ -131,6 +135,37 @@ class Registry:
                 return seen
         raise WorktreeNotFound(worktree)
 
+    async def save(self, row: WorktreeRow) -> None:
+        """A new row, or all of one that nobody else changes.
+
+        Raises:
+            WorktreeExists: another one has the name, in its repository, or the path.
+        """
+        async with self._rows.turn(row.repository):
+            await self._room.store.save_worktrees([row])
+
+    async def change(self, worktree: WorktreeId, **facts: Any) -> WorktreeRow:
+        """The row with other values in the fields that are named, whatever became of the rest of it meanwhile.
+
+        Raises:
+            WorktreeNotFound: it was forgotten.
+        """
+        row = await self._room.store.worktree(worktree)
+        if row is None:
+            raise WorktreeNotFound(worktree)
+        async with self._rows.turn(row.repository):
+            row = await self._room.store.worktree(worktree)
+            if row is None:
+                raise WorktreeNotFound(worktree)
+            changed = replace(row, **facts)
+            await self._room.store.save_worktrees([changed])
+            return changed
+
+    async def forget(self, row: WorktreeRow) -> None:
+        """The worktree is gone; who looks at this moment does not bring its row back."""
+        async with self._rows.turn(row.repository):
+            await self._room.store.forget_worktree(row.id)
+
     async def seen_everywhere(self) -> list[SeenWorktree]:
         """Those of all repositories that are known; of one that cannot be read, its rows as they are."""
         found: list[SeenWorktree] = []
@@ -139,9 +174,10 @@ class Registry:
                 found += await self.seen(repository)
             except GitFailed as trouble:
                 logger.warning("the worktrees of %s cannot be listed: %s", repository.path, trouble.message)
-                rows = await self._room.store.worktrees(repository.id)
-                await self._save(_made_stale(rows), rows)
-                rows = await self._room.store.worktrees(repository.id)
+                async with self._rows.turn(repository.id):
+                    rows = await self._room.store.worktrees(repository.id)
+                    await self._save(_made_stale(rows), rows)
+                    rows = await self._room.store.worktrees(repository.id)
                 sessions = await self._room.store.sessions_of([row.id for row in rows])
                 found += [SeenWorktree(repository, row, None, sessions.get(row.id, NO_SESSIONS)) for row in rows]
         return found
@@ -151,21 +187,20 @@ class Registry:
     ) -> tuple[Sequence[WorktreeRow], Mapping[str, ListedWorktree]]:
         present = [each for each in listed if not each.is_bare and not each.prunable]
         by_path = {each.path: each for each in present}
-        async with self._writing:
-            rows = await self._room.store.worktrees(repository.id)
-            unknown = [path for path in by_path if path not in {row.path for row in rows}]
-            gone = [row for row in rows if row.path not in by_path]
-            git_dirs = {}
-            if unknown:
-                git_dirs = await anyio.to_thread.run_sync(lambda: {path: git_directory(path) for path in unknown})
-            rows = _moved(rows, gone, git_dirs)
-            changed = [
-                *(_followed(row, by_path[row.path]) for row in rows if row.path in by_path),
-                *_adopted(repository, rows, [by_path[path] for path in unknown], git_dirs, present[:1]),
-                *_made_stale([row for row in rows if row.path not in by_path]),
-            ]
-            await self._save(changed, await self._room.store.worktrees(repository.id))
-            return await self._room.store.worktrees(repository.id), by_path
+        rows = await self._room.store.worktrees(repository.id)
+        unknown = [path for path in by_path if path not in {row.path for row in rows}]
+        gone = [row for row in rows if row.path not in by_path]
+        git_dirs = {}
+        if unknown:
+            git_dirs = await anyio.to_thread.run_sync(lambda: {path: git_directory(path) for path in unknown})
+        rows = _moved(rows, gone, git_dirs)
+        changed = [
+            *(_followed(row, by_path[row.path]) for row in rows if row.path in by_path),
+            *_adopted(repository, rows, [by_path[path] for path in unknown], git_dirs, present[:1]),
+            *_made_stale([row for row in rows if row.path not in by_path]),
+        ]
+        await self._save(changed, await self._room.store.worktrees(repository.id))
+        return await self._room.store.worktrees(repository.id), by_path
 
     async def _save(self, rows: Iterable[WorktreeRow], before: Sequence[WorktreeRow]) -> None:
         known = {row.id: row for row in before}
