@@ -16,7 +16,6 @@ FEATURES: Mapping[str, str] = {
         f"betcode.v1.WorktreeService.{name}": "This part of worktree management"
         for name in (
             "CreateWorktree",
-            "SwitchWorktree",
             "RemoveWorktree",
             "WatchCreateWorktree",
             "SetUpWorktree",
@@ -27,8 +26,6 @@ FEATURES: Mapping[str, str] = {
             "ReportWorktrees",
             "ForgetWorktree",
             "DiffWorktree",
-            "ListRepositories",
-            "ListBranches",
         )
     },
     "betcode.v1.AgentService.DiffSession": "What a session changed",

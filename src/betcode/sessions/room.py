@@ -13,6 +13,7 @@ from betcode.domain.notification import Notifier
 from betcode.domain.ports import Provider, Store
 from betcode.domain.recovery import CrashPolicy
 from betcode.domain.turn_trace import TraceSink
+from betcode.domain.worktrees import WorktreePlaces
 from betcode.sessions.database_room import DatabaseRoom
 from betcode.sessions.deadlines import Deadlines
 from betcode.sessions.login_shell import LoginShell
@@ -52,6 +53,8 @@ class Room:
     looks: Lookouts = field(default_factory=Lookouts)  # at the directories of new sessions
     counts: Counts = field(default_factory=Counts)  # what all sessions did
     traces: TraceSink | None = None  # None: nobody wants them
+    places: WorktreePlaces | None = None  # of sessions that belong to worktrees
+    places_known: anyio.Event = field(default_factory=anyio.Event)
     reports: Reports = field(init=False)
 
     def __post_init__(self) -> None:

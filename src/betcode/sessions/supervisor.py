@@ -30,6 +30,7 @@ from betcode.domain.recovery import CrashPolicy
 from betcode.domain.rows import NewSession, PromptRow, SessionRow, SessionState
 from betcode.domain.session import SessionStatus
 from betcode.domain.turn_trace import TraceSink
+from betcode.domain.worktrees import WorktreePlaces
 from betcode.sessions.adoption import Found, take_up
 from betcode.sessions.answer_desk import AnswerDesk
 from betcode.sessions.audit_desk import AuditDesk
@@ -76,17 +77,24 @@ class Supervisor:
         self.answers = AnswerDesk(registry)
         self.grants = GrantDesk(registry)
         self.audit = AuditDesk(registry.room)
+        self.looks = registry.room.looks
         self.sends_idle_home = True  # when the block is left
 
     # ------------------------------------------------------------ sessions
 
-    async def create(self, new: NewSession) -> SessionId:
+    async def create(self, new: NewSession, *, in_active_worktree: bool = False) -> SessionId:
         """A session with its first event; nothing is started. The same again makes no second one.
 
         Raises:
             InvalidRequest: it could not work, or another session has the id; nothing was made.
+            WorktreeNotFound, WorktreeUnusable: likewise.
         """
-        return await create(self._room, new)
+        return await create(self._room, new, in_active_worktree=in_active_worktree)
+
+    def place_with(self, places: WorktreePlaces) -> None:
+        """Ask these from now on where sessions belong and where their agents start."""
+        self._room.places = places
+        self._room.places_known.set()
 
     async def resolve(self, text: str) -> SessionId:
         """The session of that id, in either spelling.

@@ -1,17 +1,22 @@
 """The front door of everything about worktrees."""
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
 
 from betcode.config.settings import Settings
-from betcode.domain.worktrees import WorktreeStore
+from betcode.domain.worktrees import RepositoryRow, WorktreeStore
 from betcode.git.running import Git
+from betcode.worktrees.branches import SeenBranch, branches
+from betcode.worktrees.placing import Placing
+from betcode.worktrees.reconciling import reconcile
 from betcode.worktrees.registry import Registry, SeenWorktree
 from betcode.worktrees.room import Faults, Sessions, Trust, WorktreeRoom, no_faults
+from betcode.worktrees.switching import StartAs, Switched, Switching
 
 logger = logging.getLogger(__name__)
 
@@ -22,6 +27,8 @@ class Worktrees:
     def __init__(self, room: WorktreeRoom) -> None:
         self._room = room
         self.registry = Registry(room)
+        self.placing = Placing(room, self.registry)
+        self._switching = Switching(room, self.registry)
 
     def use(self, settings: Settings) -> None:
         """Go on with other settings."""
@@ -36,6 +43,33 @@ class Worktrees:
         if not repo_path:
             return await self.registry.seen_everywhere()
         return await self.registry.seen(await self.registry.repository_of(repo_path))
+
+    async def switch(self, worktree: str, start_as: StartAs) -> Switched:
+        """Make it the active one of its repository, with its session or a new one as `start_as` says.
+
+        Raises:
+            WorktreeNotFound, WorktreeUnusable, InvalidRequest, GitFailed, StorageDegraded: and nothing is switched.
+        """
+        return await self._switching.switch(worktree, start_as)
+
+    async def repositories(self) -> list[tuple[RepositoryRow, int]]:
+        """Those that are known, each with the number of its worktrees; from the rows alone."""
+        counts = Counter(row.repository for row in await self._room.store.worktrees())
+        return [(row, counts[row.id]) for row in await self._room.store.repositories()]
+
+    async def branches(self, repo_path: str, *, remote: bool) -> list[SeenBranch]:
+        """The branches of the repository that a directory belongs to, the newest first.
+
+        Raises:
+            InvalidRequest, RepositoryNotFound, GitFailed
+        """
+        return await branches(self._room, self.registry, repo_path, remote=remote)
+
+    async def names(self, worktrees: Collection[str]) -> Mapping[str, str]:
+        """What worktrees are called, by their ids; those that are not known are left out."""
+        if not any(worktrees):
+            return {}
+        return {row.id: row.name for row in await self._room.store.worktrees() if row.id in worktrees}
 
 
 @asynccontextmanager
@@ -53,5 +87,8 @@ async def open_worktrees(
     """Serve until the block is left; what is under way then is broken off, and taken up by the next daemon."""
     async with anyio.create_task_group() as tasks:
         room = WorktreeRoom(store, git, sessions, settings, state_dir, is_trusted, environment, tasks, faults)
-        yield Worktrees(room)
+        worktrees = Worktrees(room)
+        sessions.place_with(worktrees.placing)
+        tasks.start_soon(reconcile, room, worktrees.registry)
+        yield worktrees
         tasks.cancel_scope.cancel()
