@@ -84,75 +84,13 @@ def _listed(record: str) -> ListedWorktree:
     return ListedWorktree(
         path=os.path.realpath(facts.get("worktree", "")),
         head="" if set(facts.get("HEAD", "0")) == {"0"} else facts["HEAD"],
-        branch=_readable(facts.get("branch", "").removeprefix("refs/heads/")),
+        branch=facts.get("branch", "").removeprefix("refs/heads/"),
         is_bare="bare" in facts,
         is_detached="detached" in facts,
         is_locked="locked" in facts,
-        locked=_readable(facts.get("locked", "")),
-        prunable=_readable(facts.get("prunable", "")),
+        locked=facts.get("locked", ""),
+        prunable=facts.get("prunable", ""),
     )
-
-
-def _readable(text: str) -> str:
-    """What git has in bytes that are no UTF-8 cannot be stored or sent as it is."""
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-
-
-@dataclass(frozen=True, slots=True)
-class Branch:
-    name: str  # of a remote one with the remote's name before it
-    commit: str
-    subject: str
-    is_remote: bool = False
-    is_head: bool = False  # of the main worktree
-    checked_out_at: str = ""  # the worktree, links followed
-
-
-_BRANCH_FACTS = ("refname", "objectname", "symref", "HEAD", "worktreepath", "contents:subject")
-_BRANCH_FORMAT = "%00".join(f"%({each})" for each in _BRANCH_FACTS) + "%00%00"
-
-
-async def listed_branches(git: Git, common_dir: str, *, remote: bool) -> list[Branch]:
-    """All branches of a repository, the newest first, from one call.
-
-    Raises:
-        GitFailed
-    """
-    where = ("refs/heads", "refs/remotes") if remote else ("refs/heads",)
-    how = (f"--format={_BRANCH_FORMAT}", "--sort=refname", "--sort=-committerdate")
-    out = await git.run("for-each-ref", *how, *where, at=common_dir)
-    return await anyio.to_thread.run_sync(_all_branches, os.fsdecode(out), abandon_on_cancel=True)
-
-
-def _all_branches(text: str) -> list[Branch]:
-    """Links are followed, so it may block."""
-    found = []
-    for record in text.split("\0\0\n"):
-        if not record:
-            continue
-        ref, commit, symref, head, path, subject = record.split("\0", 5)
-        is_remote = ref.startswith("refs/remotes/")
-        if is_remote and symref:
-            continue  # what a remote calls its HEAD
-        name, subject = _readable(ref), _readable(subject)
-        name = name.removeprefix("refs/remotes/").removeprefix("refs/heads/")
-        place = os.path.realpath(path) if path else ""
-        found.append(Branch(name, commit, subject, is_remote, head == "*" and not is_remote, place))
-    return found
-
-
-async def configured_top(git: Git, common_dir: str) -> str:
-    """The main worktree where git's directory says itself where that is, as that of a submodule does; empty: it does
-    not.
-
-    Raises:
-        GitFailed
-    """
-    answer = await git.ask("config", "--get", "core.worktree", at=common_dir)
-    named = answer.text.removesuffix("\n")
-    if answer.code or not named:
-        return ""
-    return await anyio.to_thread.run_sync(os.path.realpath, Path(common_dir) / named, abandon_on_cancel=True)
 
 
 def git_directory(path: str) -> str:
@@ -167,38 +105,6 @@ def git_directory(path: str) -> str:
     if not words.startswith("gitdir: "):
         return ""
     return os.path.realpath(Path(path) / words.removeprefix("gitdir: "))
-
-
-@dataclass(frozen=True, slots=True)
-class OnDisk:
-    """What stands at the path of a worktree."""
-
-    git_dir: str = ""  # git's own directory of it; empty: there is no worktree
-    mark: str = (
-        ""  # stays with git's directory wherever that or the worktree goes, and no other has it; empty: not known
-    )
-
-
-NOTHING = OnDisk()
-
-
-def on_disk(path: str) -> OnDisk:
-    """What the files say of the worktree at that path. It may block."""
-    git_dir = git_directory(path)
-    if not git_dir or not Path(git_dir).is_dir():
-        return NOTHING
-    return OnDisk(git_dir, mark_of(git_dir))
-
-
-def mark_of(git_dir: str) -> str:
-    """From a file that git writes when it makes the directory, and never again. It may block."""
-    for name in ("commondir", "description"):  # of a linked worktree, of a repository
-        try:
-            facts = (Path(git_dir) / name).lstat()
-        except OSError:
-            continue
-        return f"{facts.st_ino}:{facts.st_mtime_ns}"
-    return ""
 
 
 def nearest_top(directory: str) -> str:

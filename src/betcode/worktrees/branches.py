@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from betcode.git.repository import Branch, listed_branches
+from betcode.git.branches import Branch, listed_branches
 from betcode.worktrees.registry import Registry
 from betcode.worktrees.room import WorktreeRoom
 

@@ -12,7 +12,8 @@ from betcode.domain.worktrees import (
     WorktreeState,
     new_worktree_id,
 )
-from betcode.git.repository import ListedWorktree, OnDisk
+from betcode.git.on_disk import OnDisk
+from betcode.git.repository import ListedWorktree
 
 _BEING_CHANGED = frozenset({WorktreeState.CREATING, WorktreeState.REMOVING})
 

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from betcode.git.repository import NOTHING, ListedWorktree, on_disk
+from betcode.git.on_disk import NOTHING, on_disk
+from betcode.git.repository import ListedWorktree
 from betcode.worktrees.following import Look
 
 

@@ -12,7 +12,8 @@ from betcode.domain.errors import BetcodeError, InvalidRequest, WorktreeUnusable
 from betcode.domain.looks import NoAnswer
 from betcode.domain.rows import NewSession
 from betcode.domain.worktrees import Origin, WorktreeId, WorktreeRow, WorktreeState
-from betcode.git.repository import NOTHING, OnDisk, nearest_top, on_disk
+from betcode.git.on_disk import NOTHING, OnDisk, on_disk
+from betcode.git.repository import nearest_top
 from betcode.worktrees.registry import Registry
 from betcode.worktrees.room import WorktreeRoom
 from betcode.worktrees.words import why_unusable

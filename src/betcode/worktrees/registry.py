@@ -30,14 +30,8 @@ from betcode.domain.worktrees import (
     WorktreeState,
     new_repository_id,
 )
-from betcode.git.repository import (
-    ListedWorktree,
-    configured_top,
-    listed_worktrees,
-    mark_of,
-    on_disk,
-    place_of,
-)
+from betcode.git.on_disk import configured_top, mark_of, on_disk
+from betcode.git.repository import ListedWorktree, listed_worktrees, place_of
 from betcode.worktrees.following import Look, followed, made_stale
 from betcode.worktrees.looking_around import all_there, looked_at
 from betcode.worktrees.queues import Queues

@@ -6,9 +6,7 @@ from pathlib import Path
 
 import grpc
 import pytest
-from google.rpc import error_details_pb2, status_pb2
 from grpc import aio
-from grpc_status import rpc_status
 
 from betcode.server import Release
 from betcode.v1 import agent_pb2 as a1
@@ -17,6 +15,7 @@ from betcode.v1.agent_pb2_grpc import AgentServiceStub
 from betcode.v1.worktree_pb2_grpc import WorktreeServiceStub
 from support.repositories import commit, git, make_repository
 from support.served import served
+from support.stream import info_of
 
 pytestmark = pytest.mark.anyio
 
@@ -37,11 +36,7 @@ def repository(tmp_path: Path) -> Path:
 async def _refusal(call: Awaitable[object]) -> tuple[grpc.StatusCode, str]:
     with pytest.raises(aio.AioRpcError) as refused:
         await call
-    status: status_pb2.Status | None = rpc_status.from_call(refused.value)  # type: ignore[arg-type]
-    assert status is not None
-    info = error_details_pb2.ErrorInfo()
-    assert next(each for each in status.details if each.Unpack(info))
-    return refused.value.code(), info.reason
+    return refused.value.code(), info_of(refused.value).reason
 
 
 def _start(**fields: object) -> a1.SubmitRequest:
