@@ -1,12 +1,23 @@
 """Looks at the places where worktrees should be. They may block: do them off the event loop."""
 
+import os
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from betcode.git.on_disk import NOTHING, on_disk
-from betcode.git.repository import ListedWorktree
+from betcode.domain.worktrees import WorktreeRow
+from betcode.git.on_disk import NOTHING, OnDisk, on_disk
+from betcode.git.repository import ListedWorktree, nearest_top
 from betcode.worktrees.following import Look
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A directory, seen from the files."""
+
+    directory: str  # links followed
+    top: str  # of the worktree that it is in, as far as files tell; empty: none
+    found: OnDisk = NOTHING
 
 
 def looked_at(common_dir: str, main_path: str, listed: Sequence[ListedWorktree]) -> Look:
@@ -28,6 +39,20 @@ def looked_at(common_dir: str, main_path: str, listed: Sequence[ListedWorktree])
 def all_there(paths: Sequence[str]) -> frozenset[str]:
     """Those at which a worktree is."""
     return frozenset(path for path in paths if on_disk(path).git_dir)
+
+
+def spot_of(directory: str) -> Spot:
+    """It may block."""
+    real = os.path.realpath(directory)
+    top = nearest_top(real)
+    if not top or Path(real).is_relative_to(Path(top) / ".git"):  # git's own files
+        return Spot(real, "")
+    return Spot(real, top, on_disk(top))
+
+
+def is_same(row: WorktreeRow, found: OnDisk) -> bool:
+    """Not so where another worktree, or another repository, was made in its place."""
+    return bool(found.git_dir) and row.git_dir in ("", found.git_dir) and row.git_mark in ("", found.mark)
 
 
 def _can_be_named(path: str) -> bool:

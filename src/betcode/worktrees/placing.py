@@ -2,7 +2,7 @@
 
 import logging
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -12,8 +12,8 @@ from betcode.domain.errors import BetcodeError, InvalidRequest, WorktreeUnusable
 from betcode.domain.looks import NoAnswer
 from betcode.domain.rows import NewSession
 from betcode.domain.worktrees import Origin, WorktreeId, WorktreeRow, WorktreeState
-from betcode.git.on_disk import NOTHING, OnDisk, on_disk
-from betcode.git.repository import nearest_top
+from betcode.git.on_disk import on_disk
+from betcode.worktrees.looking_around import Spot, is_same, spot_of
 from betcode.worktrees.registry import Registry
 from betcode.worktrees.room import WorktreeRoom
 from betcode.worktrees.words import why_unusable
@@ -21,15 +21,6 @@ from betcode.worktrees.words import why_unusable
 logger = logging.getLogger(__name__)
 
 _GIT_WITHIN_S = 5.0  # a session is not kept waiting for longer by a look that it can do without
-
-
-@dataclass(frozen=True, slots=True)
-class _Spot:
-    """A directory, seen from the files."""
-
-    directory: str  # links followed
-    top: str  # of the worktree that it is in, as far as files tell; empty: none
-    found: OnDisk = NOTHING
 
 
 class Placing:
@@ -53,7 +44,7 @@ class Placing:
         if not Path(new.working_directory).is_absolute() or "\0" in new.working_directory:
             return new  # it is refused where all directories are checked
         try:
-            spot = await self._room.sessions.looks.look(new.working_directory, partial(_spot, new.working_directory))
+            spot = await self._room.sessions.looks.look(new.working_directory, partial(spot_of, new.working_directory))
             row = await self._row_at(spot)
         except (BetcodeError, NoAnswer) as trouble:
             logger.info("a session belongs to no worktree", extra={"path": new.working_directory, "why": str(trouble)})
@@ -135,7 +126,7 @@ class Placing:
             found = await self._room.sessions.looks.look(row.path, partial(on_disk, row.path))
         except NoAnswer:
             return row  # who starts something there will hear of it
-        if found.git_dir and _is_same(row, found) and row.state is WorktreeState.READY:
+        if found.git_dir and is_same(row, found) and row.state is WorktreeState.READY:
             return row
         seen = None
         with anyio.move_on_after(_GIT_WITHIN_S):
@@ -145,17 +136,13 @@ class Placing:
             raise WorktreeUnusable(why_unusable(seen or row), worktree_id=row.id)
         return seen
 
-    async def _row_at(self, spot: _Spot) -> WorktreeRow | None:
+    async def _row_at(self, spot: Spot) -> WorktreeRow | None:
         """Raises BetcodeError, NoAnswer."""
         if not spot.top:
             return None
-        at_top = [
-            row
-            for row in await self._room.store.worktrees()
-            if row.path == spot.top and row.state is not WorktreeState.STALE and _is_same(row, spot.found)
-        ]
-        if at_top:
-            return at_top[0]
+        known = await self._registry.known_at(spot)
+        if known is not None:
+            return known
         with anyio.move_on_after(_GIT_WITHIN_S):
             every = await self._registry.seen(await self._registry.repository_of(spot.top))
             return next((each.row for each in every if each.row.path == spot.top), None)
@@ -166,20 +153,6 @@ class Placing:
             return await self._room.sessions.looks.look(path, Path(path).is_dir)
         except NoAnswer:
             return False
-
-
-def _spot(directory: str) -> _Spot:
-    """It may block."""
-    real = os.path.realpath(directory)
-    top = nearest_top(real)
-    if not top or Path(real).is_relative_to(Path(top) / ".git"):  # git's own files
-        return _Spot(real, "")
-    return _Spot(real, top, on_disk(top))
-
-
-def _is_same(row: WorktreeRow, found: OnDisk) -> bool:
-    """Not so where another worktree, or another repository, was made in its place."""
-    return bool(found.git_dir) and row.git_dir in ("", found.git_dir) and row.git_mark in ("", found.mark)
 
 
 def _below(directory: str, top: str) -> str:

@@ -33,7 +33,7 @@ from betcode.domain.worktrees import (
 from betcode.git.on_disk import configured_top, mark_of, on_disk
 from betcode.git.repository import ListedWorktree, listed_worktrees, place_of
 from betcode.worktrees.following import Look, followed, made_stale
-from betcode.worktrees.looking_around import all_there, looked_at
+from betcode.worktrees.looking_around import Spot, all_there, is_same, looked_at, spot_of
 from betcode.worktrees.queues import Queues
 from betcode.worktrees.room import WorktreeRoom
 
@@ -77,6 +77,9 @@ class Registry:
         try:
             if not await looks.look(directory, Path(directory).is_dir):
                 raise RepositoryNotFound(f"{directory[:500]} is no directory: name one of a git repository")
+            known = await self.known_at(await looks.look(directory, partial(spot_of, directory)))
+            if known is not None:
+                return await self.repository(known.repository)
             place = await place_of(self._room.git, directory)
             is_main = bool(place.top) and (await looks.look(place.top, partial(on_disk, place.top))).git_dir == (
                 place.common_dir
@@ -86,19 +89,25 @@ class Registry:
         except NoAnswer as no_answer:
             raise GitFailed(f"{directory[:500]} cannot be looked at: {no_answer}") from None
 
+    async def known_at(self, spot: Spot) -> WorktreeRow | None:
+        """The row of the worktree in which a directory is, where files and rows tell that without git."""
+        for row in await self._room.store.worktrees() if spot.top else ():
+            if row.path == spot.top and row.state is not WorktreeState.STALE and is_same(row, spot.found):
+                return row
+        return None
+
     async def _known(self, common_dir: str, main_top: str) -> RepositoryRow:
         known = await self._room.store.repositories()
         found = next((row for row in known if row.common_dir == common_dir), None)
         if found is None:
             return await self._register(common_dir, main_top, known)
-        if main_top in ("", found.path):
-            return found
-        there = await self._room.sessions.looks.look(found.path, partial(on_disk, found.path))
-        if there.git_dir == common_dir:
-            return found
-        found = replace(found, path=main_top)  # git's directory stayed where it was, and its main worktree did not
-        await self._room.store.save_repository(found)
-        return found
+        look = self._room.sessions.looks.look
+        now = replace(found, mark=await look(common_dir, partial(mark_of, common_dir)))
+        if main_top and (await look(found.path, partial(on_disk, found.path))).git_dir != common_dir:
+            now = replace(now, path=main_top)  # git's directory stayed where it was, and its main worktree did not
+        if now != found:
+            await self._room.store.save_repository(now)
+        return now
 
     async def _register(self, common_dir: str, main_top: str, known: Sequence[RepositoryRow]) -> RepositoryRow:
         """A row for it: that of a repository which somebody moved, or a new one."""
