@@ -30,6 +30,7 @@ from bench import (
     searching,
     single,
     start,
+    worktrees,
 )
 from bench.figure import Bench, Effort, Figure, Judged
 
@@ -49,6 +50,7 @@ BENCHES: Mapping[str, Bench] = {
     "searching": searching.measure,
     "rules": ruling.measure,
     "asking": asking.measure,
+    "worktrees": worktrees.measure,
 }
 _WIDTH = 150  # where nobody says how wide it may be
 _progress = Console(stderr=True, highlight=False)
