@@ -1,6 +1,6 @@
 """Repositories, their worktrees and the snapshots of turns: plain values, and what is asked of whoever keeps them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import PurePosixPath
@@ -146,6 +146,10 @@ class WorktreeStore(Protocol):
 
     async def worktrees(self, repository: RepositoryId | None = None) -> Sequence[WorktreeRow]: ...
     async def worktree(self, worktree: WorktreeId) -> WorktreeRow | None: ...
+    async def names(self, worktrees: Collection[str]) -> Mapping[str, str]:
+        """What they are called, by their ids; those that are not known are left out."""
+        ...
+
     async def save_worktrees(self, rows: Sequence[WorktreeRow]) -> None:
         """All of them, or none; a row that is there already is replaced.
 

@@ -22,6 +22,14 @@ async def directory_now(room: Room, new: NewSession) -> str:
     return new.working_directory if room.places is None else await room.places.directory_of(new)
 
 
+async def directory_known(room: Room, new: NewSession) -> str:
+    """Where its agent works, or worked before its worktree was gone."""
+    try:
+        return await directory_now(room, new)
+    except WorktreeUnusable:
+        return new.working_directory
+
+
 async def trouble_with_place(room: Room, new: NewSession) -> WorktreeUnusable | None:
     """Why nothing can be done in the session's worktree now; None: it is there, or the session has none."""
     try:

@@ -1,7 +1,7 @@
 """Repositories, worktrees and snapshots of turns in the database."""
 
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 import apsw
@@ -109,6 +109,11 @@ class SqliteWorktrees:
     async def worktree(self, worktree: WorktreeId) -> WorktreeRow | None:
         row = await self._read(lambda db: db.execute(f"{_WORKTREES} WHERE id = ?", (worktree,)).fetchone())
         return None if row is None else _worktree_row(row)
+
+    async def names(self, worktrees: Collection[str]) -> Mapping[str, str]:
+        """What they are called, by their ids; those that are not known are left out."""
+        wanted = "SELECT id, name FROM worktrees WHERE id IN (SELECT value FROM json_each(?))"
+        return await self._read(lambda db: dict(db.execute(wanted, (json.dumps(list(worktrees)),))))
 
     async def save_worktrees(self, rows: Sequence[WorktreeRow]) -> None:
         """All of them, or none; a row that is there already is replaced.

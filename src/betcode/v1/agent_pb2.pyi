@@ -297,6 +297,7 @@ class StartConversation(_message.Message):
     model: _builtins.str
     plan_mode: _builtins.bool
     worktree_id: _builtins.str
+    """of a new session: where it works, at the top unless working_directory is in it"""
     from_sequence: _builtins.int
     """Added by this project.
     absent: all history; N: what comes after N, then live

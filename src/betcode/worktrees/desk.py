@@ -67,9 +67,7 @@ class Worktrees:
 
     async def names(self, worktrees: Collection[str]) -> Mapping[str, str]:
         """What worktrees are called, by their ids; those that are not known are left out."""
-        if not any(worktrees):
-            return {}
-        return {row.id: row.name for row in await self._room.store.worktrees() if row.id in worktrees}
+        return await self._room.store.names(worktrees) if any(worktrees) else {}
 
 
 @asynccontextmanager

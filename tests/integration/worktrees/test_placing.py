@@ -121,6 +121,18 @@ async def test_nothing_is_accepted_while_the_worktree_is_gone_and_it_goes_on_whe
     assert await where_it_works(talk) == str(fix)
 
 
+async def test_a_session_whose_worktree_was_forgotten_works_where_it_was_made_if_that_is_there(
+    bench: Bench, fix: Path
+) -> None:
+    session = await bench.engine.create(a_new(fix / "src"))
+    talk = await _talk(bench, session, fix)
+    await bench.store.worktrees.forget_worktree((await _row(bench, fix)).id)
+    assert await where_it_works(talk) == str(fix / "src")
+    shutil.rmtree(fix)
+    with pytest.raises(WorktreeUnusable, match=r"not known any more.*start a new session"):
+        await talk.say("hello")
+
+
 async def test_another_repository_in_place_of_a_worktree_is_not_worked_in(
     bench: Bench, fix: Path, repository: Path
 ) -> None:

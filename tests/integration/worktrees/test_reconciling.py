@@ -13,11 +13,13 @@ from betcode.providers.demo import DemoProvider
 from betcode.sessions import open_supervisor
 from betcode.storage import SqliteStore
 from betcode.worktrees import Worktrees
+from support.engine import Engine
 from support.hung_disk import hung_disk
 from support.patience import PATIENCE_S
 from support.repositories import git
 from support.stored import store_at
 from support.worktree_room import worktrees_of
+from support.worktree_sessions import a_new, where_it_works
 
 pytestmark = pytest.mark.anyio
 
@@ -74,3 +76,27 @@ async def test_a_disk_that_hangs_does_not_hold_up_the_start(tmp_path: Path, repo
             assert isinstance(worktrees, Worktrees)
             assert {row.state for row in await store.worktrees.worktrees()} == {WorktreeState.READY}
             assert disk.on_a_loop == []
+
+
+async def test_an_engine_waits_until_it_is_told_where_worktrees_are(tmp_path: Path, repository: Path) -> None:
+    await _known(tmp_path, repository)
+    async with (
+        store_at(tmp_path / "log.db") as store,
+        open_supervisor(store, {"demo": DemoProvider()}, EngineSettings(), tmp_path / "runs") as engine,
+        anyio.create_task_group() as tasks,
+    ):
+        row = next(row for row in await store.worktrees.worktrees() if row.name == "fix")
+        new = a_new(tmp_path / "fix", worktree=row.id)
+        talk = Engine(engine, store, await engine.create(new), tmp_path)
+        git(repository, "worktree", "move", str(tmp_path / "fix"), str(tmp_path / "moved"))
+        done = anyio.Event()
+
+        async def ask() -> None:
+            assert await where_it_works(talk) == str(tmp_path / "moved")
+            done.set()
+
+        tasks.start_soon(ask)
+        await anyio.wait_all_tasks_blocked()
+        async with worktrees_of(store, engine, tmp_path):
+            with anyio.fail_after(PATIENCE_S):
+                await done.wait()
