@@ -8,7 +8,10 @@ import anyio
 import pytest
 
 from betcode.domain.errors import InvalidRequest, WorktreeNotFound, WorktreeUnusable
+from betcode.domain.identifiers import SessionId
+from betcode.domain.looks import Looks
 from betcode.domain.rows import NewSession
+from betcode.sessions import Supervisor
 from betcode.worktrees import SeenWorktree, Switched
 from integration.worktrees.conftest import Bench
 from support.engine import Engine
@@ -79,7 +82,31 @@ async def test_a_switch_leads_to_the_session_at_work_else_to_the_newest_that_is_
     assert (await bench.worktrees.switch(trees["fix"], a_new)).session_created
 
 
-async def test_two_switches_at_once_make_one_session(bench: Bench, trees: dict[str, str]) -> None:
+class _Patient:
+    """An engine whose first session is not made before a second one is asked for, unless nobody asks."""
+
+    def __init__(self, engine: Supervisor) -> None:
+        self._engine = engine
+        self._asked = 0
+        self._second = anyio.Event()
+
+    @property
+    def looks(self) -> Looks:
+        return self._engine.looks
+
+    async def create(self, new: NewSession) -> SessionId:
+        self._asked += 1
+        if self._asked > 1:
+            self._second.set()
+        with anyio.move_on_after(0.3):
+            await self._second.wait()
+        return await self._engine.create(new)
+
+
+async def test_two_switches_at_once_make_one_session(
+    bench: Bench, trees: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bench.worktrees._room, "sessions", _Patient(bench.engine))
     done: list[Switched] = []
 
     async def switch() -> None:
