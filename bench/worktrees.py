@@ -24,6 +24,8 @@ async def measure(effort: Effort) -> list[Figure]:
     listing: list[float] = []
     listed: list[float] = []
     switched: list[float] = []
+    adding: list[float] = []
+    created: list[float] = []
     async with running_daemon(effort.root / "state") as daemon, aio.insecure_channel(daemon.address) as channel:
         worktrees = WorktreeServiceStub(channel)
         request = v1.ListWorktreesRequest(repo_path=str(repository))
@@ -40,11 +42,34 @@ async def measure(effort: Effort) -> list[Figure]:
             target = v1.SwitchWorktreeRequest(worktree_id=known[1 + run % 2].id)
             await worktrees.SwitchWorktree(target)
             switched.append((time.perf_counter() - began) * 1e3)
+        for run in range(max(3, effort.size(_TIMES) // 3)):
+            place = effort.root / f"by-git-{run}"
+            adding.append(_git_ms(repository, "worktree", "add", "-q", "-b", f"git-{run}", str(place)))
+            began = time.perf_counter()
+            await worktrees.CreateWorktree(
+                v1.CreateWorktreeRequest(
+                    repo_path=str(repository),
+                    branch=f"ours-{run}",
+                    path=str(effort.root / f"by-us-{run}"),
+                    create_branch=True,
+                    skip_setup=True,
+                )
+            )
+            created.append((time.perf_counter() - began) * 1e3)
     among = f"among {number:,} worktrees"
-    git_lists = "git worktree list"
+    git_lists, git_adds = "git worktree list", "git worktree add"
     return [
         Figure(f"listing {number:,} worktrees", git_lists, median(listing), median(listed), 200, "ms"),
         Figure(f"switching {among}", git_lists, median(listing), median(switched), 100, "ms", Judged.OVER_BASELINE),
+        Figure(
+            f"making one {among}, without setup",
+            git_adds,
+            median(adding),
+            median(created),
+            300,
+            "ms",
+            Judged.OVER_BASELINE,
+        ),
     ]
 
 

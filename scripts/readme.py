@@ -31,6 +31,7 @@ def question(words: list[str]) -> list[str] | None:
     if own[0] == "make":
         return ["make", "--dry-run", *own[1:]]
     if own[0] == "betcode":
+        own = own[: own.index("--")] if "--" in own else own  # what follows is somebody else's command
         return [str(Path(sys.executable).parent / "betcode"), *own[1:], "--help"]
     return None
 

@@ -8,11 +8,12 @@ import anyio
 from betcode.cli.directory import working_directory
 from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.finding import find_session, find_summary
-from betcode.cli.new_session import default_agent, new_conversation
+from betcode.cli.new_session import default_agent
 from betcode.cli.options import Options
 from betcode.cli.screen import Screen, standard_screen
 from betcode.cli.session_commands import age, connected
 from betcode.cli.talk import Talk
+from betcode.cli.worktree_place import active_elsewhere, named_worktree, started_session
 from betcode.client import Client
 
 _DEMO = "demo"
@@ -39,8 +40,13 @@ def open_here(options: Options) -> int:
 async def _open_here(options: Options) -> int:
     screen = standard_screen()
     async with connected(options, screen) as client:
+        is_named = options.has("worktree")
+        place = await (named_worktree(client, options) if is_named else active_elsewhere(client, options))
         page = await client.list_sessions(
-            working_directory=working_directory(options), statuses=("new", "active", "idle"), limit=_LOOKED_AT
+            working_directory="" if place is not None else working_directory(options),
+            worktree_id=place.id if place is not None else "",
+            statuses=("new", "active", "idle"),
+            limit=_LOOKED_AT,
         )
         found = list(page.sessions)
         if found and found[0].provider == _DEMO and (agent := await default_agent(client, options)) != _DEMO:
@@ -51,11 +57,14 @@ async def _open_here(options: Options) -> int:
         if found:
             newest = found[0]
             session_id = newest.id
+            if place is not None and not is_named:
+                screen.note(f"In worktree {place.name} (active): {newest.working_directory}")
             if newest.message_count:
                 ago = age(datetime.now(UTC) - newest.updated_at.ToDatetime(UTC))
-                screen.note(f"Going on with this directory's session, last used {ago}; /new begins another")
+                whose = "this directory" if place is None else f"worktree {place.name}"
+                screen.note(f"Going on with the session of {whose}, last used {ago}; /new begins another")
         else:
-            session_id = await client.start_session(new_conversation(options))
+            session_id = await started_session(client, options, screen)
         return await _converse(options, client, screen, session_id, show_all=False)
 
 
@@ -75,5 +84,5 @@ async def _converse(options: Options, client: Client, screen: Screen, session_id
         is_terminal = os.isatty(0)
         talk = Talk(client, summary, screen, is_terminal=is_terminal, show_all=show_all, as_json=options.as_json)
         code = await talk.run()
-        wanted = await client.start_session(new_conversation(options)) if talk.wants_another else None
+        wanted = await started_session(client, options, screen) if talk.wants_another else None
     return code

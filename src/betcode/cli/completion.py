@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from betcode.cli.parser import build_parser, candidates
+from betcode.cli.candidates import candidates
+from betcode.cli.parser import build_parser
 
 if TYPE_CHECKING:
     from betcode.cli.options import Options  # not needed to complete a word

@@ -10,6 +10,7 @@ from betcode.cli.finding import short_id
 from betcode.cli.options import Options
 from betcode.cli.remote_options import refuse_remote
 from betcode.cli.screen import Screen, standard_screen
+from betcode.cli.sizes import readable
 from betcode.cli.table import table
 from betcode.config.places import Places
 from betcode.domain.errors import DatabaseUnusable
@@ -122,16 +123,6 @@ def usage(options: Options) -> int:
         for line in table(("SESSION", "NAME", "STATUS", "EVENTS", "SIZE"), rows, screen.width, spare=("STATUS",)):
             screen.line(line)
     return ExitCode.OK
-
-
-def readable(size: int) -> str:
-    """Bytes, rounded for people."""
-    amount = float(size)
-    for unit in ("B", "kB", "MB", "GB"):
-        if amount < 1000:
-            return f"{amount:.0f} {unit}" if unit == "B" or amount >= 100 else f"{amount:.1f} {unit}"
-        amount /= 1000
-    return f"{amount:.1f} TB"
 
 
 class Progress:

@@ -7,11 +7,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from betcode._version import __version__
-from betcode.cli.db_commands import Progress, readable, refuse_missing
+from betcode.cli.db_commands import Progress, refuse_missing
 from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.options import Options
 from betcode.cli.remote_options import refuse_remote
 from betcode.cli.screen import standard_screen
+from betcode.cli.sizes import readable
 from betcode.config.lockfile import Holder, LockHeld, hold_lock
 from betcode.config.places import Places
 from betcode.domain.errors import DatabaseUnusable

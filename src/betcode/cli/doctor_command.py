@@ -27,6 +27,7 @@ CHECKS: tuple[Check, ...] = (
     doctor_places.database,
     doctor_places.listening,
     doctor_processes.agent,
+    doctor_processes.git,
     doctor_processes.orphans,
     doctor_processes.open_files,
 )

@@ -2,6 +2,7 @@
 
 import json
 import resource
+import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -15,6 +16,8 @@ from betcode.config.lockfile import is_held, read_holder
 from betcode.config.places import Places
 from betcode.domain.compatibility import AGENTS
 from betcode.domain.errors import AgentUnavailable, DatabaseUnusable
+from betcode.git.environment import environment_of
+from betcode.git.version import ADVICE, unfit, version_of
 from betcode.holder.launch import held_runs, holder_pids
 from betcode.holder.platform import all_marked
 from betcode.providers.claude.launch import find_binary
@@ -41,6 +44,18 @@ def agent(situation: Situation) -> Iterator[Finding]:
         return
     yield _version(binary, situation.environ)
     yield _login(situation)
+
+
+def git(situation: Situation) -> Iterator[Finding]:
+    """Whether there is one that is new enough; everything but worktrees works without."""
+    environment = environment_of(situation.environ)
+    program = shutil.which("git", path=environment["PATH"])
+    if program is None:
+        said, why = "", f"git is not installed: {ADVICE}"
+    else:
+        said = f"git version {read_version(Path(program), environment, _VERSION_WITHIN_S)}"
+        why = unfit(said)
+    yield note("git", why, "worktrees, and to see what a turn changed, need it") if why else ok("git", version_of(said))
 
 
 def _version(binary: Path, environ: Mapping[str, str]) -> Finding:

@@ -21,7 +21,8 @@ class ExitCode(IntEnum):
         1,
         (
             "the agent failed, or the turn was cancelled or stopped by someone else; the audit is broken "
-            "(`audit verify`) or the database is (`db check`); something must be mended (`doctor`)"
+            "(`audit verify`) or the database is (`db check`); something must be mended (`doctor`); git or the setup "
+            "of a worktree failed"
         ),
     )
     NO_CONNECTION = (2, "no connection to the daemon, or it does not serve this client")
@@ -52,6 +53,14 @@ EXIT_OF: Mapping[ErrorCode, ExitCode] = {
     ErrorCode.NO_INPUT_LOCK: ExitCode.PERMISSION_DENIED,
     ErrorCode.BLOB_NOT_FOUND: ExitCode.INVALID_ARGUMENTS,
     ErrorCode.FORK_REFUSED: ExitCode.INVALID_ARGUMENTS,
+    ErrorCode.REPOSITORY_NOT_FOUND: ExitCode.INVALID_ARGUMENTS,
+    ErrorCode.BRANCH_NOT_FOUND: ExitCode.INVALID_ARGUMENTS,
+    ErrorCode.WORKTREE_NOT_FOUND: ExitCode.INVALID_ARGUMENTS,
+    ErrorCode.WORKTREE_EXISTS: ExitCode.INVALID_ARGUMENTS,
+    ErrorCode.WORKTREE_UNUSABLE: ExitCode.INVALID_ARGUMENTS,
+    ErrorCode.WORKTREE_HAS_CHANGES: ExitCode.INVALID_ARGUMENTS,
+    ErrorCode.WORKTREE_SETUP_FAILED: ExitCode.AGENT_ERROR,
+    ErrorCode.GIT_FAILED: ExitCode.AGENT_ERROR,
     ErrorCode.REPOSITORY_NOT_FOUND: ExitCode.INVALID_ARGUMENTS,
     ErrorCode.BRANCH_NOT_FOUND: ExitCode.INVALID_ARGUMENTS,
     ErrorCode.WORKTREE_NOT_FOUND: ExitCode.INVALID_ARGUMENTS,

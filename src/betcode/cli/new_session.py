@@ -30,6 +30,8 @@ def new_conversation(options: Options) -> NewConversation:
         if options.places.remote is not None
         else session_environment(os.environ, loaded.settings.environment_allow),
         budget=budget_from(options),
+        # Who names no place is where the repository's active worktree is.
+        in_active_worktree=not options.text("cwd"),
     )
 
 

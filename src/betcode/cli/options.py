@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.remote_options import remote_of
 from betcode.config.places import Places, choose_places
 
@@ -49,6 +50,10 @@ def options_from(chosen: argparse.Namespace, environ: Mapping[str, str]) -> Opti
         config_dir=_path(chosen.config_dir),
         socket=_path(chosen.socket),
     )
+    if chosen.command and chosen.open_in is not None:
+        raise CommandFailed("--worktree stands behind the command that takes it", ExitCode.INVALID_ARGUMENTS)
+    if chosen.open_in is not None:
+        chosen.worktree = chosen.open_in
     return Options(
         handler=chosen.handler,
         places=replace(places, remote=remote_of(chosen, environ, places)),

@@ -21,6 +21,8 @@ from betcode.cli.on_ask import ask_policy
 from betcode.cli.remote_options import add_remote
 from betcode.cli.service_options import add_service
 from betcode.cli.version_options import add_versions
+from betcode.cli.worktree_completion import WorktreeWord
+from betcode.cli.worktree_options import add_worktree
 from betcode.config.units import NotUnderstood, duration_s
 
 _EPILOG = """\
@@ -42,6 +44,18 @@ class Parser(argparse.ArgumentParser):
         options.setdefault("formatter_class", _MODE)
         super().__init__(*args, **options)  # type: ignore[arg-type] # what argparse itself passes on
 
+    tail = ""  # where what follows two dashes goes, word for word, for a command that runs others
+
+    def parse_known_args(  # type: ignore[override] # argparse's own overloads are for other namespaces
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        words = list(sys.argv[1:] if args is None else args)
+        cut = words.index("--") if self.tail and "--" in words else len(words)
+        chosen, unknown = super().parse_known_args(words[:cut], namespace)
+        if self.tail:
+            setattr(chosen, self.tail, words[cut + 1 :])
+        return chosen, unknown
+
     def error(self, message: str) -> NoReturn:
         print(f"betcode: {message}. See: {self.prog} --help", file=sys.stderr)
         sys.exit(ExitCode.INVALID_ARGUMENTS)
@@ -57,10 +71,18 @@ def build_parser() -> Parser:
     parser.set_defaults(handler="attach_command:open_here")
     parser.add_argument("-V", "--version", action="version", version=f"betcode {__version__}")
     _add_common(parser, top=True)
+    parser.add_argument(
+        *("-w", "--worktree"),
+        action=WorktreeWord,
+        dest="open_in",
+        metavar="NAME",
+        help="open the conversation of this worktree",
+    )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
     _add_run(commands)
     _add_attach(commands)
     _add_session(commands)
+    add_worktree(commands, _noun, _command)
     _add_search(commands)
     _add_permission(commands)
     _add_policy(commands)
@@ -130,6 +152,9 @@ def _add_run(commands: "Commands[Parser]") -> None:
 def _add_new_session(parser: Parser) -> None:
     group = parser.add_argument_group("a new session")
     group.add_argument("-C", "--cwd", metavar="DIR", help="its working directory (the current one)")
+    group.add_argument(
+        "-w", "--worktree", action=WorktreeWord, metavar="NAME", help="in this worktree: its name, branch, id or path"
+    )
     group.add_argument("--provider", metavar="NAME", help="which kind of agent: claude or demo")
     group.add_argument("--model", metavar="NAME", help="the model it is launched with")
     group.add_argument(
@@ -146,9 +171,14 @@ def _add_attach(commands: "Commands[Parser]") -> None:
 
 def _add_session(commands: "Commands[Parser]") -> None:
     verbs = _noun(commands, "session", "list, show, stop, name, export and delete sessions; what they may spend and do")
+    new = _command(verbs, "new", "make a session and print its id; nothing runs yet", "session_new_command:new")
+    new.add_argument("--name", metavar="NAME", help="what it is called")
+    _add_new_session(new)
+    add_budget_options(new, "what it may spend")
     listing = _command(verbs, "list", "list sessions, newest first", "session_commands:list_sessions")
     listing.add_argument("--here", action="store_true", help="only those of the current directory")
     listing.add_argument("-C", "--cwd", metavar="DIR", help="only those of this directory")
+    listing.add_argument("-w", "--worktree", action=WorktreeWord, metavar="NAME", help="only those of this worktree")
     listing.add_argument(
         "--status", action="append", choices=["new", "active", "idle", "closed"], help="only these; may be repeated"
     )
@@ -273,7 +303,10 @@ def _add_policy(commands: "Commands[Parser]") -> None:
     attempt.add_argument("file", metavar="FILE", help="a settings file: its rules in place of all that count now")
     attempt.add_argument("--since", type=_since_s, default=_since_s("30d"), metavar="TIME", help='such as "12h" (30d)')
     attempt.add_argument("--limit", type=_count, default=50, metavar="N", help="show at most so many uses (50)")
-    for verb, says in (("trust", "let a project's own allow rules count"), ("untrust", "no longer trust a project")):
+    for verb, says in (
+        ("trust", "let a project's own rules and setups count"),
+        ("untrust", "no longer trust a project"),
+    ):
         command = _command(verbs, verb, says, f"policy_commands:{verb}")
         command.add_argument("cwd", metavar="DIR", help="the project's directory")
     _command(verbs, "trusted", "list the projects that are trusted", "policy_commands:list_trusted")
@@ -311,49 +344,3 @@ def _count(text: str) -> int:
     if not 0 <= number < 2**32:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 up")
     return number
-
-
-def candidates(parser: argparse.ArgumentParser, words: Sequence[str]) -> list[str]:
-    """What the last of `words` can become."""
-    current = parser
-    for word in words[:-1]:
-        below = _subcommands(current)
-        if word in below:
-            current = below[word]
-    beginning = words[-1] if words else ""
-    if (values := _option_values(current, words[-2] if len(words) > 1 else "")) is not None:
-        choices = values
-    elif beginning.startswith("-"):
-        choices = [flag for action in current._actions for flag in action.option_strings if flag.startswith("--")]
-    else:
-        choices = [*_subcommands(current), *_values(current)]
-    return [choice for choice in choices if choice.startswith(beginning)]
-
-
-def _subcommands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            return dict(action.choices)
-    return {}
-
-
-def _option_values(parser: argparse.ArgumentParser, option: str) -> list[str] | None:
-    """What may follow an option that takes a value; None for any other word."""
-    for action in parser._actions:
-        if option in action.option_strings and action.nargs is None:
-            return [str(choice) for choice in action.choices or _named_values(action.metavar)]
-    return None
-
-
-def _named_values(metavar: object) -> list[str]:
-    """The words of deny|wait=TIME, as far as they are to be typed."""
-    words = metavar.split("|") if isinstance(metavar, str) and "|" in metavar else []
-    return [word.rstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ") for word in words]
-
-
-def _values(parser: argparse.ArgumentParser) -> list[str]:
-    """The choices of a command's own first argument."""
-    for action in parser._actions:
-        if not action.option_strings and action.choices and not isinstance(action, argparse._SubParsersAction):
-            return [str(choice) for choice in action.choices]
-    return []

@@ -125,15 +125,19 @@ async def _trust(options: Options, trusted: bool) -> int:
     screen = standard_screen()
     directory = working_directory(options)
     async with connected(options, screen) as client:
-        changed = await client.policy.trust(directory, trusted=trusted)
+        answer = await client.policy.trust(directory, trusted=trusted)
+    project = answer.project or directory
     if options.as_json:
-        screen.json({"directory": directory, "trusted": trusted, "changed": changed})
-    elif not changed:
-        screen.line(f"{directory} was trusted already" if trusted else f"{directory} was not trusted")
+        screen.json({"directory": directory, "project": project, "trusted": trusted, "changed": answer.changed})
+    elif not answer.changed:
+        screen.line(f"{project} was trusted already" if trusted else f"{project} was not trusted")
     elif trusted:
-        screen.line(f"{directory} is trusted: the allow rules in its .claude count now, for all its sessions")
+        screen.line(
+            f"{project} is trusted: the allow rules in its .claude count now, for all its sessions and worktrees, "
+            "and what it brings to set worktrees up may run"
+        )
     else:
-        screen.line(f"{directory} is not trusted any more: the allow rules in its .claude do not count")
+        screen.line(f"{project} is not trusted any more: its allow rules and its setups of worktrees do not count")
     return ExitCode.OK
 
 

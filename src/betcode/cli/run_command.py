@@ -14,13 +14,13 @@ from betcode.cli.greeting import greeted_client
 from betcode.cli.headless import HeadlessTurn, Output
 from betcode.cli.identity import own_identity
 from betcode.cli.keyboard import can_ask
-from betcode.cli.new_session import new_conversation
 from betcode.cli.on_ask import AskPolicy, OnAsk
 from betcode.cli.options import Options
 from betcode.cli.screen import standard_screen
+from betcode.cli.worktree_place import started_session
 from betcode.domain.commands import AttachedFile
 
-_OF_A_NEW_SESSION = ("provider", "model", "cwd")
+_OF_A_NEW_SESSION = ("provider", "model", "cwd", "worktree")
 
 
 def run(options: Options) -> int:
@@ -33,8 +33,8 @@ def run(options: Options) -> int:
         or budget_from(options) is not None
     ):
         raise CommandFailed(
-            "--session goes on with a session as it is: --provider, --model, --cwd, --allowed-tools, --plan and limits "
-            "are for a new one (betcode session budget changes those of another)",
+            "--session goes on with a session as it is: --provider, --model, --cwd, --worktree, --allowed-tools, "
+            "--plan and limits are for a new one (betcode session budget changes those of another)",
             ExitCode.INVALID_ARGUMENTS,
         )
     return anyio.run(_run, options, prompt, read_files(options.texts("attach")))
@@ -51,7 +51,7 @@ async def _run(options: Options, prompt: str, files: Sequence[AttachedFile]) -> 
     async with greeted_client(options.places, own_identity(options, client_type), screen, shows_agent=False) as client:
         given = options.text("session")
         is_new = not given
-        session_id = await (client.start_session(new_conversation(options)) if is_new else find_session(client, given))
+        session_id = await (started_session(client, options, screen) if is_new else find_session(client, given))
         turn = HeadlessTurn(client, session_id, screen, output=output, policy=policy, is_new=is_new)
         return await turn.run(prompt, files)
 

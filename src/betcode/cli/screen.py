@@ -9,13 +9,13 @@ from io import StringIO
 from typing import TextIO
 
 from betcode.cli.deprecation_notes import DeprecationNotes
-from betcode.cli.terminal_text import clean, safe_json
+from betcode.cli.terminal_text import clean, one_line, safe_json
 
 
 class Screen:
     """Keeps the two streams in order where both are the same terminal."""
 
-    def __init__(self, out: TextIO, err: TextIO, *, colour: bool) -> None:
+    def __init__(self, out: TextIO, err: TextIO, *, colour: bool, rewrites: bool = False) -> None:
         self._out = out
         self._err = err
         self._out_is_terminal = out.isatty()
@@ -23,6 +23,8 @@ class Screen:
         self._dim = colour and self._err_is_terminal
         self.deprecations = DeprecationNotes()
         self._in_a_line = False  # the answer's last line has not ended
+        self._rewrites = rewrites and self._err_is_terminal
+        self._passing = False  # the line on the terminal gives way to the next
         self._asked = False  # a question or ^C stands on the terminal, and nobody has ended its line yet
 
     @property
@@ -86,6 +88,23 @@ class Screen:
         """A line beside the result that a person decides about: never dim."""
         self._beside(text, dim=False)
 
+    def passing(self, text: str) -> None:
+        """A line beside the result that the next one takes the place of; only a terminal shows it."""
+        if self._rewrites:
+            self._break_line()
+            try:
+                width = os.get_terminal_size(self._err.fileno()).columns
+            except OSError:
+                width = 80
+            indent = text[: len(text) - len(text.lstrip(" "))]
+            self._err.write(indent + one_line(text, max(width, 40) - 1 - len(indent)))
+            self._err.flush()
+            self._passing = True
+
+    def passed(self) -> None:
+        """Nothing takes the place of a passing line."""
+        self._leave_question()
+
     def _beside(self, text: str, *, dim: bool) -> None:
         self._break_line()
         safe = clean(text)
@@ -118,7 +137,11 @@ class Screen:
             self.end_answer()
 
     def _leave_question(self) -> None:
-        """What comes now was not typed: it does not stand behind a question."""
+        """What comes now was not typed: it does not stand behind a question, nor behind what was only passing."""
+        if self._passing:
+            self._err.write("\r\x1b[K")
+            self._err.flush()
+            self._passing = False
         if self._asked:
             self._err.write("\n")
             self._err.flush()
@@ -143,5 +166,5 @@ def standard_screen() -> Screen:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    colour = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    return Screen(sys.stdout, sys.stderr, colour=colour)
+    rewrites = os.environ.get("TERM") != "dumb"
+    return Screen(sys.stdout, sys.stderr, colour=rewrites and not os.environ.get("NO_COLOR"), rewrites=rewrites)

@@ -22,6 +22,7 @@ from betcode.cli.screen import Screen, standard_screen
 from betcode.cli.table import table
 from betcode.cli.transcript import Transcript
 from betcode.cli.waiting_words import standing, waiting_words
+from betcode.cli.worktree_place import named_worktree
 from betcode.client import Client
 from betcode.domain.events_json import connections_json, event_json, summary_json
 from betcode.v1 import agent_pb2 as v1
@@ -46,8 +47,10 @@ async def _list(options: Options) -> int:
     screen = standard_screen()
     only_here = options.flag("here") or bool(options.text("cwd"))
     async with connected(options, screen) as client:
+        within = await named_worktree(client, options) if options.has("worktree") else None
         page = await client.list_sessions(
             working_directory=working_directory(options) if only_here else "",
+            worktree_id=within.id if within is not None else "",
             statuses=options.texts("status"),
             limit=options.number("limit"),
             offset=options.number("offset"),
@@ -56,7 +59,7 @@ async def _list(options: Options) -> int:
         screen.json({"sessions": [_json(one) for one in page.sessions], "total": page.total}, indent=2)
         return ExitCode.OK
     if not page.sessions:
-        is_all = not (page.total or only_here or options.texts("status"))
+        is_all = not (page.total or only_here or within or options.texts("status"))
         screen.line("No sessions yet. Begin one with: betcode" if is_all else "No sessions there")
         return ExitCode.OK
     now = datetime.now(UTC)

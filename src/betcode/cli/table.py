@@ -37,7 +37,7 @@ def table(
 
     def shown(index: int, cell: str) -> str:
         if index == last:
-            return one_line(cell, sizes[last])
+            return ending(cell, sizes[last]) if headings[last] == path else one_line(cell, sizes[last])
         return padded(ending(cell, sizes[index]), sizes[index])
 
     return [_GAP.join(shown(index, row[index]) for index in kept).rstrip() for row in cells]

@@ -10,6 +10,7 @@ from betcode.client.conversation import Conversation
 from betcode.client.environment import session_environment
 from betcode.client.errors import ClientError, Outdated, Refused, Unreachable
 from betcode.client.handshake import Handshake
+from betcode.client.worktrees import NewWorktree, SessionKind
 
 __all__ = [
     "LADDER_MS",
@@ -24,8 +25,10 @@ __all__ = [
     "LinkState",
     "LockAnswer",
     "NewConversation",
+    "NewWorktree",
     "Outdated",
     "Refused",
+    "SessionKind",
     "Unreachable",
     "open_client",
     "session_environment",

@@ -26,6 +26,7 @@ from betcode.client.errors import as_client_errors
 from betcode.client.handshake import Handshake
 from betcode.client.pending_watch import watch_pending
 from betcode.client.policy import PolicyClient
+from betcode.client.worktrees import WorktreeClient
 from betcode.config.places import Places
 from betcode.domain.commands import AttachedFile
 from betcode.domain.identifiers import MessageId, new_message_id, new_session_id
@@ -52,6 +53,8 @@ class NewConversation:
     metadata: Mapping[str, str] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     budget: v1.Budget | None = None
+    worktree_id: str = ""  # it starts there; `working_directory` is then empty, or a place in it
+    in_active_worktree: bool = False  # where the directory is in the main worktree: in the same place of the active one
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +95,11 @@ class Client:
         """Settings, MCP servers and the rules in force."""
         return ConfigClient(self._connection)
 
+    @property
+    def worktrees(self) -> WorktreeClient:
+        """Worktrees of repositories, in which sessions run side by side."""
+        return WorktreeClient(self._connection)
+
     async def handshake(self) -> Handshake:
         """Which versions meet here, and which features there are; asked once for a line that stands.
 
@@ -117,6 +125,8 @@ class Client:
             environment=new.environment,
             budget=new.budget,
             new_session_id=new_session_id(),
+            worktree_id=new.worktree_id,
+            in_active_worktree=new.in_active_worktree,
         )
         request = v1.SubmitRequest(request=v1.AgentRequest(start=start))
         return (await self._connection.call(self._stub.Submit, request)).session_id
@@ -227,11 +237,21 @@ class Client:
         return watch_pending(self._connection, session_id, on_link)
 
     async def list_sessions(
-        self, *, working_directory: str = "", statuses: Sequence[str] = (), limit: int = 0, offset: int = 0
+        self,
+        *,
+        working_directory: str = "",
+        worktree_id: str = "",
+        statuses: Sequence[str] = (),
+        limit: int = 0,
+        offset: int = 0,
     ) -> v1.ListSessionsResponse:
         """One page, newest first, and how many there are in all."""
         request = v1.ListSessionsRequest(
-            working_directory=working_directory, statuses=statuses, limit=limit, offset=offset
+            working_directory=working_directory,
+            worktree_id=worktree_id,
+            statuses=statuses,
+            limit=limit,
+            offset=offset,
         )
         return await self._connection.call(self._stub.ListSessions, request)
 

@@ -130,7 +130,7 @@ class Connection:
         """
         ladder = self.ladder()
         while True:
-            metadata = await self._with_ticket() if with_ticket else self.metadata
+            metadata = await self.metadata_of_a_person() if with_ticket else self.metadata
             try:
                 async with as_client_errors():
                     call = method(request, timeout=timeout_s, metadata=metadata)
@@ -169,10 +169,20 @@ class Connection:
                     with suppress(DecodeError):
                         self.on_deprecation(version_pb2.DeprecationWarning.FromString(value))
 
-    async def _with_ticket(self) -> Metadata:
+    async def metadata_of_a_person(self, *, or_agent: bool = False) -> Metadata:
+        """With a ticket, which shows that no agent asks; `or_agent`: one may, and has none.
+
+        Raises:
+            Refused: this process runs inside an agent.
+        """
         if self.token:
             return self.metadata  # tickets are given out on the daemon's own machine
-        ticket = await fetch_ticket(self.ticket_socket)
+        try:
+            ticket = await fetch_ticket(self.ticket_socket)
+        except ClientError:
+            if not or_agent:
+                raise
+            return self.metadata
         return (*self.metadata, ("x-betcode-ticket", ticket)) if ticket else self.metadata
 
 

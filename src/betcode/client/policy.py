@@ -43,10 +43,10 @@ class PolicyClient:
         finally:
             call.cancel()
 
-    async def trust(self, directory: str, *, trusted: bool) -> bool:
-        """Let a project's own allow rules count from now on, or no longer; False: it was so before."""
+    async def trust(self, directory: str, *, trusted: bool) -> v1.TrustProjectResponse:
+        """Let a project's own allow rules count from now on, or no longer; the answer says what changed."""
         request = v1.TrustProjectRequest(directory=directory, trusted=trusted)
-        return (await self.connection.call(self._stub.TrustProject, request, with_ticket=True)).changed
+        return await self.connection.call(self._stub.TrustProject, request, with_ticket=True)
 
     async def trusted(self) -> Sequence[v1.TrustedProject]:
         """The projects that people trusted here."""

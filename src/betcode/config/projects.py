@@ -9,7 +9,7 @@ from betcode.config.loading import combined, project_files, refuse_faults, with_
 from betcode.config.origins import Layer
 from betcode.config.reading import FileRead, read_file
 from betcode.config.schema import SETTINGS
-from betcode.config.settings import EngineSettings, Settings
+from betcode.config.settings import EngineSettings, Settings, WorktreeSettings
 
 logger = logging.getLogger(__name__)
 
@@ -19,14 +19,30 @@ def in_project(
 ) -> EngineSettings:
     """The settings for a session in that directory; what flags and variables say (`fixed`) stays. It may block.
 
-    The user's file is read again for what a project could set, since the engine hears of a change only a moment later.
-    A file that cannot be read says nothing, and the log has it: what it may forbid is looked after by the rules.
+    Raises:
+        WrongSetting: a value that a project may set is not of its kind.
+    """
+    return _there(Settings(engine=engine), project_files(Path(directory)), fixed, user_file).engine
+
+
+def worktrees_in_project(
+    settings: Settings, directory: str, fixed: AbstractSet[str], user_file: Path | None = None
+) -> WorktreeSettings:
+    """How worktrees of the repository at that directory are set up; of nobody's, where it is empty. It may block.
 
     Raises:
         WrongSetting: a value that a project may set is not of its kind.
     """
-    settings = Settings(engine=engine)
-    files = project_files(Path(directory))
+    files = project_files(Path(directory)) if directory else []
+    return _there(settings, files, fixed, user_file).worktree
+
+
+def _there(settings: Settings, files: list[FileRead], fixed: AbstractSet[str], user_file: Path | None) -> Settings:
+    """What the files of a project make of the settings.
+
+    The user's file is read again for what a project could set, since the engine hears of a change only a moment later.
+    A file that cannot be read says nothing, and the log has it: what it may forbid is looked after by the rules.
+    """
     for file in files:
         for problem in (*(fault.sentence for fault in file.faults), *file.warnings):
             logger.warning("in a project's settings: %s", problem)
@@ -38,7 +54,7 @@ def in_project(
         files = [user, *files]
     loaded = combined([_of_project(file, fixed) for file in files], settings)
     refuse_faults(loaded.faults)
-    return loaded.settings.engine
+    return loaded.settings
 
 
 def _of_project(file: FileRead, fixed: AbstractSet[str]) -> FileRead:

@@ -14,7 +14,7 @@ import anyio
 
 from betcode._version import __version__
 from betcode.config.keeping import Keeper
-from betcode.config.loading import WrongSetting, load_settings
+from betcode.config.loading import FILE_NAME, WrongSetting, load_settings
 from betcode.config.lockfile import Holder, LockHeld, hold_lock
 from betcode.config.places import Places
 from betcode.daemon.exports import gauges_of, open_exports
@@ -163,6 +163,8 @@ async def _serve(
                     is_trusted=engine.policy.is_trusted,
                     environment=engine.login_environment,
                     faults=faults,
+                    fixed=keeper.read.fixed,
+                    user_file=places.config_dir / FILE_NAME,
                 ) as worktrees,
                 serve(
                     engine,

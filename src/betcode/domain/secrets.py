@@ -44,6 +44,11 @@ def redacted(text: str) -> str:
     return text
 
 
+def is_secret_name(name: str) -> bool:
+    """Whether what has this name is likely to be a secret, whatever it looks like."""
+    return bool(_TELLING.search(name) or _HINTING.search(name))
+
+
 def redacted_json(text: str) -> str:
     """A JSON text with every string in it redacted, and whole values behind telling names; still JSON if it was."""
     small = text.lower()

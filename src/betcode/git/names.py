@@ -60,7 +60,7 @@ def check_commit_words(words: str) -> str:
     Raises:
         InvalidRequest: it could be taken for an option, or for more than one.
     """
-    is_one = bool(words) and not words.startswith("-") and words.isprintable() and " " not in words
+    is_one = bool(words) and not words.startswith(("-", "^")) and words.isprintable() and " " not in words
     if not is_one or ".." in words or ":" in words or len(words.encode()) > _BRANCH_BYTES:
         raise InvalidRequest(f"{_shown(words)} is no branch, tag or commit: give one, such as main or v1.2")
     return words

@@ -7,6 +7,8 @@ from pathlib import Path
 import anyio.to_thread
 
 from betcode.domain.errors import GitFailed, RepositoryNotFound
+from betcode.domain.text import valid
+from betcode.git.links import linked_git_directory
 from betcode.git.running import Answer, Git
 
 _ENOUGH = "--path-format=absolute"
@@ -42,10 +44,12 @@ async def place_of(git: Git, directory: str) -> Place:
         GitFailed
     """
     answer = await git.ask("rev-parse", _ENOUGH, "--git-common-dir", "--is-inside-work-tree", at=directory)
-    lines = answer.text.split("\n")
-    if answer.code or len(lines) < 2:
+    path, _, inside = answer.text.removesuffix("\n").rpartition("\n")  # a path may have lines of its own
+    if answer.code or not path:
         raise RepositoryNotFound(_no_repository(directory, answer))
-    common_dir, inside = os.path.realpath(lines[0]), lines[1]
+    common_dir = os.path.realpath(path)
+    if valid(common_dir) != common_dir:
+        raise RepositoryNotFound(f"{valid(common_dir)} has a name that is no UTF-8: give it another")
     if inside != "true":
         return Place(common_dir, "")
     top = await git.run("rev-parse", _ENOUGH, "--show-toplevel", at=directory)
@@ -68,7 +72,8 @@ async def listed_worktrees(git: Git, common_dir: str) -> list[ListedWorktree]:
     found = await anyio.to_thread.run_sync(_all_listed, os.fsdecode(out), abandon_on_cancel=True)
     if not found:
         raise GitFailed(f"git lists no worktree of {common_dir}")
-    return found
+    # What is no text can neither be kept nor told. The main one stays: which is the first must not change.
+    return [each for number, each in enumerate(found) if number == 0 or valid(each.path) == each.path]
 
 
 def _all_listed(text: str) -> list[ListedWorktree]:
@@ -84,12 +89,12 @@ def _listed(record: str) -> ListedWorktree:
     return ListedWorktree(
         path=os.path.realpath(facts.get("worktree", "")),
         head="" if set(facts.get("HEAD", "0")) == {"0"} else facts["HEAD"],
-        branch=facts.get("branch", "").removeprefix("refs/heads/"),
+        branch=valid(facts.get("branch", "")).removeprefix("refs/heads/"),
         is_bare="bare" in facts,
         is_detached="detached" in facts,
         is_locked="locked" in facts,
-        locked=facts.get("locked", ""),
-        prunable=facts.get("prunable", ""),
+        locked=valid(facts.get("locked", "")),
+        prunable=valid(facts.get("prunable", "")),
     )
 
 
@@ -97,14 +102,9 @@ def git_directory(path: str) -> str:
     """git's own directory of the worktree at that path, from its files; empty where there is none. It may block."""
     link = Path(path) / ".git"
     try:
-        if link.is_dir():
-            return os.path.realpath(link)
-        words = link.read_text(encoding="utf-8", errors="surrogateescape").strip()
-    except OSError:
+        return os.path.realpath(link) if link.is_dir() else linked_git_directory(path)
+    except (OSError, ValueError):
         return ""
-    if not words.startswith("gitdir: "):
-        return ""
-    return os.path.realpath(Path(path) / words.removeprefix("gitdir: "))
 
 
 def nearest_top(directory: str) -> str:

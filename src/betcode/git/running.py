@@ -1,52 +1,29 @@
 """One call of git: a list of arguments, a fixed environment, a bound on its time and on its words."""
 
 import os
-import signal
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager, suppress
+import shutil
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from subprocess import PIPE
 from types import MappingProxyType
 
 import anyio
-from anyio.abc import ByteReceiveStream, Process
+import anyio.to_thread
 
 from betcode.domain.errors import GitFailed, StorageDegraded
 from betcode.domain.text import shortened
+from betcode.git.environment import SETTINGS, WORDS, environment_of
+from betcode.git.process import Child, ending, next_piece, start
+from betcode.git.version import ADVICE, unfit
 
-# What git needs to find itself, its user and that user's settings. Nothing that a client sent, and no keys: filters
-# that a repository names are programs.
-_PASSED_ON = ("HOME", "PATH", "USER", "LOGNAME", "XDG_CONFIG_HOME", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR")
-_FIXED = {
-    "LC_ALL": "C.UTF-8",  # its words are looked at, and shown
-    "GIT_TERMINAL_PROMPT": "0",
-    "GIT_ASKPASS": "/bin/false",
-    "SSH_ASKPASS": "/bin/false",
-    "GIT_SSH_COMMAND": "ssh -oBatchMode=yes",
-    "GIT_OPTIONAL_LOCKS": "0",  # looking takes no lock that somebody at work would meet
-    "GIT_PAGER": "cat",
-    "GIT_EDITOR": "/bin/false",
-}
-# A repository's own settings may name programs. Those that a look or a checkout would start are turned off; what
-# stays are filters, without which files would not be what they are.
-_SETTINGS = (
-    "core.fsmonitor=false",
-    "core.hooksPath=/dev/null",
-    "core.pager=cat",
-    "core.quotePath=false",
-    "diff.external=",
-    "gc.auto=0",
-    "maintenance.auto=false",
-    "advice.detachedHead=false",
-    "submodule.recurse=false",
-    "commit.gpgSign=false",
-)
 BOUND_S = 30.0
 _OUTPUT_LIMIT_BYTES = 64 * 1024 * 1024
+_ERROR_LIMIT_BYTES = 64 * 1024
 _WORDS = 600  # characters of what git says that people are told
-_PIECE_BYTES = 64 * 1024
-_KILLED_WITHIN_S = 5.0
+_DRAINED_WITHIN_S = 5.0  # once it has ended; somebody who left its group may have its pipes still
+_AT_ONCE = 16
+_STREAMS_AT_ONCE = 32  # apart: each lasts as long as its reader likes
 _DISK_FULL = ("No space left on device", "Disk quota exceeded")
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
@@ -74,7 +51,11 @@ class Git:
 
     def __init__(self, environ: Mapping[str, str], program: str = "git") -> None:
         self._program = program
-        self._environment = {name: environ[name] for name in _PASSED_ON if name in environ} | _FIXED
+        self._environment = environment_of(environ)
+        self._found = ""  # the program's whole path, once it was seen to be new enough
+        self._finding = anyio.Lock()
+        self._calls = anyio.Semaphore(_AT_ONCE)
+        self._streams = anyio.Semaphore(_STREAMS_AT_ONCE)
 
     async def run(
         self,
@@ -107,23 +88,8 @@ class Git:
         Raises:
             GitFailed: it could not be started, or did not end in time.
         """
-        out, err = bytearray(), bytearray()
-        with anyio.move_on_after(bound_s):
-            async with self._started(arguments, at, variables) as process, anyio.create_task_group() as tasks:
-                assert process.stdin is not None
-                assert process.stdout is not None
-                assert process.stderr is not None
-                tasks.start_soon(_gather, process.stdout, out, _OUTPUT_LIMIT_BYTES)
-                tasks.start_soon(_gather, process.stderr, err, _PIECE_BYTES)
-                with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-                    if stdin:
-                        await process.stdin.send(stdin)
-                await process.stdin.aclose()
-                code = await process.wait()
-            if len(out) >= _OUTPUT_LIMIT_BYTES:
-                raise GitFailed(f"git {_verb(arguments)} says more than {_OUTPUT_LIMIT_BYTES} bytes: that is too much")
-            return Answer(code, bytes(out), err.decode(errors="replace"))
-        raise GitFailed(f"git {_verb(arguments)} did not end within {bound_s:g} s, and was ended: try again later")
+        async with _place(self._calls):
+            return await self._asked(await self._argv(arguments, at), variables, stdin, bound_s, _verb(arguments))
 
     async def stream(
         self, *arguments: str, at: str | Path, variables: Mapping[str, str] = _NOTHING, bound_s: float = BOUND_S
@@ -133,53 +99,69 @@ class Git:
         Raises:
             GitFailed: it ended with anything but 0, or wrote nothing more for `bound_s`.
         """
-        err = bytearray()
-        async with self._started(arguments, at, variables) as process, anyio.create_task_group() as tasks:
-            assert process.stdin is not None
-            assert process.stdout is not None
-            assert process.stderr is not None
-            await process.stdin.aclose()
-            tasks.start_soon(_gather, process.stderr, err, _PIECE_BYTES)
-            async with aclosing(_pieces(process.stdout, bound_s)) as pieces:
-                async for piece in pieces:
-                    yield piece
-            code = await process.wait()
+        err = _Gathered(_ERROR_LIMIT_BYTES)
+        async with _place(self._streams):
+            argv = await self._argv(arguments, at)
+            async with ending(self._start(argv, variables)) as child:
+                await child.tell(b"")
+                while piece := await _next(child, err, bound_s):
+                    yield piece  # in no task group: one who leaves here would get a group of errors
+                if piece is not None:
+                    await _rest(child, err)
+                code = child.code
+        if code is None:
+            raise GitFailed(f"git {_verb(arguments)} wrote nothing for {bound_s:g} s, and was ended: try again later")
         if code:
-            raise failure(Answer(code, b"", err.decode(errors="replace")), arguments)
+            raise failure(Answer(code, b"", err.text), arguments)
 
-    @asynccontextmanager
-    async def _started(
-        self, arguments: Sequence[str], at: str | Path, variables: Mapping[str, str]
-    ) -> AsyncGenerator[Process, None]:
-        """The process; when the block is left, for whatever reason, it and what it started are gone."""
-        settings = (word for setting in _SETTINGS for word in ("-c", setting))
-        argv = [self._program, "--no-pager", *settings, *arguments]
+    async def _argv(self, arguments: Sequence[str], at: str | Path) -> list[str]:
+        settings = [word for setting in SETTINGS for word in ("-c", setting)]
+        command, *rest = arguments
+        quiet = WORDS.get(command, ())
+        return [await self._fit_program(), "--no-pager", "-C", str(at), *settings, command, *quiet, *rest]
+
+    async def _fit_program(self) -> str:
+        """Where the program is; once it was new enough it is not asked again."""
+        async with self._finding:
+            if not self._found:
+                path = self._environment["PATH"]
+                found = await anyio.to_thread.run_sync(lambda: shutil.which(self._program, path=path))
+                if found is None:
+                    raise GitFailed(f"git is not installed: {ADVICE}")
+                answer = await self._asked([found, "--version"], _NOTHING, b"", BOUND_S, "--version")
+                if why := unfit(answer.text):
+                    raise GitFailed(why)
+                self._found = found
+            return self._found
+
+    async def _asked(
+        self, argv: Sequence[str], variables: Mapping[str, str], stdin: bytes, bound_s: float, verb: str
+    ) -> Answer:
+        out, err = _Gathered(_OUTPUT_LIMIT_BYTES), _Gathered(_ERROR_LIMIT_BYTES)
+        code = None
+        with anyio.move_on_after(bound_s):
+            async with ending(self._start(argv, variables)) as child, anyio.create_task_group() as tasks:
+                tasks.start_soon(child.tell, stdin)
+                tasks.start_soon(err.gather, child.err)
+                tasks.start_soon(out.gather, child.out, tasks.cancel_scope)
+                code = await child.ended()
+                tasks.cancel_scope.deadline = anyio.current_time() + _DRAINED_WITHIN_S
+        if out.is_too_much:
+            raise GitFailed(f"git {verb} says more than {out.limit_bytes} bytes, and was ended: that is too much")
+        if code is None:
+            raise GitFailed(f"git {verb} did not end within {bound_s:g} s, and was ended: try again later")
+        return Answer(code, bytes(out.data), err.text)
+
+    def _start(self, argv: Sequence[str], variables: Mapping[str, str]) -> Child:
         try:
-            process = await anyio.open_process(
-                argv,
-                cwd=at,
-                env={**self._environment, **variables},
-                stdin=PIPE,
-                stdout=PIPE,
-                stderr=PIPE,
-                start_new_session=True,
-            )
+            return start(argv, {**self._environment, **variables})
         except FileNotFoundError:
-            missing = (
-                f"{at} is not there" if not Path(at).is_dir() else "git is not installed: install git 2.36 or newer"
-            )
-            raise GitFailed(missing) from None
+            self._found = ""
+            raise GitFailed(f"git is not installed any more: {ADVICE}") from None
         except OSError as trouble:
-            raise GitFailed(f"git cannot be started in {at}: {trouble.strerror}") from None
-        try:
-            yield process
-        finally:
-            with anyio.CancelScope(shield=True), anyio.move_on_after(_KILLED_WITHIN_S):
-                if process.returncode is None:
-                    with suppress(ProcessLookupError, PermissionError):
-                        os.killpg(process.pid, signal.SIGKILL)
-                    await process.wait()
-                await process.aclose()
+            raise GitFailed(f"git cannot be started: {trouble.strerror}") from None
+        except ValueError:
+            raise GitFailed("git cannot be given names with a NUL or half a character") from None
 
 
 def failure(answer: Answer, arguments: Sequence[str]) -> GitFailed | StorageDegraded:
@@ -189,23 +171,57 @@ def failure(answer: Answer, arguments: Sequence[str]) -> GitFailed | StorageDegr
     return GitFailed(f"git {_verb(arguments)} failed: {answer.words}")
 
 
+class _Gathered:
+    """What came out of a pipe, up to a limit."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        self.limit_bytes = limit_bytes
+        self.data = bytearray()
+        self.is_too_much = False
+
+    @property
+    def text(self) -> str:
+        return self.data.decode(errors="replace")
+
+    async def gather(self, descriptor: int, end: anyio.CancelScope | None = None) -> None:
+        """Read all of it, so that whoever writes is not held up; past the limit cancel `end`, if there is one."""
+        while piece := await next_piece(descriptor):
+            self.data += piece[: self.limit_bytes - len(self.data)]
+            if len(self.data) == self.limit_bytes and end is not None:
+                self.is_too_much = True
+                end.cancel()
+
+
+@asynccontextmanager
+async def _place(places: anyio.Semaphore) -> AsyncIterator[None]:
+    """One of the calls that go on at once: many clients do not make as many processes."""
+    with anyio.move_on_after(BOUND_S) as waiting:
+        await places.acquire()
+    if waiting.cancelled_caught:
+        raise GitFailed("Too many calls of git go on at once: try again later")
+    try:
+        yield
+    finally:
+        places.release()
+
+
+async def _next(child: Child, err: _Gathered, bound_s: float) -> bytes | None:
+    """What it writes next, empty at the end; None: nothing in time. Its complaints are gathered meanwhile."""
+    with anyio.move_on_after(bound_s):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(err.gather, child.err)
+            tasks.start_soon(child.ended)
+            piece = await next_piece(child.out)
+            tasks.cancel_scope.cancel()
+        return piece
+    return None
+
+
+async def _rest(child: Child, err: _Gathered) -> None:
+    with anyio.move_on_after(_DRAINED_WITHIN_S):
+        await child.ended()
+        await err.gather(child.err)
+
+
 def _verb(arguments: Sequence[str]) -> str:
     return " ".join(arguments[:2] if arguments[0] in ("worktree", "submodule") else arguments[:1])
-
-
-async def _gather(stream: ByteReceiveStream, into: bytearray, limit: int) -> None:
-    """All of it is read, so that it does not block; what is beyond the limit is dropped."""
-    async for piece in stream:
-        into += piece[: max(limit - len(into), 0)]
-
-
-async def _pieces(stream: ByteReceiveStream, bound_s: float) -> AsyncGenerator[bytes, None]:
-    while True:
-        with anyio.move_on_after(bound_s) as waiting:
-            try:
-                piece = await stream.receive(_PIECE_BYTES)
-            except anyio.EndOfStream:
-                return
-        if waiting.cancelled_caught:
-            raise GitFailed(f"git wrote nothing for {bound_s:g} s, and was ended: try again later")
-        yield piece

@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable
 
 from betcode.holder.ending import stop_and_kill
 from betcode.holder.platform import Process, descendants, processes, send_signal
@@ -27,15 +28,20 @@ def orphans(holder: int, agent: int, since: int, until: int) -> list[Process]:
 
 def end_orphans(holder: int, agent: int, since: int, until: int, *, grace_s: float = 1.0) -> int:
     """End them, gently first; how many there were. Blocks for at most `grace_s` and five seconds."""
-    found = orphans(holder, agent, since, until)
+    return end_found(lambda: orphans(holder, agent, since, until), grace_s=grace_s)
+
+
+def end_found(find: Callable[[], list[Process]], *, grace_s: float) -> int:
+    """End what `find` finds, gently first; how many there were. Blocks for at most `grace_s` and five seconds."""
+    found = find()
     for one in found:
         send_signal(one, signal.SIGTERM)
     seen = {one.pid for one in found}
     gentle_until = time.monotonic() + grace_s
-    while (left := orphans(holder, agent, since, until)) and time.monotonic() < gentle_until:
+    while (left := find()) and time.monotonic() < gentle_until:
         seen.update(one.pid for one in left)
         time.sleep(_LOOK_EVERY_S)
     give_up_at = time.monotonic() + _GIVE_UP_S
-    while stop_and_kill(lambda: orphans(holder, agent, since, until)) and time.monotonic() < give_up_at:
+    while stop_and_kill(find) and time.monotonic() < give_up_at:
         time.sleep(_LOOK_EVERY_S)
     return len(seen)

@@ -12,6 +12,7 @@ from betcode.v1 import agent_pb2 as v1
 DOMAIN = "betcode"  # of google.rpc.ErrorInfo
 _MESSAGE_LIMIT = 1000  # characters: a status travels in HTTP/2 headers, which a client takes up to 8 KB of
 _DETAIL_LIMIT = 200
+_DETAIL_LIMITS = {"output": 1000}  # of those that are read by people
 
 STATUS: Mapping[ErrorCode, grpc.StatusCode] = {
     ErrorCode.INVALID_REQUEST: grpc.StatusCode.INVALID_ARGUMENT,
@@ -121,7 +122,7 @@ def error_event(error: BetcodeError, *, is_fatal: bool, session_id: str = "") ->
 
 
 def _cut_details(error: BetcodeError) -> dict[str, str]:
-    details = {name: _cut(value, _DETAIL_LIMIT) for name, value in error.details.items()}
+    details = {name: _cut(value, _DETAIL_LIMITS.get(name, _DETAIL_LIMIT)) for name, value in error.details.items()}
     if error.code in REQUIRED_STATE:
         details.setdefault("required_state", REQUIRED_STATE[error.code])
     return details

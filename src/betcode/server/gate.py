@@ -123,6 +123,22 @@ class Gate:
             )
         return _with_peer(caller.client, "no ticket", _one_of(peers))
 
+    async def is_a_person(self, caller: Caller) -> bool:
+        """Whether `admit` would let the caller through; nobody is told where not.
+
+        Raises:
+            AnswerRefused: the ticket does not count, so that nothing is known of the caller.
+        """
+        if caller.pid:
+            return True
+        if caller.ticket:
+            await self.admit(caller)
+            return True
+        if caller.tcp is not None:
+            holders = await anyio.to_thread.run_sync(holder_pids, self._runs_dir)
+            return await anyio.to_thread.run_sync(agent_behind, caller.tcp, holders) is None
+        return await self._connected_from_inside() is None
+
     async def _admit_tcp(self, caller: Caller, tcp: TcpPeer, request_id: str) -> ClientName:
         holders = await anyio.to_thread.run_sync(holder_pids, self._runs_dir)
         inside = await anyio.to_thread.run_sync(agent_behind, tcp, holders)

@@ -68,10 +68,10 @@ class PolicyCalls:
     async def trust_project(self, caller: Caller, request: v1.TrustProjectRequest) -> v1.TrustProjectResponse:
         """For people: a project that an agent works in does not trust itself."""
         client = await self._gate.admit(caller)
-        changed = await self._engine.policy.trust(
-            request.directory, trusted=request.trusted, client=client.client_id, peer=client.peer
-        )
-        return v1.TrustProjectResponse(changed=changed)
+        policy = self._engine.policy
+        project = await policy.project_of(request.directory, trusted=request.trusted)
+        changed = await policy.trust(project, trusted=request.trusted, client=client.client_id, peer=client.peer)
+        return v1.TrustProjectResponse(changed=changed, project=project)
 
     async def list_trusted(self, _: Caller, __: v1.ListTrustedRequest) -> v1.ListTrustedResponse:
         response = v1.ListTrustedResponse()

@@ -34,6 +34,7 @@ from betcode.server.tcp import TcpDoors, serve_tcp
 from betcode.server.unbuilt import missing_of, refusing
 from betcode.server.version import VersionCalls, version_handlers
 from betcode.server.worktree import WorktreeCalls
+from betcode.server.worktree_making import WorktreeMakingCalls
 from betcode.server.worktree_switching import SwitchingCalls
 from betcode.sessions import Supervisor
 from betcode.v1 import (
@@ -118,6 +119,7 @@ async def serve(
         built |= ConfigCalls(engine, gate, keeper, places).handlers(rim)
         built |= WorktreeCalls(worktrees).handlers(rim)
         built |= SwitchingCalls(worktrees, about.default_provider, limits).handlers(rim)
+        built |= WorktreeMakingCalls(worktrees, gate).handlers(rim)
         versions = VersionCalls(about.release, engine.reported, _largest_request(settings))
         handlers = _handlers(built | version_handlers(versions, rim), about.release.features)
         async with serve_tcp(tcp, handlers, health.board, _options(settings)) as beyond:

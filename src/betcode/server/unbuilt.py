@@ -15,11 +15,7 @@ FEATURES: Mapping[str, str] = {
     **{
         f"betcode.v1.WorktreeService.{name}": "This part of worktree management"
         for name in (
-            "CreateWorktree",
             "RemoveWorktree",
-            "WatchCreateWorktree",
-            "SetUpWorktree",
-            "ReadSetupOutput",
             "InspectWorktree",
             "ListRemovedWorktrees",
             "RestoreWorktree",

@@ -16,7 +16,7 @@ from betcode.sessions.policy_check import Checked, check
 from betcode.sessions.policy_try import Tried, try_rules
 from betcode.sessions.room import Room
 from betcode.sessions.rule_book import RuleBook
-from betcode.sessions.trust import FILE_NAME, Trust, TrustedProject, TrustedProjects, claude_config
+from betcode.sessions.trust import FILE_NAME, Trust, TrustedProject, TrustedProjects, claude_config, project_of
 
 
 class Policy:
@@ -68,6 +68,20 @@ class Policy:
         except NoAnswer:
             return False
 
+    async def project_of(self, directory: str, *, trusted: bool) -> str:
+        """What is meant by a directory: a linked worktree stands for its repository.
+
+        Raises:
+            InvalidRequest: it is no directory.
+        """
+        # In a thread: a directory may be on a disk that does not answer.
+        own = await anyio.to_thread.run_sync(_project, directory, trusted, abandon_on_cancel=True)
+        if own is None:
+            raise InvalidRequest(f"{directory[:500]!r} is no directory")
+        if not trusted and any(project.directory == own for project in await self.trusted()):
+            return own  # a worktree may have been trusted by itself
+        return await anyio.to_thread.run_sync(project_of, own, abandon_on_cancel=True)
+
     async def trust(self, directory: str, *, trusted: bool, client: str = "", peer: str = "") -> bool:
         """Let a project's own allow rules count from now on, or no longer; False: it was so before.
 
@@ -75,10 +89,9 @@ class Policy:
             InvalidRequest: it is no directory, or the list cannot be written.
             StorageDegraded: the decision cannot be kept, so it is not made.
         """
-        # In a thread: a directory may be on a disk that does not answer.
-        name = await anyio.to_thread.run_sync(_project, directory, trusted)
-        if self._trusted is None or name is None:
-            raise InvalidRequest(f"{directory[:500]!r} is no directory")
+        name = await self.project_of(directory, trusted=trusted)
+        if self._trusted is None:
+            raise InvalidRequest("No projects are trusted here: there is no place for the list")
         is_listed = any(project.directory == name for project in await self.trusted())
         if is_listed is trusted:
             return False

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 
+from betcode.git.links import repository_of_linked
+from betcode.git.repository import nearest_top
 from betcode.sessions.watched_file import WatchedFile
 
 FILE_NAME = "trusted-projects.json"
@@ -101,12 +103,22 @@ def claude_config(environment: Mapping[str, str], home: str) -> Path:
     return Path(environment.get("CLAUDE_CONFIG_DIR") or home) / ".claude.json"
 
 
+def project_of(directory: str) -> str:
+    """What is trusted when somebody says so of a directory: of a linked worktree its repository. It may block."""
+    name = os.path.realpath(directory)
+    return repository_of_linked(name) or name
+
+
 def _names_of(directory: str) -> list[str]:
-    """The directory and the repository that it is part of, as Claude Code has it: no other directory above counts."""
-    names = list(dict.fromkeys([os.path.realpath(directory), str(Path(directory).absolute())]))
-    top = Path(names[0])
-    repository = next((str(each) for each in (top, *top.parents) if (each / ".git").exists()), None)
-    return names if repository is None or repository in names else [*names, repository]
+    """The directory and the repository that it is part of, as Claude Code has it: no other directory above counts.
+
+    That of a linked worktree is found where the two name each other.
+    """
+    names = [os.path.realpath(directory), str(Path(directory).absolute())]
+    top = nearest_top(names[0])
+    if top:
+        names += [top, repository_of_linked(top) or top]
+    return list(dict.fromkeys(names))
 
 
 def _projects(text: str | None) -> dict[str, TrustedProject]:

@@ -1,9 +1,24 @@
 """Worktrees of git repositories: found, made, switched to, removed and restored. Sessions run in them."""
 
 from betcode.worktrees.branches import SeenBranch
+from betcode.worktrees.choosing import Wanted
 from betcode.worktrees.desk import Worktrees, open_worktrees
+from betcode.worktrees.output import Output, Progress, Step
 from betcode.worktrees.registry import SeenWorktree
 from betcode.worktrees.switching import Switched
 from betcode.worktrees.words import trouble_of
+from betcode.worktrees.work import Work
 
-__all__ = ["SeenBranch", "SeenWorktree", "Switched", "Worktrees", "open_worktrees", "trouble_of"]
+__all__ = [
+    "Output",
+    "Progress",
+    "SeenBranch",
+    "SeenWorktree",
+    "Step",
+    "Switched",
+    "Wanted",
+    "Work",
+    "Worktrees",
+    "open_worktrees",
+    "trouble_of",
+]

@@ -9,14 +9,20 @@ from pathlib import Path
 import anyio
 
 from betcode.config.settings import Settings
-from betcode.domain.worktrees import RepositoryRow, WorktreeStore
+from betcode.domain.worktrees import RepositoryRow, WorktreeId, WorktreeStore
 from betcode.git.running import Git
 from betcode.worktrees.branches import SeenBranch, branches
+from betcode.worktrees.choosing import Wanted
+from betcode.worktrees.creating import Creating
+from betcode.worktrees.output import Feed, Output
 from betcode.worktrees.placing import Placing
 from betcode.worktrees.reconciling import reconcile
+from betcode.worktrees.recovery import begun, take_up_what_was_begun
 from betcode.worktrees.registry import Registry, SeenWorktree
 from betcode.worktrees.room import Faults, Sessions, Trust, WorktreeRoom, no_faults
+from betcode.worktrees.setup import Setups
 from betcode.worktrees.switching import StartAs, Switched, Switching
+from betcode.worktrees.work import Work, begin
 
 logger = logging.getLogger(__name__)
 
@@ -29,6 +35,8 @@ class Worktrees:
         self.registry = Registry(room)
         self.placing = Placing(room, self.registry)
         self._switching = Switching(room, self.registry)
+        self._setups = Setups(room, self.registry)
+        self._creating = Creating(room, self.registry, self._setups)
 
     def use(self, settings: Settings) -> None:
         """Go on with other settings."""
@@ -69,6 +77,30 @@ class Worktrees:
         """What worktrees are called, by their ids; those that are not known are left out."""
         return await self._room.store.names(worktrees) if any(worktrees) else {}
 
+    def create(self, wanted: Wanted) -> Work[SeenWorktree]:
+        """Have a worktree made; the result may raise what `Creating.create` raises."""
+
+        async def work(feed: Feed) -> SeenWorktree:
+            return await self.registry.seen_one((await self._creating.create(wanted, feed)).id)
+
+        return begin(self._room.tasks, work)
+
+    def set_up(self, worktree: WorktreeId) -> Work[SeenWorktree]:
+        """Have the setup of a worktree run, again or for the first time; the result may raise what that raises."""
+
+        async def work(feed: Feed) -> SeenWorktree:
+            return await self.registry.seen_one((await self._setups.again(worktree, feed)).id)
+
+        return begin(self._room.tasks, work)
+
+    async def setup_output(self, worktree: WorktreeId) -> list[Output]:
+        """What the last setup wrote, as far as it is kept.
+
+        Raises:
+            WorktreeNotFound
+        """
+        return await self._setups.output(worktree)
+
 
 @asynccontextmanager
 async def open_worktrees(
@@ -81,11 +113,17 @@ async def open_worktrees(
     is_trusted: Trust,
     environment: Callable[[], Awaitable[Mapping[str, str]]],
     faults: Faults = no_faults,
+    fixed: frozenset[str] = frozenset(),
+    user_file: Path | None = None,
 ) -> AsyncIterator[Worktrees]:
     """Serve until the block is left; what is under way then is broken off, and taken up by the next daemon."""
     async with anyio.create_task_group() as tasks:
-        room = WorktreeRoom(store, git, sessions, settings, state_dir, is_trusted, environment, tasks, faults)
+        room = WorktreeRoom(
+            store, git, sessions, settings, state_dir, is_trusted, environment, tasks, faults, fixed, user_file
+        )
         worktrees = Worktrees(room)
+        left = begun(await store.worktrees())  # read before anybody can begin something new
+        tasks.start_soon(take_up_what_was_begun, room, worktrees.registry, left)
         sessions.place_with(worktrees.placing)
         tasks.start_soon(reconcile, room, worktrees.registry)
         yield worktrees

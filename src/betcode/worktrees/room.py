@@ -53,4 +53,6 @@ class WorktreeRoom:
     environment: Callable[[], Awaitable[Mapping[str, str]]]  # of the user's login shell
     tasks: TaskGroup  # for what goes on when whoever asked has left
     faults: Faults = no_faults
+    fixed: frozenset[str] = frozenset()  # settings that no project can change
+    user_file: Path | None = None  # with the user's own settings
     queues: Queues = field(default_factory=Queues)

@@ -74,6 +74,8 @@ def _prune(world: World, _: Path, __: str) -> None:
 
 def _move(world: World, place: Path, branch: str) -> None:
     target = world.root / f"moved-{branch}"
+    if target.exists():
+        return  # git would move it into that one
     git(world.repository, "worktree", "move", str(place), str(target))
     world.moves.append((place, target))
 
@@ -83,6 +85,8 @@ def _swap(world: World, place: Path, branch: str) -> None:
     if other is None or other in place.parents or place in other.parents:
         return
     aside = world.root / "aside"
+    if aside.exists():
+        return
     for source, target in ((place, aside), (other, place), (aside, other)):
         git(world.repository, "worktree", "move", str(source), str(target))
         world.moves.append((source, target))

@@ -10,6 +10,7 @@ from betcode.domain.errors import InvalidRequest, WorktreeNotFound, WorktreeUnus
 from betcode.domain.identifiers import Seq, SessionId, new_session_id
 from betcode.domain.ports import SessionFilter
 from betcode.domain.worktrees import WorktreeRow, WorktreeState
+from betcode.git.running import Git
 from integration.worktrees.conftest import Bench
 from support.engine import Engine
 from support.hung_disk import hung_disk
@@ -211,7 +212,7 @@ async def test_no_session_fails_by_an_odd_repository_or_a_missing_git(
     (odd / ".git").write_text("gitdir: /nowhere\n")
     assert (await bench.engine.row(await bench.engine.create(a_new(odd)))).new.worktree_id == ""
     repository = make_repository(tmp_path / "unknown")
-    monkeypatch.setattr(bench.worktrees.registry._room.git, "_program", "no-such-git")
+    monkeypatch.setattr(bench.worktrees._room, "git", Git({"PATH": "/nowhere"}))
     assert (await bench.engine.row(await bench.engine.create(a_new(repository)))).new.worktree_id == ""
 
 

@@ -225,3 +225,14 @@ def test_an_unknown_setting_is_worth_a_note(patient: Patient) -> None:
     patient.settings('{"agents": {"turn_limits": 3}}')
     assert "did you mean agents.turn_limit?" in patient.at(Level.NOTE)["settings"]
     assert patient.at(Level.TROUBLE) == {}
+
+
+def test_git_is_looked_for_and_its_lack_is_no_trouble(patient: Patient) -> None:
+    assert patient.at(Level.NOTE)["git"] == "git is not installed: install git 2.36 or newer"
+    program = patient.root / "git"
+    program.write_text("#!/bin/sh\necho git version 2.35.1\n")
+    program.chmod(0o755)
+    patient.environ["PATH"] = str(patient.root)
+    assert patient.at(Level.NOTE)["git"] == "git 2.35.1 is too old: install git 2.36 or newer"
+    program.write_text("#!/bin/sh\necho git version 2.47.1\n")
+    assert patient.at(Level.OK)["git"] == "git 2.47.1"

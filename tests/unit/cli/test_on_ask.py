@@ -2,8 +2,9 @@ import argparse
 
 import pytest
 
+from betcode.cli.candidates import candidates
 from betcode.cli.on_ask import OnAsk, ask_policy
-from betcode.cli.parser import build_parser, candidates
+from betcode.cli.parser import build_parser
 
 
 def test_the_three_policies_are_understood() -> None:

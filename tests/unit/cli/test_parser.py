@@ -2,8 +2,9 @@
 
 import pytest
 
+from betcode.cli.candidates import candidates
 from betcode.cli.options import options_from
-from betcode.cli.parser import build_parser, candidates
+from betcode.cli.parser import build_parser
 
 
 @pytest.mark.parametrize(
@@ -12,7 +13,7 @@ from betcode.cli.parser import build_parser, candidates
         (
             [""],
             [
-                *("run", "attach", "session", "search", "permission", "policy", "audit", "config"),
+                *("run", "attach", "session", "worktree", "search", "permission", "policy", "audit", "config"),
                 *("daemon", "db"),
                 *("doctor", "version", "features", "completion"),
             ],

@@ -39,3 +39,8 @@ def test_the_end_of_a_text_is_measured_in_columns() -> None:
     assert ending("/a/b", 4) == "/a/b"
     assert ending("/long/path", 5) == "…path"
     assert ending("/日本", 4) == "…本"
+
+
+def test_a_path_in_the_last_column_loses_its_beginning() -> None:
+    lines = table(("NAME", "PATH"), [("a", "/a/long/way/to/the/place")], 20, path="PATH")
+    assert lines[1] == "a     …/to/the/place"

@@ -10,9 +10,9 @@ from betcode.config.flags import flags_of
 from betcode.config.loading import Loaded, WrongSetting, load_settings, resolve
 from betcode.config.origins import Layer, Origin
 from betcode.config.places import choose_places
-from betcode.config.projects import in_project
+from betcode.config.projects import in_project, worktrees_in_project
 from betcode.config.schema import SETTINGS, Setting
-from betcode.config.settings import EngineSettings
+from betcode.config.settings import EngineSettings, Settings, WorktreeSettings
 
 MODEL = "sessions.default_model"
 
@@ -289,3 +289,18 @@ def test_on_linux_the_config_directory_follows_xdg(monkeypatch: pytest.MonkeyPat
 def test_on_macos_the_config_directory_is_in_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.platform", "darwin")
     assert choose_places({"HOME": "/h"}).config_dir == Path("/h/Library/Application Support/betcode")
+
+
+def test_a_project_says_how_its_worktrees_are_set_up_and_not_what_they_see(files: Files) -> None:
+    files.user({"worktree": {"setup_commands": ["mine"], "bring_along": [".env"]}})
+    theirs = {"setup_commands": ["theirs --all"], "setup_timeout": "5s", "setup_environment": ["AWS_PROFILE"]}
+    files.shared({"worktree": theirs})
+    user_file = files.config_dir / "settings.json"
+    running = Settings(worktree=WorktreeSettings(setup_commands=(("older",),)))
+
+    there = worktrees_in_project(running, str(files.project), frozenset(), user_file)
+    assert (there.setup_commands, there.setup_timeout_s) == ((("theirs", "--all"),), 5.0)
+    assert (there.bring_along, there.setup_environment) == ((".env",), ())
+    assert worktrees_in_project(running, "", frozenset(), user_file).setup_commands == (("mine",),)
+    fixed = frozenset({"worktree.setup_commands"})
+    assert worktrees_in_project(running, str(files.project), fixed, user_file).setup_commands == (("older",),)

@@ -12,6 +12,7 @@ from betcode.holder.platform import processes
 from betcode.providers.claude import AgentVersions, ClaudeProvider, version
 from support.claude import CLAUDE, needs_claude
 from support.daemon import becomes_true
+from support.hung_disk import hung_disk
 from support.patience import PATIENCE_S
 
 PATH = {"PATH": "/usr/bin:/bin"}
@@ -187,3 +188,16 @@ async def test_an_agent_that_is_known_to_be_too_old_is_not_launched(tmp_path: Pa
     assert refused.value.details["upgrade_url"] in refused.value.message
     program(agent, "echo 2.1.325")
     provider.check({})
+
+
+async def test_a_disk_that_hangs_holds_up_nobody_who_asks_for_the_version(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    agent = program(tmp_path / "bin" / "claude", "echo 2.1.6")
+    for provider in (
+        ClaudeProvider(agent, AgentVersions(PATH, version.Bounds(wait_s=0.01))),
+        ClaudeProvider(None, AgentVersions(PATH, version.Bounds(wait_s=0.01))),
+    ):
+        with hung_disk(tmp_path / "bin") as disk:
+            for _ in range(4):
+                assert await provider.version({"PATH": str(tmp_path / "bin")}) == ""
+            assert disk.on_a_loop == []

@@ -47,11 +47,13 @@ class ClaudeProvider:
 
     async def version(self, environment: Mapping[str, str]) -> str:
         """The version of the program that such an environment finds; empty where there is none, or it says none."""
+        if self._versions is None:
+            return ""
         try:
-            binary = launch.find_binary(self._binary, environment)
+            binary = await self._versions.looked(lambda: launch.find_binary(self._binary, environment))
         except AgentUnavailable:
             return ""
-        return await self._versions.of(binary) if self._versions is not None else ""
+        return "" if binary is None else await self._versions.of(binary)
 
     def _found(self, environment: Mapping[str, str]) -> Path:
         """The program to run. One whose version is known to be too old is not tried: it would fail less clearly."""

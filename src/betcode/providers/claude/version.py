@@ -13,8 +13,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import anyio
+import anyio.to_thread
 
 logger = logging.getLogger(__name__)
 
@@ -23,6 +25,7 @@ _OUTPUT_LIMIT_BYTES = 4096
 _VERSION = re.compile(r"(?<![\w.])v?(\d+(?:\.\d+)+(?:-[0-9A-Za-z.]+)?)")
 
 Clock = Callable[[], float]
+_Seen = TypeVar("_Seen")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,7 @@ class AgentVersions:
         self._under_way: dict[Path, Future[str]] = {}
         self._asked: subprocess.Popen[bytes] | None = None
         self._is_closed = False
+        self._looks = anyio.CapacityLimiter(2)  # of its own: a disk that hangs would keep the threads of others
 
     def known(self, binary: Path) -> str | None:
         """What this program said before; empty where it said nothing, None where it was not asked."""
@@ -73,7 +77,7 @@ class AgentVersions:
 
     async def of(self, binary: Path) -> str:
         """The program's version; empty where it does not say one, or not soon enough for us to wait."""
-        known = self.known(binary)
+        known = await self.looked(lambda: self.known(binary))
         if known is not None:
             return known
         if self._is_closed:
@@ -86,6 +90,12 @@ class AgentVersions:
             return await asyncio.shield(asyncio.wrap_future(asking))
         return ""
 
+    async def looked(self, look: Callable[[], _Seen]) -> _Seen | None:
+        """What a look at the disk finds; None where that does not answer soon enough."""
+        with anyio.move_on_after(self._bounds.wait_s):
+            return await anyio.to_thread.run_sync(look, abandon_on_cancel=True, limiter=self._looks)
+        return None
+
     def close(self) -> None:
         """Ask nobody any more, and leave no program behind that is being asked."""
         self._is_closed = True
@@ -94,6 +104,8 @@ class AgentVersions:
             _end(self._asked)
 
     def _ask(self, binary: Path) -> str:
+        if (known := self.known(binary)) is not None:
+            return known  # somebody else asked since it was looked up
         program = program_at(binary)
         if program is None:
             return ""

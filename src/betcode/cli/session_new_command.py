@@ -1,0 +1,31 @@
+"""`betcode session new`: a session that nothing was said to yet."""
+
+import anyio
+
+from betcode.cli.exit_codes import ExitCode
+from betcode.cli.finding import find_summary, short_id
+from betcode.cli.options import Options
+from betcode.cli.screen import standard_screen
+from betcode.cli.session_commands import connected
+from betcode.cli.worktree_place import started_session
+from betcode.domain.events_json import summary_json
+
+
+def new(options: Options) -> int:
+    """Its id alone is on stdout; no agent runs before the first message."""
+    return anyio.run(_new, options)
+
+
+async def _new(options: Options) -> int:
+    screen = standard_screen()
+    async with connected(options, screen) as client:
+        session_id = await started_session(client, options, screen)
+        if options.text("name"):
+            await client.rename(session_id, options.text("name"))
+        if options.as_json:
+            summary = await find_summary(client, session_id)
+            screen.json({"session_id": session_id, "session": summary_json(summary)}, indent=2)
+            return ExitCode.OK
+    screen.line(session_id)
+    screen.note(f"Go on with: betcode attach {short_id(session_id)}")
+    return ExitCode.OK

@@ -1,0 +1,72 @@
+"""Words that name worktrees and branches, from git's own files alone: completion waits for no daemon and no git."""
+
+import argparse
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+
+_HEADS = "refs/heads/"
+_MOST = 1000
+
+
+class WorktreeWord(argparse._StoreAction):
+    """An argument that names a worktree; what is checked out in it is one of its names."""
+
+    @staticmethod
+    def words() -> list[str]:
+        return sorted(set(_checked_out(_common_directory(os.getcwd()))))  # noqa: PTH109 - quick
+
+
+class BranchWord(argparse._StoreAction):
+    """An argument that names a branch which is checked out nowhere yet."""
+
+    @staticmethod
+    def words() -> list[str]:
+        common = _common_directory(os.getcwd())  # noqa: PTH109 - quick
+        return sorted({*_branches(common)} - {*_checked_out(common)})[:_MOST]
+
+
+def _common_directory(start: str) -> str:
+    """git's directory of the repository around; empty: there is none."""
+    place = start
+    while True:
+        git = f"{place}/.git"
+        if os.path.isdir(git):  # noqa: PTH112 - quick
+            return git
+        if text := _read(git):
+            # A linked worktree: .git/worktrees/NAME of its repository.
+            directory = os.path.join(place, text.removeprefix("gitdir: "))  # noqa: PTH118 - quick
+            return os.path.dirname(os.path.dirname(directory))  # noqa: PTH120 - quick
+        parent = os.path.dirname(place)  # noqa: PTH120 - quick
+        if parent == place:
+            return ""
+        place = parent
+
+
+def _checked_out(common: str) -> Iterator[str]:
+    heads = [f"{common}/HEAD"]
+    with suppress(OSError):  # it has no others
+        heads += [f"{one.path}/HEAD" for one in os.scandir(f"{common}/worktrees")]
+    for head in heads:
+        text = _read(head)
+        if text.startswith(f"ref: {_HEADS}"):
+            yield text.removeprefix(f"ref: {_HEADS}")
+
+
+def _branches(common: str) -> Iterator[str]:
+    for line in _read(f"{common}/packed-refs").splitlines():
+        name = line.partition(" ")[2]
+        if name.startswith(_HEADS):
+            yield name.removeprefix(_HEADS)
+    top = f"{common}/{_HEADS}"
+    for place, _, files in os.walk(top):
+        for file in files:
+            yield os.path.relpath(f"{place}/{file}", top)
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:  # noqa: PTH123 - quick
+            return file.read(4 * 1024 * 1024).rstrip("\n")
+    except OSError:
+        return ""

@@ -1,0 +1,84 @@
+"""What git and all that it starts may see and do, whatever a repository says.
+
+A repository's own settings may name programs, and an agent that may write a file may write those settings. So every
+setting that would start something is overruled at each call, hooks are off, and nothing is fetched. What stays are
+filters (`filter.*.clean`, `smudge`, `process`), without which files would not be what they are (git-lfs): they run as
+they do whenever somebody uses git there, and see none of our variables.
+"""
+
+import os
+from collections.abc import Mapping
+from types import MappingProxyType
+
+# What git needs to find itself, its user and that user's settings. Nothing that a client sent, no keys, and no GIT_*
+# of whoever started the daemon: GIT_DIR or GIT_INDEX_FILE would make it work somewhere else.
+_PASSED_ON = ("HOME", "USER", "LOGNAME", "XDG_CONFIG_HOME", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR")
+_FIXED = {
+    "LC_ALL": "C.UTF-8",  # its words are looked at, and shown
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_ASKPASS": "/bin/false",
+    "SSH_ASKPASS": "/bin/false",
+    "GIT_SSH_COMMAND": "/bin/false",
+    "GIT_OPTIONAL_LOCKS": "0",  # looking takes no lock that somebody at work would meet
+    "GIT_PAGER": "cat",
+    "GIT_EDITOR": "/bin/false",
+    "GIT_SEQUENCE_EDITOR": "/bin/false",
+    # A partial clone fetches what it lacks, by a command that its settings name. Old versions know the second alone.
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ALLOW_PROTOCOL": "none",
+}
+# For a checkout in a partial clone, whose files are elsewhere: by ways for which no setting names a program.
+MAY_FETCH: Mapping[str, str] = MappingProxyType(
+    {"GIT_NO_LAZY_FETCH": "0", "GIT_ALLOW_PROTOCOL": "https:ssh", "GIT_SSH_COMMAND": "ssh -oBatchMode=yes"}
+)
+_HOOKS = ("post-checkout", "post-index-change", "reference-transaction", "pre-commit", "post-commit", "pre-auto-gc")
+SETTINGS = (
+    # Programs.
+    "core.fsmonitor=false",
+    "core.hooksPath=/dev/null",
+    # Hooks that are settings (git 2.54) are turned off by what would start them (a later git), not one by one.
+    *(f"hook.{event}.enabled=false" for event in _HOOKS),
+    "core.pager=cat",
+    "core.alternateRefsCommand=/bin/false",
+    "credential.helper=",
+    "commit.gpgSign=false",
+    "tag.gpgSign=false",
+    "log.showSignature=false",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "submodule.recurse=false",
+    # Files of the user's that a private index would touch.
+    "core.splitIndex=false",
+    # What would change the words that are read.
+    "core.quotePath=false",
+    "advice.detachedHead=false",
+    "color.ui=false",
+    "color.diff=false",
+    "color.status=false",
+    "color.branch=false",
+    "column.ui=never",
+    "status.showUntrackedFiles=normal",
+    "diff.ignoreSubmodules=none",
+    "diff.relative=false",
+    "diff.noprefix=false",
+    "diff.mnemonicPrefix=false",
+    "diff.orderFile=/dev/null",
+    # We come to a repository by its git directory; with everything above that is safe.
+    "safe.bareRepository=all",
+)
+# Programs that no setting turns off, by the command that would run them.
+_QUIET = ("--no-ext-diff", "--no-textconv")
+WORDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    dict.fromkeys(("diff", "diff-tree", "diff-index", "diff-files", "log", "show"), _QUIET)
+)
+
+
+def environment_of(environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables of every call, from those of the daemon."""
+    passed = {name: environ[name] for name in _PASSED_ON if name in environ}
+    return passed | {"PATH": _path(environ.get("PATH") or os.defpath)} | _FIXED
+
+
+def _path(path: str) -> str:
+    """Without places that depend on where one stands: `git` could be a file of the repository."""
+    return os.pathsep.join(part for part in path.split(os.pathsep) if part.startswith("/"))

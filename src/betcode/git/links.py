@@ -1,0 +1,55 @@
+"""How a linked worktree and its repository name each other, by files alone: no process, and no pipe holds us up."""
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+_LIMIT_BYTES = 64 * 1024
+_PREFIX = "gitdir: "
+
+
+def linked_git_directory(top: str) -> str:
+    """What the `.git` file of a linked worktree or a submodule names, links followed. It may block.
+
+    Raises:
+        OSError, ValueError: there is no such file, or it names nothing.
+    """
+    words = line_of(Path(top) / ".git")
+    if not words.startswith(_PREFIX):
+        raise ValueError("it is no file of git's")
+    return os.path.realpath(Path(top) / words.removeprefix(_PREFIX))
+
+
+def repository_of_linked(top: str) -> str:
+    """The repository of a linked worktree: its main worktree, or its git directory where it is bare. It may block.
+
+    Empty unless the repository names this worktree, too: whoever unpacks an archive may have a `.git` file in it that
+    names a repository of theirs. (Claude Code has the same test before it trusts a worktree.)
+    """
+    try:
+        git_directory = Path(linked_git_directory(top))
+        common = Path(os.path.realpath(git_directory / line_of(git_directory / "commondir")))
+        back = git_directory / line_of(git_directory / "gitdir")
+    except (OSError, ValueError):
+        return ""
+    is_registered = git_directory.parent == common / "worktrees"
+    if not is_registered or back.name != ".git" or os.path.realpath(back.parent) != os.path.realpath(top):
+        return ""
+    return str(common.parent if common.name == ".git" else common)
+
+
+def line_of(path: Path) -> str:
+    """What one of git's small files says.
+
+    Raises:
+        OSError: it cannot be read, or is no plain file.
+        ValueError: its name is none.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "it is no plain file", str(path))
+        return os.fsdecode(os.read(descriptor, _LIMIT_BYTES)).rstrip("\r\n")
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,139 @@
+"""What is said while a worktree is made: for whoever listens, and to be kept. Bounded, however much there is."""
+
+import re
+from collections import deque
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import anyio
+
+_WAITING_BYTES = 1024 * 1024  # for a listener that does not read
+_PIECE_BYTES = 64 * 1024
+_HEAD_BYTES = 64 * 1024
+_TAIL_BYTES = 192 * 1024
+_LAST_BYTES = 8 * 1024  # of them the last words are taken
+# What a terminal would obey; the last words are shown inside sentences.
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]P^_X][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    what: str
+    number: int
+    of: int = 0  # 0: not known yet
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    data: bytes
+    left_out_bytes: int = 0  # before `data`
+
+
+Progress: TypeAlias = Step | Output
+
+
+class Feed:
+    """Progress on its way to one listener, who may be slow or gone: nobody waits for it."""
+
+    def __init__(self) -> None:
+        self._items: deque[Progress] = deque()
+        self._waiting_bytes = 0
+        self._news = anyio.Event()
+        self._is_closed = False
+
+    def step(self, what: str, number: int, of: int = 0) -> None:
+        self._add(Step(what, number, of))
+
+    def output(self, data: bytes) -> None:
+        """What comes too quickly pushes the oldest of it out, and that is counted."""
+        self._waiting_bytes += len(data)
+        last = self._items[-1] if self._items else None
+        if isinstance(last, Output) and len(last.data) + len(data) <= _PIECE_BYTES:
+            self._items[-1] = Output(last.data + data, last.left_out_bytes)
+        else:
+            self._add(Output(data))
+        while self._waiting_bytes > _WAITING_BYTES:
+            self._drop_oldest()
+
+    def close(self) -> None:
+        """Nothing more comes."""
+        self._is_closed = True
+        self._news.set()
+
+    async def follow(self) -> AsyncGenerator[Progress, None]:
+        """All of it, once and in order, until it is closed; for one listener."""
+        while True:
+            while self._items:
+                item = self._items.popleft()
+                if isinstance(item, Output):
+                    self._waiting_bytes -= len(item.data)
+                yield item
+            if self._is_closed:
+                return
+            self._news = anyio.Event()
+            await self._news.wait()
+
+    def _add(self, item: Progress) -> None:
+        self._items.append(item)
+        self._news.set()
+
+    def _drop_oldest(self) -> None:
+        """The piece behind it says how much is missing before it; the newest is never dropped."""
+        places = [number for number, item in enumerate(self._items) if isinstance(item, Output)]
+        oldest, heir = self._items[places[0]], self._items[places[1]]
+        assert isinstance(oldest, Output)
+        assert isinstance(heir, Output)
+        missing = oldest.left_out_bytes + len(oldest.data) + heir.left_out_bytes
+        self._items[places[1]] = Output(heir.data, missing)
+        del self._items[places[0]]
+        self._waiting_bytes -= len(oldest.data)
+
+
+@dataclass(slots=True)
+class KeptOutput:
+    """The beginning and the end of what a setup wrote, as bytes."""
+
+    _head: bytearray = field(default_factory=bytearray)
+    _tail: bytearray = field(default_factory=bytearray)
+    total_bytes: int = 0
+
+    def add(self, data: bytes) -> None:
+        self.total_bytes += len(data)
+        room = _HEAD_BYTES - len(self._head)
+        if room > 0:
+            self._head += data[:room]
+            data = data[room:]
+        self._tail += data[-_TAIL_BYTES:]
+        if len(self._tail) > 2 * _TAIL_BYTES:
+            del self._tail[:-_TAIL_BYTES]
+
+    def packed(self) -> bytes:
+        """To be kept in one piece: how long the beginning is and how much is missing behind it, then both parts."""
+        tail = self._tail[-_TAIL_BYTES:]
+        missing = self.total_bytes - len(self._head) - len(tail)
+        return b"%d %d\n%b%b" % (len(self._head), missing, bytes(self._head), bytes(tail))
+
+    def last_words(self, lines: int, characters: int) -> str:
+        """The last lines that say something, without what a terminal would obey."""
+        return last_words(bytes(self._head + self._tail), lines, characters)
+
+
+def unpacked(kept: bytes) -> list[Output]:
+    """What was packed, in pieces that can be sent."""
+    if not kept:
+        return []
+    facts, _, data = kept.partition(b"\n")
+    head_bytes, missing = map(int, facts.split())
+    head, tail = data[:head_bytes], data[head_bytes:]
+    pieces = [Output(head[at : at + _PIECE_BYTES]) for at in range(0, len(head), _PIECE_BYTES)]
+    starts = range(0, len(tail), _PIECE_BYTES)
+    return pieces + [Output(tail[at : at + _PIECE_BYTES], 0 if at else missing) for at in starts]
+
+
+def last_words(data: bytes, lines: int, characters: int) -> str:
+    """The last lines that say something, without what a terminal would obey; cut at their beginning."""
+    text = _ESCAPES.sub("", data[-_LAST_BYTES:].decode(errors="replace")).replace("\r", "\n")
+    said = ["".join(filter(str.isprintable, line)).strip() for line in text.split("\n")]
+    words = "\n".join([line for line in said if line][-lines:])
+    return words if len(words) <= characters else "…" + words[1 - characters :]

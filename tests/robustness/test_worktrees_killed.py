@@ -1,0 +1,128 @@
+"""A daemon is killed while it makes a worktree; the next one finishes or takes back, and says so."""
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import anyio
+import grpc
+import pytest
+from grpc import aio
+
+from betcode.holder.platform import marked, process, send_signal
+from betcode.v1 import worktree_pb2 as v1
+from betcode.v1.worktree_pb2_grpc import WorktreeServiceStub
+from betcode.worktrees.hook import MARKER
+from support.daemon import Daemon, becomes_true
+from support.patience import PATIENCE_S
+from support.repositories import git, make_repository
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    return make_repository(tmp_path / "shop")
+
+
+@pytest.fixture
+def daemon(tmp_path: Path) -> Iterator[Daemon]:
+    """One that is not started yet."""
+    pid = tmp_path / "hook.pid"
+    script = f"echo begun; (sleep 1000 & echo $! > {pid}); sleep 1000"
+    settings = {"worktree": {"setup_commands": [["sh", "-c", script]]}}
+    daemon = Daemon(tmp_path / "daemon", settings=settings)
+    try:
+        yield daemon
+    finally:
+        daemon.end_everything()
+
+
+async def create(daemon: Daemon, repository: Path) -> None:
+    """Ask for a worktree of a daemon that dies over it."""
+    wanted = v1.CreateWorktreeRequest(repo_path=str(repository), branch="fix", create_branch=True)
+    async with daemon.channel() as channel:
+        with anyio.fail_after(PATIENCE_S), pytest.raises(aio.AioRpcError) as told:
+            await WorktreeServiceStub(channel).CreateWorktree(wanted)
+    assert told.value.code() in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED)
+
+
+async def settled(daemon: Daemon, repository: Path) -> list[v1.WorktreeInfo]:
+    """The worktrees beside the main one, when nobody is at them any more."""
+    async with daemon.channel() as channel:
+        with anyio.fail_after(PATIENCE_S):
+            while True:
+                request = v1.ListWorktreesRequest(repo_path=str(repository))
+                listed = (await WorktreeServiceStub(channel).ListWorktrees(request)).worktrees
+                found = [each for each in listed if not each.is_main]
+                if not any(each.state == v1.WORKTREE_STATE_CREATING for each in found):
+                    return found
+                await anyio.sleep(0.01)
+
+
+async def killed_at(daemon: Daemon, repository: Path, step: str) -> list[v1.WorktreeInfo]:
+    await daemon.start(BETCODE_FAULT=step)
+    await create(daemon, repository)
+    assert await daemon.ended() == -signal.SIGKILL
+    await daemon.start()
+    return await settled(daemon, repository)
+
+
+async def test_before_git_was_asked_nothing_is_left(daemon: Daemon, repository: Path) -> None:
+    assert await killed_at(daemon, repository, "before-worktree-add") == []
+    assert git(repository, "branch", "--format=%(refname:short)") == "main"
+
+
+async def test_between_git_and_the_row_the_worktree_is_finished(daemon: Daemon, repository: Path) -> None:
+    (found,) = await killed_at(daemon, repository, "after-worktree-add")
+    assert (found.name, found.state, found.setup) == ("fix", v1.WORKTREE_STATE_READY, v1.WORKTREE_SETUP_FAILED)
+    assert "The daemon ended while it was made, before its setup" in found.trouble
+    assert (found.is_locked, found.was_adopted) == (False, False)
+    assert (Path(found.path) / "README").exists()
+
+
+async def test_during_a_setup_its_processes_are_ended(daemon: Daemon, repository: Path, tmp_path: Path) -> None:
+    await daemon.start(BETCODE_FAULT="during-worktree-setup")
+    await create(daemon, repository)
+    assert await daemon.ended() == -signal.SIGKILL
+    pid = tmp_path / "hook.pid"
+    await becomes_true(lambda: pid.exists() and bool(pid.read_text().strip()))
+    sleeper = int(pid.read_text())
+    assert process(sleeper) is not None
+    await daemon.start()
+    (found,) = await settled(daemon, repository)
+    assert (found.state, found.setup) == (v1.WORKTREE_STATE_READY, v1.WORKTREE_SETUP_FAILED)
+    assert "The daemon ended while its setup ran; " in found.trouble
+    assert "processes of it were ended: run the setup again with: betcode worktree setup fix" in found.trouble
+    await becomes_true(lambda: process(sleeper) is None)
+
+
+@pytest.mark.parametrize("with_git", [False, True], ids=["git-goes-on", "git-too"])
+async def test_while_git_writes_files_it_is_taken_back(
+    daemon: Daemon, repository: Path, tmp_path: Path, with_git: bool
+) -> None:
+    started = tmp_path / "started"
+    git(repository, "config", "filter.slow.smudge", f"touch '{started}'; sleep 1000; cat")
+    (repository / ".gitattributes").write_text("*.slow filter=slow\n")
+    (repository / "z.slow").write_text("z")
+    git(repository, "add", "-A")
+    git(repository, "commit", "-q", "-m", "slow")
+    await daemon.start()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(create, daemon, repository)
+        await becomes_true(started.exists)
+        async with daemon.channel() as channel:
+            listed = await WorktreeServiceStub(channel).ListWorktrees(v1.ListWorktreesRequest())
+        (worktree,) = (each.id for each in listed.worktrees if each.state == v1.WORKTREE_STATE_CREATING)
+        daemon.kill()
+    at_work = marked(worktree, MARKER)
+    assert at_work
+    if with_git:
+        for one in at_work:
+            send_signal(one, signal.SIGKILL)
+    await daemon.start()
+    assert await settled(daemon, repository) == []
+    assert git(repository, "branch", "--format=%(refname:short)") == "main"
+    assert git(repository, "worktree", "list").count("\n") == 0
+    assert not (tmp_path / "shop-fix").exists()
+    await becomes_true(lambda: not marked(worktree, MARKER))

@@ -1,0 +1,28 @@
+"""Names of worktrees and branches are completed from files."""
+
+from pathlib import Path
+
+import pytest
+
+from betcode.cli.candidates import candidates
+from betcode.cli.parser import build_parser
+from support.repositories import git, make_repository
+
+
+def test_worktrees_and_branches_are_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop = make_repository(tmp_path / "shop")
+    for branch in ("fix/login", "packed", "free"):
+        git(shop, "branch", branch)
+    git(shop, "pack-refs", "--all")
+    git(shop, "branch", "loose/one")
+    git(shop, "worktree", "add", "-q", "../shop-fix", "fix/login")
+    for place in (shop, tmp_path / "shop-fix"):
+        monkeypatch.chdir(place)
+        parser = build_parser()
+        assert candidates(parser, ["worktree", "switch", ""]) == ["fix/login", "main"]
+        assert candidates(parser, ["run", "--worktree", "f"]) == ["fix/login"]
+        assert candidates(parser, ["--worktree", "m"]) == ["main"]
+        assert candidates(parser, ["worktree", "create", ""]) == ["free", "loose/one", "packed"]
+        assert candidates(parser, ["worktree", "create", "--ba"]) == ["--base"]
+    monkeypatch.chdir(tmp_path)
+    assert candidates(build_parser(), ["worktree", "switch", ""]) == []

@@ -1,0 +1,94 @@
+"""Worktrees in words, and where a new session may start."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from betcode.cli.parser import build_parser
+from betcode.cli.terminal_text import columns
+from betcode.cli.worktree_place import may_lead_elsewhere
+from betcode.cli.worktree_prune import report_lines
+from betcode.cli.worktree_words import BRANCHES, SETUPS, STATES, contents_lines, state_words
+from betcode.v1 import worktree_pb2 as v1
+
+
+def test_every_state_has_a_word() -> None:
+    assert set(STATES) == set(v1.WorktreeState.values()) - {0}
+    assert set(SETUPS) == set(v1.WorktreeSetup.values()) - {0}
+    assert set(BRANCHES) == set(v1.BranchState.values()) - {0}
+
+
+def test_a_setup_that_failed_and_a_lock_are_part_of_the_state() -> None:
+    ready = v1.WorktreeInfo(state=v1.WORKTREE_STATE_READY, setup=v1.WORKTREE_SETUP_FAILED, is_locked=True)
+    assert state_words(ready) == "setup failed, locked"
+    ready.state = v1.WORKTREE_STATE_STALE
+    ready.is_locked = False
+    assert state_words(ready) == "stale"
+
+
+def test_everything_that_would_be_lost_is_named_and_what_was_cut_is_counted() -> None:
+    lost = v1.WorktreeContents(
+        changed=[v1.ChangedPath(path="a", status=" M"), v1.ChangedPath(path="c", status="R ", from_path="b")],
+        untracked=["d"],
+        untracked_count=1001,
+        unpushed=[v1.UnpushedCommit(commit="0123456789abcdef", subject="fix it")],
+        in_progress="a merge",
+        brought_along_changed=[".env"],
+        submodules=["lib has changes"],
+    )
+    assert contents_lines(lost) == [
+        "In progress: a merge",
+        "Changed (2):",
+        "   M a",
+        "  R  b -> c",
+        "Untracked (1001):",
+        "  d",
+        "  … and 1000 more",
+        "Commits that are nowhere else (1):",
+        "  0123456789 fix it",
+        "Brought along and changed since (1):",
+        "  .env",
+        "In submodules (1):",
+        "  lib has changes",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "argv"),
+    [
+        (["x", "--", "ls", "--json", "--", "-l"], "x", ["ls", "--json", "--", "-l"]),
+        (["--json", "x", "--", "make"], "x", ["make"]),
+        (["x", "--json", "--", "make"], "x", ["make"]),
+        (["x"], "x", []),
+    ],
+)
+def test_what_follows_two_dashes_is_the_command_word_for_word(words: list[str], name: str, argv: list[str]) -> None:
+    chosen = build_parser().parse_args(["worktree", "run", *words])
+    assert (chosen.name, chosen.argv) == (name, argv)
+    assert chosen.json == ("--json" in words[: words.index("--") if "--" in words else None])
+
+
+def test_only_the_main_worktree_of_a_repository_that_has_others_leads_elsewhere(tmp_path: Path) -> None:
+    below = tmp_path / "shop" / "src"
+    below.mkdir(parents=True)
+    assert not may_lead_elsewhere(str(below))
+    (tmp_path / "shop/.git").mkdir()
+    assert not may_lead_elsewhere(str(below))
+    (tmp_path / "shop/.git/worktrees/fix").mkdir(parents=True)
+    assert may_lead_elsewhere(str(below))
+    other = tmp_path / "shop" / "sub"
+    other.mkdir()
+    (other / ".git").write_text("gitdir: elsewhere\n")
+    assert not may_lead_elsewhere(str(other))
+
+
+@pytest.mark.parametrize("width", [40, 70, 100, 200])
+def test_the_reasons_of_a_report_are_never_cut(width: int) -> None:
+    reason = "It has 2 changed files (a, b) and 1 commit that is nowhere else (0123456 half of it)"
+    info = v1.WorktreeInfo(name="fix-login", branch="feature/login")
+    now = datetime(2026, 11, 15, tzinfo=UTC)
+    lines = report_lines([v1.WorktreeReport(worktree=info, size_bytes=3_000_000, reason=reason)], now, width)
+    assert all(columns(line) <= width for line in lines)
+    assert reason in " ".join(" ".join(lines).split())
+    assert (len(lines) == 2) == (width == 200)
