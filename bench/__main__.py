@@ -24,6 +24,7 @@ from bench import (
     intake,
     latency,
     memory,
+    noting,
     replay,
     restart,
     ruling,
@@ -51,6 +52,7 @@ BENCHES: Mapping[str, Bench] = {
     "rules": ruling.measure,
     "asking": asking.measure,
     "worktrees": worktrees.measure,
+    "noting": noting.measure,
 }
 _WIDTH = 150  # where nobody says how wide it may be
 _progress = Console(stderr=True, highlight=False)

@@ -84,11 +84,11 @@ class Daemon:
     def address(self) -> str:
         return f"unix:{self.places.socket}"
 
-    async def flood_session(self, lines: int, *, rate: float = 0, text_bytes: int = 0) -> str:
+    async def flood_session(self, lines: int, *, rate: float = 0, text_bytes: int = 0, directory: str = "/") -> str:
         """A session whose agent answers each message with so many deltas."""
         directions = {"FLOOD": str(lines), "RATE": str(rate), "BYTES": str(text_bytes)}
         environment = _PLAIN | {f"BETCODE_DEMO_{name}": value for name, value in directions.items()}
-        new = NewConversation(working_directory="/", provider="demo", environment=environment)
+        new = NewConversation(working_directory=directory, provider="demo", environment=environment)
         return await self.client.start_session(new)
 
 

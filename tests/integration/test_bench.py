@@ -28,6 +28,7 @@ def test_benches_run_and_give_every_column() -> None:
             "searching",
             "rules",
             "asking",
+            "noting",
             "--quick",
             "--json",
         ],
@@ -38,7 +39,7 @@ def test_benches_run_and_give_every_column() -> None:
     )
     assert done.returncode == 0, done.stderr
     figures = [json.loads(line) for line in done.stdout.splitlines()]
-    assert len(figures) == 10
+    assert len(figures) == 13
     for figure in figures:
         assert figure["measured"] > 0
         assert figure["baseline"] > 0

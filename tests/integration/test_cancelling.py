@@ -333,6 +333,16 @@ async def test_an_open_prompt_is_withdrawn(hasty: Here, patient: Here, deaf: boo
     assert not (daemon.work / "ran.txt").exists()
     kept = decisions(daemon)[-1]
     assert (kept.outcome, kept.by, kept.note) == ("withdrawn", "person", "The turn was cancelled")
+    assert kept.client  # it has no name but a random one
+
+
+async def test_who_closes_a_session_is_named_with_the_prompt_that_it_ends(patient: Here) -> None:
+    await patient.talk.say("tool")
+    await patient.talk.asked()
+    await patient.client.close(patient.talk.session_id)
+    kept = decisions(patient.daemon)[-1]
+    assert (kept.outcome, kept.by, kept.note) == ("withdrawn", "person", "the session was closed")
+    assert kept.client  # it has no name but a random one
 
 
 async def test_an_answer_after_the_cancel_is_refused_while_the_agent_still_asks(patient: Here) -> None:

@@ -91,13 +91,21 @@ def test_a_history_loses_secrets_of_inputs_unless_it_is_wanted_raw(here: Shell) 
     assert "[redacted:password]" in used()
 
 
-def test_a_persons_decision_is_listed_in_words(tmp_path: Path) -> None:
+def test_a_decision_is_listed_in_words_and_says_whether_a_person_made_it(tmp_path: Path) -> None:
     with asking_shell(tmp_path) as commands:
         assert commands.run("run", "--on-ask", "deny", 'use Bash {"command": "make"}').returncode == 3
-        _, asked, denied = (line.split() for line in commands.run("audit", "list").stdout.splitlines())
+        parked = commands.run("run", "--on-ask", "park", "--json", 'use Bash {"command": "make"}')
+        [request] = json.loads(parked.stdout)["parked"]
+        assert commands.run("permission", "answer", request, "--deny").returncode == 0
+        listed = commands.run("audit", "list").stdout.splitlines()
+        _, asked, by_policy, _, by_person = (line.split() for line in listed)
+        of_policy = next(one for one in records(commands) if one["decided_by"] == "policy")
     assert asked[4:7] == ["ask", "no", "rule"]
-    assert (denied[4], denied[-2:]) == ("deny", ["Bash", "denied"])
-    assert "@" in denied[5]
+    assert (by_policy[4], by_policy[-2:]) == ("deny", ["Bash", "denied"])
+    assert (by_person[4], by_person[-2:]) == ("deny", ["Bash", "denied"])
+    assert by_policy[5] == "policy"
+    assert "@" in by_person[5]
+    assert "@" in of_policy["client"]
 
 
 def test_a_whole_audit_gives_its_head_which_can_be_shown_again(here: Shell) -> None:

@@ -38,12 +38,13 @@ class Kept:
     rule: str
     note: str
     input_sha256: str
+    client: str
 
 
 def decisions(daemon: Daemon) -> list[Kept]:
     """All of them, oldest first."""
     with apsw.Connection(str(daemon.places.database), flags=apsw.SQLITE_OPEN_READONLY) as db:
         rows = db.execute(
-            "SELECT what, tool_name, outcome, decided_by, rule, note, input_sha256 FROM audit ORDER BY number"
+            "SELECT what, tool_name, outcome, decided_by, rule, note, input_sha256, client FROM audit ORDER BY number"
         ).fetchall()
     return [Kept(*(str(value) for value in row)) for row in rows]

@@ -2,30 +2,51 @@
 
 import os
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 from betcode.config.settings import Settings
 from betcode.git.running import Git
 from betcode.sessions import Supervisor
 from betcode.storage import SqliteStore
-from betcode.worktrees import Worktrees, open_worktrees
+from betcode.worktrees import Snapshots, Worktrees, open_snapshots, open_worktrees
 
 
 @asynccontextmanager
 async def worktrees_of(
-    store: SqliteStore, engine: Supervisor, state_dir: Path, settings: Settings | None = None
+    store: SqliteStore,
+    engine: Supervisor,
+    state_dir: Path,
+    settings: Settings | None = None,
+    snapshots: Snapshots | None = None,
 ) -> AsyncIterator[Worktrees]:
-    async with open_worktrees(
+    """The snapshots are those that watch the engine, for a test that has such."""
+    async with AsyncExitStack() as opened:
+        noting = snapshots
+        if noting is None:
+            noting = await opened.enter_async_context(snapshots_of(store, state_dir, settings))
+        yield await opened.enter_async_context(_worktrees_of(store, engine, state_dir, settings, noting))
+
+
+def snapshots_of(
+    store: SqliteStore, state_dir: Path, settings: Settings | None = None
+) -> AbstractAsyncContextManager[Snapshots]:
+    return open_snapshots(store.worktrees, Git(os.environ), settings or Settings(), state_dir, lambda: True)
+
+
+def _worktrees_of(
+    store: SqliteStore, engine: Supervisor, state_dir: Path, settings: Settings | None, snapshots: Snapshots
+) -> AbstractAsyncContextManager[Worktrees]:
+    return open_worktrees(
         store.worktrees,
         Git(os.environ),
         engine,
         settings or Settings(),
         state_dir,
+        snapshots,
         is_trusted=engine.policy.is_trusted,
         environment=_own_environment,
-    ) as worktrees:
-        yield worktrees
+    )
 
 
 async def _own_environment() -> Mapping[str, str]:

@@ -169,10 +169,11 @@ class HeadlessTurn:
                 for line in prompt.lines():
                     self._screen.note(line)
                 self._screen.note(f"Denied: {self._policy.reason}")
-                await self._give_or_park(prompt, Deny(self._policy.reason))
+                await self._give_or_park(prompt, Deny(self._policy.reason, by_policy=True))
             case OnAsk.ALLOW:
                 self._screen.note("Allowed: the demo agent only pretends to use tools")
-                await self._give_or_park(prompt, Allow() if isinstance(prompt, Permission) else first_option(prompt))
+                allowed = Allow(by_policy=True) if isinstance(prompt, Permission) else first_option(prompt)
+                await self._give_or_park(prompt, allowed)
 
     async def _give_or_park(self, prompt: Prompt, typed: Given) -> None:
         """A prompt that stays open is left to people: for one, a run that an agent started may not answer for them."""

@@ -15,6 +15,7 @@ from betcode.cli.audit_options import add_audit
 from betcode.cli.budget_options import add_budget_options
 from betcode.cli.config_options import add_config
 from betcode.cli.db_options import add_db
+from betcode.cli.diff_options import add_session_diff
 from betcode.cli.exit_codes import ExitCode
 from betcode.cli.log_options import add_logs
 from betcode.cli.on_ask import ask_policy
@@ -235,6 +236,7 @@ def _add_session(commands: "Commands[Parser]") -> None:
         metavar="WHAT",
         help="take it back: of this tool or this rule, or all where none is named",
     )
+    add_session_diff(verbs, _command, _count, _ID)
     delete = _command(verbs, "delete", "end a session and forget its history", "history_commands:delete")
     delete.add_argument("session", metavar="ID", help=_ID)
     delete.add_argument("-y", "--yes", action="store_true", help="do not ask")

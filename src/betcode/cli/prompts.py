@@ -120,7 +120,7 @@ Prompt = Permission | Question
 
 @dataclass(frozen=True, slots=True)
 class Allow:
-    pass
+    by_policy: bool = False  # nobody was asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +138,7 @@ class AllowEdited:
 @dataclass(frozen=True, slots=True)
 class Deny:
     message: str = ""
+    by_policy: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,16 +335,17 @@ async def give_answer(client: Client, prompt: Prompt, typed: Given) -> None:
         ClientError: somebody else answered differently, the agent took it back, or we may not answer.
     """
     match typed:
-        case Allow():
-            await client.answer_permission(prompt.request_id, v1.ALLOW_ONCE)
+        case Allow(by_policy):
+            await client.answer(prompt.request_id, v1.PermissionResponse(decision=v1.ALLOW_ONCE, by_policy=by_policy))
         case AllowSession(pattern):
             response = v1.PermissionResponse(decision=v1.ALLOW_SESSION, grant_pattern=pattern)
             await client.answer(prompt.request_id, response)
         case AllowEdited(input_json):
             response = v1.PermissionResponse(decision=v1.ALLOW_WITH_EDIT, updated_input_json=input_json)
             await client.answer(prompt.request_id, response)
-        case Deny(message):
-            await client.answer_permission(prompt.request_id, v1.DENY, message=message)
+        case Deny(message, by_policy):
+            response = v1.PermissionResponse(decision=v1.DENY, message=message, by_policy=by_policy)
+            await client.answer(prompt.request_id, response)
         case DenyAndStop(message):
             await client.answer_permission(prompt.request_id, v1.DENY_WITH_INTERRUPT, message=message)
         case Reply(text):

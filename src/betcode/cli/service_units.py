@@ -28,7 +28,6 @@ RestartSec=1
 RestartPreventExitStatus=5
 # Agents live in holders, each in a scope of its own, and outlive the daemon; where there is no scope, so do they.
 KillMode=process
-UMask=0077
 
 [Install]
 WantedBy=default.target

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from betcode.cli.diff_options import add_worktree_diff
 from betcode.cli.worktree_completion import BranchWord, WorktreeWord
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ def add_worktree(
     _add_name(setup)
     setup.add_argument("--show", action="store_true", help="only print what the last one wrote")
     _add_directory(setup)
+    add_worktree_diff(verbs, command, NAME)
     run = command(verbs, "run", "run a command in a worktree", "worktree_run:run")
     run.tail = "argv"
     run.usage = "betcode worktree run [OPTIONS] NAME -- COMMAND [ARGUMENT ...]"

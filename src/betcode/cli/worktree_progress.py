@@ -1,27 +1,22 @@
 """Long work on a worktree as it happens: its steps, and what its setup writes."""
 
-import signal
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-import anyio
-
 from betcode.cli.either import unless
+from betcode.cli.exit_codes import CommandFailed, exit_of
+from betcode.cli.questions import interrupted
 from betcode.cli.screen import Screen
 from betcode.cli.sizes import readable
 from betcode.cli.worktree_output import OutputLines
+from betcode.client import Refused
+from betcode.domain.errors import ErrorCode
 from betcode.v1 import worktree_pb2 as v1
 
 
 async def watched(progress: AsyncGenerator[v1.WorktreeProgress, None], screen: Screen) -> v1.WorktreeInfo | None:
     """The worktree when all is done; None where the person pressed Ctrl-C, and the work goes on without us."""
-    return await unless(_interrupted, lambda: _shown(progress, screen))
-
-
-async def _interrupted() -> None:
-    with anyio.open_signal_receiver(signal.SIGINT) as signals:
-        async for _ in signals:
-            return
+    return await unless(interrupted, lambda: _shown(progress, screen))
 
 
 async def _shown(progress: AsyncGenerator[v1.WorktreeProgress, None], screen: Screen) -> v1.WorktreeInfo:
@@ -39,9 +34,23 @@ async def _shown(progress: AsyncGenerator[v1.WorktreeProgress, None], screen: Sc
                         done = one.done
                     case _:
                         pass  # a later daemon has more to tell
+    except Refused as refusal:
+        if refusal.code != ErrorCode.WORKTREE_SETUP_FAILED:
+            raise
+        raise CommandFailed(without_output(refusal), exit_of(refusal.code)) from refusal
     finally:
         show.end()
     return done
+
+
+def without_output(refusal: Refused) -> str:
+    """Why a setup failed, without the last words of it that the sentence repeats: they have just been shown."""
+    lines = refusal.details.get("output", "").splitlines()
+    for count in range(len(lines), 0, -1):
+        repeated = f": {' | '.join(lines[-count:])}"
+        if repeated in refusal.message:
+            return refusal.message.replace(repeated, "", 1)
+    return refusal.message
 
 
 class ProgressLines:

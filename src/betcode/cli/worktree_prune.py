@@ -13,13 +13,13 @@ from betcode.cli.exit_codes import ExitCode
 from betcode.cli.keyboard import can_ask
 from betcode.cli.moments import moment_ns
 from betcode.cli.options import Options
+from betcode.cli.questions import asked
 from betcode.cli.screen import Screen, standard_screen
 from betcode.cli.session_commands import age, connected
 from betcode.cli.sizes import readable
 from betcode.cli.table import table
 from betcode.cli.terminal_text import columns, one_line, wrapped
 from betcode.cli.worktree_finding import around
-from betcode.cli.worktree_remove import asked
 from betcode.cli.worktree_words import BRANCHES, counted, report_json
 from betcode.client import Client, ClientError, Unreachable
 from betcode.v1 import worktree_pb2 as v1

@@ -9,8 +9,9 @@ import anyio
 
 from betcode.cli.directory import working_directory
 from betcode.cli.exit_codes import CommandFailed, ExitCode
-from betcode.cli.keyboard import Keyboard, can_ask
+from betcode.cli.keyboard import can_ask
 from betcode.cli.options import Options
+from betcode.cli.questions import says_yes
 from betcode.cli.screen import Screen, standard_screen
 from betcode.cli.session_commands import age, connected
 from betcode.cli.table import table
@@ -104,22 +105,6 @@ async def _agreed(options: Options, screen: Screen, worktree: v1.WorktreeInfo, l
     if worktree.session_count:
         screen.show(f"{counted(worktree.session_count, 'session')} in it will be closed")
     return await says_yes(screen, f"Remove {worktree.name} with all this? It can be restored for a while [y/N] ")
-
-
-async def says_yes(screen: Screen, question: str) -> bool:
-    """Whether a person who is there wants it; what was typed before the question is no answer."""
-    return await asked(screen, question) in ("y", "yes")
-
-
-async def asked(screen: Screen, question: str) -> str:
-    """What a person who is there types; `quit` at the end of input."""
-    keyboard = Keyboard()
-    keyboard.forget_what_was_typed()
-    screen.ask(question)
-    answer = await keyboard.line()
-    if answer is not None:
-        screen.typed()
-    return "quit" if answer is None else answer.strip().lower()
 
 
 def restore(options: Options) -> int:

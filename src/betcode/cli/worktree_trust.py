@@ -4,8 +4,9 @@ import os
 import shlex
 from pathlib import Path
 
-from betcode.cli.keyboard import Keyboard, can_ask
+from betcode.cli.keyboard import can_ask
 from betcode.cli.options import Options
+from betcode.cli.questions import says_yes
 from betcode.cli.screen import Screen
 from betcode.client import Client
 from betcode.config.loading import resolve
@@ -26,12 +27,8 @@ async def asked_to_trust(client: Client, options: Options, screen: Screen, made:
     screen.show("The worktree is there. Its setup waits, since nobody has trusted this repository yet:")
     for line in what_would_run(made, options):
         screen.show(line)
-    keyboard = Keyboard()
-    keyboard.forget_what_was_typed()
-    screen.ask(f"Trust {made.repo_path}, with this and its allow rules, in all its worktrees? [y/N] ")
-    answer = await keyboard.line()
-    screen.typed()
-    if (answer or "").strip().lower() not in ("y", "yes"):
+    question = f"Trust {made.repo_path}, with this and its allow rules, in all its worktrees? [y/N] "
+    if not await says_yes(screen, question):
         screen.note(f"Not set up. To trust it later: {how}")
         return False
     await client.policy.trust(made.repo_path, trusted=True)

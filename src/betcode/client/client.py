@@ -22,6 +22,7 @@ from betcode.client.connection import (
     open_connection,
 )
 from betcode.client.conversation import Conversation, user_message
+from betcode.client.diffs import DiffReader
 from betcode.client.errors import as_client_errors
 from betcode.client.handshake import Handshake
 from betcode.client.pending_watch import watch_pending
@@ -84,6 +85,11 @@ class Client:
     @property
     def identity(self) -> ClientIdentity:
         return self._connection.identity
+
+    @property
+    def diffs(self) -> DiffReader:
+        """What sessions and worktrees changed."""
+        return DiffReader(self._connection)
 
     @property
     def policy(self) -> PolicyClient:

@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         flags = flags_of(options.set)
     except WrongSetting as wrong:
         parser.error(str(wrong))
-    os.umask(0o077)
+    umask = os.umask(0o077)  # for what is ours; what is written for the user is as the user would write it
     places = choose_places(
         os.environ, state_dir=options.state_dir, config_dir=options.config_dir, socket=options.socket
     )
@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # After the arguments were understood: what follows takes most of the start.
     from betcode.daemon.run import run
 
-    return run(places, os.environ, claude_bin=options.claude_bin, flags=flags)
+    return run(places, os.environ, claude_bin=options.claude_bin, flags=flags, umask=umask)
 
 
 if __name__ == "__main__":

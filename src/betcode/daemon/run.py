@@ -33,7 +33,7 @@ from betcode.server import About, Release, SocketTaken, TcpDoors, make_private_d
 from betcode.sessions import Supervisor, open_supervisor
 from betcode.storage import open_store
 from betcode.telemetry import set_up_logging
-from betcode.worktrees import open_worktrees
+from betcode.worktrees import open_snapshots, open_worktrees
 
 logger = logging.getLogger(__name__)
 
@@ -48,6 +48,7 @@ def run(
     *,
     claude_bin: Path | None = None,
     flags: Mapping[str, str] | None = None,
+    umask: int = -1,
 ) -> int:
     """Serve until a signal; the exit code. Settings come first, then the lock, and nothing is touched without it."""
     started_ns = time.time_ns()
@@ -66,7 +67,7 @@ def run(
             return _refuse(_INSIDE, EXIT_CANNOT_SERVE)
         allow_many_open_files()
         with hold_lock(places.lock, holder):
-            return _run_locked(places, keeper, environ, claude_bin, started_ns)
+            return _run_locked(places, keeper, environ, claude_bin, started_ns, umask)
     except LockHeld as held:
         return _refuse(_who_holds(places, held.holder), EXIT_CANNOT_SERVE)
     except (SocketTaken, OSError) as trouble:
@@ -74,7 +75,7 @@ def run(
 
 
 def _run_locked(
-    places: Places, keeper: Keeper, environ: Mapping[str, str], claude_bin: Path | None, started_ns: int
+    places: Places, keeper: Keeper, environ: Mapping[str, str], claude_bin: Path | None, started_ns: int, umask: int
 ) -> int:
     settings = keeper.running
     try:
@@ -108,7 +109,16 @@ def _run_locked(
     )
     try:
         return anyio.run(
-            _serve, places, keeper, found, about, faults_of(environ), ServiceManager(environ), tcp, backend="asyncio"
+            _serve,
+            places,
+            keeper,
+            found,
+            about,
+            faults_of(environ),
+            ServiceManager(environ),
+            tcp,
+            umask,
+            backend="asyncio",
         )
     except Exception:
         logger.exception("the daemon ends by a fault of its own")
@@ -125,11 +135,12 @@ async def _serve(
     faults: Callable[[str], None],
     service_manager: ServiceManager,
     tcp: TcpDoors,
+    umask: int,
 ) -> int:
     stop = Stop()
     settings = keeper.running
     trouble = ""
-    git = Git(os.environ)
+    git = Git(os.environ, umask=umask)
     counts = Counts(requests=about.release.counts)
     try:
         async with anyio.create_task_group() as tasks:
@@ -142,6 +153,13 @@ async def _serve(
                 ) as store,
                 open_notifying(settings.notify) as notifying,
                 open_exports(counts, settings.observability) as telemetry,
+                open_snapshots(
+                    store.worktrees,
+                    git,
+                    settings,
+                    places.state_dir,
+                    lambda: about.release.features.is_on("worktree_management"),
+                ) as snapshots,
                 open_supervisor(
                     store,
                     found.providers,
@@ -153,6 +171,8 @@ async def _serve(
                     fixed=keeper.read.fixed,
                     counts=counts,
                     traces=telemetry.traces,
+                    watch=snapshots,
+                    umask=umask,
                 ) as engine,
                 open_worktrees(
                     store.worktrees,
@@ -160,11 +180,13 @@ async def _serve(
                     engine,
                     settings,
                     places.state_dir,
+                    snapshots,
                     is_trusted=engine.policy.is_trusted,
                     environment=engine.login_environment,
                     faults=faults,
                     fixed=keeper.read.fixed,
                     user_file=places.config_dir / FILE_NAME,
+                    umask=umask,
                 ) as worktrees,
                 serve(
                     engine,

@@ -25,6 +25,7 @@ class DecidedBy(StrEnum):
     RULE = "rule"
     GRANT = "grant"
     PERSON = "person"  # who answered, cancelled the turn or closed the session
+    POLICY = "policy"  # of a client that was told beforehand how to answer, with nobody there to be asked
     EXPIRY = "expiry"
     AGENT = "agent"  # it took its request back, or is gone
     KEPT_ANSWER = "kept_answer"  # given before, by a person, to an agent that was gone

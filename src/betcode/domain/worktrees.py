@@ -8,6 +8,7 @@ from typing import NewType, Protocol
 
 from betcode.domain.identifiers import SessionId, SessionKey, time_ordered_uuid
 from betcode.domain.rows import NewSession
+from betcode.domain.turn_watch import WatchedSession
 
 RepositoryId = NewType("RepositoryId", str)
 WorktreeId = NewType("WorktreeId", str)
@@ -178,3 +179,8 @@ class WorktreeStore(Protocol):
         ...
 
     async def snapshot(self, session: SessionKey, turn: int) -> TurnSnapshot | None: ...
+    async def unended_snapshots(self) -> Sequence[tuple[WatchedSession, TurnSnapshot]]:
+        """Of turns that have ended while nobody could note it."""
+        ...
+
+    async def sessions_with_snapshots(self) -> frozenset[SessionId]: ...

@@ -71,14 +71,22 @@ class Child:
             os.killpg(self._process.pid, signal.SIGKILL)
 
 
-def start(argv: Sequence[str], environment: Mapping[str, str]) -> Child:
+def start(argv: Sequence[str], environment: Mapping[str, str], umask: int = -1) -> Child:
     """Start a program, at the root directory: going to one that hangs would hold up this whole process.
 
     Raises:
         OSError, ValueError: it cannot be started.
     """
     process = Popen(
-        argv, stdin=PIPE, stdout=PIPE, stderr=PIPE, bufsize=0, cwd="/", env=dict(environment), start_new_session=True
+        argv,
+        stdin=PIPE,
+        stdout=PIPE,
+        stderr=PIPE,
+        bufsize=0,
+        cwd="/",
+        env=dict(environment),
+        start_new_session=True,
+        umask=umask,
     )
     return Child(process)
 

@@ -4,14 +4,17 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+import anyio
 import anyio.to_thread
 
 from betcode.domain.errors import GitFailed, RepositoryNotFound
 from betcode.domain.text import valid
 from betcode.git.links import linked_git_directory
-from betcode.git.running import Answer, Git
+from betcode.git.running import Answer, Git, failure
 
 _ENOUGH = "--path-format=absolute"
+_LOOKS_AGAIN = 10
+_LOOK_AGAIN_S = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +71,17 @@ async def listed_worktrees(git: Git, common_dir: str) -> list[ListedWorktree]:
     Raises:
         GitFailed
     """
-    out = await git.run("worktree", "list", "--porcelain", "-z", at=common_dir)
-    found = await anyio.to_thread.run_sync(_all_listed, os.fsdecode(out), abandon_on_cancel=True)
+    words = ("worktree", "list", "--porcelain", "-z")
+    answer = await git.ask(*words, at=common_dir)
+    for _ in range(_LOOKS_AGAIN):
+        if not answer.code or "worktrees/" not in answer.err:
+            break
+        # git stumbles over files that another git is just writing or removing.
+        await anyio.sleep(_LOOK_AGAIN_S)
+        answer = await git.ask(*words, at=common_dir)
+    if answer.code:
+        raise failure(answer, words)
+    found = await anyio.to_thread.run_sync(_all_listed, answer.text, abandon_on_cancel=True)
     if not found:
         raise GitFailed(f"git lists no worktree of {common_dir}")
     # What is no text can neither be kept nor told. The main one stays: which is the first must not change.

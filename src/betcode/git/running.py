@@ -1,6 +1,7 @@
 """One call of git: a list of arguments, a fixed environment, a bound on its time and on its words."""
 
 import os
+import re
 import shutil
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -25,6 +26,7 @@ _DRAINED_WITHIN_S = 5.0  # once it has ended; somebody who left its group may ha
 _AT_ONCE = 16
 _STREAMS_AT_ONCE = 32  # apart: each lasts as long as its reader likes
 _DISK_FULL = ("No space left on device", "Disk quota exceeded")
+_NOT_THERE = re.compile(r"fatal: cannot change to '(.*)': No such file or directory", re.DOTALL)
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
@@ -49,8 +51,9 @@ class Answer:
 class Git:
     """The program, as this daemon calls it."""
 
-    def __init__(self, environ: Mapping[str, str], program: str = "git") -> None:
+    def __init__(self, environ: Mapping[str, str], program: str = "git", *, umask: int = -1) -> None:
         self._program = program
+        self._umask = umask  # for what git writes; -1: our own
         self._environment = environment_of(environ)
         self._found = ""  # the program's whole path, once it was seen to be new enough
         self._finding = anyio.Lock()
@@ -154,7 +157,7 @@ class Git:
 
     def _start(self, argv: Sequence[str], variables: Mapping[str, str]) -> Child:
         try:
-            return start(argv, {**self._environment, **variables})
+            return start(argv, {**self._environment, **variables}, self._umask)
         except FileNotFoundError:
             self._found = ""
             raise GitFailed(f"git is not installed any more: {ADVICE}") from None
@@ -168,6 +171,8 @@ def failure(answer: Answer, arguments: Sequence[str]) -> GitFailed | StorageDegr
     """What is told of a call that went wrong."""
     if any(words in answer.err for words in _DISK_FULL):
         return StorageDegraded(f"There is no room on the disk: {answer.words}")
+    if missing := _NOT_THERE.match(answer.err):
+        return GitFailed(f"{missing[1]} is not there")
     return GitFailed(f"git {_verb(arguments)} failed: {answer.words}")
 
 

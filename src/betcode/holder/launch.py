@@ -59,6 +59,7 @@ class HolderSpec:
     cwd: Path
     marker: str
     opening: bytes = b""  # input number 1, there before the agent does anything; empty: none
+    umask: int = -1  # of the agent; -1: that of whoever starts the holder
 
 
 def allow_many_open_files() -> None:
@@ -115,7 +116,14 @@ def _start(command: list[str], spec: HolderSpec) -> int:
     log = os.open(spec.run_dir / "holder.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     try:
         starter = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, env=env, cwd="/", start_new_session=True
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            env=env,
+            cwd="/",
+            start_new_session=True,
+            umask=spec.umask,
         )
     except OSError as error:
         raise HolderDidNotStart(f"the holder cannot be started: {error}") from error

@@ -119,7 +119,8 @@ class AgentCalls:
                 client = await self._gate.admit(caller, question_id)
                 await self._engine.answers.question(question_id, answers, client, session)
             case "cancel":
-                await self._engine.cancel_turn(session, cancel_queued=request.cancel.cancel_queued)
+                who = caller.client.client_id
+                await self._engine.cancel_turn(session, cancel_queued=request.cancel.cancel_queued, client=who)
             case "start":
                 raise InvalidRequest("This conversation has begun already: open another stream for another session")
             case None:
@@ -177,21 +178,21 @@ class AgentCalls:
         cleared = await self._engine.grants.clear(session, request.tool_name, request.pattern, client)
         return v1.ClearSessionGrantsResponse(cleared=cleared)
 
-    async def cancel_turn(self, _: Caller, request: v1.CancelTurnRequest) -> v1.CancelTurnResponse:
-        session = await self._session(request.session_id)
-        done = await self._engine.cancel_turn(session, cancel_queued=request.cancel_queued)
+    async def cancel_turn(self, caller: Caller, request: v1.CancelTurnRequest) -> v1.CancelTurnResponse:
+        session, who = await self._session(request.session_id), caller.client.client_id
+        done = await self._engine.cancel_turn(session, cancel_queued=request.cancel_queued, client=who)
         return v1.CancelTurnResponse(was_active=done.was_active, withdrawn_message_ids=done.withdrawn)
 
     async def compact_session(self, _: Caller, request: v1.CompactSessionRequest) -> v1.CompactSessionResponse:
         session = await self._session(request.session_id)
         return views.compacted(await self._engine.compact(session, request.idempotency_key))
 
-    async def close_session(self, _: Caller, request: v1.CloseSessionRequest) -> v1.CloseSessionResponse:
-        was_open = await self._engine.close(await self._session(request.session_id))
+    async def close_session(self, caller: Caller, request: v1.CloseSessionRequest) -> v1.CloseSessionResponse:
+        was_open = await self._engine.close(await self._session(request.session_id), caller.client.client_id)
         return v1.CloseSessionResponse(was_open=was_open)
 
-    async def delete_session(self, _: Caller, request: v1.DeleteSessionRequest) -> v1.DeleteSessionResponse:
-        deleted = await self._engine.delete(await self._session(request.session_id))
+    async def delete_session(self, caller: Caller, request: v1.DeleteSessionRequest) -> v1.DeleteSessionResponse:
+        deleted = await self._engine.delete(await self._session(request.session_id), caller.client.client_id)
         return v1.DeleteSessionResponse(deleted=deleted)
 
     async def rename_session(self, _: Caller, request: v1.RenameSessionRequest) -> v1.RenameSessionResponse:

@@ -110,6 +110,7 @@ def permission_answer(response: v1.PermissionResponse) -> PermissionAnswer:
         response.idempotency_key,
         response.grant_pattern,
         _updated_input(response),
+        response.by_policy,
     )
 
 

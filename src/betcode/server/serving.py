@@ -19,6 +19,7 @@ from betcode.server.agent import AgentCalls
 from betcode.server.audit import AuditCalls
 from betcode.server.config import ConfigCalls
 from betcode.server.converse import Conversations
+from betcode.server.diffs import DiffCalls
 from betcode.server.gate import Gate, Tickets, serve_tickets
 from betcode.server.health import About, Health
 from betcode.server.health_board import SERVICE as HEALTH_SERVICE
@@ -120,6 +121,7 @@ async def serve(
         built |= WorktreeCalls(worktrees).handlers(rim)
         built |= SwitchingCalls(worktrees, about.default_provider, limits).handlers(rim)
         built |= WorktreeMakingCalls(worktrees, gate).handlers(rim)
+        built |= DiffCalls(engine, worktrees).handlers(rim)
         versions = VersionCalls(about.release, engine.reported, _largest_request(settings))
         handlers = _handlers(built | version_handlers(versions, rim), about.release.features)
         async with serve_tcp(tcp, handlers, health.board, _options(settings)) as beyond:

@@ -21,10 +21,8 @@ FEATURES: Mapping[str, str] = {
             "RestoreWorktree",
             "ReportWorktrees",
             "ForgetWorktree",
-            "DiffWorktree",
         )
     },
-    "betcode.v1.AgentService.DiffSession": "What a session changed",
     "betcode.v1.MachineService": "Management of several machines",
     "betcode.v1.GitLabService": "The GitLab integration",
     "betcode.v1.SubagentService": "Subagent orchestration",

@@ -102,7 +102,9 @@ async def _cancel_without_agent(session: LiveSession, waiting: list[InputRow], *
     if not dropped:
         return Cancelled(False)
     open_prompts = session.left.values()
-    ended = left_prompts.withdrawn(session.session_id, open_prompts, left_prompts.CANCELLED, DecidedBy.PERSON)
+    ended = left_prompts.withdrawn(
+        session.session_id, open_prompts, left_prompts.CANCELLED, DecidedBy.PERSON, session.stopped_by
+    )
     said, changes = _withdrawn(dropped)
     said[:0] = ended.said
     changes += ended.changes

@@ -38,7 +38,9 @@ async def _note_closed(session: LiveSession) -> bool:
             return False
         closed = advance(session.writer.state.status, SessionStimulus.CLOSED)
         open_prompts = [*session.prompts.values(), *session.left.values()]
-        ended = left_prompts.withdrawn(session.session_id, open_prompts, session.closed_words, DecidedBy.PERSON)
+        ended = left_prompts.withdrawn(
+            session.session_id, open_prompts, session.closed_words, DecidedBy.PERSON, session.stopped_by
+        )
         said, changes = ended.said, ended.changes
         asked, kept = session.budget.withdrawn(session.closed_words)
         said += asked

@@ -46,7 +46,7 @@ def _entry(session: SessionId, prompt: PromptRow, decision: Decision, client: Cl
         input_sha256=input_hash(prompt.input_json),
         what=Audited.DECISION,
         outcome="allow" if decision.allows else "deny",
-        decided_by=DecidedBy.PERSON,
+        decided_by=DecidedBy.POLICY if decision.by_policy else DecidedBy.PERSON,
         client=client.client_id,
         peer=client.peer,
         note=decision.name + edited,

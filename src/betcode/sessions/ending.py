@@ -165,7 +165,7 @@ async def prompts_after(
     if why := why_not_continued(session, end, fields):
         open_prompts = [*session.prompts.values(), *session.left.values()]
         by = DecidedBy.PERSON if end.after_cancel or session.is_closed else DecidedBy.AGENT
-        return left_prompts.withdrawn(session.session_id, open_prompts, why, by), {}
+        return left_prompts.withdrawn(session.session_id, open_prompts, why, by, session.stopped_by), {}
     return await left_prompts.left_by(session, run.row.key, is_told=is_told)
 
 

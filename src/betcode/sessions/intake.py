@@ -108,7 +108,7 @@ class Intake(PromptIntake):
         why, by = left_prompts.NOT_ASKED_AGAIN, DecidedBy.AGENT
         if is_cancelled:
             why, by = left_prompts.CANCELLED, DecidedBy.PERSON
-        ended = left_prompts.withdrawn(self.session_id, self.left.values(), why, by)
+        ended = left_prompts.withdrawn(self.session_id, self.left.values(), why, by, self.stopped_by)
         self.said += ended.said
         self.changes += ended.changes
         self.left.clear()

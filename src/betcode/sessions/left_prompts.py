@@ -41,15 +41,19 @@ class Consequences:
 
 
 def withdrawn(
-    session_id: SessionId, rows: Iterable[PromptRow], why: str, by: DecidedBy = DecidedBy.AGENT
+    session_id: SessionId, rows: Iterable[PromptRow], why: str, by: DecidedBy = DecidedBy.AGENT, stopped_by: str = ""
 ) -> Consequences:
-    """These prompts can come to nothing any more, nor can answers that were kept; `by` whom, says the audit."""
+    """These prompts can come to nothing any more, nor can answers that were kept; `by` whom, says the audit.
+
+    `stopped_by` is the client of a person.
+    """
+    client = stopped_by if by is DecidedBy.PERSON else ""
     done = Consequences()
     for row in rows:
         if row.state is PromptState.OPEN:
             done.said.append(events.resolved(row.request_id, "withdrawn", message=why))
             done.changes.append(SavePrompt(replace(row, state=PromptState.WITHDRAWN, kept=Kept.NO, message=why)))
-            done.changes.append(audited(session_id, row, "withdrawn", by, note=why))
+            done.changes.append(audited(session_id, row, "withdrawn", by, client=client, note=why))
             continue
         if row.kept is not Kept.SPENT:
             message = _UNUSED.format(tool=row.tool_name)

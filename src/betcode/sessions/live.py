@@ -41,7 +41,7 @@ class LiveSession:
     def __init__(self, room: Room, row: SessionRow, provider: Provider) -> None:
         self.room = room
         self.provider = provider
-        self.writer = SessionWriter(room.store, row, counts=room.counts, traces=room.traces)
+        self.writer = SessionWriter(room.store, row, counts=room.counts, traces=room.traces, watch=room.watch)
         self.desk = LockDesk(room, self.writer)
         self.followers = Followers(room, self.writer, self.desk)
         self.budget = BudgetGate(self)
@@ -60,6 +60,7 @@ class LiveSession:
         self.screening = Screening(self)
         self.may_start = False  # once it was given up, a person decides when it goes on
         self.closed_words = "the session was closed"  # or deleted: why what was open in it is not any more
+        self.stopped_by = ""  # the client that closed it or cancelled its turn last; empty: not known, nobody
         self.deliverable = anyio.Event()
 
     # ------------------------------------------------------------ what others see

@@ -49,6 +49,7 @@ class PromptIntake:
     denial: Callable[[PromptRow, str], Awaitable[str]] | None = None  # which rule denies a use with this input
     offer: Callable[[v1.PermissionRequest], Awaitable[None]] | None = None  # says with a request what may be granted
     peer_of: Callable[[PromptRow], Awaitable[str]] | None = None  # the process that an answer came from
+    stopped_by: str = ""  # the client that cancels the turn
     asked: dict[str, _Asked] = field(default_factory=dict)  # new prompts
     asked_again: list[str] = field(default_factory=list)  # ids that came twice, taken back in between: to be refused
     given: list[PromptRow] = field(default_factory=list)  # new prompts that are answered as one before them was
@@ -214,7 +215,8 @@ class PromptIntake:
         by, why = (DecidedBy.PERSON, left_prompts.CANCELLED) if is_cancelled else (DecidedBy.AGENT, "")
         resolved.message = resolved.message or why
         self.changes.append(SavePrompt(replace(row, state=PromptState.WITHDRAWN, message=why)))
-        self.changes.append(audited(self.session_id, row, "withdrawn", by, note=why))
+        client = self.stopped_by if is_cancelled else ""
+        self.changes.append(audited(self.session_id, row, "withdrawn", by, client=client, note=why))
         return True
 
 

@@ -36,6 +36,7 @@ class PermissionAnswer:
     idempotency_key: str = ""
     grant_pattern: str = ""
     updated_input: str | None = None  # JSON
+    by_policy: bool = False  # of the client; nobody was asked
 
     def __post_init__(self) -> None:
         if self.decision == v1.PERMISSION_DECISION_UNSPECIFIED or self.decision not in v1.PermissionDecision.values():
@@ -57,6 +58,7 @@ class Decision:
     answers: Mapping[str, str] = field(default_factory=dict)
     updated_input: str = ""  # JSON that takes the place of the agent's own
     grant: Rule | None = None  # for the rest of the session
+    by_policy: bool = False
 
     @property
     def allows(self) -> bool:
@@ -99,6 +101,7 @@ def decide(answer: PermissionAnswer, prompt: PromptRow, place: Place) -> Decisio
         answer.idempotency_key,
         updated_input=_edited(answer, prompt),
         grant=_granted(answer, prompt, place),
+        by_policy=answer.by_policy,
     )
 
 

@@ -13,6 +13,7 @@ from betcode.domain.notification import Notifier
 from betcode.domain.ports import Provider, Store
 from betcode.domain.recovery import CrashPolicy
 from betcode.domain.turn_trace import TraceSink
+from betcode.domain.turn_watch import TurnWatch
 from betcode.domain.worktrees import WorktreePlaces
 from betcode.sessions.database_room import DatabaseRoom
 from betcode.sessions.deadlines import Deadlines
@@ -52,10 +53,17 @@ class Room:
     fixed: frozenset[str] = frozenset()  # settings that no project can change
     looks: Lookouts = field(default_factory=Lookouts)  # at the directories of new sessions
     counts: Counts = field(default_factory=Counts)  # what all sessions did
+    umask: int = -1  # the user's, for what agents write; -1: our own
     traces: TraceSink | None = None  # None: nobody wants them
     places: WorktreePlaces | None = None  # of sessions that belong to worktrees
     places_known: anyio.Event = field(default_factory=anyio.Event)
+    watch: TurnWatch | None = None  # of turns as they begin and end
     reports: Reports = field(init=False)
 
     def __post_init__(self) -> None:
         self.reports = Reports(self.store)
+
+    def place_with(self, places: WorktreePlaces) -> None:
+        """Ask these from now on where sessions belong and where their agents start."""
+        self.places = places
+        self.places_known.set()

@@ -259,6 +259,7 @@ class AgentRun:
             intake.denial = session.screening.denial_to
             intake.offer = session.screening.offer
             intake.peer_of = session.peer_of_answer
+            intake.stopped_by = session.stopped_by
             answering, before = self.dialogue.answering, self.row
             began_ns = session.turns.parsing()
             row = await intake.take(self.dialogue, self.row, records)

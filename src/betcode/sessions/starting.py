@@ -77,7 +77,7 @@ async def _start(run: AgentRun) -> bool:
     if trouble is not None:
         raise trouble
     spec = HolderSpec(run_dir=run.directory, argv=launch.argv, env=launch.env, cwd=launch.cwd, marker=run.row.run_id)
-    spec = replace(spec, opening=launch.opening)
+    spec = replace(spec, opening=launch.opening, umask=room.umask)
     if launch.files:
         await anyio.to_thread.run_sync(_write_privately, run.directory, launch.files)
     try:

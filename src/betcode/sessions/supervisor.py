@@ -30,7 +30,7 @@ from betcode.domain.recovery import CrashPolicy
 from betcode.domain.rows import NewSession, PromptRow, SessionRow, SessionState
 from betcode.domain.session import SessionStatus
 from betcode.domain.turn_trace import TraceSink
-from betcode.domain.worktrees import WorktreePlaces
+from betcode.domain.turn_watch import TurnWatch
 from betcode.sessions.adoption import Found, take_up
 from betcode.sessions.answer_desk import AnswerDesk
 from betcode.sessions.audit_desk import AuditDesk
@@ -78,6 +78,7 @@ class Supervisor:
         self.grants = GrantDesk(registry)
         self.audit = AuditDesk(registry.room)
         self.looks = registry.room.looks
+        self.place_with = registry.room.place_with
         self.sends_idle_home = True  # when the block is left
 
     # ------------------------------------------------------------ sessions
@@ -86,15 +87,9 @@ class Supervisor:
         """A session with its first event; nothing is started. The same again makes no second one.
 
         Raises:
-            InvalidRequest: it could not work, or another session has the id; nothing was made.
-            WorktreeNotFound, WorktreeUnusable: likewise.
+            InvalidRequest, WorktreeNotFound, WorktreeUnusable: it could not work, or another session has the id.
         """
         return await create(self._room, new, in_active_worktree=in_active_worktree)
-
-    def place_with(self, places: WorktreePlaces) -> None:
-        """Ask these from now on where sessions belong and where their agents start."""
-        self._room.places = places
-        self._room.places_known.set()
 
     async def resolve(self, text: str) -> SessionId:
         """The session of that id, in either spelling.
@@ -176,26 +171,30 @@ class Supervisor:
         """One page of what was said with these words, in one session or in all."""
         return await self._room.store.search(question)
 
-    async def close(self, session: SessionId) -> bool:
+    async def close(self, session: SessionId, client: str = "") -> bool:
         """End it for good; False where it was closed before. Its history stays.
 
         Raises:
             SessionNotFound, StorageDegraded
         """
         async with self._registry.using(session) as live:
+            live.stopped_by = client
             return await close(live)
 
-    async def delete(self, session: SessionId) -> bool:
+    async def delete(self, session: SessionId, client: str = "") -> bool:
         """Close it and forget it.
 
         Raises:
             AgentUnavailable: its agent could not be ended, and still needs its rows.
         """
         async with self._registry.using(session) as live:
+            live.stopped_by = client
             await close(live, to_delete=True)
             if live.run is not None:
                 raise AgentUnavailable("The session is closed, but its agent cannot be ended: delete it later")
             await self._room.store.delete_session(live.writer.key)
+            if live.writer.telling is not None:
+                live.writer.telling.deleted()
             self._registry.live.pop(session, None)
             logger.info("the session was deleted", extra=live.log_extra)
             return True
@@ -234,9 +233,10 @@ class Supervisor:
         async with self._registry.using(session) as live:
             live.desk.answer(client, asking, grant=grant)
 
-    async def cancel_turn(self, session: SessionId, *, cancel_queued: bool = False) -> Cancelled:
+    async def cancel_turn(self, session: SessionId, *, cancel_queued: bool = False, client: str = "") -> Cancelled:
         """Have the open turn stopped, with more force when asked again."""
         async with self._registry.using(session) as live:
+            live.stopped_by = client
             return await cancel_turn(live, cancel_queued=cancel_queued)
 
     async def compact(self, session: SessionId, request_id: str = "") -> Compacted:
@@ -357,11 +357,13 @@ async def open_supervisor(
     fixed: frozenset[str] = frozenset(),
     counts: Counts | None = None,
     traces: TraceSink | None = None,
+    watch: TurnWatch | None = None,
+    umask: int = -1,
 ) -> AsyncIterator[Supervisor]:
     """The engine, at work; leaving the block lets agents at work run on in their holders.
 
     The user's own rules and the list of trusted projects are in `places`; None: there are none. The settings `fixed` by
-    flags and variables hold in all projects.
+    flags and variables hold in all projects. Agents write files with `umask`; -1: with our own.
     """
     runs_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     async with anyio.create_task_group() as tasks:
@@ -381,6 +383,8 @@ async def open_supervisor(
             fixed=fixed,
             counts=counts or Counts(),
             traces=traces,
+            watch=watch,
+            umask=umask,
         )
         registry = Registry(room)
         supervisor = Supervisor(registry)

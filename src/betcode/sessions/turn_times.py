@@ -31,6 +31,8 @@ _DECIDED = {
     (DecidedBy.GRANT, "deny"): Decided.AUTO_DENY,
     (DecidedBy.PERSON, "allow"): Decided.USER_ALLOW,
     (DecidedBy.PERSON, "deny"): Decided.USER_DENY,
+    (DecidedBy.POLICY, "allow"): Decided.AUTO_ALLOW,
+    (DecidedBy.POLICY, "deny"): Decided.AUTO_DENY,
     (DecidedBy.EXPIRY, "expired"): Decided.TIMEOUT,
 }
 _NO_ALLOWANCE = frozenset({Decided.AUTO_DENY, Decided.USER_DENY, Decided.TIMEOUT})

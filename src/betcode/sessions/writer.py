@@ -16,9 +16,11 @@ from betcode.domain.ports import Store
 from betcode.domain.rows import SessionRow, SessionState, StoredEvent
 from betcode.domain.session import SessionStatus
 from betcode.domain.turn_trace import TraceSink
+from betcode.domain.turn_watch import TurnWatch
 from betcode.sessions import events
 from betcode.sessions.tail import Tail
 from betcode.sessions.tally import Tally
+from betcode.sessions.turn_telling import TurnTelling
 from betcode.sessions.turn_times import TurnTimes
 from betcode.telemetry.work import Span
 from betcode.v1.agent_pb2 import AgentEvent
@@ -45,7 +47,13 @@ class SessionWriter:
     """Whoever writes holds the session's lock: numbers are given here and nowhere else."""
 
     def __init__(
-        self, store: Store, row: SessionRow, *, counts: Counts | None = None, traces: TraceSink | None = None
+        self,
+        store: Store,
+        row: SessionRow,
+        *,
+        counts: Counts | None = None,
+        traces: TraceSink | None = None,
+        watch: TurnWatch | None = None,
     ) -> None:
         self.key = row.key
         self.new = row.new
@@ -54,6 +62,7 @@ class SessionWriter:
         self.degraded_reason = ""
         self.in_line: set[anyio.CancelScope] = set()  # of those who wait to write; nobody waits for what is degraded
         self.turns = TurnTimes(row.new.session_id, row.new.provider, row.state, counts or Counts(), traces)
+        self.telling = None if watch is None else TurnTelling(watch, row)
         self._store = store
 
     @property
@@ -111,6 +120,8 @@ class SessionWriter:
         self.tail.announce(prepared.stored)
         self.turns.announced(began_ns, len(prepared.stored))
         self.turns.written(before, prepared)
+        if self.telling is not None:
+            self.telling.written(before, prepared)
 
     async def write_surely(self, said: Sequence[AgentEvent], changes: Sequence[Change] = (), **fields: object) -> None:
         """Like `write`, for what has already happened: wait for room, and lose at most what cannot be stored."""

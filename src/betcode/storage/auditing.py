@@ -27,7 +27,8 @@ _AS_BYTES = ", ".join(
 )
 _PEER = """
 SELECT CAST(peer AS BLOB) FROM audit
-WHERE session_id = ? AND request_id = ? AND what = 'decision' AND decided_by = 'person' ORDER BY number DESC LIMIT 1
+WHERE session_id = ? AND request_id = ? AND what = 'decision' AND decided_by IN ('person', 'policy')
+ORDER BY number DESC LIMIT 1
 """
 _NEXT = "SELECT {columns} FROM audit WHERE number > ? ORDER BY number LIMIT ?"
 _LAST_UNTIL = "SELECT max(number) FROM audit WHERE at_ns < :until"

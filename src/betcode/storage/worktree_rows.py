@@ -9,6 +9,7 @@ import apsw
 from betcode.domain.errors import WorktreeExists
 from betcode.domain.identifiers import SessionId, SessionKey
 from betcode.domain.session import SessionStatus
+from betcode.domain.turn_watch import WatchedSession
 from betcode.domain.worktrees import (
     Origin,
     RepositoryId,
@@ -61,6 +62,15 @@ INSERT INTO turn_snapshots (session, turn, top, start_tree, end_tree, started_ns
 SELECT key, ?, ?, ?, ?, ?, ?, ? FROM sessions WHERE key = ? AND deleted = 0
 ON CONFLICT (session, turn) DO UPDATE SET top = excluded.top, start_tree = excluded.start_tree,
     end_tree = excluded.end_tree, started_ns = excluded.started_ns, ended_ns = excluded.ended_ns, note = excluded.note
+"""
+_UNENDED = """
+SELECT s.session_id, s.working_directory, s.worktree_id,
+    t.session, t.turn, t.top, t.start_tree, t.end_tree, t.started_ns, t.ended_ns, t.note
+FROM turn_snapshots t JOIN sessions s ON s.key = t.session
+WHERE t.ended_ns = 0 AND t.turn <= s.turns AND s.deleted = 0 ORDER BY t.session, t.turn
+"""
+_WITH_SNAPSHOTS = """
+SELECT session_id FROM sessions WHERE deleted = 0 AND key IN (SELECT session FROM turn_snapshots)
 """
 
 
@@ -158,6 +168,13 @@ class SqliteWorktrees:
         row = await self._read(lambda db: db.execute(wanted, (session, turn)).fetchone())
         return None if row is None else _snapshot_row(row)
 
+    async def unended_snapshots(self) -> Sequence[tuple[WatchedSession, TurnSnapshot]]:
+        """Of turns that have ended while nobody could note it."""
+        return await self._read(lambda db: [_unended(row) for row in db.execute(_UNENDED)])
+
+    async def sessions_with_snapshots(self) -> frozenset[SessionId]:
+        return await self._read(lambda db: frozenset(SessionId(text) for (text,) in db.execute(_WITH_SNAPSHOTS)))
+
 
 def _set_active(db: apsw.Connection, repository: RepositoryId, worktree: WorktreeId, now_ns: int) -> str:
     before = """SELECT active_worktree FROM repositories
@@ -253,6 +270,12 @@ def _worktree_row(row: Sequence[Any]) -> WorktreeRow:
         setup_process=setup_process,
         brought_along=json.loads(brought_along),
     )
+
+
+def _unended(row: Sequence[Any]) -> tuple[WatchedSession, TurnSnapshot]:
+    session_id, directory, worktree_id, *snapshot = row
+    found = _snapshot_row(snapshot)
+    return WatchedSession(found.session, SessionId(session_id), directory, worktree_id), found
 
 
 def _snapshot_row(row: Sequence[Any]) -> TurnSnapshot:

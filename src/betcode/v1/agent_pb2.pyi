@@ -416,6 +416,7 @@ class PermissionResponse(_message.Message):
     UPDATED_INPUT_FIELD_NUMBER: _builtins.int
     GRANT_PATTERN_FIELD_NUMBER: _builtins.int
     UPDATED_INPUT_JSON_FIELD_NUMBER: _builtins.int
+    BY_POLICY_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     decision: Global___PermissionDecision.ValueType
     idempotency_key: _builtins.str
@@ -429,6 +430,8 @@ class PermissionResponse(_message.Message):
     """
     updated_input_json: _builtins.str
     """with ALLOW_WITH_EDIT, in place of updated_input: JSON text, sent as it is"""
+    by_policy: _builtins.bool
+    """Nobody was asked: the client answers as it was told beforehand (`run --on-ask deny`). The audit says so. Since 0.2.0."""
     @_builtins.property
     def updated_input(self) -> _struct_pb2.Struct:
         """with ALLOW_WITH_EDIT"""
@@ -443,10 +446,11 @@ class PermissionResponse(_message.Message):
         updated_input: _struct_pb2.Struct | None = ...,
         grant_pattern: _builtins.str = ...,
         updated_input_json: _builtins.str = ...,
+        by_policy: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["updated_input", b"updated_input"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["decision", b"decision", "grant_pattern", b"grant_pattern", "idempotency_key", b"idempotency_key", "message", b"message", "request_id", b"request_id", "updated_input", b"updated_input", "updated_input_json", b"updated_input_json"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["by_policy", b"by_policy", "decision", b"decision", "grant_pattern", b"grant_pattern", "idempotency_key", b"idempotency_key", "message", b"message", "request_id", b"request_id", "updated_input", b"updated_input", "updated_input_json", b"updated_input_json"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -3219,7 +3223,7 @@ class DiffSessionRequest(_message.Message):
     turn: _builtins.int
     """from 1; 0: from the beginning of the first turn to the end of the last one"""
     stat_only: _builtins.bool
-    """names and counts"""
+    """names and counts, as `git diff --numstat -z` writes them"""
     def __init__(
         self,
         *,

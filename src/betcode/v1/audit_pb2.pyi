@@ -106,7 +106,7 @@ class AuditRecord(_message.Message):
     outcome: _builtins.str
     """"allow", "deny", "ask", "expired", "withdrawn", "refused", "granted", "cleared", ..."""
     decided_by: _builtins.str
-    """"rule", "grant", "person", "expiry", "agent", "kept_answer", "gate" """
+    """"rule", "grant", "person", "expiry", "agent", "kept_answer", "gate", "policy" (of a client)"""
     rule: _builtins.str
     """its text, and where it stands"""
     client: _builtins.str

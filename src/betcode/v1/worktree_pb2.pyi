@@ -1017,9 +1017,9 @@ class DiffWorktreeRequest(_message.Message):
     BASE_FIELD_NUMBER: _builtins.int
     worktree_id: _builtins.str
     stat_only: _builtins.bool
-    """names and counts"""
+    """names and counts, as `git diff --numstat -z` writes them"""
     base: _builtins.str
-    """empty: what its branch was made from"""
+    """a branch, tag or commit; empty: what its branch was made from"""
     def __init__(
         self,
         *,

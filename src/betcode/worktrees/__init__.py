@@ -3,22 +3,27 @@
 from betcode.worktrees.branches import SeenBranch
 from betcode.worktrees.choosing import Wanted
 from betcode.worktrees.desk import Worktrees, open_worktrees
+from betcode.worktrees.diffs import Diff
 from betcode.worktrees.output import Output, Progress, Step
 from betcode.worktrees.registry import SeenWorktree
+from betcode.worktrees.snapshots import Snapshots, open_snapshots
 from betcode.worktrees.switching import Switched
 from betcode.worktrees.words import trouble_of
 from betcode.worktrees.work import Work
 
 __all__ = [
+    "Diff",
     "Output",
     "Progress",
     "SeenBranch",
     "SeenWorktree",
+    "Snapshots",
     "Step",
     "Switched",
     "Wanted",
     "Work",
     "Worktrees",
+    "open_snapshots",
     "open_worktrees",
     "trouble_of",
 ]

@@ -7,6 +7,7 @@ import anyio.to_thread
 
 from betcode.domain.errors import BetcodeError
 from betcode.domain.worktrees import RepositoryRow, WorktreeRow
+from betcode.git.environment import MAY_FETCH
 from betcode.git.repository import ListedWorktree, git_directory, listed_worktrees
 from betcode.git.running import Git
 from betcode.worktrees.choosing import Start
@@ -38,7 +39,7 @@ async def add(git: Git, repository: RepositoryRow, row: WorktreeRow) -> None:
         GitFailed, StorageDegraded
     """
     words = ("worktree", "add", "--quiet", "--lock", "--reason", _reason(row), "--", row.path, row.branch)
-    await git.run(*words, at=repository.common_dir, variables={MARKER: row.id}, bound_s=_ADD_WITHIN_S)
+    await git.run(*words, at=repository.common_dir, variables={**MAY_FETCH, MARKER: row.id}, bound_s=_ADD_WITHIN_S)
 
 
 async def unlock(git: Git, repository: RepositoryRow, row: WorktreeRow) -> None:
@@ -118,7 +119,8 @@ async def complete(git: Git, row: WorktreeRow) -> None:
     """
     await git.run("read-tree", "HEAD", at=row.path)
     missing = await git.run("ls-files", "-z", "--deleted", at=row.path)
-    await git.run("checkout-index", "-z", "--stdin", at=row.path, stdin=missing, bound_s=_ADD_WITHIN_S)
+    words = ("checkout-index", "-z", "--stdin")
+    await git.run(*words, at=row.path, stdin=missing, variables=MAY_FETCH, bound_s=_ADD_WITHIN_S)
 
 
 def _reason(row: WorktreeRow) -> str:

@@ -142,7 +142,8 @@ def _make_parents(source: Path, target: Path, parent: Path) -> None:
     for part in parent.parts:
         made /= part
         if not os.path.lexists(target / made):
-            (target / made).mkdir(mode=stat.S_IMODE((source / made).stat().st_mode) & 0o777 | stat.S_IRWXU)
+            (target / made).mkdir(mode=0o700)
+            (target / made).chmod(stat.S_IMODE((source / made).stat().st_mode) & 0o777 | stat.S_IRWXU)
         elif not _is_plain(target, made):
             raise _LeftOut("behind a link in the worktree")
 

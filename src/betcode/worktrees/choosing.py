@@ -9,7 +9,7 @@ import anyio.to_thread
 
 from betcode.domain.errors import BranchNotFound, InvalidRequest, WorktreeExists
 from betcode.domain.text import shortened
-from betcode.domain.worktrees import RepositoryRow, WorktreeRow, WorktreeState
+from betcode.domain.worktrees import Origin, RepositoryRow, WorktreeRow, WorktreeState
 from betcode.git.names import check_branch, check_commit_words, check_worktree_name, name_of_branch
 from betcode.git.repository import ListedWorktree
 from betcode.git.running import Git
@@ -185,7 +185,7 @@ def taken_up(rows: Sequence[WorktreeRow], name: str, path: str) -> WorktreeRow |
     """
     there = [row for row in rows if row.name == name or row.path == path]
     for row in there:
-        if row.state is not WorktreeState.STALE:
+        if row.state is not WorktreeState.STALE or row.origin is Origin.MAIN:
             what = f"is at {row.path}" if row.name == name else f"is there and is called {row.name}"
             being = {WorktreeState.CREATING: ", being made", WorktreeState.REMOVING: ", being removed"}
             raise WorktreeExists(

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import anyio.to_thread
 
-from betcode.domain.errors import BetcodeError
 from betcode.domain.worktrees import (
     Origin,
     RepositoryRow,
@@ -76,7 +75,7 @@ class Creating:
                 await unlock(self._room.git, repository, row)
                 git_dir = await anyio.to_thread.run_sync(git_directory, row.path)
                 row = await self._registry.change(row.id, git_dir=git_dir)
-            except BetcodeError:
+            except Exception:
                 await take_back(self._room.git, repository, row)
                 await self._given_up(row, before)
                 raise

@@ -14,6 +14,7 @@ from betcode.git.running import Git
 from betcode.worktrees.branches import SeenBranch, branches
 from betcode.worktrees.choosing import Wanted
 from betcode.worktrees.creating import Creating
+from betcode.worktrees.diffs import Diffs
 from betcode.worktrees.output import Feed, Output
 from betcode.worktrees.placing import Placing
 from betcode.worktrees.reconciling import reconcile
@@ -21,6 +22,7 @@ from betcode.worktrees.recovery import begun, take_up_what_was_begun
 from betcode.worktrees.registry import Registry, SeenWorktree
 from betcode.worktrees.room import Faults, Sessions, Trust, WorktreeRoom, no_faults
 from betcode.worktrees.setup import Setups
+from betcode.worktrees.snapshots import Snapshots
 from betcode.worktrees.switching import StartAs, Switched, Switching
 from betcode.worktrees.work import Work, begin
 
@@ -30,17 +32,20 @@ logger = logging.getLogger(__name__)
 class Worktrees:
     """What people and programs may ask; made by `open_worktrees`."""
 
-    def __init__(self, room: WorktreeRoom) -> None:
+    def __init__(self, room: WorktreeRoom, snapshots: Snapshots) -> None:
         self._room = room
         self.registry = Registry(room)
         self.placing = Placing(room, self.registry)
         self._switching = Switching(room, self.registry)
         self._setups = Setups(room, self.registry)
         self._creating = Creating(room, self.registry, self._setups)
+        self.diffs = Diffs(room, self.registry, snapshots)
+        self._snapshots = snapshots
 
     def use(self, settings: Settings) -> None:
         """Go on with other settings."""
         self._room.settings = settings
+        self._snapshots.use(settings)
 
     async def listed(self, repo_path: str) -> list[SeenWorktree]:
         """The worktrees of the repository that a directory belongs to; with an empty path those of all that are known.
@@ -109,19 +114,21 @@ async def open_worktrees(
     sessions: Sessions,
     settings: Settings,
     state_dir: Path,
+    snapshots: Snapshots,
     *,
     is_trusted: Trust,
     environment: Callable[[], Awaitable[Mapping[str, str]]],
     faults: Faults = no_faults,
     fixed: frozenset[str] = frozenset(),
     user_file: Path | None = None,
+    umask: int = -1,
 ) -> AsyncIterator[Worktrees]:
     """Serve until the block is left; what is under way then is broken off, and taken up by the next daemon."""
     async with anyio.create_task_group() as tasks:
         room = WorktreeRoom(
-            store, git, sessions, settings, state_dir, is_trusted, environment, tasks, faults, fixed, user_file
+            store, git, sessions, settings, state_dir, is_trusted, environment, tasks, faults, fixed, user_file, umask
         )
-        worktrees = Worktrees(room)
+        worktrees = Worktrees(room, snapshots)
         left = begun(await store.worktrees())  # read before anybody can begin something new
         tasks.start_soon(take_up_what_was_begun, room, worktrees.registry, left)
         sessions.place_with(worktrees.placing)

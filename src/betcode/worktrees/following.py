@@ -63,7 +63,9 @@ def _places(rows: Sequence[WorktreeRow], look: Look) -> dict[str, str]:
 
 
 def _at(row: WorktreeRow, listed: ListedWorktree, on_disk: OnDisk) -> WorktreeRow:
-    """The row after what git and the files say of its worktree."""
+    """The row after what git and the files say of its worktree; of one that is being made that may be anything."""
+    if row.state in _BEING_CHANGED:
+        return row
     return replace(
         row,
         path=listed.path,

@@ -27,6 +27,7 @@ class Hook:
     directory: str
     environment: Mapping[str, str]
     marker: str
+    umask: int = -1
 
 
 class HookNotStarted(Exception):
@@ -54,6 +55,7 @@ async def run_hook(hook: Hook, on_start: Callable[[str], Awaitable[None]], on_ou
             stdout=PIPE,
             stderr=STDOUT,
             start_new_session=True,
+            umask=hook.umask,
         )
     except (OSError, ValueError) as trouble:
         raise HookNotStarted(getattr(trouble, "strerror", None) or str(trouble)) from None

@@ -55,4 +55,5 @@ class WorktreeRoom:
     faults: Faults = no_faults
     fixed: frozenset[str] = frozenset()  # settings that no project can change
     user_file: Path | None = None  # with the user's own settings
+    umask: int = -1  # the user's; -1: our own
     queues: Queues = field(default_factory=Queues)

@@ -137,6 +137,9 @@ class Setups:
                 end = await work()
             except BetcodeError as trouble:
                 end = _End(SetupState.FAILED, f"The setup was broken off: {trouble.message}")
+            except Exception:  # whatever it is, the worktree must not wait for its setup for ever
+                logger.exception("a setup was broken off")
+                end = _End(SetupState.FAILED, "The setup was broken off: the daemon's log says why")
             tasks.cancel_scope.cancel()
         return end
 
@@ -179,7 +182,7 @@ class Setups:
         plan, row = running.plan, running.row
         for stage in plan.stages:
             running.begin(stage.words)
-            trouble = await self._one(running, stage, Hook(stage.argv, row.path, environment, row.id))
+            trouble = await self._one(running, stage, Hook(stage.argv, row.path, environment, row.id, self._room.umask))
             if trouble:
                 return _End(SetupState.FAILED, _with_words(trouble, running.kept))
         if plan.untrusted:

@@ -3,15 +3,18 @@
 import os
 import shutil
 from collections.abc import Sequence
+from contextlib import aclosing
 from pathlib import Path
 from subprocess import CalledProcessError
 
 import pytest
 
 from betcode.domain.errors import GitFailed
+from betcode.git.diffs import between
 from betcode.git.environment import MAY_FETCH
 from betcode.git.repository import listed_worktrees, place_of
 from betcode.git.running import Git
+from betcode.git.snapshots import PrivateObjects, ground_of, take
 from support import repositories
 from support.hostile_repository import Hostile, make_hostile_repository
 
@@ -116,6 +119,20 @@ async def test_a_private_index_leaves_the_repository_as_it_is(hostile: Hostile, 
     assert b"+changed" in patch
     assert hostile.found() <= _FILTERS
     assert _files(git_dir) == before
+
+
+async def test_the_tree_of_a_turn_is_noted_and_compared_with_no_program_but_filters(
+    hostile: Hostile, git: Git, tmp_path: Path
+) -> None:
+    ground = await ground_of(git, str(hostile.path))
+    assert ground is not None
+    private = PrivateObjects(tmp_path / "private")
+    before = await take(git, ground, private, 10_000)
+    (hostile.path / "README").write_text("changed again\n")
+    after = await take(git, ground, private, 10_000)
+    async with aclosing(between(git, private, before.tree, after.tree, counts=False)) as pieces:
+        assert b"+changed again" in b"".join([piece async for piece in pieces])
+    assert hostile.found() == {"clean"}
 
 
 @pytest.mark.parametrize("url", ["ext::PROGRAM ext", "PLACE", "file://PLACE", "git://localhost/x", "odd::x", "https:x"])

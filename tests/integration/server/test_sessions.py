@@ -303,3 +303,12 @@ async def test_a_blob_is_read_whole_and_in_part(agent: Agent, tmp_path: Path) ->
     assert pieces[0].offset == 100_000
     unknown = agent.ReadBlob(v1.ReadBlobRequest(session_id=session_id, sha256="0" * 64))
     assert await unknown.code() is grpc.StatusCode.NOT_FOUND
+
+
+async def test_what_an_agent_writes_has_the_modes_of_the_user_and_not_of_the_daemon(
+    daemon: Daemon, agent: Agent
+) -> None:
+    await finished_session(agent, str(daemon.work), "spawn touch by-the-agent")
+    (daemon.work / "by-us").touch()
+    modes = {(daemon.work / name).stat().st_mode for name in ("by-the-agent", "by-us")}
+    assert len(modes) == 1

@@ -1,6 +1,7 @@
 """Making worktrees over the API: told as it happens, refused with reasons, and without setups for agents."""
 
 import json
+import os
 import sys
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable
 from pathlib import Path
@@ -45,6 +46,13 @@ def repository(place: Path, setup: str) -> str:
     return str(make_repository(place / "shop", {"setup.sh": setup}))
 
 
+def umask() -> int:
+    """Of whoever started the daemon."""
+    before = os.umask(0o022)
+    os.umask(before)
+    return before
+
+
 async def refusal(call: Awaitable[object]) -> ClientError:
     with anyio.fail_after(PATIENCE_S), pytest.raises(aio.AioRpcError) as told:
         await call
@@ -60,7 +68,7 @@ async def all_of(stream: AsyncIterable[T]) -> list[T]:
 async def test_a_worktree_is_made_and_told_of_and_known_to_the_next_daemon(
     daemon: Daemon, calls: Calls, tmp_path: Path
 ) -> None:
-    place = repository(tmp_path, "echo one; echo two >&2")
+    place = repository(tmp_path, "echo one; echo two >&2; touch by-setup")
     wanted = v1.CreateWorktreeRequest(repo_path=place, branch="fix/it", create_branch=True)
     told = await all_of(calls.WatchCreateWorktree(wanted))
     steps = [(each.step.what, each.step.number, each.step.of) for each in told if each.HasField("step")]
@@ -71,6 +79,9 @@ async def test_a_worktree_is_made_and_told_of_and_known_to_the_next_daemon(
     assert (done.state, done.setup) == (v1.WORKTREE_STATE_READY, v1.WORKTREE_SETUP_DONE)
     assert done.base == git(Path(place), "rev-parse", "HEAD")
     assert done.created_at.ToNanoseconds() > 0
+    # The daemon keeps its own files private, and the user's as the user would.
+    modes = {(Path(done.path) / name).stat().st_mode & 0o777 for name in ("setup.sh", "by-setup")}
+    assert modes == {0o666 & ~umask()}
     read = await all_of(calls.ReadSetupOutput(v1.ReadSetupOutputRequest(worktree_id=done.id)))
     assert b"".join(each.data for each in read) == b"one\ntwo\n"
 
@@ -154,6 +165,7 @@ async def test_an_agent_may_have_a_worktree_made_and_no_setup_run(daemon: Daemon
 
 CREATE = """\
 import json
+import os
 import sys
 import grpc
 from betcode.v1 import worktree_pb2 as v1

@@ -119,6 +119,7 @@ async def test_a_half_made_worktree_in_which_somebody_worked_is_completed(
 async def test_a_worktree_that_somebody_else_made_at_the_path_stays(bench: Bench, repository: Path) -> None:
     row = await wanted(bench, repository)
     git(repository, "worktree", "add", "-q", "--lock", "--reason", "mine", "--detach", row.path)
+    assert (await bench.worktrees.listed(str(repository)))[1].row == row  # who only looks changes nothing of it
     async with next_daemon(bench, row) as worktrees:
         seen = (await worktrees.listed(str(repository)))[1]
         assert seen.git is not None

@@ -123,6 +123,19 @@ async def test_odd_names_and_shallow_repositories_work(bench: Bench, repository:
     assert (Path(row.path) / "more").exists()
 
 
+async def test_the_checkout_may_fetch_what_a_partial_clone_lacks_and_sees_no_keys(
+    bench: Bench, repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_TOKEN", "x")
+    git(repository, "config", "filter.look.smudge", f"env > '{tmp_path}/seen'; cat")
+    commit(repository, {".gitattributes": "look filter=look\n", "look": "1"})
+    row = (await made(bench, repository, "fix", create_branch=True)).row
+    assert (Path(row.path) / "look").read_text() == "1"
+    seen = dict(line.split("=", 1) for line in (tmp_path / "seen").read_text().splitlines())
+    assert (seen["GIT_NO_LAZY_FETCH"], seen["GIT_ALLOW_PROTOCOL"]) == ("0", "https:ssh")
+    assert "GITHUB_TOKEN" not in seen
+
+
 async def test_submodules_are_left_unpopulated(bench: Bench, repository: Path, tmp_path: Path) -> None:
     inner = make_repository(tmp_path / "inner")
     git(repository, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(inner), "inner")

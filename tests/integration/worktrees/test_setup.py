@@ -267,3 +267,27 @@ async def test_a_flood_is_kept_and_told_in_part_and_nobody_waits_for_a_reader(be
     assert pieces[-1].data.endswith(b"last\n")
     assert sum(len(each.data) for each in pieces) == 256 * 1024
     assert sum(len(each.data) + each.left_out_bytes for each in pieces) == size + 11
+
+
+async def test_who_looks_while_worktrees_are_rolled_back_brings_none_of_them_back(
+    bench: Bench, repository: Path
+) -> None:
+    use(bench, ("false",))
+    left = 6
+
+    async def one(number: int) -> None:
+        nonlocal left
+        wanted = Wanted(str(repository), f"b{number}", create_branch=True, roll_back=True)
+        with pytest.raises(SetupFailed):
+            await bench.worktrees.create(wanted).result()
+        left -= 1
+
+    with anyio.fail_after(PATIENCE_S):
+        async with anyio.create_task_group() as tasks:
+            for number in range(left):
+                tasks.start_soon(one, number)
+            while left:
+                await bench.worktrees.listed(str(repository))
+    assert [each.row.name for each in await bench.worktrees.listed(str(repository))] == ["shop"]
+    assert git(repository, "worktree", "list").count("\n") == 0
+    assert git(repository, "branch", "--format=%(refname:short)") == "main"

@@ -46,7 +46,7 @@ GROUP = replace(
 def decided(
     decision: v1.PermissionDecision.ValueType, prompt: PromptRow = BASH, message: str = "", **more: str
 ) -> Decision:
-    return decide(PermissionAnswer(prompt.request_id, decision, message, **more), prompt, PLACE)
+    return decide(PermissionAnswer(prompt.request_id, decision, message, **more), prompt, PLACE)  # type: ignore[arg-type]
 
 
 def refused(decision: v1.PermissionDecision.ValueType, prompt: PromptRow = BASH, **more: str) -> str:

@@ -1,0 +1,37 @@
+"""The options of `betcode session diff` and `betcode worktree diff`."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from betcode.cli.worktree_completion import WorktreeWord
+
+if TYPE_CHECKING:
+    from betcode.cli.parser import Commands, Parser
+
+
+def add_session_diff(
+    verbs: "Commands[Parser]",
+    command: "Callable[[Commands[Parser], str, str, str], Parser]",
+    count: Callable[[str], int],
+    says: str,
+) -> None:
+    diff = command(verbs, "diff", "show what a session changed in its worktree", "diff_commands:diff_session")
+    diff.add_argument("session", metavar="ID", help=says)
+    diff.add_argument("--turn", type=count, default=0, metavar="N", help="only what this turn changed, from 1 (all)")
+    _add_stat(diff)
+
+
+def add_worktree_diff(
+    verbs: "Commands[Parser]", command: "Callable[[Commands[Parser], str, str, str], Parser]", says: str
+) -> None:
+    diff = command(
+        verbs, "diff", "show what a worktree has that its base has not, committed or not", "diff_commands:diff_worktree"
+    )
+    diff.add_argument("name", action=WorktreeWord, nargs="?", default=".", metavar="NAME", help=f"{says} (.)")
+    diff.add_argument("--base", metavar="COMMIT", help="a branch, tag or commit (what its branch was made from)")
+    _add_stat(diff)
+    diff.add_argument("-C", "--dir", dest="cwd", metavar="DIR", help="of the repository there (the current one)")
+
+
+def _add_stat(diff: "Parser") -> None:
+    diff.add_argument("--stat", action="store_true", help="names of files and numbers of lines")

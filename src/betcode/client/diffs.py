@@ -1,0 +1,42 @@
+"""What sessions and worktrees changed."""
+
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from typing import Any
+
+from betcode.client.connection import Connection
+from betcode.client.errors import as_client_errors
+from betcode.v1.agent_pb2 import DiffSessionRequest
+from betcode.v1.worktree_pb2 import DiffChunk, DiffWorktreeRequest
+from betcode.v1.worktree_pb2_grpc import WorktreeServiceStub
+
+
+@dataclass(frozen=True, slots=True)
+class DiffReader:
+    """Patches in pieces that end anywhere; a piece with a note says what whoever reads it should know."""
+
+    connection: Connection
+
+    def of_session(self, session_id: str, *, turn: int = 0, counts: bool = False) -> AsyncGenerator[DiffChunk, None]:
+        """What a session changed in one turn, or in all. Hold it in `aclosing`."""
+        request = DiffSessionRequest(session_id=session_id, turn=turn, stat_only=counts)
+        return self._read(self.connection.stub.DiffSession, request)
+
+    def of_worktree(self, worktree_id: str, *, base: str = "", counts: bool = False) -> AsyncGenerator[DiffChunk, None]:
+        """What a worktree has that its base has not. Hold it in `aclosing`."""
+        request = DiffWorktreeRequest(worktree_id=worktree_id, base=base, stat_only=counts)
+        return self._read(WorktreeServiceStub(self.connection.channel).DiffWorktree, request)
+
+    async def _read(
+        self, method: Any, request: DiffSessionRequest | DiffWorktreeRequest
+    ) -> AsyncGenerator[DiffChunk, None]:
+        call = method(request, metadata=self.connection.metadata)
+        try:
+            while True:
+                async with as_client_errors():
+                    chunk = await call.read()
+                if not isinstance(chunk, DiffChunk):
+                    return
+                yield chunk
+        finally:
+            call.cancel()

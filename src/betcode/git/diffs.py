@@ -1,0 +1,39 @@
+"""What one tree has that another has not, as a patch or as counts."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from betcode.domain.errors import GitFailed
+from betcode.git.running import Git
+from betcode.git.snapshots import PrivateObjects
+
+BOUND_S = 120.0  # without a further piece
+# Plumbing: neither the user's settings nor those of a repository decide what a patch looks like.
+_PATCH = ("-p", "--binary", "--full-index", "--src-prefix=a/", "--dst-prefix=b/", "--submodule=short")
+_COUNTS = ("--numstat", "-z")
+_MISSING = ("unable to read", "bad object", "not a tree object", "invalid object", "unable to load", "missing")
+_GONE = (
+    "Some of what is to be compared is not there any more: git cleaned it up (git gc) since no branch had it, or its "
+    "repository is gone"
+)
+
+
+async def between(
+    git: Git, objects: PrivateObjects, before: str, after: str, *, counts: bool
+) -> AsyncGenerator[bytes, None]:
+    """The difference of two trees, in pieces that end anywhere; renames are found. Hold it in `aclosing`.
+
+    Raises:
+        GitFailed
+    """
+    how = _COUNTS if counts else _PATCH
+    words = ("diff-tree", "-r", "--no-color", "--find-renames", *how, before, after)
+    pieces = git.stream(*words, at=objects.directory, variables=objects.variables, bound_s=BOUND_S)
+    async with aclosing(pieces):
+        try:
+            async for piece in pieces:
+                yield piece
+        except GitFailed as failed:
+            if any(word in failed.message for word in _MISSING):
+                raise GitFailed(_GONE) from None
+            raise

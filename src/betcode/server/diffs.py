@@ -1,0 +1,42 @@
+"""What sessions and worktrees changed, streamed as git writes it."""
+
+from contextlib import AbstractAsyncContextManager
+
+from betcode.server.rim import Caller, Context, Handler, Rim
+from betcode.sessions import Supervisor
+from betcode.v1 import agent_pb2, worktree_pb2
+from betcode.worktrees import Diff, Worktrees
+
+
+class DiffCalls:
+    """One method per call."""
+
+    def __init__(self, engine: Supervisor, worktrees: Worktrees) -> None:
+        self._engine = engine
+        self._diffs = worktrees.diffs
+
+    def handlers(self, rim: Rim) -> dict[str, Handler]:
+        return {
+            "betcode.v1.AgentService.DiffSession": rim.stream(agent_pb2.DiffSessionRequest, self.diff_session),
+            "betcode.v1.WorktreeService.DiffWorktree": rim.stream(worktree_pb2.DiffWorktreeRequest, self.diff_worktree),
+        }
+
+    async def diff_session(self, _: Caller, request: agent_pb2.DiffSessionRequest, context: Context) -> None:
+        session = await self._engine.resolve(request.session_id)
+        row = (await self._engine.summary(session)).row
+        await _write(self._diffs.of_session(row, request.turn, counts=request.stat_only), context)
+
+    async def diff_worktree(self, _: Caller, request: worktree_pb2.DiffWorktreeRequest, context: Context) -> None:
+        await _write(
+            self._diffs.of_worktree(request.worktree_id, request.base, counts=request.stat_only),
+            context,
+        )
+
+
+async def _write(opened: AbstractAsyncContextManager[Diff], context: Context) -> None:
+    """The note first: whoever reads the rest should know it."""
+    async with opened as diff:
+        if diff.note:
+            await context.write(worktree_pb2.DiffChunk(note=diff.note).SerializeToString())
+        async for piece in diff.pieces:
+            await context.write(worktree_pb2.DiffChunk(data=piece).SerializeToString())

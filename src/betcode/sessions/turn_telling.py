@@ -1,0 +1,67 @@
+"""Tells a watch of one session's turns: all of it from what was committed, whoever began the turn."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from betcode.domain.rows import SessionRow, SessionState, StoredEvent
+from betcode.domain.session import SessionStatus
+from betcode.domain.turn_watch import TurnWatch, WatchedSession
+from betcode.sessions.tally import KIND_OF
+from betcode.v1.agent_pb2 import AgentEvent
+
+if TYPE_CHECKING:
+    from betcode.sessions.writer import Prepared
+
+logger = logging.getLogger(__name__)
+
+_TURN_COMPLETE = KIND_OF["turn_complete"]
+_TOOL_START = KIND_OF["tool_call_start"]
+
+
+class TurnTelling:
+    """A turn is open while its session is active; its number is one more than have ended before it."""
+
+    def __init__(self, watch: TurnWatch, row: SessionRow) -> None:
+        self._watch = watch
+        new = row.new
+        self._session = WatchedSession(row.key, new.session_id, new.working_directory, new.worktree_id)
+        self._has_used_tool = False  # in the open turn, as far as this daemon knows
+
+    def written(self, before: SessionState, prepared: Prepared) -> None:
+        """Something of this session is on disk."""
+        after, stored = prepared.state, prepared.stored
+        was_open, is_open = before.status is SessionStatus.ACTIVE, after.status is SessionStatus.ACTIVE
+        if not was_open and not is_open and after.turns == before.turns:
+            return
+        end = next((at for at in range(len(stored) - 1, -1, -1) if stored[at].kind == _TURN_COMPLETE), -1)
+        if was_open:
+            self._note_tools(stored[:end] if end >= 0 else stored)
+        is_over = after.turns > before.turns
+        if is_over:
+            at_ns = AgentEvent.FromString(stored[end].data).timestamp.ToNanoseconds() if end >= 0 else time.time_ns()
+            self._tell(lambda: self._watch.ended(self._session, before.turns + 1, after.turns, at_ns))
+        elif was_open and not is_open:
+            turn = after.turns + 1
+            self._tell(lambda: self._watch.ended(self._session, turn, turn, time.time_ns()))
+        if is_open and (is_over or not was_open):
+            self._has_used_tool = False
+            self._tell(lambda: self._watch.began(self._session, after.turns + 1))
+            self._note_tools(stored[end + 1 :])
+
+    def deleted(self) -> None:
+        self._tell(lambda: self._watch.deleted(self._session))
+
+    def _note_tools(self, stored: Sequence[StoredEvent]) -> None:
+        if not self._has_used_tool and any(each.kind == _TOOL_START for each in stored):
+            self._has_used_tool = True
+            self._tell(lambda: self._watch.used_tool(self._session))
+
+    def _tell(self, what: Callable[[], None]) -> None:
+        try:
+            what()
+        except Exception:
+            logger.exception("a turn could not be watched", extra={"session_id": self._session.session_id})

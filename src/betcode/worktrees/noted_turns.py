@@ -1,0 +1,96 @@
+"""What is kept of a turn after a look at the tree: decided from what is known, and nothing else."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from betcode.domain.identifiers import SessionKey
+from betcode.domain.worktrees import TurnSnapshot
+
+_LATE_NS = 5_000_000_000
+_USED_TOOL = "the beginning was noted late: a tool was in use before the tree was read"
+_NEXT_DAEMON = "the end was noted late: by the next daemon"
+
+
+@dataclass(slots=True)
+class Beginning:
+    """A turn has begun, and the tree is to be noted."""
+
+    turn: int
+    used_tool: bool = False  # before it was noted
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """Turns are over, usually one."""
+
+    first: int
+    last: int
+    at_ns: int  # 0: not known, under a daemon before this one
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a look at the tree has found."""
+
+    session: SessionKey
+    at_ns: int  # when it began
+    tree: str  # empty: there is none
+    top: str = ""
+    note: str = ""  # what is not in the tree
+    trouble: str = ""  # why there is none
+
+
+def rows_after(wish: Beginning | End, rows: Mapping[int, TurnSnapshot], look: Look) -> list[TurnSnapshot]:
+    """The rows that follow from one wish, beside those that are there."""
+    return [_begun(wish, rows, look)] if isinstance(wish, Beginning) else _ended(wish, rows, look)
+
+
+def _begun(wish: Beginning, rows: Mapping[int, TurnSnapshot], look: Look) -> TurnSnapshot:
+    known = rows.get(wish.turn)
+    if known is not None and known.start_tree:
+        return replace(known, end_tree="", ended_ns=0)  # it goes on: what it has changed so far counts
+    notes = joined(
+        look.note, _USED_TOOL if wish.used_tool else "", look.trouble and f"the beginning was not noted: {look.trouble}"
+    )
+    return TurnSnapshot(look.session, wish.turn, look.top, look.tree, started_ns=look.at_ns, note=notes)
+
+
+def _ended(wish: End, rows: Mapping[int, TurnSnapshot], look: Look) -> list[TurnSnapshot]:
+    row = rows.get(wish.first)
+    if row is None or not row.start_tree:
+        row = _without_beginning(wish.first, rows, look)
+    notes = joined(row.note, look.note, _late(wish, look), look.trouble and f"the end was not noted: {look.trouble}")
+    ended_ns = wish.at_ns or look.at_ns
+    ended = replace(row, top=look.top or row.top, end_tree=look.tree, ended_ns=ended_ns, note=notes)
+    with_it = f"it is shown with turn {wish.first}: both were over before the tree was read"
+    return [
+        ended,
+        *(
+            TurnSnapshot(look.session, turn, look.top, look.tree, look.tree, look.at_ns, look.at_ns, with_it)
+            for turn in range(wish.first + 1, wish.last + 1)
+        ),
+    ]
+
+
+def _late(wish: End, look: Look) -> str:
+    if not wish.at_ns:
+        return _NEXT_DAEMON
+    late_ns = look.at_ns - wish.at_ns
+    return f"the end was noted late: {late_ns // 1_000_000_000} s after the turn" if late_ns > _LATE_NS else ""
+
+
+def _without_beginning(turn: int, rows: Mapping[int, TurnSnapshot], look: Look) -> TurnSnapshot:
+    """Nobody was there to note it: what the turn before has left is the nearest."""
+    before = rows.get(turn - 1)
+    known = rows.get(turn) or TurnSnapshot(look.session, turn, look.top)
+    if before is None or not before.end_tree:
+        return known if known.note else replace(known, note="the beginning was not noted")
+    instead = f"compared with the end of turn {before.turn}"
+    notes = joined(known.note or "the beginning was not noted", instead)
+    return replace(known, start_tree=before.end_tree, started_ns=before.ended_ns, note=notes)
+
+
+def joined(*notes: str) -> str:
+    """Each of them once."""
+    said = [each for note in notes for each in note.split("; ") if each]
+    return "; ".join(dict.fromkeys(said))

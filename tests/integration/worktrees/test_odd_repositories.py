@@ -1,0 +1,168 @@
+"""Worktrees of repositories that are not as most are: made, listed and seen by git as by us."""
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import anyio
+import pytest
+
+from betcode.domain.errors import InvalidRequest, RepositoryNotFound, WorktreeExists
+from betcode.domain.worktrees import Origin, WorktreeState
+from betcode.git.links import repository_of_linked
+from betcode.server.worktree import info
+from betcode.worktrees import SeenWorktree, Wanted
+from integration.worktrees.conftest import Bench
+from support.hostile_repository import make_hostile_repository
+from support.patience import PATIENCE_S
+from support.repositories import commit, git, make_repository
+
+pytestmark = pytest.mark.anyio
+
+
+def _plain(at: Path) -> Path:
+    return make_repository(at / "shop")
+
+
+def _with_spaces_and_lines(at: Path) -> Path:
+    return make_repository(at / "a b" / "ü 日本\n'x' $(id)")
+
+
+def _through_a_symlink(at: Path) -> Path:
+    (at / "way").symlink_to(make_repository(at / "shop"))
+    return at / "way"
+
+
+def _shallow(at: Path) -> Path:
+    there = make_repository(at / "from")
+    commit(there, {"README": "more\n"})
+    git(at, "clone", "-q", "--depth=1", f"file://{there}", "shop")
+    return at / "shop"
+
+
+def _of_another_hash(at: Path) -> Path:
+    git(at, "init", "-q", "-b", "main", "--object-format=sha256", "shop")
+    commit(at / "shop", {"README": "hello\n"})
+    return at / "shop"
+
+
+def _with_a_table_of_refs(at: Path) -> Path:
+    try:
+        git(at, "init", "-q", "-b", "main", "--ref-format=reftable", "shop")
+    except subprocess.CalledProcessError:
+        pytest.skip("this git has no reftable")
+    commit(at / "shop", {"README": "hello\n"})
+    return at / "shop"
+
+
+def _with_links_from_one_to_the_other(at: Path) -> Path:
+    path = make_repository(at / "shop")
+    git(path, "config", "worktree.useRelativePaths", "true")  # git 2.48; others write whole paths
+    return path
+
+
+def _inside_of_another(at: Path) -> Path:
+    return make_repository(make_repository(at / "outer") / "deep" / "shop")
+
+
+def _bare(at: Path) -> Path:
+    git(at, "clone", "-q", "--bare", str(make_repository(at / "from")), "shop.git")
+    return at / "shop.git"
+
+
+def _bare_in_a_directory_of_worktrees(at: Path) -> Path:
+    git(at, "clone", "-q", "--bare", str(make_repository(at / "from")), "shop/.git")
+    return at / "shop"
+
+
+def _with_a_head_that_is_no_branch(at: Path) -> Path:
+    path = make_repository(at / "shop")
+    git(path, "checkout", "-q", "--detach")
+    return path
+
+
+def _hostile(at: Path) -> Path:
+    return make_hostile_repository(at).path
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        _plain,
+        _with_spaces_and_lines,
+        _through_a_symlink,
+        _shallow,
+        _of_another_hash,
+        _with_a_table_of_refs,
+        _with_links_from_one_to_the_other,
+        _inside_of_another,
+        _bare,
+        _bare_in_a_directory_of_worktrees,
+        _with_a_head_that_is_no_branch,
+        _hostile,
+    ],
+)
+async def test_a_worktree_is_made_and_listed(bench: Bench, tmp_path: Path, make: Callable[[Path], Path]) -> None:
+    repository = make(tmp_path)
+    path = str(tmp_path / "new ü")
+    seen = await _made(bench, repository, "fix/ü", create_branch=True, path=path)
+    assert (seen.row.state, seen.row.origin, seen.row.path) == (WorktreeState.READY, Origin.MADE, path)
+    for asked_at in (repository, Path(path)):
+        listed = await bench.worktrees.listed(str(asked_at))
+        assert [each.row.path for each in listed if each.row.id == seen.row.id] == [path]
+        for each in listed:
+            info(each).SerializeToString()  # all of it can be told
+    assert repository_of_linked(path) == seen.repository.path
+    if make is _hostile:
+        assert {mark.name for mark in (tmp_path / "marks").iterdir()} == {"smudge"}
+    assert git(Path(path), "symbolic-ref", "--short", "HEAD") == "fix/ü"
+    assert git(Path(path), "status", "--porcelain") == ""
+
+
+async def _made(bench: Bench, repository: Path, branch: str, **more: object) -> SeenWorktree:
+    with anyio.fail_after(PATIENCE_S):
+        return await bench.worktrees.create(Wanted(str(repository), branch, **more)).result()  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "name", ["--upload-pack=x", "../x", "a/../../b", "x y", "-", "", "a" * 300, "@", "HEAD", "@{-1}", "a.lock", "a\0b"]
+)
+async def test_nothing_is_executed_for_a_name_that_is_none(
+    bench: Bench, repository: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    await bench.worktrees.listed(str(repository))
+    started: list[object] = []
+    for where in ("subprocess.Popen", "betcode.git.process.Popen"):
+        monkeypatch.setattr(where, lambda *arguments, **_: started.append(arguments))
+    for new in (True, False):
+        with pytest.raises(InvalidRequest):
+            await _made(bench, repository, name, create_branch=new)
+    assert started == []
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a directory away")
+async def test_a_repository_of_somebody_else_is_refused(bench: Bench, repository: Path) -> None:
+    for each in (repository, repository / ".git"):
+        os.chown(each, 12345, 12345)
+    with pytest.raises(RepositoryNotFound, match="dubious ownership"):
+        await bench.worktrees.listed(str(repository))
+
+
+async def test_a_branch_that_is_checked_out_elsewhere_is_refused_with_where(
+    bench: Bench, repository: Path, tmp_path: Path
+) -> None:
+    git(repository, "worktree", "add", "-q", "-b", "fix", str(tmp_path / "there"))
+    with pytest.raises(WorktreeExists, match="there"):
+        await _made(bench, repository, "fix", path=str(tmp_path / "another"))
+
+
+async def test_worktrees_whose_names_are_no_text_do_not_hide_the_others(
+    bench: Bench, repository: Path, tmp_path: Path
+) -> None:
+    git(repository, "worktree", "add", "-q", "-b", os.fsdecode(b"o\xff"), str(tmp_path / "plain"))
+    git(repository, "worktree", "add", "-q", "-b", "fix", os.fsdecode(bytes(tmp_path) + b"/o\xff"))
+    listed = await bench.worktrees.listed(str(repository))
+    assert [(each.row.name, each.row.branch) for each in listed] == [("shop", "main"), ("plain", "o\ufffd")]
+    for each in listed:
+        info(each).SerializeToString()
