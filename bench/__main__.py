@@ -31,6 +31,7 @@ from bench import (
     searching,
     single,
     start,
+    worktrees,
 )
 from bench.figure import Bench, Effort, Figure, Judged
 
@@ -50,6 +51,7 @@ BENCHES: Mapping[str, Bench] = {
     "searching": searching.measure,
     "rules": ruling.measure,
     "asking": asking.measure,
+    "worktrees": worktrees.measure,
     "noting": noting.measure,
 }
 _WIDTH = 150  # where nobody says how wide it may be

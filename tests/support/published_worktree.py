@@ -187,7 +187,10 @@ MESSAGES = {
         string repo_path = 1
         bool include_remote = 2
         """,
-        "ListBranchesResponse": "repeated BranchInfo branches = 1",
+        "ListBranchesResponse": """
+        repeated BranchInfo branches = 1
+        uint32 left_out = 2
+        """,
         "BranchInfo": """
         string name = 1
         bool is_head = 2

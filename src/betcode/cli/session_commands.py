@@ -147,6 +147,7 @@ def _facts(one: v1.SessionSummary) -> list[str]:
         "types": _typist(one),
         "agent": " ".join(filter(None, (one.provider, one.model))),
         "directory": one.working_directory,
+        "worktree": " ".join(filter(None, (one.worktree_name, one.worktree_id))),
         "created": _local(one.created_at),
         "changed": _local(one.updated_at),
         "messages": str(one.message_count),

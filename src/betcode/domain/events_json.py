@@ -20,6 +20,8 @@ def summary_json(summary: v1.SessionSummary) -> dict[str, object]:
         "provider": summary.provider,
         "model": summary.model,
         "working_directory": summary.working_directory,
+        "worktree_id": summary.worktree_id,
+        "worktree_name": summary.worktree_name,
         "message_count": summary.message_count,
         "total_input_tokens": summary.total_input_tokens,
         "total_output_tokens": summary.total_output_tokens,

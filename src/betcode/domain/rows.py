@@ -27,6 +27,8 @@ class NewSession:
     allowed_tools: tuple[str, ...] = ()
     plan_mode: bool = False
     worktree_id: str = ""
+    subdirectory: str = ""  # of the worktree, in which it works wherever that goes; empty: at its top, or in none
+    asked_place: str = ""  # where it was to be, as its client named that; empty: by the working directory alone
     metadata: Mapping[str, str] = field(default_factory=dict)
     environment: Mapping[str, str] | None = field(default=None, repr=False)  # private; None: the login shell's
     created_ns: int = 0

@@ -1,11 +1,13 @@
 """Repositories, their worktrees and the snapshots of turns: plain values, and what is asked of whoever keeps them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import PurePosixPath
 from typing import NewType, Protocol
 
 from betcode.domain.identifiers import SessionId, SessionKey, time_ordered_uuid
+from betcode.domain.rows import NewSession
 from betcode.domain.turn_watch import WatchedSession
 
 RepositoryId = NewType("RepositoryId", str)
@@ -52,6 +54,13 @@ class RepositoryRow:
     created_ns: int
     last_used_ns: int
     active_worktree: str = ""  # the id; empty: nobody has switched yet
+    mark: str = ""  # by which git's directory is known again where somebody moved it; empty: not known
+
+    @property
+    def name(self) -> str:
+        """What people call it: its directory, of a bare one without the ending."""
+        called = PurePosixPath(self.path).name or "root"
+        return (called.removesuffix(".git") or called) if self.is_bare else called
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +76,7 @@ class WorktreeRow:
     last_used_ns: int
     base: str = ""  # the commit that its branch was made from, as far as that is known
     git_dir: str = ""  # git's own directory of this worktree; it stays where somebody moves the worktree
+    git_mark: str = ""  # by which that directory is told from another that has its name later; empty: not known
     made_branch: bool = False  # the branch was made with it
     setup: SetupState = SetupState.NONE
     setup_note: str = ""  # how the setup ended, or why it was not run; for people
@@ -104,6 +114,26 @@ class TurnSnapshot:
     note: str = ""  # what is not as it should be: taken late, or files left out
 
 
+class WorktreePlaces(Protocol):
+    """Which worktree a session belongs to, and where that is."""
+
+    async def placed(self, new: NewSession, *, in_active: bool) -> NewSession:
+        """The session in its worktree, if it has one; `in_active`: in the active one rather than in the main one.
+
+        Raises:
+            WorktreeNotFound, WorktreeUnusable, InvalidRequest: it names a worktree in which it cannot be.
+        """
+        ...
+
+    async def directory_of(self, new: NewSession) -> str:
+        """Where the agent of a session that has a worktree is to be started now.
+
+        Raises:
+            WorktreeUnusable: the worktree is not there.
+        """
+        ...
+
+
 class WorktreeStore(Protocol):
     """Where they are kept. Every method may be awaited from the event loop.
 
@@ -120,11 +150,15 @@ class WorktreeStore(Protocol):
 
     async def worktrees(self, repository: RepositoryId | None = None) -> Sequence[WorktreeRow]: ...
     async def worktree(self, worktree: WorktreeId) -> WorktreeRow | None: ...
+    async def names(self, worktrees: Collection[str]) -> Mapping[str, str]:
+        """What they are called, by their ids; those that are not known are left out."""
+        ...
+
     async def save_worktrees(self, rows: Sequence[WorktreeRow]) -> None:
         """All of them, or none; a row that is there already is replaced.
 
         Raises:
-            WorktreeExists: another one has the name, in its repository, or the path.
+            WorktreeExists: another one has the name, in its repository, or the path, and is not stale.
         """
         ...
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 
 from betcode.domain.errors import GitFailed, RepositoryNotFound
 from betcode.domain.text import valid
@@ -80,11 +81,16 @@ async def listed_worktrees(git: Git, common_dir: str) -> list[ListedWorktree]:
         answer = await git.ask(*words, at=common_dir)
     if answer.code:
         raise failure(answer, words)
-    found = [_listed(record) for record in answer.text.split("\0\0") if record]
+    found = await anyio.to_thread.run_sync(_all_listed, answer.text, abandon_on_cancel=True)
     if not found:
         raise GitFailed(f"git lists no worktree of {common_dir}")
     # What is no text can neither be kept nor told. The main one stays: which is the first must not change.
     return [each for number, each in enumerate(found) if number == 0 or valid(each.path) == each.path]
+
+
+def _all_listed(text: str) -> list[ListedWorktree]:
+    """Links are followed, so it may block."""
+    return [_listed(record) for record in text.split("\0\0") if record]
 
 
 def _listed(record: str) -> ListedWorktree:

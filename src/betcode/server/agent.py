@@ -1,7 +1,7 @@
 """AgentService without its conversation: convert, call, convert back."""
 
 import contextlib
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
 
 from betcode.domain.errors import InvalidRequest, SessionClosed
 from betcode.domain.identifiers import Seq, SessionId
@@ -16,15 +16,22 @@ from betcode.sessions import Supervisor
 from betcode.v1 import agent_pb2 as v1
 
 _LIST_LIMIT_BYTES = 3 * 1024 * 1024  # a client with default options takes 4 MB
+WorktreeNames = Callable[[Collection[str]], Awaitable[Mapping[str, str]]]  # by their ids
 
 
 class AgentCalls:
     """What clients may ask about sessions, one method per call."""
 
     def __init__(
-        self, engine: Supervisor, gate: Gate, default_provider: requests.DefaultProvider, limits: RateLimits
+        self,
+        engine: Supervisor,
+        gate: Gate,
+        default_provider: requests.DefaultProvider,
+        limits: RateLimits,
+        worktree_names: WorktreeNames,
     ) -> None:
         self._engine = engine
+        self._worktree_names = worktree_names
         self._limits = limits
         self._gate = gate
         self._default_provider = default_provider
@@ -33,14 +40,16 @@ class AgentCalls:
         """A new session; nothing is started before its first message.
 
         Raises:
-            InvalidRequest, FeatureNotAvailable, RateLimited: it could not work; nothing was made.
+            InvalidRequest, WorktreeNotFound, WorktreeUnusable, RateLimited: it could not work; nothing was made.
         """
         self._limits.session(caller)
-        return await self._engine.create(requests.new_session(start, self._default_provider))
+        new = requests.new_session(start, self._default_provider)
+        return await self._engine.create(new, in_active_worktree=start.in_active_worktree)
 
     async def list_sessions(self, _: Caller, request: v1.ListSessionsRequest) -> v1.ListSessionsResponse:
         entries, total = await self._engine.summaries(requests.session_filter(request))
-        response = v1.ListSessionsResponse(sessions=[views.summary(entry) for entry in entries], total=total)
+        names = await self._worktree_names({entry.row.new.worktree_id for entry in entries})
+        response = v1.ListSessionsResponse(sessions=[views.summary(entry, names) for entry in entries], total=total)
         if response.ByteSize() > _LIST_LIMIT_BYTES:
             raise InvalidRequest(f"{len(entries)} sessions are too much for one page: ask for fewer")
         return response

@@ -11,7 +11,7 @@ from google.protobuf import json_format
 
 from betcode.domain.commands import AttachedFile, SendMessage
 from betcode.domain.documents import SearchQuestion
-from betcode.domain.errors import FeatureNotAvailable, InvalidRequest
+from betcode.domain.errors import InvalidRequest
 from betcode.domain.identifiers import (
     MessageId,
     NotAnIdentifier,
@@ -55,11 +55,8 @@ def new_session(start: v1.StartConversation, default_provider: DefaultProvider) 
     """A session that does not exist yet.
 
     Raises:
-        InvalidRequest, FeatureNotAvailable: it cannot be made like this.
+        InvalidRequest: it cannot be made like this.
     """
-    if start.worktree_id:
-        # Running in the working directory instead would let the agent write where nobody expects it.
-        raise FeatureNotAvailable("Starting a session in a worktree")
     _check_size("metadata", start.metadata, _METADATA_LIMIT_BYTES)
     _check_size("environment", start.environment, _ENVIRONMENT_LIMIT_BYTES)
     directory = start.working_directory
@@ -70,6 +67,7 @@ def new_session(start: v1.StartConversation, default_provider: DefaultProvider) 
         model=start.model,
         allowed_tools=tuple(start.allowed_tools),
         plan_mode=start.plan_mode,
+        worktree_id=start.worktree_id,
         metadata=dict(start.metadata),
         environment=dict(start.environment) or None,
         created_ns=time.time_ns(),

@@ -37,6 +37,7 @@ from betcode.server.version import VersionCalls, version_handlers
 from betcode.server.worktree import WorktreeCalls
 from betcode.server.worktree_keeping import WorktreeKeepingCalls
 from betcode.server.worktree_making import WorktreeMakingCalls
+from betcode.server.worktree_switching import SwitchingCalls
 from betcode.sessions import Supervisor
 from betcode.v1 import (
     admin_pb2,
@@ -116,9 +117,10 @@ async def serve(
             lambda: tuple(listeners),
         )
         health = Health(engine.facts, about, checks, served_services(about.release.features))
-        built = _built(engine, gate, health, rim, about.default_provider, ask_stop, limits)
+        built = _built(engine, worktrees, gate, health, rim, about.default_provider, ask_stop, limits)
         built |= ConfigCalls(engine, gate, keeper, places).handlers(rim)
         built |= WorktreeCalls(worktrees).handlers(rim)
+        built |= SwitchingCalls(worktrees, about.default_provider, limits).handlers(rim)
         built |= WorktreeMakingCalls(worktrees, gate).handlers(rim)
         built |= WorktreeKeepingCalls(worktrees, gate).handlers(rim)
         built |= DiffCalls(engine, worktrees).handlers(rim)
@@ -181,6 +183,7 @@ def _largest_request(settings: EngineSettings) -> int:
 
 def _built(
     engine: Supervisor,
+    worktrees: Worktrees,
     gate: Gate,
     health: Health,
     rim: Rim,
@@ -189,7 +192,7 @@ def _built(
     limits: RateLimits,
 ) -> dict[str, Handler]:
     """Every call that this release answers, by its full name."""
-    calls = AgentCalls(engine, gate, default_provider, limits)
+    calls = AgentCalls(engine, gate, default_provider, limits, worktrees.names)
     conversations = Conversations(engine, calls, gate, rim.scrutiny)
     pending = PendingCalls(engine)
     v1 = agent_pb2

@@ -1,6 +1,8 @@
 """From rows to what clients see."""
 
 import time
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from betcode.domain.documents import SearchPage
 from betcode.domain.identifiers import SessionId
@@ -11,6 +13,7 @@ from betcode.v1 import agent_pb2 as v1
 
 _UINT32_MAX = 2**32 - 1
 _CLIENTS_SHOWN = 50
+_NO_NAMES: Mapping[str, str] = MappingProxyType({})
 AGENT_IS_GONE = "The agent that asked is gone: the answer is kept for the one that goes on"
 
 
@@ -83,7 +86,7 @@ def grant(row: GrantRow) -> v1.SessionGrantEntry:
     return view
 
 
-def summary(entry: Summary) -> v1.SessionSummary:
+def summary(entry: Summary, worktree_names: Mapping[str, str] = _NO_NAMES) -> v1.SessionSummary:
     """One line of the list of sessions."""
     row, state = entry.row, entry.row.state
     view = v1.SessionSummary(
@@ -91,6 +94,7 @@ def summary(entry: Summary) -> v1.SessionSummary:
         model=state.model or row.new.model,
         working_directory=row.new.working_directory,
         worktree_id=row.new.worktree_id,
+        worktree_name=worktree_names.get(row.new.worktree_id, ""),
         status=state.status.value,
         message_count=min(state.message_count, _UINT32_MAX),
         total_input_tokens=min(state.input_tokens, _UINT32_MAX),

@@ -21,18 +21,22 @@ from betcode.sessions.tally import KIND_OF
 logger = logging.getLogger(__name__)
 
 
-async def create(room: Room, new: NewSession) -> SessionId:
+async def create(room: Room, asked: NewSession, *, in_active_worktree: bool = False) -> SessionId:
     """A session with its first event; nothing is started.
 
     Raises:
-        InvalidRequest: it could not work, or another session has the id; nothing was made.
+        InvalidRequest, WorktreeNotFound, WorktreeUnusable: it could not work, or another session has the id; nothing
+            was made.
     """
+    asked = new = replace(asked, asked_place=_place_asked_for(asked, in_active_worktree=in_active_worktree))
     if new.provider not in room.providers:
         known = ", ".join(sorted(room.providers))
         raise InvalidRequest(f"No such provider {new.provider[:80]!r}: choose one of {known}")
     if await _was_made(room, new):
         return new.session_id
     room.database.refuse_when_full()
+    if room.places is not None:
+        new = await room.places.placed(asked, in_active=in_active_worktree)
     new = await _checked(room, new)
     state = SessionState(last_seq=Seq(1), epoch=room.store.epoch, updated_ns=new.created_ns, budget=new.budget)
     first = events.session_info(new, state, is_resumed=False)
@@ -41,7 +45,7 @@ async def create(room: Room, new: NewSession) -> SessionId:
     try:
         await room.store.create_session(new, state, [stored])
     except StorageFailed:
-        if not await _was_made(room, new):  # by the same request, which was under way still
+        if not await _was_made(room, asked):  # by the same request, which was under way still
             raise
     facts = {"session_id": new.session_id, "provider": new.provider, "working_directory": new.working_directory}
     logger.info("a session was created", extra=facts)
@@ -75,6 +79,13 @@ def _with_model(
     return new
 
 
+def _place_asked_for(new: NewSession, *, in_active_worktree: bool) -> str:
+    """So that the same request is known again, wherever its session was put."""
+    if new.worktree_id:
+        return f"worktree {new.worktree_id} {new.working_directory}"
+    return f"active {new.working_directory}" if in_active_worktree else ""
+
+
 async def _was_made(room: Room, new: NewSession) -> bool:
     """Whether this very session is there.
 
@@ -84,9 +95,12 @@ async def _was_made(room: Room, new: NewSession) -> bool:
     row = await room.store.find_session(new.session_id)
     if row is None:
         return False
-    # When it was made is not asked for, what it may spend may have been changed since, and a model that nobody named
-    # came from the settings.
-    model = row.new.model if new.model else ""
-    if replace(row.new, created_ns=new.created_ns, budget=new.budget, model=model) != new:
+    # When it was made is not asked for, what it may spend may have been changed since, a model that nobody named
+    # came from the settings, and the worktree from the place.
+    same = replace(row.new, created_ns=new.created_ns, budget=new.budget, model=row.new.model if new.model else "")
+    same = replace(same, worktree_id=new.worktree_id, subdirectory=new.subdirectory)
+    if new.asked_place:
+        same = replace(same, working_directory=new.working_directory)
+    if same != new:
         raise InvalidRequest("Another session has this id: make a new one", session_id=new.session_id)
     return True

@@ -270,7 +270,7 @@ def _is_left(session: LiveSession, end: End, row: InputRow) -> bool:
 
 
 def _start_advice(session: LiveSession) -> str:
-    directory = session.writer.new.working_directory
+    directory = session.directory
     if not Path(directory).is_dir():
         return f"its working directory {directory!r} is gone: make it again, or start a new session elsewhere"
     return _START_ADVICE

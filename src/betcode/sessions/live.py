@@ -53,6 +53,8 @@ class LiveSession:
         self.run: AgentRun | None = None
         self.compaction: compacting.Compaction | None = None
         self.compacts_itself = True  # until that has failed, or did not help
+        self.directory = row.new.working_directory  # in which its newest agent was started, or the next one will be
+        self.is_placed = not row.new.worktree_id  # else `directory` may be where its worktree was
         self.users = 0  # streams and calls that hold this object
         self.recovery = Recovery(self)
         self.screening = Screening(self)

@@ -14,16 +14,16 @@ from typing import TypeVar
 
 import anyio
 
+from betcode.domain.looks import NoAnswer
+
+__all__ = ["ANSWERS_WITHIN_S", "Lookout", "Lookouts", "NoAnswer", "follow_links"]
+
 ANSWERS_WITHIN_S = 2.0
 _MOST_THREADS = 64
 _IDLE_THREADS = 4
 
 T = TypeVar("T")
 V = TypeVar("V")
-
-
-class NoAnswer(Exception):
-    """Files did not say in time what was asked of them; the text says so."""
 
 
 class _WouldWait(Exception):

@@ -10,6 +10,7 @@ from betcode.sessions.grants import compiled
 from betcode.sessions.looking import NoAnswer
 from betcode.sessions.room import Room
 from betcode.sessions.screening import unanswered
+from betcode.sessions.whereabouts import directory_known
 
 INPUT_LIMIT_CHARACTERS = 4 * 1024 * 1024
 
@@ -42,7 +43,8 @@ async def check(room: Room, tool: str, input_json: str, *, directory: str, sessi
         row = await room.store.find_session(session)
         if row is None:
             raise SessionNotFound(session)
-        book = room.rules.book(row.new.working_directory, row.new.environment, row.new.allowed_tools)
+        directory = await directory_known(room, row.new)
+        book = room.rules.book(directory, row.new.environment, row.new.allowed_tools)
         granted = await room.store.grants(row.key)
     await book.refresh()
 

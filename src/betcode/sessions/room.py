@@ -14,6 +14,7 @@ from betcode.domain.ports import Provider, Store
 from betcode.domain.recovery import CrashPolicy
 from betcode.domain.turn_trace import TraceSink
 from betcode.domain.turn_watch import TurnWatch
+from betcode.domain.worktrees import WorktreePlaces
 from betcode.sessions.database_room import DatabaseRoom
 from betcode.sessions.deadlines import Deadlines
 from betcode.sessions.login_shell import LoginShell
@@ -54,8 +55,15 @@ class Room:
     counts: Counts = field(default_factory=Counts)  # what all sessions did
     umask: int = -1  # the user's, for what agents write; -1: our own
     traces: TraceSink | None = None  # None: nobody wants them
+    places: WorktreePlaces | None = None  # of sessions that belong to worktrees
+    places_known: anyio.Event = field(default_factory=anyio.Event)
     watch: TurnWatch | None = None  # of turns as they begin and end
     reports: Reports = field(init=False)
 
     def __post_init__(self) -> None:
         self.reports = Reports(self.store)
+
+    def place_with(self, places: WorktreePlaces) -> None:
+        """Ask these from now on where sessions belong and where their agents start."""
+        self.places = places
+        self.places_known.set()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from betcode.domain.audit import Audited, AuditEntry, DecidedBy, input_hash
 from betcode.domain.commands import AnswerCall, AnswerPermission, Behaviour, CallVerdict
+from betcode.domain.errors import WorktreeUnusable
 from betcode.domain.ports import Forbidden, ToolCall
 from betcode.domain.rows import GrantRow, PromptRow
 from betcode.domain.text import shortened
@@ -62,8 +63,22 @@ class Screening:
         self._rules = self.book.rules
         self._grants = Grants((), self.book.place)
 
+    def move_to(self, directory: str) -> None:
+        """The agent works there; if that is another directory, the rules are those of it from the next `refresh` on."""
+        session, new = self._session, self._session.writer.new
+        session.is_placed = True
+        if directory != session.directory:
+            session.directory = directory
+            self.book = session.room.rules.book(directory, new.environment, new.allowed_tools)
+            self._made_of = None
+
     async def refresh(self) -> None:
         """Read the files that have changed. Costs a look at each, in a thread, where none has."""
+        places = self._session.room.places
+        if not self._session.is_placed and places is not None:  # an earlier daemon started its agent
+            with suppress(WorktreeUnusable):
+                self.move_to(await places.directory_of(self._session.writer.new))
+            self._session.is_placed = True
         await self.book.refresh()
         made_of = (self.book.version, tuple(self._session.grants))
         if made_of != self._made_of:

@@ -14,14 +14,16 @@ import anyio
 import anyio.to_thread
 
 from betcode.domain.changes import SaveRun
-from betcode.domain.errors import StorageDegraded
+from betcode.domain.errors import StorageDegraded, WorktreeUnusable
 from betcode.domain.ports import LaunchContext
 from betcode.domain.rows import RunRow
 from betcode.domain.run import RunStimulus
 from betcode.holder.launch import HolderKilled, HolderSpec, start_holder
+from betcode.sessions.whereabouts import directory_now
 from betcode.telemetry.work import Span
 
 if TYPE_CHECKING:
+    from betcode.sessions.live import LiveSession
     from betcode.sessions.run import AgentRun
 
 logger = logging.getLogger(__name__)
@@ -44,6 +46,7 @@ async def _start(run: AgentRun) -> bool:
         carried = provider.carry_over(previous.dialogue_state, previous.dialogue_version)
         run.dialogue = provider.dialogue(writer.new, run.conversation_id, carried, version=provider.dialogue_version)
     environment = writer.new.environment
+    trouble = await _find_place(session)
     async with session.lock:  # as everywhere: of two who read the files at once the slower would win
         await session.screening.refresh()
     context = LaunchContext(
@@ -61,7 +64,7 @@ async def _start(run: AgentRun) -> bool:
         screens_calls=session.screening.is_wanted,
         run_dir=run.directory,
     )
-    launch = provider.launch(writer.new, context)
+    launch = provider.launch(replace(writer.new, working_directory=session.directory), context)
     async with session.lock:
         run.row = await _created(run)
         if launch.opening:
@@ -71,6 +74,8 @@ async def _start(run: AgentRun) -> bool:
         session.recovery.over()
     if run.asked_to_end:
         return False
+    if trouble is not None:
+        raise trouble
     spec = HolderSpec(run_dir=run.directory, argv=launch.argv, env=launch.env, cwd=launch.cwd, marker=run.row.run_id)
     spec = replace(spec, opening=launch.opening, umask=room.umask)
     if launch.files:
@@ -83,6 +88,17 @@ async def _start(run: AgentRun) -> bool:
         logger.info("started an agent under holder %d", pid, extra=session.log_extra)
     session.turns.spawned(began_ns)
     return True
+
+
+async def _find_place(session: LiveSession) -> WorktreeUnusable | None:
+    """Its worktree may have been moved since its last agent; rules go with it."""
+    try:
+        directory = await directory_now(session.room, session.writer.new)
+    except WorktreeUnusable as trouble:
+        return trouble
+    async with session.lock:
+        session.screening.move_to(directory)
+    return None
 
 
 def _write_privately(directory: Path, files: Mapping[str, bytes]) -> None:

@@ -13,6 +13,7 @@ from betcode.sessions.clients import ClientName
 from betcode.sessions.live import LiveSession
 from betcode.sessions.requests import check_message
 from betcode.sessions.told import Accepted
+from betcode.sessions.whereabouts import trouble_with_place
 from betcode.v1 import agent_pb2 as v1
 
 
@@ -20,6 +21,7 @@ async def submit(session: LiveSession, message: SendMessage, client: ClientName)
     """Accept a message: on disk, acknowledged by its user_input event, on its way to the agent."""
     digest = _digest(message)
     message = check_message(message, session.room.settings)
+    misplaced = await trouble_with_place(session.room, session.writer.new)
     async with session.changing():
         session.refuse_if_closed()
         known = session.inputs.get(message.message_id) or await session.room.store.find_input(
@@ -27,6 +29,8 @@ async def submit(session: LiveSession, message: SendMessage, client: ClientName)
         )
         if known is not None:
             return _same_again(known, digest)
+        if misplaced is not None:
+            raise misplaced
         session.room.database.refuse_when_full()
         session.budget.refuse_if_exceeded()
         session.desk.refuse_if_locked(client)

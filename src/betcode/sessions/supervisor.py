@@ -77,17 +77,19 @@ class Supervisor:
         self.answers = AnswerDesk(registry)
         self.grants = GrantDesk(registry)
         self.audit = AuditDesk(registry.room)
+        self.looks = registry.room.looks
+        self.place_with = registry.room.place_with
         self.sends_idle_home = True  # when the block is left
 
     # ------------------------------------------------------------ sessions
 
-    async def create(self, new: NewSession) -> SessionId:
+    async def create(self, new: NewSession, *, in_active_worktree: bool = False) -> SessionId:
         """A session with its first event; nothing is started. The same again makes no second one.
 
         Raises:
-            InvalidRequest: it could not work, or another session has the id; nothing was made.
+            InvalidRequest, WorktreeNotFound, WorktreeUnusable: it could not work, or another session has the id.
         """
-        return await create(self._room, new)
+        return await create(self._room, new, in_active_worktree=in_active_worktree)
 
     async def resolve(self, text: str) -> SessionId:
         """The session of that id, in either spelling.

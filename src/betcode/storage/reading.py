@@ -36,7 +36,7 @@ SELECT s.key, s.session_id, s.provider, s.working_directory, s.worktree_id, s.cr
     s.compaction_sequence, s.context_tokens, s.landmarks, s.forked_from,
     s.crashes, s.api_pause, s.api_pause_until_ns,
     s.forked_at, s.turns, s.worked_ms, s.working_since_ns, s.budget,
-    m.model, m.allowed_tools, m.plan_mode, m.metadata, m.environment, m.fork_point,
+    m.model, m.allowed_tools, m.plan_mode, m.metadata, m.environment, m.fork_point, m.subdirectory, m.asked_place,
     (SELECT count(*) FROM pending_permissions p WHERE p.session_id = s.key AND p.state = 'open'),
     (SELECT r.state FROM runs r WHERE r.session = s.key ORDER BY r.key DESC LIMIT 1)
 """
@@ -178,7 +178,8 @@ def _session_row(row: Sequence[Any]) -> SessionRow:
     compaction_sequence, context_tokens, landmarks, forked_from = row[21:25]
     crashes, api_pause, api_pause_until_ns = row[25:28]
     forked_at, turns, worked_ms, working_since_ns, budget = row[28:33]
-    made_model, allowed_tools, plan_mode, metadata, environment, fork_point, pending, run_state = row[33:]
+    made_model, allowed_tools, plan_mode, metadata, environment, fork_point = row[33:39]
+    subdirectory, asked_place, pending, run_state = row[39:]
     new = NewSession(
         session_id=SessionId(session_id),
         provider=provider,
@@ -187,6 +188,8 @@ def _session_row(row: Sequence[Any]) -> SessionRow:
         allowed_tools=tuple(json.loads(allowed_tools)),
         plan_mode=bool(plan_mode),
         worktree_id=worktree_id,
+        subdirectory=subdirectory,
+        asked_place=asked_place,
         metadata=json.loads(metadata),
         environment=None if environment is None else json.loads(environment),
         created_ns=created_ns,

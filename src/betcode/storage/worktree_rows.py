@@ -1,7 +1,7 @@
 """Repositories, worktrees and snapshots of turns in the database."""
 
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 import apsw
@@ -25,24 +25,26 @@ from betcode.domain.worktrees import (
 T = TypeVar("T")
 
 _REPOSITORIES = """
-SELECT id, common_dir, path, is_bare, created_ns, last_used_ns, active_worktree FROM repositories ORDER BY id
+SELECT id, common_dir, path, is_bare, created_ns, last_used_ns, active_worktree, mark FROM repositories
+ORDER BY id
 """
 _SAVE_REPOSITORY = """
-INSERT INTO repositories (id, common_dir, path, is_bare, created_ns, last_used_ns, active_worktree)
-VALUES (?, ?, ?, ?, ?, ?, ?)
+INSERT INTO repositories (id, common_dir, path, is_bare, created_ns, last_used_ns, active_worktree, mark)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (id) DO UPDATE SET common_dir = excluded.common_dir, path = excluded.path, is_bare = excluded.is_bare,
-    last_used_ns = excluded.last_used_ns, active_worktree = excluded.active_worktree
+    last_used_ns = excluded.last_used_ns, active_worktree = excluded.active_worktree,
+    mark = excluded.mark
 """
 _WORKTREE_COLUMNS = """id, repository, name, path, branch, origin, state, created_ns, last_used_ns, base, git_dir,
-    made_branch, setup, setup_note, setup_process, brought_along, trouble, removal"""
+    git_mark, made_branch, setup, setup_note, setup_process, brought_along, trouble, removal"""
 _WORKTREES = f"SELECT {_WORKTREE_COLUMNS} FROM worktrees"
 _SAVE_WORKTREE = f"""
-INSERT INTO worktrees ({_WORKTREE_COLUMNS}) VALUES ({", ".join("?" * 18)})
+INSERT INTO worktrees ({_WORKTREE_COLUMNS}) VALUES ({", ".join("?" * 19)})
 ON CONFLICT (id) DO UPDATE SET name = excluded.name, path = excluded.path, branch = excluded.branch,
     origin = excluded.origin, state = excluded.state, last_used_ns = excluded.last_used_ns, base = excluded.base,
-    git_dir = excluded.git_dir, made_branch = excluded.made_branch, setup = excluded.setup,
-    setup_note = excluded.setup_note, setup_process = excluded.setup_process, brought_along = excluded.brought_along,
-    trouble = excluded.trouble, removal = excluded.removal
+    git_dir = excluded.git_dir, git_mark = excluded.git_mark, made_branch = excluded.made_branch,
+    setup = excluded.setup, setup_note = excluded.setup_note, setup_process = excluded.setup_process,
+    brought_along = excluded.brought_along, trouble = excluded.trouble, removal = excluded.removal
 """
 # One pass over the sessions of the worktrees that are asked for; the newest change comes last and wins.
 _SESSIONS_OF = """
@@ -97,6 +99,7 @@ class SqliteWorktrees:
             row.created_ns,
             row.last_used_ns,
             row.active_worktree,
+            row.mark,
         )
         await self._write(lambda db: db.execute(_SAVE_REPOSITORY, values))
 
@@ -116,6 +119,11 @@ class SqliteWorktrees:
     async def worktree(self, worktree: WorktreeId) -> WorktreeRow | None:
         row = await self._read(lambda db: db.execute(f"{_WORKTREES} WHERE id = ?", (worktree,)).fetchone())
         return None if row is None else _worktree_row(row)
+
+    async def names(self, worktrees: Collection[str]) -> Mapping[str, str]:
+        """What they are called, by their ids; those that are not known are left out."""
+        wanted = "SELECT id, name FROM worktrees WHERE id IN (SELECT value FROM json_each(?))"
+        return await self._read(lambda db: dict(db.execute(wanted, (json.dumps(list(worktrees)),))))
 
     async def save_worktrees(self, rows: Sequence[WorktreeRow]) -> None:
         """All of them, or none; a row that is there already is replaced.
@@ -179,7 +187,9 @@ def _set_active(db: apsw.Connection, repository: RepositoryId, worktree: Worktre
 
 
 def _save_worktrees(db: apsw.Connection, rows: Sequence[WorktreeRow]) -> None:
-    for row in rows:
+    for row in rows:  # of two that changed places neither is in the other's way
+        db.execute("UPDATE worktrees SET path = 'moving ' || id WHERE id = ? AND path <> ?", (row.id, row.path))
+    for row in sorted(rows, key=lambda row: row.state is not WorktreeState.STALE):  # where one is gone another may be
         try:
             db.execute(_SAVE_WORKTREE, _worktree_values(row))
         except apsw.ConstraintError:
@@ -187,7 +197,7 @@ def _save_worktrees(db: apsw.Connection, rows: Sequence[WorktreeRow]) -> None:
 
 
 def _taken(db: apsw.Connection, row: WorktreeRow) -> str:
-    other = "SELECT name FROM worktrees WHERE path = ? AND id <> ?"
+    other = "SELECT name FROM worktrees WHERE path = ? AND id <> ? AND state <> 'stale'"
     name: str | None = db.execute(other, (row.path, row.id)).get
     if name is not None:
         return f"The worktree {name} is at {row.path} already: give another path, or remove that one"
@@ -212,8 +222,10 @@ def _sessions_of(db: apsw.Connection, worktrees: Sequence[WorktreeId]) -> dict[W
 
 
 def _repository_row(row: Sequence[Any]) -> RepositoryRow:
-    identifier, common_dir, path, is_bare, created_ns, last_used_ns, active = row
-    return RepositoryRow(RepositoryId(identifier), common_dir, path, bool(is_bare), created_ns, last_used_ns, active)
+    identifier, common_dir, path, is_bare, created_ns, last_used_ns, active, mark = row
+    return RepositoryRow(
+        RepositoryId(identifier), common_dir, path, bool(is_bare), created_ns, last_used_ns, active, mark
+    )
 
 
 def _worktree_values(row: WorktreeRow) -> tuple[str | int, ...]:
@@ -229,6 +241,7 @@ def _worktree_values(row: WorktreeRow) -> tuple[str | int, ...]:
         row.last_used_ns,
         row.base,
         row.git_dir,
+        row.git_mark,
         row.made_branch,
         row.setup,
         row.setup_note,
@@ -241,7 +254,7 @@ def _worktree_values(row: WorktreeRow) -> tuple[str | int, ...]:
 
 def _worktree_row(row: Sequence[Any]) -> WorktreeRow:
     identifier, repository, name, path, branch, origin, state, created_ns, last_used_ns = row[:9]
-    base, git_dir, made_branch, setup, setup_note, setup_process, brought_along, trouble, removal = row[9:]
+    base, git_dir, git_mark, made_branch, setup, setup_note, setup_process, brought_along, trouble, removal = row[9:]
     return WorktreeRow(
         id=WorktreeId(identifier),
         repository=RepositoryId(repository),
@@ -254,6 +267,7 @@ def _worktree_row(row: Sequence[Any]) -> WorktreeRow:
         last_used_ns=last_used_ns,
         base=base,
         git_dir=git_dir,
+        git_mark=git_mark,
         made_branch=bool(made_branch),
         setup=SetupState(setup),
         setup_note=setup_note,

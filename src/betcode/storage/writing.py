@@ -89,8 +89,9 @@ INSERT INTO sessions (session_id, provider, working_directory, worktree_id, crea
 VALUES (?, ?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,  ?, ?, ?, ?)
 """
 _INSERT_MAKING = """
-INSERT INTO session_makings (session, model, allowed_tools, plan_mode, metadata, environment, fork_point)
-VALUES (?, ?, ?, ?, ?, ?, ?)
+INSERT INTO session_makings (session, model, allowed_tools, plan_mode, metadata, environment, fork_point,
+    subdirectory, asked_place)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _UPDATE_SESSION = """
 UPDATE sessions SET status = ?, last_seq = ?, epoch = ?, name = ?, model = ?, conversation_id = ?,
@@ -137,7 +138,8 @@ def create_session(
     key = SessionKey(db.last_insert_rowid())
     environment = None if new.environment is None else json.dumps(dict(new.environment))
     tools, metadata = json.dumps(new.allowed_tools), json.dumps(dict(new.metadata))
-    db.execute(_INSERT_MAKING, (key, new.model, tools, new.plan_mode, metadata, environment, new.fork_point))
+    making = (key, new.model, tools, new.plan_mode, metadata, environment, new.fork_point)
+    db.execute(_INSERT_MAKING, (*making, new.subdirectory, new.asked_place))
     append(db, key, events)
     return key
 

@@ -1172,16 +1172,22 @@ class ListBranchesResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     BRANCHES_FIELD_NUMBER: _builtins.int
+    LEFT_OUT_FIELD_NUMBER: _builtins.int
+    left_out: _builtins.int
+    """how many older ones there are, where they are too many for one answer"""
     @_builtins.property
-    def branches(self) -> _containers.RepeatedCompositeFieldContainer[Global___BranchInfo]: ...
+    def branches(self) -> _containers.RepeatedCompositeFieldContainer[Global___BranchInfo]:
+        """the newest first"""
+
     def __init__(
         self,
         *,
         branches: _abc.Iterable[Global___BranchInfo] | None = ...,
+        left_out: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["branches", b"branches"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["branches", b"branches", "left_out", b"left_out"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -1,5 +1,6 @@
 """Worktrees of git repositories: found, made, switched to, removed and restored. Sessions run in them."""
 
+from betcode.worktrees.branches import SeenBranch
 from betcode.worktrees.choosing import Wanted
 from betcode.worktrees.contents import Contents
 from betcode.worktrees.desk import Worktrees, open_worktrees
@@ -8,7 +9,9 @@ from betcode.worktrees.output import Output, Progress, Step
 from betcode.worktrees.registry import SeenWorktree
 from betcode.worktrees.reporting import BranchState, Report
 from betcode.worktrees.snapshots import Snapshots, open_snapshots
+from betcode.worktrees.switching import Switched
 from betcode.worktrees.trash import Removed
+from betcode.worktrees.words import trouble_of
 from betcode.worktrees.work import Work
 
 __all__ = [
@@ -19,12 +22,15 @@ __all__ = [
     "Progress",
     "Removed",
     "Report",
+    "SeenBranch",
     "SeenWorktree",
     "Snapshots",
     "Step",
+    "Switched",
     "Wanted",
     "Work",
     "Worktrees",
     "open_snapshots",
     "open_worktrees",
+    "trouble_of",
 ]

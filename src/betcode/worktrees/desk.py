@@ -1,7 +1,8 @@
 """The front door of everything about worktrees."""
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -12,14 +13,17 @@ from anyio.abc import ObjectReceiveStream
 
 from betcode.config.settings import Settings
 from betcode.domain.errors import GitFailed
-from betcode.domain.worktrees import WorktreeId, WorktreeRow, WorktreeStore
+from betcode.domain.worktrees import RepositoryRow, WorktreeId, WorktreeRow, WorktreeStore
 from betcode.git.running import Git
+from betcode.worktrees.branches import SeenBranch, branches
 from betcode.worktrees.choosing import Wanted
 from betcode.worktrees.contents import Contents
 from betcode.worktrees.creating import Creating
 from betcode.worktrees.diffs import Diffs
 from betcode.worktrees.expiring import keep_trash
 from betcode.worktrees.output import Feed, Output
+from betcode.worktrees.placing import Placing
+from betcode.worktrees.reconciling import reconcile
 from betcode.worktrees.recovering import finish_or_take_back
 from betcode.worktrees.recovery import begun, take_up_what_was_begun
 from betcode.worktrees.registry import Registry, SeenWorktree
@@ -29,6 +33,7 @@ from betcode.worktrees.restoring import Restoring
 from betcode.worktrees.room import Faults, Sessions, Trust, WorktreeRoom, no_faults
 from betcode.worktrees.setup import Setups
 from betcode.worktrees.snapshots import Snapshots
+from betcode.worktrees.switching import StartAs, Switched, Switching
 from betcode.worktrees.trash import Removed, Trash
 from betcode.worktrees.work import Work, begin
 
@@ -42,6 +47,8 @@ class Worktrees:
     def __init__(self, room: WorktreeRoom, snapshots: Snapshots) -> None:
         self._room = room
         self.registry = Registry(room)
+        self.placing = Placing(room, self.registry)
+        self._switching = Switching(room, self.registry)
         self._setups = Setups(room, self.registry)
         self._creating = Creating(room, self.registry, self._setups)
         self._trash = Trash(room)
@@ -64,6 +71,31 @@ class Worktrees:
         if not repo_path:
             return await self.registry.seen_everywhere()
         return await self.registry.seen(await self.registry.repository_of(repo_path))
+
+    async def switch(self, worktree: str, start_as: StartAs) -> Switched:
+        """Make it the active one of its repository, with its session or a new one as `start_as` says.
+
+        Raises:
+            WorktreeNotFound, WorktreeUnusable, InvalidRequest, GitFailed, StorageDegraded: and nothing is switched.
+        """
+        return await self._switching.switch(worktree, start_as)
+
+    async def repositories(self) -> list[tuple[RepositoryRow, int]]:
+        """Those that are known, each with the number of its worktrees; from the rows alone."""
+        counts = Counter(row.repository for row in await self._room.store.worktrees())
+        return [(row, counts[row.id]) for row in await self._room.store.repositories()]
+
+    async def branches(self, repo_path: str, *, remote: bool) -> list[SeenBranch]:
+        """The branches of the repository that a directory belongs to, the newest first.
+
+        Raises:
+            InvalidRequest, RepositoryNotFound, GitFailed
+        """
+        return await branches(self._room, self.registry, repo_path, remote=remote)
+
+    async def names(self, worktrees: Collection[str]) -> Mapping[str, str]:
+        """What worktrees are called, by their ids; those that are not known are left out."""
+        return await self._room.store.names(worktrees) if any(worktrees) else {}
 
     def create(self, wanted: Wanted) -> Work[SeenWorktree]:
         """Have a worktree made; the result may raise what `Creating.create` raises."""
@@ -194,5 +226,7 @@ async def open_worktrees(
         tasks.start_soon(take_up_what_was_begun, room, worktrees.registry, begun(rows))
         tasks.start_soon(worktrees.finish_or_take_back, rows)
         tasks.start_soon(worktrees.keep_trash)
+        sessions.place_with(worktrees.placing)
+        tasks.start_soon(reconcile, room, worktrees.registry)
         yield worktrees
         tasks.cancel_scope.cancel()

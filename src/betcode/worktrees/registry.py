@@ -1,43 +1,46 @@
 """Which repositories and worktrees there are: what git lists is true, and the rows follow it."""
 
 import logging
-import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio
-import anyio.to_thread
 
 from betcode.domain.errors import (
     AmbiguousWorktree,
+    BetcodeError,
     GitFailed,
     InvalidRequest,
     RepositoryNotFound,
     WorktreeNotFound,
 )
+from betcode.domain.looks import NoAnswer
 from betcode.domain.worktrees import (
     NO_SESSIONS,
     Origin,
     RepositoryId,
     RepositoryRow,
-    SetupState,
     WorktreeId,
     WorktreeRow,
     WorktreeSessions,
     WorktreeState,
     new_repository_id,
-    new_worktree_id,
 )
-from betcode.git.repository import ListedWorktree, git_directory, listed_worktrees, place_of
+from betcode.git.on_disk import configured_top, mark_of, on_disk
+from betcode.git.repository import ListedWorktree, listed_worktrees, place_of
+from betcode.worktrees.following import Look, followed, made_stale
+from betcode.worktrees.looking_around import Spot, all_there, is_same, looked_at, spot_of
 from betcode.worktrees.queues import Queues
 from betcode.worktrees.room import WorktreeRoom
 
 logger = logging.getLogger(__name__)
 
-_BEING_CHANGED = frozenset({WorktreeState.CREATING, WorktreeState.REMOVING})
+_AT_ONCE = 8  # repositories that are looked at
+_LOOK_WITHIN_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,18 +73,55 @@ class Registry:
         """
         if not Path(directory).is_absolute() or "\0" in directory:
             raise InvalidRequest(f"{directory[:200]!r} is no whole path: give one that begins with /")
-        if not await anyio.to_thread.run_sync(Path(directory).is_dir):
-            raise RepositoryNotFound(f"{directory[:500]} is no directory: name one of a git repository")
-        common_dir = (await place_of(self._room.git, directory)).common_dir
-        async with self._writing:
-            known = await self._room.store.repositories()
-            found = next((row for row in known if row.common_dir == common_dir), None)
-            return found or await self._register(common_dir)
+        looks = self._room.sessions.looks
+        try:
+            if not await looks.look(directory, Path(directory).is_dir):
+                raise RepositoryNotFound(f"{directory[:500]} is no directory: name one of a git repository")
+            known = await self.known_at(await looks.look(directory, partial(spot_of, directory)))
+            if known is not None:
+                return await self.repository(known.repository)
+            place = await place_of(self._room.git, directory)
+            is_main = bool(place.top) and (await looks.look(place.top, partial(on_disk, place.top))).git_dir == (
+                place.common_dir
+            )
+            async with self._writing:
+                return await self._known(place.common_dir, place.top if is_main else "")
+        except NoAnswer as no_answer:
+            raise GitFailed(f"{directory[:500]} cannot be looked at: {no_answer}") from None
 
-    async def _register(self, common_dir: str) -> RepositoryRow:
+    async def known_at(self, spot: Spot) -> WorktreeRow | None:
+        """The row of the worktree in which a directory is, where files and rows tell that without git."""
+        for row in await self._room.store.worktrees() if spot.top else ():
+            if row.path == spot.top and row.state is not WorktreeState.STALE and is_same(row, spot.found):
+                return row
+        return None
+
+    async def _known(self, common_dir: str, main_top: str) -> RepositoryRow:
+        known = await self._room.store.repositories()
+        found = next((row for row in known if row.common_dir == common_dir), None)
+        if found is None:
+            return await self._register(common_dir, main_top, known)
+        look = self._room.sessions.looks.look
+        now = replace(found, mark=await look(common_dir, partial(mark_of, common_dir)))
+        if main_top and (await look(found.path, partial(on_disk, found.path))).git_dir != common_dir:
+            now = replace(now, path=main_top)  # git's directory stayed where it was, and its main worktree did not
+        if now != found:
+            await self._room.store.save_repository(now)
+        return now
+
+    async def _register(self, common_dir: str, main_top: str, known: Sequence[RepositoryRow]) -> RepositoryRow:
+        """A row for it: that of a repository which somebody moved, or a new one."""
         main = (await listed_worktrees(self._room.git, common_dir))[0]
+        path = main_top or (await configured_top(self._room.git, common_dir) if not main.is_bare else "") or main.path
+        mark = await self._room.sessions.looks.look(common_dir, partial(mark_of, common_dir))
+        for row in known:
+            if mark and row.mark == mark and await self._is_gone(row.common_dir):
+                moved = replace(row, common_dir=common_dir, path=path, is_bare=main.is_bare)
+                await self._room.store.save_repository(moved)
+                logger.info("a repository was moved", extra={"repository": path, "was_at": row.path})
+                return moved
         now_ns = time.time_ns()
-        row = RepositoryRow(new_repository_id(), common_dir, main.path, main.is_bare, now_ns, now_ns)
+        row = RepositoryRow(new_repository_id(), common_dir, path, main.is_bare, now_ns, now_ns, mark=mark)
         await self._room.store.save_repository(row)
         logger.info("a repository is known from now on", extra={"repository": row.path})
         return row
@@ -117,13 +157,10 @@ class Registry:
         """
         async with self._rows.turn(repository.id):
             listed = await listed_worktrees(self._room.git, repository.common_dir)
-            rows, by_path = await self._brought_up_to_date(repository, listed)
-        sessions = await self._room.store.sessions_of([row.id for row in rows])
-        repository = await self.repository(repository.id)
-        return [
-            SeenWorktree(repository, row, by_path.get(row.path), sessions.get(row.id, NO_SESSIONS))
-            for row in sorted(rows, key=lambda row: (row.origin is not Origin.MAIN, row.created_ns, row.id))
-        ]
+            look = await self._look(repository, listed)
+            rows = await self._brought_up_to_date(repository, look)
+        named = {look.main.path: look.main} | {each.path: each for each in listed[1:]}
+        return await self._with_sessions(repository, rows, named)
 
     async def seen_one(self, worktree: WorktreeId) -> SeenWorktree:
         """Raises WorktreeNotFound, GitFailed."""
@@ -167,110 +204,109 @@ class Registry:
             await self._room.store.forget_worktree(row.id)
 
     async def seen_everywhere(self) -> list[SeenWorktree]:
-        """Those of all repositories that are known; of one that cannot be read, its rows as they are."""
-        found: list[SeenWorktree] = []
-        for repository in await self._room.store.repositories():
+        """Those of all repositories that are known; of one that cannot be read, its rows as far as files tell."""
+        repositories = await self._room.store.repositories()
+        found: dict[RepositoryId, list[SeenWorktree]] = {}
+        limit = anyio.CapacityLimiter(_AT_ONCE)
+
+        async def see(repository: RepositoryRow) -> None:
+            async with limit:
+                found[repository.id] = await self.seen_if_possible(repository)
+
+        async with anyio.create_task_group() as tasks:
+            for repository in repositories:
+                tasks.start_soon(see, repository)
+        return [seen for repository in repositories for seen in found[repository.id]]
+
+    async def seen_if_possible(self, repository: RepositoryRow) -> list[SeenWorktree]:
+        """Like `seen`; where git does not tell, the rows as far as files do."""
+        trouble = f"git did not answer within {_LOOK_WITHIN_S:g} s"
+        with anyio.move_on_after(_LOOK_WITHIN_S):
             try:
-                found += await self.seen(repository)
-            except GitFailed as trouble:
-                logger.warning("the worktrees of %s cannot be listed: %s", repository.path, trouble.message)
-                async with self._rows.turn(repository.id):
-                    rows = await self._room.store.worktrees(repository.id)
-                    await self._save(_made_stale(rows), rows)
-                    rows = await self._room.store.worktrees(repository.id)
-                sessions = await self._room.store.sessions_of([row.id for row in rows])
-                found += [SeenWorktree(repository, row, None, sessions.get(row.id, NO_SESSIONS)) for row in rows]
-        return found
+                return await self.seen(repository)
+            except BetcodeError as failed:
+                trouble = failed.message
+        logger.warning("the worktrees of %s cannot be listed: %s", repository.path, trouble)
+        return await self._with_sessions(repository, await self.checked(repository), {})
 
-    async def _brought_up_to_date(
-        self, repository: RepositoryRow, listed: Sequence[ListedWorktree]
-    ) -> tuple[Sequence[WorktreeRow], Mapping[str, ListedWorktree]]:
-        present = [each for each in listed if not each.is_bare and not each.prunable]
-        by_path = {each.path: each for each in present}
+    async def rows(self, repository: RepositoryRow) -> Sequence[WorktreeRow]:
+        """As they were when somebody looked last; those that are gone are left out."""
         rows = await self._room.store.worktrees(repository.id)
-        unknown = [path for path in by_path if path not in {row.path for row in rows}]
-        gone = [row for row in rows if row.path not in by_path]
-        git_dirs = {}
-        if unknown:
-            git_dirs = await anyio.to_thread.run_sync(lambda: {path: git_directory(path) for path in unknown})
-        rows = _moved(rows, gone, git_dirs)
-        changed = [
-            *(_followed(row, by_path[row.path]) for row in rows if row.path in by_path),
-            *_adopted(repository, rows, [by_path[path] for path in unknown], git_dirs, present[:1]),
-            *_made_stale([row for row in rows if row.path not in by_path]),
-        ]
-        await self._save(changed, await self._room.store.worktrees(repository.id))
-        return await self._room.store.worktrees(repository.id), by_path
+        return [row for row in rows if row.state is not WorktreeState.STALE]
 
-    async def _save(self, rows: Iterable[WorktreeRow], before: Sequence[WorktreeRow]) -> None:
+    async def missing(self, repository: RepositoryRow, rows: Sequence[WorktreeRow]) -> list[WorktreeRow]:
+        """Those of the rows at whose path there is no worktree; none where the disk does not tell."""
+        work = partial(all_there, [row.path for row in rows])
+        try:
+            there = await self._room.sessions.looks.look(repository.common_dir, work)
+        except NoAnswer as no_answer:
+            logger.warning("the worktrees of %s cannot be looked at: %s", repository.path, no_answer)
+            return []
+        return [row for row in rows if row.path not in there]
+
+    async def checked(self, repository: RepositoryRow) -> Sequence[WorktreeRow]:
+        """Its rows after a look at files alone: those whose directory is gone are stale.
+
+        A repository that is gone, and of which nobody kept a worktree, is forgotten.
+        """
+        async with self._rows.turn(repository.id):
+            rows = await self._room.store.worktrees(repository.id)
+            missing = {row.id for row in await self.missing(repository, rows)}
+            after = [made_stale(row) if row.id in missing else row for row in rows]
+            await self._save(after, rows)
+            if not rows and await self._is_gone(repository.common_dir):
+                await self._room.store.forget_repository(repository.id)
+                logger.info("a repository is not known any more", extra={"repository": repository.path})
+            return after
+
+    async def _is_gone(self, path: str) -> bool:
+        try:
+            return not await self._room.sessions.looks.look(path, Path(path).exists)
+        except NoAnswer:
+            return False
+
+    async def _look(self, repository: RepositoryRow, listed: Sequence[ListedWorktree]) -> Look:
+        """What stands where git says that its worktrees are; while the files give no answer, git's word counts."""
+        work = partial(looked_at, repository.common_dir, repository.path, listed)
+        try:
+            return await self._room.sessions.looks.look(repository.common_dir, work)
+        except NoAnswer:
+            return looked_at("", "", listed)
+
+    async def _brought_up_to_date(self, repository: RepositoryRow, look: Look) -> Sequence[WorktreeRow]:
+        async with self._writing:
+            known = await self._room.store.worktrees()
+            rows = [row for row in known if row.repository == repository.id]
+            after, adopted = followed(repository, rows, look, time.time_ns())
+            # What git lists here is not there for another repository, whatever its row says.
+            displaced = [
+                replace(row, state=WorktreeState.STALE)
+                for row in known
+                if row.repository != repository.id and row.path in look.present and row.state is not WorktreeState.STALE
+            ]
+            await self._save([*after, *adopted, *displaced], known)
+            return [*after, *adopted]
+
+    async def _with_sessions(
+        self, repository: RepositoryRow, rows: Sequence[WorktreeRow], named: Mapping[str, ListedWorktree]
+    ) -> list[SeenWorktree]:
+        sessions = await self._room.store.sessions_of([row.id for row in rows])
+        now = next((row for row in await self._room.store.repositories() if row.id == repository.id), repository)
+        return [
+            SeenWorktree(now, row, named.get(row.path), sessions.get(row.id, NO_SESSIONS))
+            for row in sorted(rows, key=lambda row: (row.origin is not Origin.MAIN, row.created_ns, row.id))
+        ]
+
+    async def _save(self, rows: Sequence[WorktreeRow], before: Sequence[WorktreeRow]) -> None:
         known = {row.id: row for row in before}
         changed = [row for row in rows if known.get(row.id) != row]
+        if changed:
+            await self._room.store.save_worktrees(changed)
         for row in changed:
             was = known.get(row.id)
             if was is None:
                 logger.info("a worktree is known from now on", extra={"worktree": row.name, "path": row.path})
             elif row.state is WorktreeState.STALE is not was.state:
                 logger.warning("a worktree is gone; its row is kept", extra={"worktree": row.name, "path": row.path})
-        if changed:
-            await self._room.store.save_worktrees(changed)
-
-
-def _followed(row: WorktreeRow, listed: ListedWorktree) -> WorktreeRow:
-    """The row after what git says of the worktree now; of one that is being made that may be anything."""
-    if row.state in _BEING_CHANGED:
-        return row
-    state = WorktreeState.READY if row.state is WorktreeState.STALE else row.state
-    return replace(row, branch=listed.branch, state=state)
-
-
-def _moved(rows: Sequence[WorktreeRow], gone: Sequence[WorktreeRow], git_dirs: Mapping[str, str]) -> list[WorktreeRow]:
-    """A worktree that somebody moved with git has kept git's directory of it."""
-    now_at = {git_dir: path for path, git_dir in git_dirs.items() if git_dir}
-    moved = {row.id: now_at[row.git_dir] for row in gone if row.git_dir in now_at}
-    return [replace(row, path=moved[row.id]) if row.id in moved else row for row in rows]
-
-
-def _adopted(
-    repository: RepositoryRow,
-    rows: Sequence[WorktreeRow],
-    unknown: Sequence[ListedWorktree],
-    git_dirs: Mapping[str, str],
-    main: Sequence[ListedWorktree],
-) -> list[WorktreeRow]:
-    """Rows for worktrees that somebody else made."""
-    known = {row.path for row in rows}
-    names = {row.name for row in rows}
-    now_ns = time.time_ns()
-    made = []
-    for listed in unknown:
-        if listed.path in known:
-            continue
-        is_main = not repository.is_bare and listed in main
-        name = _free_name(os.path.basename(listed.path) or "root", names)  # noqa: PTH119 - it is a name
-        names.add(name)
-        made.append(
-            WorktreeRow(
-                id=new_worktree_id(),
-                repository=repository.id,
-                name=name,
-                path=listed.path,
-                branch=listed.branch,
-                origin=Origin.MAIN if is_main else Origin.ADOPTED,
-                state=WorktreeState.READY,
-                created_ns=now_ns,
-                last_used_ns=now_ns,
-                git_dir=git_dirs.get(listed.path, ""),
-                setup=SetupState.NONE if is_main else SetupState.SKIPPED,
-            )
-        )
-    return made
-
-
-def _free_name(wanted: str, taken: Iterable[str]) -> str:
-    names = frozenset(taken)
-    numbered = (f"{wanted}-{number}" for number in range(2, len(names) + 3))
-    return next(name for name in (wanted, *numbered) if name not in names)
-
-
-def _made_stale(gone: Sequence[WorktreeRow]) -> list[WorktreeRow]:
-    return [replace(row, state=WorktreeState.STALE) for row in gone if row.state not in _BEING_CHANGED]
+            elif row.path != was.path:
+                logger.info("a worktree was moved", extra={"worktree": row.name, "path": row.path})

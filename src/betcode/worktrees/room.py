@@ -9,8 +9,9 @@ from anyio.abc import TaskGroup
 
 from betcode.config.settings import Settings
 from betcode.domain.identifiers import SessionId
+from betcode.domain.looks import Looks
 from betcode.domain.rows import NewSession
-from betcode.domain.worktrees import WorktreeStore
+from betcode.domain.worktrees import WorktreePlaces, WorktreeStore
 from betcode.git.running import Git
 from betcode.worktrees.queues import Queues
 
@@ -23,6 +24,13 @@ def no_faults(step: str) -> None:
 
 class Sessions(Protocol):
     """What is asked of the engine."""
+
+    @property
+    def looks(self) -> Looks: ...
+
+    def place_with(self, places: WorktreePlaces) -> None:
+        """Ask these from now on where sessions belong and where their agents start."""
+        ...
 
     async def create(self, new: NewSession) -> SessionId: ...
     async def close(self, session: SessionId) -> bool: ...

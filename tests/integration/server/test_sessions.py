@@ -185,12 +185,6 @@ async def test_a_directory_that_cannot_be_read_is_refused(agent: Agent, tmp_path
     assert "cannot be read" in (error.details() or "")
 
 
-async def test_a_worktree_is_refused_until_there_are_worktrees(agent: Agent, tmp_path: Path) -> None:
-    start = v1.StartConversation(working_directory=str(tmp_path), worktree_id="wt")
-    error = await refusal(agent.Submit(v1.SubmitRequest(request=v1.AgentRequest(start=start))))
-    assert error.code() is grpc.StatusCode.UNIMPLEMENTED
-
-
 async def test_limits_of_messages_and_attachments_are_said(tmp_path: Path) -> None:
     limits = {"agents": {"message_limit": "2KiB", "attachment_limit": "1KiB"}}
     async with obedient_daemon(tmp_path, settings=limits) as daemon, daemon.agent_service() as agent:

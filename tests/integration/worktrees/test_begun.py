@@ -11,7 +11,7 @@ import pytest
 from betcode.config.settings import Settings, WorktreeSettings
 from betcode.domain.errors import DaemonStopping
 from betcode.domain.identifiers import new_session_id
-from betcode.domain.rows import NewSession
+from betcode.domain.rows import NewSession, SessionState
 from betcode.domain.worktrees import Origin, SetupState, WorktreeRow, WorktreeState, new_worktree_id
 from betcode.holder.platform import process
 from betcode.worktrees import Wanted, Worktrees
@@ -129,7 +129,7 @@ async def test_a_worktree_that_somebody_else_made_at_the_path_stays(bench: Bench
 async def test_a_row_with_sessions_is_kept_as_one_that_is_gone(bench: Bench, repository: Path) -> None:
     row = await wanted(bench, repository)
     new = NewSession(new_session_id(), "demo", str(repository), worktree_id=row.id, environment={}, created_ns=1)
-    await bench.engine.create(new)
+    await bench.store.create_session(new, SessionState(), [])  # made before somebody made the worktree anew
     async with next_daemon(bench, row):
         kept = await bench.store.worktrees.worktree(row.id)
         assert kept is not None

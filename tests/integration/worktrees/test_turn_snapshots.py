@@ -200,8 +200,8 @@ async def test_what_git_cleaned_up_is_told_and_a_worktree_that_is_gone_does_no_h
     shutil.rmtree(place)
     with pytest.raises(GitFailed, match="its repository is gone"):
         await noted.diff(talk, 1)
-    await talk.say("say hello")
-    await talk.until(is_idle)  # or its agent cannot be started there; the turn is over in either way
+    with pytest.raises(WorktreeUnusable):
+        await talk.say("say hello")
     assert all(isinstance(row, TurnSnapshot) for row in await noted.rows(talk))
 
 

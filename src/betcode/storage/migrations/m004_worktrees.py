@@ -10,14 +10,15 @@ CREATE TABLE repositories (
     is_bare INTEGER NOT NULL,
     created_ns INTEGER NOT NULL,
     last_used_ns INTEGER NOT NULL,
-    active_worktree TEXT NOT NULL DEFAULT ''
+    active_worktree TEXT NOT NULL DEFAULT '',
+    mark TEXT NOT NULL DEFAULT ''
 ) STRICT;
 
 CREATE TABLE worktrees (
     id TEXT PRIMARY KEY,
     repository TEXT NOT NULL REFERENCES repositories (id) ON DELETE CASCADE,
     name TEXT NOT NULL,
-    path TEXT NOT NULL UNIQUE,
+    path TEXT NOT NULL,
     branch TEXT NOT NULL,
     origin TEXT NOT NULL,
     state TEXT NOT NULL,
@@ -25,6 +26,7 @@ CREATE TABLE worktrees (
     last_used_ns INTEGER NOT NULL,
     base TEXT NOT NULL,
     git_dir TEXT NOT NULL,
+    git_mark TEXT NOT NULL,
     made_branch INTEGER NOT NULL,
     setup TEXT NOT NULL,
     setup_note TEXT NOT NULL,
@@ -34,6 +36,9 @@ CREATE TABLE worktrees (
     removal TEXT NOT NULL,
     UNIQUE (repository, name)
 ) STRICT;
+
+-- Where one is gone, another may stand.
+CREATE UNIQUE INDEX worktrees_at ON worktrees (path) WHERE state <> 'stale';
 
 CREATE TABLE setup_outputs (
     worktree TEXT PRIMARY KEY REFERENCES worktrees (id) ON DELETE CASCADE,
@@ -51,6 +56,10 @@ CREATE TABLE turn_snapshots (
     note TEXT NOT NULL,
     PRIMARY KEY (session, turn)
 ) STRICT, WITHOUT ROWID;
+
+-- Where a session works below the top of its worktree, and the place as its client named it.
+ALTER TABLE session_makings ADD COLUMN subdirectory TEXT NOT NULL DEFAULT '';
+ALTER TABLE session_makings ADD COLUMN asked_place TEXT NOT NULL DEFAULT '';
 """
 
 

@@ -1,0 +1,56 @@
+"""What files say of the places where worktrees are."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio.to_thread
+
+from betcode.git.repository import git_directory
+from betcode.git.running import Git
+
+
+@dataclass(frozen=True, slots=True)
+class OnDisk:
+    """What stands at the path of a worktree."""
+
+    git_dir: str = ""  # git's own directory of it; empty: there is no worktree
+    mark: str = (
+        ""  # stays with git's directory wherever that or the worktree goes, and no other has it; empty: not known
+    )
+
+
+NOTHING = OnDisk()
+
+
+def on_disk(path: str) -> OnDisk:
+    """What the files say of the worktree at that path. It may block."""
+    git_dir = git_directory(path)
+    if not git_dir or not Path(git_dir).is_dir():
+        return NOTHING
+    return OnDisk(git_dir, mark_of(git_dir))
+
+
+def mark_of(git_dir: str) -> str:
+    """From a file that git writes when it makes the directory, and never again. It may block."""
+    for name in ("commondir", "description"):  # of a linked worktree, of a repository
+        try:
+            facts = (Path(git_dir) / name).lstat()
+        except OSError:
+            continue
+        return f"{facts.st_ino}:{facts.st_mtime_ns}"
+    return ""
+
+
+async def configured_top(git: Git, common_dir: str) -> str:
+    """The main worktree where git's directory says itself where that is, as that of a submodule does; empty: it does
+    not.
+
+    Raises:
+        GitFailed
+    """
+    answer = await git.ask("config", "--get", "core.worktree", at=common_dir)
+    named = answer.text.removesuffix("\n")
+    if answer.code or not named:
+        return ""
+    return await anyio.to_thread.run_sync(os.path.realpath, Path(common_dir) / named, abandon_on_cancel=True)

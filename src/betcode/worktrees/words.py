@@ -1,0 +1,29 @@
+"""What people are told of a worktree that cannot be worked in."""
+
+from betcode.domain.worktrees import Origin, WorktreeRow, WorktreeState
+
+
+def why_unusable(row: WorktreeRow) -> str:
+    """Why nothing can be done there now, and what to do about it."""
+    match row.state:
+        case WorktreeState.CREATING:
+            return f"The worktree {row.name} is still being made: try again when it is ready"
+        case WorktreeState.REMOVING:
+            return f"The worktree {row.name} is being removed: start a session elsewhere"
+        case WorktreeState.STALE | WorktreeState.READY:
+            return f"The worktree {row.name} is gone from {row.path}: {_remedy(row)}, or start a new session elsewhere"
+
+
+def trouble_of(row: WorktreeRow) -> str:
+    """What is wrong with it and what to do, one sentence; empty: nothing is."""
+    if row.state is WorktreeState.STALE:
+        return f"It is gone from {row.path}: {_remedy(row)}, or forget it with `betcode worktree prune`"
+    return row.trouble or row.setup_note
+
+
+def _remedy(row: WorktreeRow) -> str:
+    if row.origin is Origin.MAIN:
+        return "bring the repository back"
+    if row.branch:
+        return "bring it back with `betcode worktree restore` or `git worktree add`"
+    return "bring it back with `betcode worktree restore`"
