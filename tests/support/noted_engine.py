@@ -76,7 +76,9 @@ def _one_word(command: str) -> str:
 
 
 @asynccontextmanager
-async def noted_engine(root: Path, settings: Settings | None = None) -> AsyncIterator[NotedEngine]:
+async def noted_engine(
+    root: Path, settings: Settings | None = None, *, is_on: bool = True
+) -> AsyncIterator[NotedEngine]:
     """With a repository to work in; what is there of an engine before it is gone on with."""
     if not (root / "work").exists():
         make_repository(root / "work", _FILES)
@@ -86,7 +88,7 @@ async def noted_engine(root: Path, settings: Settings | None = None) -> AsyncIte
     provider = ClaudeProvider(agent_program(root / "program"))
     async with (
         store_at(root / "log.db") as store,
-        snapshots_of(store, root / "state", chosen) as snapshots,
+        snapshots_of(store, root / "state", chosen, is_on=is_on) as snapshots,
         open_supervisor(
             store,
             {"claude": provider},

@@ -31,9 +31,9 @@ async def worktrees_of(
 
 
 def snapshots_of(
-    store: SqliteStore, state_dir: Path, settings: Settings | None = None
+    store: SqliteStore, state_dir: Path, settings: Settings | None = None, *, is_on: bool = True
 ) -> AbstractAsyncContextManager[Snapshots]:
-    return open_snapshots(store.worktrees, Git(os.environ), settings or Settings(), state_dir, lambda: True)
+    return open_snapshots(store.worktrees, Git(os.environ), settings or Settings(), state_dir, lambda: is_on)
 
 
 def _worktrees_of(

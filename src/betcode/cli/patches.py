@@ -92,7 +92,8 @@ def stat_lines(files: list[ChangedFile], *, colour: bool) -> list[str]:
     ]
     added, removed = sum(each.added for each in files), sum(each.removed for each in files)
     noun = "file" if len(files) == 1 else "files"
-    return [*lines, f" {len(files)} {noun} changed, {added} lines added, {removed} removed"]
+    what = "line" if added == 1 else "lines"
+    return [*lines, f" {len(files)} {noun} changed, {added} {what} added, {removed} removed"]
 
 
 def _counted(file: ChangedFile, most: int, *, colour: bool) -> str:

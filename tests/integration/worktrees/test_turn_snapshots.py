@@ -136,6 +136,14 @@ async def test_nothing_is_noted_where_nobody_wants_it(tmp_path: Path) -> None:
             await noted.diff(talk, 1)
 
 
+async def test_nothing_is_noted_while_the_feature_is_off(tmp_path: Path) -> None:
+    async with noted_engine(tmp_path, is_on=False) as noted:
+        talk = await noted.session()
+        await noted.edit(talk, "echo 1 > first")
+        assert not await noted.rows(talk)
+        assert not list(noted.directory.iterdir())
+
+
 async def test_a_turn_that_is_not_there_is_refused_with_those_that_are(noted: NotedEngine) -> None:
     talk = await noted.session()
     with pytest.raises(WorktreeUnusable, match="had no turn yet"):
