@@ -10,6 +10,7 @@ from betcode.git.running import Git
 from betcode.sessions import Supervisor
 from betcode.storage import SqliteStore
 from betcode.worktrees import Snapshots, Worktrees, open_snapshots, open_worktrees
+from betcode.worktrees.room import Faults, no_faults
 
 
 @asynccontextmanager
@@ -19,13 +20,14 @@ async def worktrees_of(
     state_dir: Path,
     settings: Settings | None = None,
     snapshots: Snapshots | None = None,
+    faults: Faults = no_faults,
 ) -> AsyncIterator[Worktrees]:
     """The snapshots are those that watch the engine, for a test that has such."""
     async with AsyncExitStack() as opened:
         noting = snapshots
         if noting is None:
             noting = await opened.enter_async_context(snapshots_of(store, state_dir, settings))
-        yield await opened.enter_async_context(_worktrees_of(store, engine, state_dir, settings, noting))
+        yield await opened.enter_async_context(_worktrees_of(store, engine, state_dir, settings, noting, faults))
 
 
 def snapshots_of(
@@ -35,7 +37,12 @@ def snapshots_of(
 
 
 def _worktrees_of(
-    store: SqliteStore, engine: Supervisor, state_dir: Path, settings: Settings | None, snapshots: Snapshots
+    store: SqliteStore,
+    engine: Supervisor,
+    state_dir: Path,
+    settings: Settings | None,
+    snapshots: Snapshots,
+    faults: Faults,
 ) -> AbstractAsyncContextManager[Worktrees]:
     return open_worktrees(
         store.worktrees,
@@ -46,6 +53,7 @@ def _worktrees_of(
         snapshots,
         is_trusted=engine.policy.is_trusted,
         environment=_own_environment,
+        faults=faults,
     )
 
 

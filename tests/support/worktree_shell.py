@@ -38,19 +38,19 @@ def _channel(here: Shell) -> Iterator[grpc.Channel]:
         yield channel
 
 
-def created(here: Shell, branch: str, name: str = "") -> Path:
-    """Where a new worktree is, on a new branch; it is not set up."""
+def created(here: Shell, branch: str, name: str = "", *, of: Path | None = None) -> Path:
+    """Where a new worktree is, on a new branch, of the repository or another one; it is not set up."""
     request = v1.CreateWorktreeRequest(
-        repo_path=str(here.work), branch=branch, name=name, create_branch=True, skip_setup=True
+        repo_path=str(of or here.work), branch=branch, name=name, create_branch=True, skip_setup=True
     )
     with _channel(here) as channel:
         return Path(WorktreeServiceStub(channel).CreateWorktree(request, timeout=PATIENCE_S).path)
 
 
-def listed(here: Shell) -> dict[str, Any]:
-    """The worktrees of the repository by their names, as `--json` has them."""
+def listed(here: Shell, of: Path | None = None) -> dict[str, Any]:
+    """The worktrees of the repository, or of another one, by their names, as `--json` has them."""
     with _channel(here) as channel:
-        request = v1.ListWorktreesRequest(repo_path=str(here.work))
+        request = v1.ListWorktreesRequest(repo_path=str(of or here.work))
         found = WorktreeServiceStub(channel).ListWorktrees(request, timeout=PATIENCE_S).worktrees
     return {one.name: info_json(one) for one in found}
 

@@ -17,9 +17,10 @@ async def says_yes(screen: Screen, question: str) -> bool:
 async def asked(screen: Screen, question: str) -> str:
     """What a person who is there types; `quit` at the end of input, and after Ctrl-C."""
     keyboard = Keyboard()
-    keyboard.forget_what_was_typed()
-    screen.ask(question)
-    answer = await unless(interrupted, keyboard.line)
+    with anyio.open_signal_receiver(signal.SIGINT) as signals:  # before anybody can see the question
+        keyboard.forget_what_was_typed()
+        screen.ask(question)
+        answer = await unless(signals.__anext__, keyboard.line)
     if answer is not None:
         screen.typed()
     return "quit" if answer is None else answer.strip().lower()

@@ -82,6 +82,8 @@ class WorktreeRow:
     setup_note: str = ""  # how the setup ended, or why it was not run; for people
     setup_process: str = ""  # "pid:start" of the setup that runs, so that the next daemon can end it
     brought_along: Mapping[str, str] = field(default_factory=dict)  # files and the SHA-256 each had when it was copied
+    trouble: str = ""  # what is wrong with it and what to do, one sentence
+    removal: str = ""  # how far a removal or a restore is; see `betcode.worktrees.steps`
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,7 @@ class WorktreeSessions:
 
     active: str = ""  # the one that a switch leads to: one at work, else the newest that is open
     open_count: int = 0
+    at_work_count: int = 0  # of those that are open: a turn is open
     last: str = ""  # the one that changed last, open or not
     last_ns: int = 0
 

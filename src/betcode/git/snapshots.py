@@ -139,7 +139,9 @@ async def _taken(git: Git, ground: Ground, variables: Mapping[str, str], limit_b
     # What git was told to take for unchanged is taken for what it is. It ends with 1 where something has changed.
     await ask("update-index", "-q", "--unmerged", "--really-refresh", fine=(0, 1))
     listed = await ask("ls-files", "-z", "-t", "--modified", "--deleted", "--others", "--exclude-standard")
-    found = await anyio.to_thread.run_sync(_sorted_out, os.fsencode(ground.top), listed.out, limit_bytes)
+    found = await anyio.to_thread.run_sync(
+        _sorted_out, os.fsencode(ground.top), listed.out, limit_bytes, abandon_on_cancel=True
+    )
     unreadable: list[bytes] = []
     paths = found.wanted
     while paths:
@@ -222,7 +224,8 @@ def _size(count: int) -> str:
 @asynccontextmanager
 async def _look(ground: Ground, private: PrivateObjects) -> AsyncIterator[dict[str, str]]:
     """What git needs for one look at the worktree; nothing of it is left behind but objects."""
-    directory = await anyio.to_thread.run_sync(_prepared, ground, private)
+    # A disk that hangs holds up a thread; what that leaves behind is cleared at the next start.
+    directory = await anyio.to_thread.run_sync(_prepared, ground, private, abandon_on_cancel=True)
     try:
         yield {
             "GIT_DIR": str(directory),

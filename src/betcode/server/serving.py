@@ -35,6 +35,7 @@ from betcode.server.tcp import TcpDoors, serve_tcp
 from betcode.server.unbuilt import missing_of, refusing
 from betcode.server.version import VersionCalls, version_handlers
 from betcode.server.worktree import WorktreeCalls
+from betcode.server.worktree_keeping import WorktreeKeepingCalls
 from betcode.server.worktree_making import WorktreeMakingCalls
 from betcode.server.worktree_switching import SwitchingCalls
 from betcode.sessions import Supervisor
@@ -121,6 +122,7 @@ async def serve(
         built |= WorktreeCalls(worktrees).handlers(rim)
         built |= SwitchingCalls(worktrees, about.default_provider, limits).handlers(rim)
         built |= WorktreeMakingCalls(worktrees, gate).handlers(rim)
+        built |= WorktreeKeepingCalls(worktrees, gate).handlers(rim)
         built |= DiffCalls(engine, worktrees).handlers(rim)
         versions = VersionCalls(about.release, engine.reported, _largest_request(settings))
         handlers = _handlers(built | version_handlers(versions, rim), about.release.features)

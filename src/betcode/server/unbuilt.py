@@ -12,17 +12,6 @@ from betcode.server.rim import Context, Handler, handler_of
 
 # By method, else by service; what stands in neither is built.
 FEATURES: Mapping[str, str] = {
-    **{
-        f"betcode.v1.WorktreeService.{name}": "This part of worktree management"
-        for name in (
-            "RemoveWorktree",
-            "InspectWorktree",
-            "ListRemovedWorktrees",
-            "RestoreWorktree",
-            "ReportWorktrees",
-            "ForgetWorktree",
-        )
-    },
     "betcode.v1.MachineService": "Management of several machines",
     "betcode.v1.GitLabService": "The GitLab integration",
     "betcode.v1.SubagentService": "Subagent orchestration",

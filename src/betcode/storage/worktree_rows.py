@@ -36,15 +36,15 @@ ON CONFLICT (id) DO UPDATE SET common_dir = excluded.common_dir, path = excluded
     mark = excluded.mark
 """
 _WORKTREE_COLUMNS = """id, repository, name, path, branch, origin, state, created_ns, last_used_ns, base, git_dir,
-    git_mark, made_branch, setup, setup_note, setup_process, brought_along"""
+    git_mark, made_branch, setup, setup_note, setup_process, brought_along, trouble, removal"""
 _WORKTREES = f"SELECT {_WORKTREE_COLUMNS} FROM worktrees"
 _SAVE_WORKTREE = f"""
-INSERT INTO worktrees ({_WORKTREE_COLUMNS}) VALUES ({", ".join("?" * 17)})
+INSERT INTO worktrees ({_WORKTREE_COLUMNS}) VALUES ({", ".join("?" * 19)})
 ON CONFLICT (id) DO UPDATE SET name = excluded.name, path = excluded.path, branch = excluded.branch,
     origin = excluded.origin, state = excluded.state, last_used_ns = excluded.last_used_ns, base = excluded.base,
     git_dir = excluded.git_dir, git_mark = excluded.git_mark, made_branch = excluded.made_branch,
     setup = excluded.setup, setup_note = excluded.setup_note, setup_process = excluded.setup_process,
-    brought_along = excluded.brought_along
+    brought_along = excluded.brought_along, trouble = excluded.trouble, removal = excluded.removal
 """
 # One pass over the sessions of the worktrees that are asked for; the newest change comes last and wins.
 _SESSIONS_OF = """
@@ -215,7 +215,9 @@ def _sessions_of(db: apsw.Connection, worktrees: Sequence[WorktreeId]) -> dict[W
         if is_at_work:
             at_work.add(session)
         active = session if leads else before.active
-        found[worktree] = WorktreeSessions(active, before.open_count + is_open, session, updated_ns)
+        found[worktree] = WorktreeSessions(
+            active, before.open_count + is_open, before.at_work_count + is_at_work, session, updated_ns
+        )
     return found
 
 
@@ -245,12 +247,14 @@ def _worktree_values(row: WorktreeRow) -> tuple[str | int, ...]:
         row.setup_note,
         row.setup_process,
         json.dumps(dict(row.brought_along)),
+        row.trouble,
+        row.removal,
     )
 
 
 def _worktree_row(row: Sequence[Any]) -> WorktreeRow:
     identifier, repository, name, path, branch, origin, state, created_ns, last_used_ns = row[:9]
-    base, git_dir, git_mark, made_branch, setup, setup_note, setup_process, brought_along = row[9:]
+    base, git_dir, git_mark, made_branch, setup, setup_note, setup_process, brought_along, trouble, removal = row[9:]
     return WorktreeRow(
         id=WorktreeId(identifier),
         repository=RepositoryId(repository),
@@ -269,6 +273,8 @@ def _worktree_row(row: Sequence[Any]) -> WorktreeRow:
         setup_note=setup_note,
         setup_process=setup_process,
         brought_along=json.loads(brought_along),
+        trouble=trouble,
+        removal=removal,
     )
 
 

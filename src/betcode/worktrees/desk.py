@@ -2,31 +2,43 @@
 
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import anyio
+from anyio.abc import ObjectReceiveStream
 
 from betcode.config.settings import Settings
-from betcode.domain.worktrees import RepositoryRow, WorktreeId, WorktreeStore
+from betcode.domain.errors import GitFailed
+from betcode.domain.worktrees import RepositoryRow, WorktreeId, WorktreeRow, WorktreeStore
 from betcode.git.running import Git
 from betcode.worktrees.branches import SeenBranch, branches
 from betcode.worktrees.choosing import Wanted
+from betcode.worktrees.contents import Contents
 from betcode.worktrees.creating import Creating
 from betcode.worktrees.diffs import Diffs
+from betcode.worktrees.expiring import keep_trash
 from betcode.worktrees.output import Feed, Output
 from betcode.worktrees.placing import Placing
 from betcode.worktrees.reconciling import reconcile
+from betcode.worktrees.recovering import finish_or_take_back
 from betcode.worktrees.recovery import begun, take_up_what_was_begun
 from betcode.worktrees.registry import Registry, SeenWorktree
+from betcode.worktrees.removing import Done, Removing
+from betcode.worktrees.reporting import Report, open_reports
+from betcode.worktrees.restoring import Restoring
 from betcode.worktrees.room import Faults, Sessions, Trust, WorktreeRoom, no_faults
 from betcode.worktrees.setup import Setups
 from betcode.worktrees.snapshots import Snapshots
 from betcode.worktrees.switching import StartAs, Switched, Switching
+from betcode.worktrees.trash import Removed, Trash
 from betcode.worktrees.work import Work, begin
 
 logger = logging.getLogger(__name__)
+T = TypeVar("T")
 
 
 class Worktrees:
@@ -39,6 +51,9 @@ class Worktrees:
         self._switching = Switching(room, self.registry)
         self._setups = Setups(room, self.registry)
         self._creating = Creating(room, self.registry, self._setups)
+        self._trash = Trash(room)
+        self._removing = Removing(room, self.registry, self._trash)
+        self._restoring = Restoring(room, self.registry, self._trash)
         self.diffs = Diffs(room, self.registry, snapshots)
         self._snapshots = snapshots
 
@@ -106,6 +121,84 @@ class Worktrees:
         """
         return await self._setups.output(worktree)
 
+    async def inspect(self, text: str) -> Contents:
+        """What would be lost if a worktree were removed now.
+
+        Raises:
+            WorktreeNotFound, WorktreeUnusable, GitFailed
+        """
+        return await self._removing.inspect((await self.registry.find(text)).id)
+
+    async def remove(self, text: str, *, force: bool, by: str = "") -> Done:
+        """Remove a worktree; it goes on when the caller leaves.
+
+        Raises:
+            WorktreeNotFound, WorktreeUnusable, WorktreeHasChanges, GitFailed, StorageDegraded
+        """
+        worktree = (await self.registry.find(text)).id
+        return await self._undertaken(partial(self._removing.remove, worktree, force=force, by=by))
+
+    async def forget(self, text: str) -> None:
+        """Forget a worktree that is not there any more.
+
+        Raises:
+            WorktreeNotFound, WorktreeUnusable, GitFailed
+        """
+        await self._removing.forget((await self.registry.find(text)).id)
+
+    async def removed(self, repo_path: str) -> list[Removed]:
+        """What can be restored in a repository, or in all that are known and can be read.
+
+        Raises:
+            InvalidRequest, RepositoryNotFound, GitFailed
+        """
+        if repo_path:
+            return await self._trash.removed_from(await self.registry.repository_of(repo_path))
+        found: list[Removed] = []
+        for repository in await self._room.store.repositories():
+            with suppress(GitFailed):
+                found += await self._trash.removed_from(repository)
+        return found
+
+    def kept_until_ns(self, removed: Removed) -> int:
+        return removed.removed_ns + self._trash.keep_ns
+
+    async def restore(self, repo_path: str, wanted: str, path: str) -> SeenWorktree:
+        """Bring a removed worktree back; it goes on when the caller leaves.
+
+        Raises:
+            InvalidRequest, RepositoryNotFound, WorktreeNotFound, WorktreeExists, GitFailed, StorageDegraded
+        """
+        removed = await self._restoring.find(await self.registry.repository_of(repo_path), wanted)
+        restored = await self._undertaken(partial(self._restoring.restore, removed, path))
+        return await self.registry.seen_one(restored)
+
+    @asynccontextmanager
+    async def reports(self, repo_path: str) -> AsyncIterator[ObjectReceiveStream[Report]]:
+        """On each worktree of a repository, or of all that are known, as it becomes known.
+
+        Raises:
+            InvalidRequest, RepositoryNotFound, GitFailed
+        """
+        async with open_reports(self._removing, await self.listed(repo_path)) as reports:
+            yield reports
+
+    async def finish_or_take_back(self, rows: Sequence[WorktreeRow]) -> None:
+        """What a daemon before this one began with these."""
+        await finish_or_take_back(rows, self.registry, self._removing, self._restoring)
+
+    async def keep_trash(self) -> None:
+        """Drop what was kept long enough, again and again."""
+        await keep_trash(self._room, self._trash)
+
+    async def _undertaken(self, work: Callable[[], Awaitable[T]]) -> T:
+        """What goes on when the caller leaves."""
+
+        async def carry(_: Feed) -> T:
+            return await work()
+
+        return await begin(self._room.tasks, carry).result()
+
 
 @asynccontextmanager
 async def open_worktrees(
@@ -129,8 +222,10 @@ async def open_worktrees(
             store, git, sessions, settings, state_dir, is_trusted, environment, tasks, faults, fixed, user_file, umask
         )
         worktrees = Worktrees(room, snapshots)
-        left = begun(await store.worktrees())  # read before anybody can begin something new
-        tasks.start_soon(take_up_what_was_begun, room, worktrees.registry, left)
+        rows = await store.worktrees()  # read before anybody can begin something new
+        tasks.start_soon(take_up_what_was_begun, room, worktrees.registry, begun(rows))
+        tasks.start_soon(worktrees.finish_or_take_back, rows)
+        tasks.start_soon(worktrees.keep_trash)
         sessions.place_with(worktrees.placing)
         tasks.start_soon(reconcile, room, worktrees.registry)
         yield worktrees

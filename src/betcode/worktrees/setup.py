@@ -146,9 +146,11 @@ class Setups:
     async def _all(
         self, repository: RepositoryRow, row: WorktreeRow, feed: Feed, kept: KeptOutput, begun_steps: int
     ) -> _End:
-        trusted = await self._room.is_trusted(repository.path)
+        distrusted = await self._distrusted(repository, row)
         try:
-            plan = await anyio.to_thread.run_sync(lambda: planned(self._room, repository, row.path, trusted=trusted))
+            plan = await anyio.to_thread.run_sync(
+                lambda: planned(self._room, repository, row.path, trusted=not distrusted)
+            )
         except WrongSetting as wrong:
             return _End(SetupState.FAILED, f"The setup was not run: {wrong}")
         brings = plan.bring_along and not repository.is_bare and row.path != repository.path
@@ -186,8 +188,20 @@ class Setups:
             if trouble:
                 return _End(SetupState.FAILED, _with_words(trouble, running.kept))
         if plan.untrusted:
-            return _End(SetupState.UNTRUSTED, _untrusted(plan, running))
+            return _End(
+                SetupState.UNTRUSTED, _untrusted(plan, running, await self._distrusted(running.repository, row))
+            )
         return _End(SetupState.DONE)
+
+    async def _distrusted(self, repository: RepositoryRow, row: WorktreeRow) -> str:
+        """Which of the two places that a setup comes from nobody has trusted yet; empty: somebody has trusted both.
+
+        Each may be a lie of the other: settings of a repository say where its main worktree is, a link whose it is.
+        """
+        for place in (repository.path, row.path):
+            if not await self._room.is_trusted(place):
+                return place
+        return ""
 
     async def _one(self, running: _Running, stage: Stage, hook: Hook) -> str:
         """Why it failed; empty where it did not."""
@@ -219,8 +233,8 @@ def _with_words(note: str, kept: KeptOutput) -> str:
     return f"{note}: {words.replace(_LINE, _BETWEEN_LINES)}" if words else note
 
 
-def _untrusted(plan: Plan, running: _Running) -> str:
+def _untrusted(plan: Plan, running: _Running, place: str) -> str:
     return (
         f"{', '.join(plan.untrusted)}: not run, since nobody has trusted this repository yet; do so with: "
-        f"betcode policy trust {running.repository.path}, then: betcode worktree setup {running.row.name}"
+        f"betcode policy trust {place or running.repository.path}, then: betcode worktree setup {running.row.name}"
     )

@@ -29,6 +29,7 @@ from betcode.worktrees.noted_turns import Beginning, End, Look, rows_after
 logger = logging.getLogger(__name__)
 
 _AT_ONCE = 2  # looks at worktrees
+_FOUND_WITHIN_S = 10.0  # on a disk that answers
 _STOP_WITHIN_S = 2.0  # for looks that are under way when the daemon stops; the next one takes what is missing
 
 
@@ -123,14 +124,16 @@ class Snapshots:
         Raises:
             GitFailed
         """
-        directory = session.directory
-        if session.worktree_id and not await anyio.to_thread.run_sync(Path(directory).is_dir):
-            row = await self._store.worktree(WorktreeId(session.worktree_id))
-            directory = directory if row is None else row.path  # somebody has moved it
-        # From files alone: sessions without a repository cost no process.
-        if not await anyio.to_thread.run_sync(nearest_top, directory):
-            return None
-        return await ground_of(self._git, directory)
+        row = await self._store.worktree(WorktreeId(session.worktree_id)) if session.worktree_id else None
+        try:
+            with anyio.fail_after(_FOUND_WITHIN_S):
+                moved_to = session.directory if row is None else row.path
+                directory = await anyio.to_thread.run_sync(
+                    _in_a_worktree, session.directory, moved_to, abandon_on_cancel=True
+                )
+        except TimeoutError:
+            raise GitFailed(f"{session.directory} does not answer") from None
+        return await ground_of(self._git, directory) if directory else None
 
     async def look(self, ground: Ground, objects: PrivateObjects) -> Snapshot:
         """The tree now.
@@ -215,6 +218,12 @@ class Snapshots:
                     await self._store.save_snapshot(row)
                 except (StorageDegraded, StorageFailed) as error:
                     logger.warning("a snapshot was not kept: %s", error, extra={"session_id": session.session_id})
+
+
+def _in_a_worktree(directory: str, moved_to: str) -> str:
+    """Where git is to be asked, from files alone: a session without a repository costs no process. Empty: nowhere."""
+    place = directory if Path(directory).is_dir() else moved_to
+    return place if nearest_top(place) else ""
 
 
 def _stale(directory: Path, known: Collection[str]) -> list[Path]:

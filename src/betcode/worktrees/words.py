@@ -18,7 +18,7 @@ def trouble_of(row: WorktreeRow) -> str:
     """What is wrong with it and what to do, one sentence; empty: nothing is."""
     if row.state is WorktreeState.STALE:
         return f"It is gone from {row.path}: {_remedy(row)}, or forget it with `betcode worktree prune`"
-    return row.setup_note
+    return row.trouble or row.setup_note
 
 
 def _remedy(row: WorktreeRow) -> str:

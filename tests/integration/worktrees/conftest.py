@@ -13,6 +13,7 @@ from betcode.server import make_private_directory
 from betcode.sessions import Supervisor, open_supervisor
 from betcode.storage import SqliteStore
 from betcode.worktrees import Worktrees
+from betcode.worktrees.room import Faults
 from support.repositories import make_repository
 from support.stored import store_at
 from support.worktree_room import worktrees_of
@@ -26,18 +27,25 @@ class Bench:
     engine: Supervisor
     worktrees: Worktrees
     places: Places
+    faults: list[Faults]  # what is called at each named step
 
 
 @pytest.fixture
 async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
     places = choose_places({}, state_dir=tmp_path / "state", config_dir=tmp_path / "config")
     make_private_directory(places.state_dir)
+    faults: list[Faults] = []
+
+    def at(step: str) -> None:
+        for each in [*faults]:
+            each(step)
+
     async with (
         store_at(places.database) as store,
         open_supervisor(store, {"demo": DemoProvider()}, EngineSettings(), places.runs, places=places) as engine,
-        worktrees_of(store, engine, places.state_dir) as worktrees,
+        worktrees_of(store, engine, places.state_dir, faults=at) as worktrees,
     ):
-        yield Bench(store, engine, worktrees, places)
+        yield Bench(store, engine, worktrees, places, faults)
 
 
 @pytest.fixture

@@ -3,14 +3,19 @@
 import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
+import anyio
 import pytest
 
+from betcode.domain.worktrees import SetupState
 from betcode.git.links import repository_of_linked
 from betcode.rules import Outcome, ToolUse, screen
 from betcode.sessions.trust import Trust, claude_config
+from betcode.worktrees import Wanted
 from integration.worktrees.conftest import Bench
+from support.patience import PATIENCE_S
 from support.repositories import git, make_repository
 from support.rule_files import write_rules
 
@@ -174,3 +179,28 @@ async def test_a_submodule_is_a_project_of_its_own(bench: Bench, repository: Pat
     git(repository, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(inner), "module")
     await bench.engine.policy.trust(str(repository), trusted=True, client="me")
     assert not await bench.engine.policy.is_trusted(str(repository / "module"))
+
+
+async def test_a_repository_that_names_a_trusted_place_as_its_own_has_no_setup_run(
+    bench: Bench, repository: Path, tmp_path: Path
+) -> None:
+    """Whatever is taken for its main worktree: that of somebody else is trusted, this repository is not."""
+    await bench.engine.policy.trust(str(repository), trusted=True, client="me")
+    hostile = make_repository(
+        tmp_path / "hostile", {".betcode/worktree-setup.sh": f"#!/bin/sh\ntouch {tmp_path}/ran\n"}
+    )
+    git(hostile, "config", "core.worktree", str(repository))
+    wanted = Wanted(str(hostile / ".git"), "fix", create_branch=True, path=str(tmp_path / "new"))
+    with anyio.fail_after(PATIENCE_S):
+        seen = await bench.worktrees.create(wanted).result()
+    [kept] = await bench.store.worktrees.repositories()
+    await bench.store.worktrees.save_repository(replace(kept, path=str(repository)))
+    with anyio.fail_after(PATIENCE_S):
+        seen = await bench.worktrees.set_up(seen.row.id).result()
+    assert seen.row.setup is SetupState.UNTRUSTED
+    assert f"betcode policy trust {tmp_path / 'new'}" in seen.row.setup_note
+    assert not (tmp_path / "ran").exists()
+    await bench.engine.policy.trust(str(tmp_path / "new"), trusted=True, client="me")
+    with anyio.fail_after(PATIENCE_S):
+        assert (await bench.worktrees.set_up(seen.row.id).result()).row.setup is SetupState.DONE
+    assert (tmp_path / "ran").exists()

@@ -32,6 +32,8 @@ CREATE TABLE worktrees (
     setup_note TEXT NOT NULL,
     setup_process TEXT NOT NULL,
     brought_along TEXT NOT NULL,
+    trouble TEXT NOT NULL,
+    removal TEXT NOT NULL,
     UNIQUE (repository, name)
 ) STRICT;
 

@@ -1,0 +1,45 @@
+"""One working tree with git's directory of it, wherever the two stand at the moment."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from betcode.git.repository import git_directory
+from betcode.git.running import Git
+
+LONG_S = 1800.0  # for what reads or writes every file
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """Git is told where both are: a tree that was moved aside is no worktree that git would find by itself."""
+
+    top: str
+    git_dir: str  # of this worktree
+    common_dir: str  # of its repository
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        return {"GIT_DIR": self.git_dir, "GIT_WORK_TREE": self.top}
+
+    @property
+    def objects(self) -> str:
+        return str(Path(self.common_dir) / "objects")
+
+    async def run(self, git: Git, *arguments: str, stdin: bytes = b"", index: str | Path = "") -> bytes:
+        """What git writes; with a private index where one is given.
+
+        Raises:
+            GitFailed, StorageDegraded
+        """
+        variables = {**self.variables, "GIT_INDEX_FILE": str(index)} if index else self.variables
+        return await git.run(*arguments, at=self.top, stdin=stdin, variables=variables, bound_s=LONG_S)
+
+
+def submodule_tree(top: str) -> Tree | None:
+    """The tree of a submodule that is filled; None where it is not. It may block."""
+    git_dir = git_directory(top)
+    if not git_dir or not os.path.isdir(git_dir):  # noqa: PTH112
+        return None
+    return Tree(os.path.realpath(top), git_dir, git_dir)

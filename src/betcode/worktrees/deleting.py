@@ -1,0 +1,58 @@
+"""Directories that go: moved aside in one step first, then deleted, again if need be."""
+
+import os
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+from betcode.domain.errors import WorktreeUnusable
+from betcode.worktrees.wording import placed
+
+
+def aside_of(path: str, identifier: str) -> str:
+    """Where a directory is moved before it is deleted: beside it, so that the move is one step."""
+    return str(Path(path).parent / f".betcode-removing-{identifier}")
+
+
+def move(source: str, target: str) -> None:
+    """Raises WorktreeUnusable where it cannot be moved; nothing has changed then. It may block."""
+    if os.path.lexists(target):
+        raise WorktreeUnusable(f"{placed(target)} is in the way: look what it is, and move it elsewhere")
+    try:
+        os.rename(source, target)  # noqa: PTH104 - one step, and never over something
+    except OSError as trouble:
+        raise WorktreeUnusable(
+            f"{placed(source)} cannot be moved, and so not be deleted: {trouble.strerror}; "
+            "see that you may write to the directory above it, and that nothing is mounted there"
+        ) from None
+
+
+async def delete(path: str) -> None:
+    """All of it; links are not followed. Directories that are read-only, as some tools make them, are made writable.
+
+    Raises:
+        WorktreeUnusable: something of it stays.
+    """
+    for try_again in (True, False):
+        done = await anyio.run_process(["rm", "-rf", "--", path], check=False)
+        if not done.returncode and not os.path.lexists(path):
+            return
+        if try_again:
+            await anyio.to_thread.run_sync(_make_writable, path)
+        else:
+            words = done.stderr.decode(errors="replace").strip().splitlines()
+            why = placed(words[0].removeprefix("rm: ")) if words else "something is still there"
+            raise WorktreeUnusable(
+                f"What is left of it at {placed(path)} cannot be deleted ({why}): mend that, and remove it again"
+            )
+
+
+def _make_writable(path: str) -> None:
+    for directory, _, _ in os.walk(path):
+        with suppress(OSError):
+            mode = os.lstat(directory).st_mode
+            if mode & stat.S_IRWXU != stat.S_IRWXU:
+                os.chmod(directory, stat.S_IMODE(mode) | stat.S_IRWXU, follow_symlinks=True)  # noqa: PTH101

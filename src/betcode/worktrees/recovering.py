@@ -1,0 +1,50 @@
+"""What an earlier daemon began and did not finish: removals and restores."""
+
+import logging
+from collections.abc import Sequence
+
+from betcode.domain.errors import BetcodeError, WorktreeNotFound
+from betcode.domain.worktrees import WorktreeRow, WorktreeState
+from betcode.worktrees.registry import Registry
+from betcode.worktrees.removing import Removing
+from betcode.worktrees.restoring import Restoring
+from betcode.worktrees.steps import Removal, Step, removal_of
+
+logger = logging.getLogger(__name__)
+
+
+async def finish_or_take_back(
+    rows: Sequence[WorktreeRow], registry: Registry, removing: Removing, restoring: Restoring
+) -> None:
+    """Each that an earlier daemon began; what cannot be is told, and stays to be tried again."""
+    for row in rows:
+        removal = removal_of(row.removal)
+        if removal is not None:
+            try:
+                with removing.at_work_on(row.id):
+                    await _recover(row, removal, registry, removing, restoring)
+            except BetcodeError as trouble:
+                logger.warning(
+                    "what was begun with a worktree is not finished: %s", trouble.message, extra={"worktree": row.name}
+                )
+            except Exception:
+                logger.exception("what was begun with a worktree is not finished", extra={"worktree": row.name})
+
+
+async def _recover(
+    row: WorktreeRow, removal: Removal, registry: Registry, removing: Removing, restoring: Restoring
+) -> None:
+    match removal.step:
+        case Step.BEGUN:
+            await removing.take_back(row, removal)
+            logger.warning("a removal that was broken off is taken back", extra={"worktree": row.name})
+        case Step.GOING:
+            await removing.finish(row, removal)
+        case Step.RESTORING:
+            repository = await registry.repository(row.repository)
+            try:
+                removed = await restoring.find(repository, removal.id)
+            except WorktreeNotFound:  # somebody has dropped what was kept; what is there is there
+                await registry.change(row.id, state=WorktreeState.READY, removal="")
+                return
+            await restoring.restore(removed, row.path)

@@ -1,0 +1,360 @@
+"""A worktree is removed: refused while something would be lost, and kept first where it is forced.
+
+In this order: refusals; the row says REMOVING; sessions are closed; a second look; everything is kept; the directory
+is moved aside in one step, and looked at again, since somebody may have written into it; the row says that it goes;
+git forgets it; it is deleted; the row is forgotten. Until the row says that it goes, whatever happens is taken back.
+"""
+
+import hashlib
+import logging
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import aclosing, contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+from betcode.domain.errors import (
+    BetcodeError,
+    GitFailed,
+    SessionNotFound,
+    WorktreeHasChanges,
+    WorktreeNotFound,
+    WorktreeUnusable,
+)
+from betcode.domain.identifiers import time_ordered_uuid
+from betcode.domain.worktrees import Origin, SetupState, WorktreeId, WorktreeRow, WorktreeState
+from betcode.git.repository import ListedWorktree, git_directory, listed_worktrees
+from betcode.git.status import Changed, Head, changes
+from betcode.git.tree import Tree
+from betcode.worktrees.contents import Contents, contents_of, unpushed_of
+from betcode.worktrees.deleting import aside_of, delete, move
+from betcode.worktrees.registry import Registry, SeenWorktree
+from betcode.worktrees.room import WorktreeRoom
+from betcode.worktrees.steps import Removal, Step, removal_of
+from betcode.worktrees.submodules import held_by_submodules
+from betcode.worktrees.trash import Trash
+from betcode.worktrees.wording import counted, named, placed
+
+logger = logging.getLogger(__name__)
+
+_TRIES = 3  # where somebody writes into it meanwhile
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A worktree is gone."""
+
+    sessions_closed: int = 0
+    removed_id: str = ""  # for a restore; empty: there was nothing to keep
+    kept_until_ns: int = 0
+
+
+class Removing:
+    def __init__(self, room: WorktreeRoom, registry: Registry, trash: Trash) -> None:
+        self._room = room
+        self._registry = registry
+        self._trash = trash
+        self._at_work: set[WorktreeId] = set()
+
+    async def inspect(self, worktree: WorktreeId) -> Contents:
+        """What would be lost if it were removed now.
+
+        Raises:
+            WorktreeNotFound, WorktreeUnusable, GitFailed
+        """
+        return await self.inspect_seen(await self._registry.seen_one(worktree))
+
+    async def inspect_seen(self, seen: SeenWorktree) -> Contents:
+        """Raises WorktreeUnusable, GitFailed."""
+        if seen.git is None:
+            raise WorktreeUnusable(f"{_name(seen)} is not there any more: there is nothing to look at")
+        return await self._look(await self.tree_of(seen), seen.row)
+
+    async def tree_of(self, seen: SeenWorktree) -> Tree:
+        git_dir = await anyio.to_thread.run_sync(git_directory, seen.row.path)
+        if not git_dir:
+            raise WorktreeUnusable(f"{placed(seen.row.path)} has no .git any more: mend it with git worktree repair")
+        return Tree(seen.row.path, git_dir, seen.repository.common_dir)
+
+    async def _look(self, tree: Tree, row: WorktreeRow) -> Contents:
+        return await contents_of(self._room.git, tree, row)
+
+    async def remove(self, worktree: WorktreeId, *, force: bool, by: str) -> Done:
+        """Remove it, or finish what an earlier try has left.
+
+        Raises:
+            WorktreeNotFound, WorktreeUnusable, WorktreeHasChanges, GitFailed, StorageDegraded
+        """
+        row = await self._room.store.worktree(worktree)
+        if row is None:
+            raise WorktreeNotFound(worktree)
+        if worktree in self._at_work:
+            raise WorktreeUnusable(f"{named(row.name)} is being removed or restored already: wait until that is done")
+        with self.at_work_on(worktree):
+            removal = removal_of(row.removal)
+            if row.state is WorktreeState.REMOVING and removal is not None and removal.step is Step.GOING:
+                await self.finish(row, removal)
+                return self._done(0, removal)
+            if removal is not None and removal.step is Step.RESTORING:
+                await self._registry.change(row.id, state=WorktreeState.READY, removal="")
+            return await self._remove(await self._registry.seen_one(worktree), force=force, by=by)
+
+    @contextmanager
+    def at_work_on(self, worktree: WorktreeId) -> Iterator[None]:
+        """Nobody else begins to remove it meanwhile."""
+        self._at_work.add(worktree)
+        try:
+            yield
+        finally:
+            self._at_work.discard(worktree)
+
+    async def _remove(self, seen: SeenWorktree, *, force: bool, by: str) -> Done:
+        self._refuse_what_is_never_removed(seen)
+        if seen.git is None:
+            return await self._remove_gone(seen, force=force, by=by)
+        row = seen.row
+        tree = await self.tree_of(seen)
+        self._refuse_nested(seen, await listed_worktrees(self._room.git, tree.common_dir))
+        if seen.sessions.at_work_count and not force:
+            at_work = counted(seen.sessions.at_work_count, "session", [seen.sessions.active])
+            raise WorktreeUnusable(f"A turn is open in {at_work} of {_name(seen)}: wait for its end, or use force")
+        self._refuse(seen, await self._look(tree, row), force=force)
+        removal = Removal(identifier := time_ordered_uuid(), Step.BEGUN, aside_of(row.path, identifier))
+        row = await self._note(row, removal)
+        self._room.faults("removal-noted")
+        try:
+            closed = await self._close_sessions(row.id)
+            self._room.faults("removal-sessions-closed")
+            async with self._room.queues.turn(row.repository):
+                removal = await self._keep_and_move(seen, tree, row, removal, force=force, by=by)
+                row = await self._note(row, removal)
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                await self.take_back(row, removal)
+            raise
+        self._room.faults("removal-going")
+        await self.finish(row, removal)
+        return self._done(closed, removal)
+
+    async def _note(self, row: WorktreeRow, removal: Removal) -> WorktreeRow:
+        facts = {"state": WorktreeState.REMOVING, "removal": removal.written(), "trouble": ""}
+        return await self._registry.change(row.id, **facts)
+
+    def _done(self, closed: int, removal: Removal) -> Done:
+        if not removal.has_kept:
+            return Done(closed)
+        moment = self._trash.privately(removal.id)
+        until_ns = (moment.removed_ns if moment else 0) + self._trash.keep_ns
+        return Done(closed, removal.id, until_ns)
+
+    async def _keep_and_move(
+        self, seen: SeenWorktree, tree: Tree, row: WorktreeRow, removal: Removal, *, force: bool, by: str
+    ) -> Removal:
+        """The directory is moved aside and is what was looked at; what would be lost is kept."""
+        aside = replace(tree, top=removal.aside)
+        for _ in range(_TRIES):
+            contents = await self._look(tree, row)
+            self._refuse(seen, contents, force=force)
+            before = await self._print(tree)
+            if not contents.is_clean:
+                removal = replace(removal, has_kept=True)
+                await self._trash.keep(removal.id, tree, row, contents, by)
+                self._room.faults("removal-kept")
+            await anyio.to_thread.run_sync(move, tree.top, aside.top)
+            self._room.faults("removal-aside")
+            if await self._print(aside) == before:
+                return replace(removal, step=Step.GOING)
+            await anyio.to_thread.run_sync(move, aside.top, tree.top)
+        raise WorktreeUnusable(f"Somebody writes into {_name(seen)} again and again: end that, and remove it again")
+
+    async def _print(self, tree: Tree) -> str:
+        """What a change between two looks changes; without submodules, which only work where they were."""
+        async with aclosing(changes(self._room.git, tree, submodules=False)) as found:
+            seen = [each async for each in found]
+        return await anyio.to_thread.run_sync(_print, tree, seen)
+
+    async def _close_sessions(self, worktree: WorktreeId) -> int:
+        closed = 0
+        for session in await self._room.store.open_sessions(worktree):
+            try:
+                closed += await self._room.sessions.close(session)
+            except SessionNotFound:  # somebody has deleted it meanwhile
+                continue
+        return closed
+
+    async def finish(self, row: WorktreeRow, removal: Removal) -> None:
+        """From where the row says that it goes.
+
+        Raises:
+            WorktreeUnusable, GitFailed: the row says what is left, and it can be tried again.
+        """
+        try:
+            repository = await self._registry.repository(row.repository)
+            async with self._room.queues.turn(row.repository):
+                listed = await listed_worktrees(self._room.git, repository.common_dir)
+                if any(each.path == row.path for each in listed):
+                    await self._room.git.run("worktree", "remove", "--", row.path, at=repository.common_dir)
+            self._room.faults("removal-forgotten-by-git")
+            if removal.aside:
+                await delete(removal.aside)
+            self._room.faults("removal-deleted")
+        except BetcodeError as trouble:
+            await self._registry.change(row.id, trouble=trouble.message)
+            raise
+        await self._registry.forget(row)
+        logger.info("a worktree was removed", extra={"worktree": row.name, "path": row.path, "kept": removal.has_kept})
+
+    async def take_back(self, row: WorktreeRow, removal: Removal) -> None:
+        """It was not to be: the directory is where it was, and nothing needs to be kept for it."""
+        if os.path.lexists(removal.aside) and not os.path.lexists(row.path):
+            await anyio.to_thread.run_sync(move, removal.aside, row.path)
+        await self._registry.change(row.id, state=WorktreeState.READY, removal="")
+        try:
+            await self._trash.drop(await self._registry.repository(row.repository), removal.id)
+        except BetcodeError as trouble:
+            logger.warning("what was kept of %s stays: %s", row.name, trouble.message)
+
+    # ------------------------------------------------------------ refusals
+
+    def _refuse_what_is_never_removed(self, seen: SeenWorktree) -> None:
+        row = seen.row
+        if row.origin is Origin.MAIN:
+            raise WorktreeUnusable(
+                f"{_name(seen)} is the repository itself, not one of its worktrees: it is not removed"
+            )
+        if row.state in (WorktreeState.CREATING, WorktreeState.REMOVING) or row.setup is SetupState.RUNNING:
+            raise WorktreeUnusable(f"{_name(seen)} is being made, set up or removed: wait until that is done")
+        if seen.git is not None and seen.git.is_locked:
+            why = f" ({named(seen.git.locked)})" if seen.git.locked else ""
+            raise WorktreeUnusable(
+                f"{_name(seen)} is locked{why}: unlock it first, with git worktree unlock {placed(row.path)}"
+            )
+
+    def _refuse_nested(self, seen: SeenWorktree, listed: list[ListedWorktree]) -> None:
+        inside = [each.path for each in listed if each.path.startswith(seen.row.path + os.sep) and not each.prunable]
+        if inside:
+            raise WorktreeUnusable(f"{_name(seen)} has another one in it: remove {placed(inside[0])} first")
+
+    def _refuse(self, seen: SeenWorktree, contents: Contents, *, force: bool) -> None:
+        if contents.is_clean:
+            return
+        if contents.repositories:
+            place = named(contents.repositories[0])
+            raise WorktreeHasChanges(
+                f"{_name(seen)} has {contents.words}: it cannot be kept; move {place} elsewhere, or delete it, first"
+            )
+        if any(each.is_within for each in contents.submodules):
+            raise WorktreeHasChanges(
+                f"{_name(seen)} has {contents.words}: it cannot be kept as it is; run git submodule absorbgitdirs first"
+            )
+        if not force:
+            raise WorktreeHasChanges(
+                f"{_name(seen)} has {contents.words}: commit and push them, or remove it with force"
+            )
+
+    # ------------------------------------------------------------ what is gone already
+
+    async def _remove_gone(self, seen: SeenWorktree, *, force: bool, by: str) -> Done:
+        """The directory is not there: git forgets this one entry, and what only it knew is kept."""
+        row, common_dir = seen.row, seen.repository.common_dir
+        if os.path.lexists(row.path):
+            raise WorktreeUnusable(
+                f"git does not know {placed(row.path)} as a worktree any more: try git worktree repair, "
+                "or look at its files, delete them yourself and remove it again"
+            )
+        listed = await listed_worktrees(self._room.git, common_dir)
+        entry = next((each for each in listed if each.path == row.path), None)
+        removal = Removal(time_ordered_uuid(), Step.GOING)
+        if entry is not None:
+            removal = await self._kept_of_gone(seen, entry, removal, force=force, by=by)
+        row = await self._note(row, removal)
+        closed = await self._close_sessions(row.id)
+        await self.finish(row, removal)
+        return self._done(closed, removal)
+
+    async def _kept_of_gone(
+        self, seen: SeenWorktree, entry: ListedWorktree, removal: Removal, *, force: bool, by: str
+    ) -> Removal:
+        common_dir = seen.repository.common_dir
+        git_dir = await anyio.to_thread.run_sync(partial(_entry_directory, common_dir, seen.row.path))
+        if not git_dir:
+            return removal
+        with tempfile.TemporaryDirectory(prefix="betcode-") as empty:
+            tree = Tree(empty, git_dir, common_dir)
+            async with aclosing(changes(self._room.git, tree, submodules=False)) as found:
+                staged = [each async for each in found if isinstance(each, Changed) and each.status[0] not in " ?"]
+            head = Head(entry.head, entry.branch)
+            unpushed, count = await unpushed_of(self._room.git, tree, head, any_branch=True)
+            contents = Contents(
+                head,
+                changed=tuple(staged[:100]),
+                unpushed=unpushed,
+                submodules=tuple(await held_by_submodules(self._room.git, tree, [])),
+                changed_count=len(staged),
+                unpushed_count=count,
+            )
+            self._refuse(seen, contents, force=force)
+            if contents.is_clean:
+                return removal
+            async with self._room.queues.turn(seen.row.repository):
+                await self._trash.keep(removal.id, tree, seen.row, contents, by, are_files_gone=True)
+        return replace(removal, has_kept=True)
+
+    async def forget(self, worktree: WorktreeId) -> None:
+        """Forget one that is not there any more; no file is touched.
+
+        Raises:
+            WorktreeNotFound, WorktreeUnusable, GitFailed
+        """
+        row = await self._room.store.worktree(worktree)
+        if row is None:
+            raise WorktreeNotFound(worktree)
+        try:
+            row = (await self._registry.seen_one(worktree)).row
+        except GitFailed:  # its repository is gone
+            if os.path.lexists(row.path):
+                raise
+        if row.state is not WorktreeState.STALE and os.path.lexists(row.path):
+            raise WorktreeUnusable(f"{named(row.name)} is there: remove it, if you do not want it any more")
+        if row.state in (WorktreeState.CREATING, WorktreeState.REMOVING):
+            raise WorktreeUnusable(f"{named(row.name)} is being made or removed: wait until that is done")
+        await self._registry.forget(row)
+
+
+def _name(seen: SeenWorktree) -> str:
+    return f"The worktree {named(seen.row.name)}"
+
+
+def _print(tree: Tree, seen: list[Changed | Head]) -> str:
+    taken = hashlib.sha256(_facts(Path(tree.git_dir) / "index"))
+    for each in seen:
+        taken.update(repr(each).encode(errors="surrogateescape"))
+        if isinstance(each, Changed) and each.is_present:
+            taken.update(_facts(Path(tree.top) / each.path))
+    return taken.hexdigest()
+
+
+def _facts(file: Path) -> bytes:
+    """What a change of a file changes."""
+    try:
+        facts = file.lstat()
+    except OSError:
+        return b"-"
+    return repr((facts.st_mode, facts.st_size, facts.st_mtime_ns, facts.st_ino)).encode()
+
+
+def _entry_directory(common_dir: str, path: str) -> str:
+    """git's own directory of a worktree whose files are gone; empty: there is none. It may block."""
+    for file in sorted((Path(common_dir) / "worktrees").glob("*/gitdir")):
+        try:
+            words = file.read_text(encoding="utf-8", errors="surrogateescape").strip()
+        except OSError:
+            continue
+        if os.path.realpath(os.path.dirname(os.path.join(file.parent, words))) == path:  # noqa: PTH118, PTH120
+            return str(file.parent)
+    return ""

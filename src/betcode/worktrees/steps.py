@@ -1,0 +1,31 @@
+"""How far a removal or a restore is: written into the row before each step that a crash could break off."""
+
+import json
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+
+
+class Step(StrEnum):
+    BEGUN = "begun"  # nothing is gone: it is taken back
+    GOING = "going"  # all is kept that must be: it is finished
+    RESTORING = "restoring"  # it is finished; what was kept is there until then
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    id: str  # of what is kept
+    step: Step
+    aside: str = ""  # where the directory is moved before it is deleted
+    has_kept: bool = False  # there is something to restore
+
+    def written(self) -> str:
+        return json.dumps(asdict(self))
+
+
+def removal_of(text: str) -> Removal | None:
+    """None: nothing was begun, or it cannot be read."""
+    try:
+        facts = json.loads(text)
+        return Removal(facts["id"], Step(facts["step"]), facts["aside"], facts["has_kept"])
+    except (ValueError, KeyError, TypeError):
+        return None

@@ -1,0 +1,212 @@
+"""What was removed by force: refs of the repository, and private files below the state directory."""
+
+import json
+import logging
+import os
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+from betcode.domain.errors import GitFailed
+from betcode.domain.worktrees import RepositoryRow, WorktreeRow
+from betcode.git.plain import FSYNC
+from betcode.git.status import odd_entries
+from betcode.git.tree import Tree
+from betcode.worktrees import brought
+from betcode.worktrees.contents import Contents
+from betcode.worktrees.keeping import Keeping, facts_in
+from betcode.worktrees.modules import keep_modules
+from betcode.worktrees.room import WorktreeRoom
+from betcode.worktrees.submodules import filled_submodules
+
+logger = logging.getLogger(__name__)
+
+_NAMESPACE = "refs/betcode/trash/"
+_PRIVATE = "private.json"
+_FILES = "files"
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """A worktree that can be restored, from the facts of its commit."""
+
+    repository: RepositoryRow
+    id: str
+    commit: str
+    facts: Mapping[str, object]
+
+    def text(self, name: str) -> str:
+        value = self.facts.get(name)
+        return value if isinstance(value, str) else ""
+
+    def number(self, name: str) -> int:
+        value = self.facts.get(name)
+        return value if isinstance(value, int) and 0 <= value < 2**63 else 0
+
+    @property
+    def ref(self) -> str:
+        return _NAMESPACE + self.id
+
+    @property
+    def removed_ns(self) -> int:
+        return self.number("removed_at_ns")
+
+
+@dataclass(frozen=True, slots=True)
+class Privately:
+    """What is kept of a worktree outside git."""
+
+    removed_ns: int
+    brought_along: Mapping[str, str]
+    modes: Mapping[str, int]
+
+
+class Trash:
+    def __init__(self, room: WorktreeRoom) -> None:
+        self._room = room
+
+    def directory(self, identifier: str) -> Path:
+        return self._room.state_dir / "trash" / identifier
+
+    def scratch(self, identifier: str) -> Path:
+        """A private place for work, emptied."""
+        place = self.directory(identifier) / "work"
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir(parents=True, mode=0o700)
+        return place
+
+    @property
+    def keep_ns(self) -> int:
+        return int(self._room.settings.worktree.trash_keep_s * 1e9)
+
+    async def keep(
+        self,
+        identifier: str,
+        tree: Tree,
+        row: WorktreeRow,
+        contents: Contents,
+        by: str,
+        *,
+        are_files_gone: bool = False,
+    ) -> None:
+        """Write the ref, with all that is in the worktree; what was kept under that id before is replaced.
+
+        Raises:
+            GitFailed, StorageDegraded: it cannot be kept.
+        """
+        now_ns = time.time_ns()
+        facts: dict[str, object] = {
+            "version": 1,
+            "worktree": row.id,
+            "name": row.name,
+            "branch": row.branch,
+            "path": row.path,
+            "base": row.base,
+            "made_branch": row.made_branch,
+            "origin": row.origin.value,
+            "created_at_ns": row.created_ns,
+            "changed": contents.changed_count,
+            "untracked": contents.untracked_count,
+            "unpushed": contents.unpushed_count,
+            "in_progress": contents.in_progress,
+            "removed_at_ns": now_ns,
+            "by": by[:200],
+        }
+        try:
+            await anyio.to_thread.run_sync(self._keep_privately, identifier, tree, row, now_ns)
+            scratch = await anyio.to_thread.run_sync(self.scratch, identifier)
+            keeping = Keeping(self._room.git, tree, scratch)
+            commit = (await keeping.kept(facts, row.brought_along, now_ns, are_files_gone=are_files_gone)).commit
+            odd = [] if are_files_gone else await odd_entries(self._room.git, tree)
+            filled = await filled_submodules(self._room.git, tree, [each.path for each in odd if each.is_submodule])
+            await keep_modules(self._room.git, tree, filled, self.directory(identifier), scratch, now_ns)
+            await self._room.git.run(
+                "update-ref",
+                "-m",
+                "betcode: a worktree was removed",
+                _NAMESPACE + identifier,
+                commit,
+                at=tree.common_dir,
+                variables={"GIT_DIR": tree.common_dir, **FSYNC},
+            )
+            await anyio.to_thread.run_sync(shutil.rmtree, scratch)
+        except OSError as trouble:
+            raise GitFailed(f"{row.name} cannot be kept, and was not removed: {trouble}") from None
+
+    def _keep_privately(self, identifier: str, tree: Tree, row: WorktreeRow, now_ns: int) -> None:
+        place = self.directory(identifier)
+        shutil.rmtree(place / _FILES, ignore_errors=True)
+        (place / _FILES).mkdir(parents=True, mode=0o700)
+        for each in (place.parent, place):
+            each.chmod(0o700)
+        top = Path(tree.top)
+        brought.keep_copies(top, row.brought_along, place / _FILES)
+        facts = {
+            "removed_at_ns": now_ns,
+            "brought_along": dict(row.brought_along),
+            "modes": brought.modes_of(top, row.brought_along),
+        }
+        file = place / _PRIVATE
+        file.touch(mode=0o600)
+        file.write_text(json.dumps(facts))
+
+    def privately(self, identifier: str) -> Privately | None:
+        """None: nothing is kept there. It may block."""
+        try:
+            facts = json.loads((self.directory(identifier) / _PRIVATE).read_text())
+            return Privately(int(facts["removed_at_ns"]), facts["brought_along"], facts["modes"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def files_of(self, identifier: str) -> Path:
+        return self.directory(identifier) / _FILES
+
+    async def removed_from(self, repository: RepositoryRow) -> list[Removed]:
+        """What can be restored, the newest first, from one call of git.
+
+        Raises:
+            GitFailed
+        """
+        out = await self._room.git.run(
+            "for-each-ref",
+            "--format=%(refname)%00%(objectname)%00%(contents)%00%00",
+            _NAMESPACE,
+            at=repository.common_dir,
+            variables={"GIT_DIR": repository.common_dir},
+        )
+        found = []
+        for record in os.fsdecode(out).split("\0\0\n"):
+            name, _, rest = record.partition("\0")
+            commit, _, message = rest.partition("\0")
+            if message:
+                try:
+                    found.append(Removed(repository, name.removeprefix(_NAMESPACE), commit, facts_in(message)))
+                except GitFailed:
+                    logger.info("%s is none of ours", name)
+        return sorted(found, key=lambda each: each.removed_ns, reverse=True)
+
+    async def drop(self, repository: RepositoryRow, identifier: str, commit: str = "") -> None:
+        """Forget what was kept; a ref that somebody changed meanwhile stays.
+
+        Raises:
+            GitFailed
+        """
+        expected = (commit,) if commit else ()
+        where = {"at": repository.common_dir, "variables": {"GIT_DIR": repository.common_dir}}
+        await self._room.git.run("update-ref", "-d", _NAMESPACE + identifier, *expected, **where)  # type: ignore[arg-type]
+        await anyio.to_thread.run_sync(self.drop_private, identifier)
+
+    def drop_private(self, identifier: str) -> None:
+        shutil.rmtree(self.directory(identifier), ignore_errors=True)
+
+    def private_ids(self) -> Sequence[str]:
+        """Of all that something is kept of outside git. It may block."""
+        try:
+            return sorted(os.listdir(self._room.state_dir / "trash"))  # noqa: PTH208
+        except OSError:
+            return []
