@@ -49,7 +49,7 @@ class SeenWorktree:
 
     repository: RepositoryRow
     row: WorktreeRow
-    git: ListedWorktree | None  # None: git does not know it
+    git: ListedWorktree | None  # None: git does not know it, or it is gone and nobody locked it
     sessions: WorktreeSessions = NO_SESSIONS
 
     @property
@@ -159,7 +159,7 @@ class Registry:
             listed = await listed_worktrees(self._room.git, repository.common_dir)
             look = await self._look(repository, listed)
             rows = await self._brought_up_to_date(repository, look)
-        named = {look.main.path: look.main} | {each.path: each for each in listed[1:]}
+        named = {each.path: each for each in listed if each.is_locked} | dict(look.present)
         return await self._with_sessions(repository, rows, named)
 
     async def seen_one(self, worktree: WorktreeId) -> SeenWorktree:
