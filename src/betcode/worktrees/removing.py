@@ -100,6 +100,8 @@ class Removing:
             if row.state is WorktreeState.REMOVING and removal is not None and removal.step is Step.GOING:
                 await self.finish(row, removal)
                 return self._done(0, removal)
+            if removal is not None and removal.step is Step.BEGUN:  # and could not be taken back then
+                await self.take_back(row, removal)
             if removal is not None and removal.step is Step.RESTORING:
                 await self._registry.change(row.id, state=WorktreeState.READY, removal="")
             return await self._remove(await self._registry.seen_one(worktree), force=force, by=by)
