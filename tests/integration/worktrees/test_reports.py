@@ -30,7 +30,7 @@ async def test_a_report_says_of_each_whether_it_may_go_and_why(bench: Bench, rep
     row = await row_of(bench, tmp_path / "merged")
     shutil.rmtree(tmp_path / "gone")
     git(repository, "worktree", "lock", str(tmp_path / "locked"))
-    session = await bench.engine.create(NewSession(new_session_id(), "demo", str(tmp_path), worktree_id=row.id))
+    session = await bench.engine.create(NewSession(new_session_id(), "demo", row.path, worktree_id=row.id))
     told: dict[str, Report] = {}
     async with bench.worktrees.reports(str(repository)) as reports:
         async for each in reports:
