@@ -51,8 +51,12 @@ async def delete(path: str) -> None:
 
 
 def _make_writable(path: str) -> None:
-    for directory, _, _ in os.walk(path):
+    waiting = [path]
+    while waiting:
+        directory = waiting.pop()
         with suppress(OSError):
             mode = os.lstat(directory).st_mode
             if mode & stat.S_IRWXU != stat.S_IRWXU:
-                os.chmod(directory, stat.S_IMODE(mode) | stat.S_IRWXU, follow_symlinks=True)  # noqa: PTH101
+                os.chmod(directory, stat.S_IMODE(mode) | stat.S_IRWXU)  # noqa: PTH101
+            with os.scandir(directory) as entries:
+                waiting += [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]

@@ -71,7 +71,7 @@ class Removing:
 
     async def inspect_seen(self, seen: SeenWorktree) -> Contents:
         """Raises WorktreeUnusable, GitFailed."""
-        if seen.git is None:
+        if is_gone(seen):
             raise WorktreeUnusable(f"{_name(seen)} is not there any more: there is nothing to look at")
         return await self._look(await self.tree_of(seen), seen.row)
 
@@ -100,6 +100,8 @@ class Removing:
             if row.state is WorktreeState.REMOVING and removal is not None and removal.step is Step.GOING:
                 await self.finish(row, removal)
                 return self._done(0, removal)
+            if removal is not None and removal.step is Step.BEGUN:  # and could not be taken back then
+                await self.take_back(row, removal)
             if removal is not None and removal.step is Step.RESTORING:
                 await self._registry.change(row.id, state=WorktreeState.READY, removal="")
             return await self._remove(await self._registry.seen_one(worktree), force=force, by=by)
@@ -115,7 +117,7 @@ class Removing:
 
     async def _remove(self, seen: SeenWorktree, *, force: bool, by: str) -> Done:
         self._refuse_what_is_never_removed(seen)
-        if seen.git is None:
+        if is_gone(seen):
             return await self._remove_gone(seen, force=force, by=by)
         row = seen.row
         tree = await self.tree_of(seen)
@@ -324,6 +326,11 @@ class Removing:
         if row.state in (WorktreeState.CREATING, WorktreeState.REMOVING):
             raise WorktreeUnusable(f"{named(row.name)} is being made or removed: wait until that is done")
         await self._registry.forget(row)
+
+
+def is_gone(seen: SeenWorktree) -> bool:
+    """Its directory is not there, or git does not know it any more."""
+    return seen.git is None or seen.row.state is WorktreeState.STALE
 
 
 def _name(seen: SeenWorktree) -> str:

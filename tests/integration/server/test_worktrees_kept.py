@@ -57,3 +57,19 @@ async def test_an_unknown_worktree_is_not_found(tmp_path: Path, call: str) -> No
             await getattr(WorktreeServiceStub(channel), call)(request)
     assert refused.value.code() is grpc.StatusCode.NOT_FOUND
     assert refused.value.details() == "Worktree does not exist"
+
+
+@pytest.mark.parametrize(
+    ("call", "request_of"),
+    [
+        ("RemoveWorktree", v1.RemoveWorktreeRequest(worktree_id="x", force=True)),
+        ("RestoreWorktree", v1.RestoreWorktreeRequest(repo_path="/", removed_id="x")),
+        ("ForgetWorktree", v1.ForgetWorktreeRequest(worktree_id="x")),
+    ],
+)
+async def test_what_is_for_people_needs_a_ticket_that_counts(tmp_path: Path, call: str, request_of: object) -> None:
+    async with served(tmp_path, Release()) as (_, channel):
+        asked = getattr(WorktreeServiceStub(channel), call)
+        with pytest.raises(grpc.RpcError) as refused:
+            await asked(request_of, metadata=(("x-betcode-ticket", "an agent has none"),))
+    assert refused.value.code() is grpc.StatusCode.PERMISSION_DENIED

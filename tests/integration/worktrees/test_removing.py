@@ -16,6 +16,8 @@ from betcode.domain.session import SessionStatus
 from betcode.domain.worktrees import WorktreeRow, WorktreeState
 from betcode.sessions import ClientName
 from betcode.worktrees import Contents
+from betcode.worktrees.deleting import delete
+from betcode.worktrees.steps import Removal, Step
 from integration.worktrees.conftest import Bench
 from support.patience import PATIENCE_S
 from support.repositories import commit, git
@@ -285,16 +287,33 @@ async def test_only_what_is_gone_is_forgotten(bench: Bench, place: Path) -> None
         await bench.worktrees.forget(row.id)
 
 
-async def test_read_only_directories_go_too(bench: Bench, place: Path) -> None:
-    row = await row_of(bench, place)
-    deep = place / "ignored" / "mod"
+async def test_directories_that_are_made_read_only_go_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As some tools make them. The first try fails here for everybody, also for who may do everything."""
+    deep = tmp_path / "top" / "mod" / "deep"
     deep.mkdir(parents=True)
-    (place.parent / "shop" / ".git" / "info" / "exclude").write_text("ignored\n")
     (deep / "file").write_text("x")
+    (deep / "link").symlink_to(tmp_path)
+    program = tmp_path / "bin" / "rm"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\ntest -w "$3" && stat -c %a {deep} | grep -q 7.. || exit 1\nexec /bin/rm "$@"\n')
+    program.chmod(0o755)
     deep.chmod(0o555)
-    await bench.worktrees.remove(row.id, force=False)
-    assert not place.exists()
-    assert not list(place.parent.glob(".betcode*"))
+    deep.parent.chmod(0o055)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    await delete(str(tmp_path / "top"))
+    assert [each.name for each in tmp_path.iterdir()] == ["bin"]
+
+
+async def test_a_removal_that_could_not_be_taken_back_is_begun_anew(bench: Bench, place: Path) -> None:
+    row = await row_of(bench, place)
+    aside = place.parent / ".betcode-removing-x"
+    begun = Removal("x", Step.BEGUN, str(aside)).written()
+    await bench.worktrees.registry.change(row.id, state=WorktreeState.REMOVING, removal=begun)
+    (place / "notes").write_text("x")
+    place.rename(aside)
+    assert "1 untracked file (notes)" in await refusal(bench, row)
+    assert (place / "notes").exists()
+    assert (await row_of(bench, place)).state is WorktreeState.READY
 
 
 async def test_what_cannot_be_deleted_is_told_and_tried_again(
