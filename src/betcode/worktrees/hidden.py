@@ -24,7 +24,8 @@ async def hidden_changes(git: Git, tree: Tree, hidden: Sequence[IndexEntry]) -> 
         return []
     with tempfile.TemporaryDirectory(prefix="betcode-") as private:
         index = Path(private) / "index"
-        await anyio.to_thread.run_sync(shutil.copyfile, Path(tree.git_dir) / "index", index)
+        # With its time, by which git tells entries that were written in the same instant as their files.
+        await anyio.to_thread.run_sync(shutil.copy2, Path(tree.git_dir) / "index", index)
         await unhide(git, tree, looked_at, index)
         out = await tree.run(git, "diff-files", "-z", "--name-status", "--no-renames", index=index)
     words = os.fsdecode(out).split("\0")

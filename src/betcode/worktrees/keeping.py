@@ -120,11 +120,12 @@ class Keeping:
         own = Path(self._tree.git_dir) / "index"
         self._plain.index("whole").unlink(missing_ok=True)
         if own.exists():
-            shutil.copyfile(own, self._plain.index("whole"))
+            # With its time, by which git tells entries that were written in the same instant as their files.
+            shutil.copy2(own, self._plain.index("whole"))
 
     async def _copied(self, name: str) -> str:
         if self._plain.index("whole").exists():
-            await anyio.to_thread.run_sync(shutil.copyfile, self._plain.index("whole"), self._plain.index(name))
+            await anyio.to_thread.run_sync(shutil.copy2, self._plain.index("whole"), self._plain.index(name))
         return name
 
     async def _index_tree(self, whole: Whole) -> str:
