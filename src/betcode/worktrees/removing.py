@@ -122,7 +122,8 @@ class Removing:
         self._refuse_nested(seen, await listed_worktrees(self._room.git, tree.common_dir))
         if seen.sessions.at_work_count and not force:
             at_work = counted(seen.sessions.at_work_count, "session", [seen.sessions.active])
-            raise WorktreeUnusable(f"A turn is open in {at_work} of {_name(seen)}: wait for its end, or use force")
+            where = f"{at_work} of the worktree {named(seen.row.name)}"
+            raise WorktreeUnusable(f"A turn is open in {where}: wait for its end, or use force")
         self._refuse(seen, await self._look(tree, row), force=force)
         removal = Removal(identifier := time_ordered_uuid(), Step.BEGUN, aside_of(row.path, identifier))
         row = await self._note(row, removal)
