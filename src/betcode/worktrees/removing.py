@@ -71,7 +71,7 @@ class Removing:
 
     async def inspect_seen(self, seen: SeenWorktree) -> Contents:
         """Raises WorktreeUnusable, GitFailed."""
-        if seen.git is None:
+        if not seen.is_there:
             raise WorktreeUnusable(f"{_name(seen)} is not there any more: there is nothing to look at")
         return await self._look(await self.tree_of(seen), seen.row)
 
@@ -115,7 +115,7 @@ class Removing:
 
     async def _remove(self, seen: SeenWorktree, *, force: bool, by: str) -> Done:
         self._refuse_what_is_never_removed(seen)
-        if seen.git is None:
+        if not seen.is_there:
             return await self._remove_gone(seen, force=force, by=by)
         row = seen.row
         tree = await self.tree_of(seen)

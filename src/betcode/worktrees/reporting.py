@@ -88,7 +88,7 @@ async def _looked_at(removing: Removing, seen: SeenWorktree) -> tuple[Contents, 
 
 
 def _branch(seen: SeenWorktree, contents: Contents, trouble: str) -> BranchState:
-    if seen.git is None or trouble:
+    if seen.git is None or not seen.is_there or trouble:
         return BranchState.UNKNOWN
     if not seen.git.head:
         return BranchState.GONE
@@ -103,7 +103,7 @@ def _judged(seen: SeenWorktree, contents: Contents, trouble: str) -> tuple[bool,
         return False, "It is the repository itself"
     if row.state in (WorktreeState.CREATING, WorktreeState.REMOVING) or row.setup is SetupState.RUNNING:
         return False, row.trouble or "It is being made, set up or removed"
-    if seen.git is None:
+    if seen.git is None or not seen.is_there:
         return True, "Its directory is gone"
     if trouble:
         return False, f"It cannot be looked at: {trouble}"
