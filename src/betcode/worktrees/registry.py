@@ -53,6 +53,11 @@ class SeenWorktree:
     sessions: WorktreeSessions = NO_SESSIONS
 
     @property
+    def is_there(self) -> bool:
+        """Whether git knows it, and it is where git says."""
+        return self.git is not None and self.row.state is not WorktreeState.STALE
+
+    @property
     def is_active(self) -> bool:
         return self.repository.active_worktree == self.row.id
 

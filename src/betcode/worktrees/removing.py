@@ -71,7 +71,7 @@ class Removing:
 
     async def inspect_seen(self, seen: SeenWorktree) -> Contents:
         """Raises WorktreeUnusable, GitFailed."""
-        if is_gone(seen):
+        if not seen.is_there:
             raise WorktreeUnusable(f"{_name(seen)} is not there any more: there is nothing to look at")
         return await self._look(await self.tree_of(seen), seen.row)
 
@@ -117,14 +117,15 @@ class Removing:
 
     async def _remove(self, seen: SeenWorktree, *, force: bool, by: str) -> Done:
         self._refuse_what_is_never_removed(seen)
-        if is_gone(seen):
+        if not seen.is_there:
             return await self._remove_gone(seen, force=force, by=by)
         row = seen.row
         tree = await self.tree_of(seen)
         self._refuse_nested(seen, await listed_worktrees(self._room.git, tree.common_dir))
         if seen.sessions.at_work_count and not force:
             at_work = counted(seen.sessions.at_work_count, "session", [seen.sessions.active])
-            raise WorktreeUnusable(f"A turn is open in {at_work} of {_name(seen)}: wait for its end, or use force")
+            where = f"{at_work} of the worktree {named(seen.row.name)}"
+            raise WorktreeUnusable(f"A turn is open in {where}: wait for its end, or use force")
         self._refuse(seen, await self._look(tree, row), force=force)
         removal = Removal(identifier := time_ordered_uuid(), Step.BEGUN, aside_of(row.path, identifier))
         row = await self._note(row, removal)
@@ -326,11 +327,6 @@ class Removing:
         if row.state in (WorktreeState.CREATING, WorktreeState.REMOVING):
             raise WorktreeUnusable(f"{named(row.name)} is being made or removed: wait until that is done")
         await self._registry.forget(row)
-
-
-def is_gone(seen: SeenWorktree) -> bool:
-    """Its directory is not there, or git does not know it any more."""
-    return seen.git is None or seen.row.state is WorktreeState.STALE
 
 
 def _name(seen: SeenWorktree) -> str:

@@ -13,7 +13,7 @@ from betcode.domain.errors import BetcodeError
 from betcode.domain.worktrees import Origin, SetupState, WorktreeState
 from betcode.worktrees.contents import Contents
 from betcode.worktrees.registry import SeenWorktree
-from betcode.worktrees.removing import Removing, is_gone
+from betcode.worktrees.removing import Removing
 from betcode.worktrees.sizes import Size, size_of
 from betcode.worktrees.wording import counted, named
 
@@ -61,7 +61,7 @@ async def _report(
 ) -> None:
     async with send, limiter:
         size, contents, trouble = Size(), Contents(), ""
-        if not is_gone(seen):
+        if seen.is_there:
             size = await _measured(seen.row.path)
             contents, trouble = await _looked_at(removing, seen)
         may, reason = _judged(seen, contents, trouble)
@@ -88,7 +88,7 @@ async def _looked_at(removing: Removing, seen: SeenWorktree) -> tuple[Contents, 
 
 
 def _branch(seen: SeenWorktree, contents: Contents, trouble: str) -> BranchState:
-    if seen.git is None or is_gone(seen) or trouble:
+    if seen.git is None or not seen.is_there or trouble:
         return BranchState.UNKNOWN
     if not seen.git.head:
         return BranchState.GONE
@@ -103,7 +103,7 @@ def _judged(seen: SeenWorktree, contents: Contents, trouble: str) -> tuple[bool,
         return False, "It is the repository itself"
     if row.state in (WorktreeState.CREATING, WorktreeState.REMOVING) or row.setup is SetupState.RUNNING:
         return False, row.trouble or "It is being made, set up or removed"
-    if seen.git is None or is_gone(seen):
+    if not seen.is_there:
         return True, "Its directory is gone"
     if trouble:
         return False, f"It cannot be looked at: {trouble}"
