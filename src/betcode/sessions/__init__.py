@@ -8,11 +8,12 @@ from betcode.sessions.audit_desk import RefusedAttempt
 from betcode.sessions.clients import ClientName
 from betcode.sessions.compacting import Compacted
 from betcode.sessions.looking import Lookouts, NoAnswer
+from betcode.sessions.opening import open_supervisor
 from betcode.sessions.policy_check import Checked
 from betcode.sessions.prompts import PermissionAnswer
 from betcode.sessions.reported import Reported
 from betcode.sessions.stopping import AgentsAtStop, Parting
-from betcode.sessions.supervisor import Supervisor, open_supervisor
+from betcode.sessions.supervisor import Supervisor
 from betcode.sessions.told import Accepted, EngineFacts, Summary
 
 __all__ = [

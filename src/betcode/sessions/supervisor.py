@@ -2,19 +2,13 @@
 
 import logging
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
 from dataclasses import replace
-from pathlib import Path
 
-import anyio
-import anyio.to_thread
-
-from betcode.config.places import Places
 from betcode.config.settings import EngineSettings
 from betcode.domain.budget import Budget
 from betcode.domain.commands import SendMessage
-from betcode.domain.counts import Counts
 from betcode.domain.documents import SearchPage, SearchQuestion
 from betcode.domain.errors import (
     AgentUnavailable,
@@ -24,13 +18,9 @@ from betcode.domain.errors import (
 )
 from betcode.domain.identifiers import NotAnIdentifier, Seq, SessionId, parse_session_id
 from betcode.domain.lifetimes import ExtendOn
-from betcode.domain.notification import Notifier
-from betcode.domain.ports import Provider, SessionFilter, Store
-from betcode.domain.recovery import CrashPolicy
+from betcode.domain.ports import SessionFilter
 from betcode.domain.rows import NewSession, PromptRow, SessionRow, SessionState
 from betcode.domain.session import SessionStatus
-from betcode.domain.turn_trace import TraceSink
-from betcode.domain.turn_watch import TurnWatch
 from betcode.sessions.adoption import Found, take_up
 from betcode.sessions.answer_desk import AnswerDesk
 from betcode.sessions.audit_desk import AuditDesk
@@ -40,22 +30,15 @@ from betcode.sessions.clients import ClientName
 from betcode.sessions.closing import close
 from betcode.sessions.compacting import Compacted, compact
 from betcode.sessions.creating import create
-from betcode.sessions.expiry import keep_times, keep_touch
 from betcode.sessions.forking import Forked, fork
 from betcode.sessions.grants import GrantDesk
-from betcode.sessions.housekeeping import keep_database, keep_history, keep_house, keep_journals, send_idle_home
 from betcode.sessions.mcp import ReportedServer, reported_servers
-from betcode.sessions.memory import AgentMemory
 from betcode.sessions.pending_watch import PendingChanges, watch_pending
 from betcode.sessions.policy import Policy
 from betcode.sessions.prompt_times import touch
 from betcode.sessions.registry import Registry
 from betcode.sessions.reported import Reported
 from betcode.sessions.requests import check_budget, check_name
-from betcode.sessions.room import Faults, Room, no_faults
-from betcode.sessions.roster import Roster
-from betcode.sessions.rule_book import RuleShelf
-from betcode.sessions.slots import Slots
 from betcode.sessions.stopping import AgentsAtStop, Parting, end_all
 from betcode.sessions.submitting import submit
 from betcode.sessions.told import Accepted, EngineFacts, Summary
@@ -341,64 +324,3 @@ class Supervisor:
             return Summary(row, waiting=waiting)
         row = replace(row, state=live.writer.state)
         return Summary(row, live.holds, live.waiting, live.desk.holder, live.followers.present_clients())
-
-
-@asynccontextmanager
-async def open_supervisor(
-    store: Store,
-    providers: Mapping[str, Provider],
-    settings: EngineSettings,
-    runs_dir: Path,
-    *,
-    faults: Faults = no_faults,
-    crashes: CrashPolicy | None = None,
-    places: Places | None = None,
-    notifier: Notifier | None = None,
-    fixed: frozenset[str] = frozenset(),
-    counts: Counts | None = None,
-    traces: TraceSink | None = None,
-    watch: TurnWatch | None = None,
-    umask: int = -1,
-) -> AsyncIterator[Supervisor]:
-    """The engine, at work; leaving the block lets agents at work run on in their holders.
-
-    The user's own rules and the list of trusted projects are in `places`; None: there are none. The settings `fixed` by
-    flags and variables hold in all projects. Agents write files with `umask`; -1: with our own.
-    """
-    runs_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    async with anyio.create_task_group() as tasks:
-        room = Room(
-            store=store,
-            providers=providers,
-            settings=settings,
-            runs_dir=runs_dir,
-            tasks=tasks,
-            slots=Slots(settings.turn_limit, settings.queue_limit),
-            memory=AgentMemory(settings.agent_memory_limit_bytes),
-            roster=Roster(store),
-            faults=faults,
-            crashes=crashes or CrashPolicy(),
-            notifier=notifier,
-            rules=RuleShelf(places),
-            fixed=fixed,
-            counts=counts or Counts(),
-            traces=traces,
-            watch=watch,
-            umask=umask,
-        )
-        registry = Registry(room)
-        supervisor = Supervisor(registry)
-        await supervisor.start()
-        tasks.start_soon(keep_house, registry)
-        tasks.start_soon(keep_journals, room)
-        tasks.start_soon(keep_database, room)
-        tasks.start_soon(keep_history, room, supervisor.delete)
-        tasks.start_soon(room.roster.keep)
-        tasks.start_soon(keep_times, registry)
-        tasks.start_soon(keep_touch, registry)
-        try:
-            yield supervisor
-            if supervisor.sends_idle_home:
-                await send_idle_home(room)
-        finally:
-            tasks.cancel_scope.cancel()

@@ -103,7 +103,7 @@ def _judged(seen: SeenWorktree, contents: Contents, trouble: str) -> tuple[bool,
         return False, "It is the repository itself"
     if row.state in (WorktreeState.CREATING, WorktreeState.REMOVING) or row.setup is SetupState.RUNNING:
         return False, row.trouble or "It is being made, set up or removed"
-    if not seen.is_there:
+    if seen.git is None or not seen.is_there:
         return True, "Its directory is gone"
     if trouble:
         return False, f"It cannot be looked at: {trouble}"

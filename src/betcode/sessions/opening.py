@@ -1,0 +1,87 @@
+"""The engine, put together and at work for as long as a block lasts."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+from betcode.config.places import Places
+from betcode.config.settings import EngineSettings
+from betcode.domain.counts import Counts
+from betcode.domain.notification import Notifier
+from betcode.domain.ports import Provider, Store
+from betcode.domain.recovery import CrashPolicy
+from betcode.domain.turn_trace import TraceSink
+from betcode.domain.turn_watch import TurnWatch
+from betcode.sessions.expiry import keep_times, keep_touch
+from betcode.sessions.housekeeping import keep_database, keep_history, keep_house, keep_journals, send_idle_home
+from betcode.sessions.memory import AgentMemory
+from betcode.sessions.registry import Registry
+from betcode.sessions.room import Faults, Room, no_faults
+from betcode.sessions.roster import Roster
+from betcode.sessions.rule_book import RuleShelf
+from betcode.sessions.slots import Slots
+from betcode.sessions.supervisor import Supervisor
+
+
+@asynccontextmanager
+async def open_supervisor(
+    store: Store,
+    providers: Mapping[str, Provider],
+    settings: EngineSettings,
+    runs_dir: Path,
+    *,
+    faults: Faults = no_faults,
+    crashes: CrashPolicy | None = None,
+    places: Places | None = None,
+    notifier: Notifier | None = None,
+    fixed: frozenset[str] = frozenset(),
+    counts: Counts | None = None,
+    traces: TraceSink | None = None,
+    watch: TurnWatch | None = None,
+    umask: int = -1,
+) -> AsyncIterator[Supervisor]:
+    """The engine, at work; leaving the block lets agents at work run on in their holders.
+
+    The user's own rules and the list of trusted projects are in `places`; None: there are none. The settings `fixed` by
+    flags and variables hold in all projects. Agents write files with `umask`; -1: with our own.
+    """
+    runs_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    async with anyio.create_task_group() as tasks:
+        room = Room(
+            store=store,
+            providers=providers,
+            settings=settings,
+            runs_dir=runs_dir,
+            tasks=tasks,
+            slots=Slots(settings.turn_limit, settings.queue_limit),
+            memory=AgentMemory(settings.agent_memory_limit_bytes),
+            roster=Roster(store),
+            faults=faults,
+            crashes=crashes or CrashPolicy(),
+            notifier=notifier,
+            rules=RuleShelf(places),
+            fixed=fixed,
+            counts=counts or Counts(),
+            traces=traces,
+            watch=watch,
+            umask=umask,
+        )
+        registry = Registry(room)
+        supervisor = Supervisor(registry)
+        await supervisor.start()
+        tasks.start_soon(keep_house, registry)
+        tasks.start_soon(keep_journals, room)
+        tasks.start_soon(keep_database, room)
+        tasks.start_soon(keep_history, room, supervisor.delete)
+        tasks.start_soon(room.roster.keep)
+        tasks.start_soon(keep_times, registry)
+        tasks.start_soon(keep_touch, registry)
+        try:
+            yield supervisor
+            if supervisor.sends_idle_home:
+                await send_idle_home(room)
+        finally:
+            tasks.cancel_scope.cancel()
