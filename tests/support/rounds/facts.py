@@ -61,6 +61,12 @@ class Facts:
         key, status, last_seq, deleted, boundary, forked_at, worktree_id, messages, prompts = rows[0]
         return SessionFacts(key, status, last_seq, bool(deleted), messages, prompts, boundary, forked_at, worktree_id)
 
+    def unnoted_turns(self, key: int) -> tuple[int, ...]:
+        """Turns between the first that was noted and the last, which may be under way, of which there is no row."""
+        noted = {int(turn) for (turn,) in self._ask("SELECT turn FROM turn_snapshots WHERE session = ?", key)}
+        ((turns,),) = self._ask("SELECT turns FROM sessions WHERE key = ?", key)
+        return tuple(turn for turn in range(min(noted, default=turns), turns) if turn not in noted)
+
     def forks(self) -> list[tuple[str, str]]:
         """Every fork that is there and the session it came from, oldest first."""
         return self._ask("SELECT session_id, forked_from FROM sessions WHERE forked_from != '' AND NOT deleted")

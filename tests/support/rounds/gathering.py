@@ -82,6 +82,7 @@ async def _gather_session(round_: Round, session_id: str) -> SessionEvidence:
         given=tuple(round_.given[session_id]),
         compactions=tuple(round_.compactions[session_id]),
         ledger=ledger(work, session_id),
+        unnoted=() if round_.keeper.was_short else facts.unnoted_turns(known.key),
     )
 
 
