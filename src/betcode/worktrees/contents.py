@@ -12,7 +12,7 @@ from betcode.domain.worktrees import WorktreeRow
 from betcode.git.running import Git
 from betcode.git.status import Changed, Head, IndexEntry, changes, odd_entries
 from betcode.git.tree import Tree
-from betcode.worktrees.brought import changed_since
+from betcode.worktrees.brought_copies import changed_since
 from betcode.worktrees.hidden import hidden_changes
 from betcode.worktrees.in_progress import in_progress
 from betcode.worktrees.submodules import Held, held_by_submodules

@@ -21,11 +21,9 @@ from betcode.worktrees.contents import Contents
 from betcode.worktrees.creating import Creating
 from betcode.worktrees.diffs import Diffs
 from betcode.worktrees.expiring import keep_trash
+from betcode.worktrees.gone_meanwhile import reconcile
 from betcode.worktrees.output import Feed, Output
 from betcode.worktrees.placing import Placing
-from betcode.worktrees.reconciling import reconcile
-from betcode.worktrees.recovering import finish_or_take_back
-from betcode.worktrees.recovery import begun, take_up_what_was_begun
 from betcode.worktrees.registry import Registry, SeenWorktree
 from betcode.worktrees.removing import Done, Removing
 from betcode.worktrees.reporting import Report, open_reports
@@ -35,6 +33,8 @@ from betcode.worktrees.setup import Setups
 from betcode.worktrees.snapshots import Snapshots
 from betcode.worktrees.switching import StartAs, Switched, Switching
 from betcode.worktrees.trash import Removed, Trash
+from betcode.worktrees.unfinished_creations import begun, take_up_what_was_begun
+from betcode.worktrees.unfinished_removals import finish_or_take_back
 from betcode.worktrees.work import Work, begin
 
 logger = logging.getLogger(__name__)

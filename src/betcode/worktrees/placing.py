@@ -13,10 +13,10 @@ from betcode.domain.looks import NoAnswer
 from betcode.domain.rows import NewSession
 from betcode.domain.worktrees import Origin, WorktreeId, WorktreeRow, WorktreeState
 from betcode.git.on_disk import on_disk
-from betcode.worktrees.looking_around import Spot, is_same, spot_of
+from betcode.worktrees.places import Spot, is_same, spot_of
 from betcode.worktrees.registry import Registry
 from betcode.worktrees.room import WorktreeRoom
-from betcode.worktrees.words import why_unusable
+from betcode.worktrees.troubles import why_unusable
 
 logger = logging.getLogger(__name__)
 

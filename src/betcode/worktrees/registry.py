@@ -33,7 +33,7 @@ from betcode.domain.worktrees import (
 from betcode.git.on_disk import configured_top, mark_of, on_disk
 from betcode.git.repository import ListedWorktree, listed_worktrees, place_of
 from betcode.worktrees.following import Look, followed, made_stale
-from betcode.worktrees.looking_around import Spot, all_there, is_same, looked_at, spot_of
+from betcode.worktrees.places import Spot, all_there, is_same, looked_at, spot_of
 from betcode.worktrees.queues import Queues
 from betcode.worktrees.room import WorktreeRoom
 

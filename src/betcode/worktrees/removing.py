@@ -34,8 +34,8 @@ from betcode.git.tree import Tree
 from betcode.worktrees.contents import Contents, contents_of, unpushed_of
 from betcode.worktrees.deleting import aside_of, delete, move
 from betcode.worktrees.registry import Registry, SeenWorktree
+from betcode.worktrees.removal_steps import Removal, Step, removal_of
 from betcode.worktrees.room import WorktreeRoom
-from betcode.worktrees.steps import Removal, Step, removal_of
 from betcode.worktrees.submodules import held_by_submodules
 from betcode.worktrees.trash import Trash
 from betcode.worktrees.wording import counted, named, placed

@@ -35,12 +35,12 @@ from betcode.domain.worktrees import (
 from betcode.git.names import is_branch_name
 from betcode.git.repository import ListedWorktree, git_directory, listed_worktrees
 from betcode.git.tree import LONG_S, Tree
-from betcode.worktrees import brought
+from betcode.worktrees import brought_copies
 from betcode.worktrees.filling import Filling
-from betcode.worktrees.modules import bring_modules_back
+from betcode.worktrees.kept_submodules import bring_modules_back
 from betcode.worktrees.registry import Registry
+from betcode.worktrees.removal_steps import Removal, Step, removal_of
 from betcode.worktrees.room import WorktreeRoom
-from betcode.worktrees.steps import Removal, Step, removal_of
 from betcode.worktrees.trash import Removed, Trash
 from betcode.worktrees.wording import named, placed
 
@@ -237,7 +237,7 @@ class Restoring:
             raise GitFailed(f"{removed.ref} does not say what was in the index")
         await filling.fill(removed.commit, index, rest)
         await bring_modules_back(self._room.git, tree, self._trash.directory(removed.id), scratch)
-        await anyio.to_thread.run_sync(brought.put_back, self._trash.files_of(removed.id), top, modes)
+        await anyio.to_thread.run_sync(brought_copies.put_back, self._trash.files_of(removed.id), top, modes)
         row = replace(row, brought_along=known)
         if await filling.is_whole(removed.commit, index, [*known]):
             return row, True

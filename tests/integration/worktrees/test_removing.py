@@ -17,7 +17,7 @@ from betcode.domain.worktrees import WorktreeRow, WorktreeState
 from betcode.sessions import ClientName
 from betcode.worktrees import Contents
 from betcode.worktrees.deleting import delete
-from betcode.worktrees.steps import Removal, Step
+from betcode.worktrees.removal_steps import Removal, Step
 from integration.worktrees.conftest import Bench
 from support.patience import PATIENCE_S
 from support.repositories import commit, git

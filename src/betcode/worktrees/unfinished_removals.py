@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from betcode.domain.errors import BetcodeError, WorktreeNotFound
 from betcode.domain.worktrees import WorktreeRow, WorktreeState
 from betcode.worktrees.registry import Registry
+from betcode.worktrees.removal_steps import Removal, Step, removal_of
 from betcode.worktrees.removing import Removing
 from betcode.worktrees.restoring import Restoring
-from betcode.worktrees.steps import Removal, Step, removal_of
 
 logger = logging.getLogger(__name__)
 
