@@ -22,6 +22,7 @@ from betcode.worktrees.creating import Creating
 from betcode.worktrees.diffs import Diffs
 from betcode.worktrees.expiring import keep_trash
 from betcode.worktrees.gone_meanwhile import reconcile
+from betcode.worktrees.inspecting import inspect
 from betcode.worktrees.output import Feed, Output
 from betcode.worktrees.placing import Placing
 from betcode.worktrees.registry import Registry, SeenWorktree
@@ -127,7 +128,7 @@ class Worktrees:
         Raises:
             WorktreeNotFound, WorktreeUnusable, GitFailed
         """
-        return await self._removing.inspect((await self.registry.find(text)).id)
+        return await inspect(self._room.git, await self.registry.seen_one((await self.registry.find(text)).id))
 
     async def remove(self, text: str, *, force: bool, by: str = "") -> Done:
         """Remove a worktree; it goes on when the caller leaves.
@@ -180,7 +181,7 @@ class Worktrees:
         Raises:
             InvalidRequest, RepositoryNotFound, GitFailed
         """
-        async with open_reports(self._removing, await self.listed(repo_path)) as reports:
+        async with open_reports(self._room.git, await self.listed(repo_path)) as reports:
             yield reports
 
     async def finish_or_take_back(self, rows: Sequence[WorktreeRow]) -> None:
