@@ -71,7 +71,7 @@ class Worktrees:
         """
         if not repo_path:
             return await self.registry.seen_everywhere()
-        return await self.registry.seen(await self.registry.repository_of(repo_path))
+        return await self.registry.seen(await self.registry.repositories.of(repo_path))
 
     async def switch(self, worktree: str, start_as: StartAs) -> Switched:
         """Make it the active one of its repository, with its session or a new one as `start_as` says.
@@ -154,7 +154,7 @@ class Worktrees:
             InvalidRequest, RepositoryNotFound, GitFailed
         """
         if repo_path:
-            return await self._trash.removed_from(await self.registry.repository_of(repo_path))
+            return await self._trash.removed_from(await self.registry.repositories.of(repo_path))
         found: list[Removed] = []
         for repository in await self._room.store.repositories():
             with suppress(GitFailed):
@@ -170,7 +170,7 @@ class Worktrees:
         Raises:
             InvalidRequest, RepositoryNotFound, WorktreeNotFound, WorktreeExists, GitFailed, StorageDegraded
         """
-        removed = await self._restoring.find(await self.registry.repository_of(repo_path), wanted)
+        removed = await self._restoring.find(await self.registry.repositories.of(repo_path), wanted)
         restored = await self._undertaken(partial(self._restoring.restore, removed, path))
         return await self.registry.seen_one(restored)
 

@@ -119,7 +119,7 @@ class Diffs:
             return await self._where_they_part(ground, commit, f"{commit[:12]}, from which its branch was made")
         head = await self._commit("HEAD", ground.top)
         if row.origin is not Origin.MAIN:
-            main = (await self._registry.repository(row.repository)).path
+            main = (await self._registry.repositories.get(row.repository)).path
             branch = (await self._room.git.ask("symbolic-ref", "--short", "-q", "HEAD", at=main)).text.strip()
             commit = await self._commit("HEAD", main)
             if commit:

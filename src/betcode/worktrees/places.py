@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from betcode.domain.worktrees import WorktreeRow
+from betcode.domain.worktrees import WorktreeRow, WorktreeState
 from betcode.git.on_disk import NOTHING, OnDisk, on_disk
 from betcode.git.repository import ListedWorktree, nearest_top
 from betcode.worktrees.following import Look
@@ -48,6 +48,14 @@ def spot_of(directory: str) -> Spot:
     if not top or Path(real).is_relative_to(Path(top) / ".git"):  # git's own files
         return Spot(real, "")
     return Spot(real, top, on_disk(top))
+
+
+def row_at(rows: Sequence[WorktreeRow], spot: Spot) -> WorktreeRow | None:
+    """The row of the worktree in which a directory is, where files and rows tell that without git."""
+    for row in rows if spot.top else ():
+        if row.path == spot.top and row.state is not WorktreeState.STALE and is_same(row, spot.found):
+            return row
+    return None
 
 
 def is_same(row: WorktreeRow, found: OnDisk) -> bool:

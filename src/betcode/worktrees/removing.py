@@ -166,7 +166,7 @@ class Removing:
             WorktreeUnusable, GitFailed: the row says what is left, and it can be tried again.
         """
         try:
-            repository = await self._registry.repository(row.repository)
+            repository = await self._registry.repositories.get(row.repository)
             async with self._room.queues.turn(row.repository):
                 listed = await listed_worktrees(self._room.git, repository.common_dir)
                 if any(each.path == row.path for each in listed):
@@ -187,7 +187,7 @@ class Removing:
             await anyio.to_thread.run_sync(move, removal.aside, row.path)
         await self._registry.change(row.id, state=WorktreeState.READY, removal="")
         try:
-            await self._trash.drop(await self._registry.repository(row.repository), removal.id)
+            await self._trash.drop(await self._registry.repositories.get(row.repository), removal.id)
         except BetcodeError as trouble:
             logger.warning("what was kept of %s stays: %s", row.name, trouble.message)
 

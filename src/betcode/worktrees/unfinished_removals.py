@@ -41,7 +41,7 @@ async def _recover(
         case Step.GOING:
             await removing.finish(row, removal)
         case Step.RESTORING:
-            repository = await registry.repository(row.repository)
+            repository = await registry.repositories.get(row.repository)
             try:
                 removed = await restoring.find(repository, removal.id)
             except WorktreeNotFound:  # somebody has dropped what was kept; what is there is there
