@@ -10,6 +10,11 @@ def valid(text: str) -> str:
     return text
 
 
+def is_valid(text: str) -> bool:
+    """Whether it can be written down as it is."""
+    return valid(text) == text
+
+
 def shortened(text: str, limit: int) -> str:
     """At most `limit` characters of it, the last an ellipsis where something is missing."""
     return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -11,12 +11,14 @@ from pathlib import Path
 
 import anyio.to_thread
 
-from betcode.domain.text import shortened, valid
+from betcode.domain.wording import named
+from betcode.git.records import records
 from betcode.git.running import Git
 
 _MOST_FILES = 1000
 _MOST_BYTES = 100 * 1024 * 1024
 _NAMED = 5  # of what was left out
+_NAME_CHARACTERS = 80
 _PIECE_BYTES = 1024 * 1024
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
@@ -31,7 +33,7 @@ class Brought:
     def leave_out(self, name: str, reason: str) -> None:
         self.left_out_count += 1
         if len(self.left_out) < _NAMED:
-            self.left_out.append(f"{valid(shortened(name, 80))} ({reason})")
+            self.left_out.append(f"{named(name, _NAME_CHARACTERS)} ({reason})")
 
     @property
     def note(self) -> str:
@@ -62,13 +64,13 @@ async def _matching(git: Git, source: str, patterns: Sequence[str]) -> tuple[lis
     # git itself matches: its patterns do not follow links, and tracked files are not in this list.
     pathspecs = [f":(top,glob){pattern}" for pattern in patterns]
     names: list[str] = []
-    rest, more = b"", 0
-    async with aclosing(git.stream("ls-files", "-z", "--others", "--", *pathspecs, at=source)) as pieces:
-        async for piece in pieces:
-            *whole, rest = (rest + piece).split(b"\0")
-            fitting = whole[: _MOST_FILES - len(names)]
-            names += [os.fsdecode(name) for name in fitting]
-            more += len(whole) - len(fitting)
+    more = 0
+    async with aclosing(records(git.stream("ls-files", "-z", "--others", "--", *pathspecs, at=source))) as told:
+        async for name in told:
+            if len(names) < _MOST_FILES:
+                names.append(name)
+            else:
+                more += 1
     return names, more
 
 
@@ -81,7 +83,7 @@ def _copy_all(source: str, target: str, names: Sequence[str]) -> Brought:
             brought.leave_out(name, str(reason))
         except OSError as trouble:
             if trouble.errno in _NO_ROOM:
-                brought.trouble = f"{valid(name)} could not be brought along: {trouble.strerror}"
+                brought.trouble = f"{named(name, _NAME_CHARACTERS)} could not be brought along: {trouble.strerror}"
                 return brought
             brought.leave_out(name, trouble.strerror or "it cannot be copied")
         else:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import anyio.to_thread
 
+from betcode.domain.wording import counted, joined, named
 from betcode.domain.worktrees import WorktreeRow
 from betcode.git.running import Git
 from betcode.git.status import Changed, Head, IndexEntry, changes, odd_entries
@@ -16,7 +17,6 @@ from betcode.worktrees.brought_copies import changed_since
 from betcode.worktrees.hidden import hidden_changes
 from betcode.worktrees.in_progress import in_progress
 from betcode.worktrees.submodules import Held, held_by_submodules
-from betcode.worktrees.wording import counted, joined, named
 
 LISTED = 1000  # of each kind; all are counted
 _LISTED_BYTES = 256 * 1024  # of names, so that an answer can be sent

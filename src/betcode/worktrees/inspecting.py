@@ -3,13 +3,13 @@
 import anyio.to_thread
 
 from betcode.domain.errors import WorktreeUnusable
+from betcode.domain.wording import placed
 from betcode.git.repository import git_directory
 from betcode.git.running import Git
 from betcode.git.tree import Tree
 from betcode.worktrees.contents import Contents, contents_of
 from betcode.worktrees.refusals import called
 from betcode.worktrees.registry import SeenWorktree
-from betcode.worktrees.wording import placed
 
 
 async def inspect(git: Git, seen: SeenWorktree) -> Contents:

@@ -4,11 +4,11 @@ import os
 from collections.abc import Sequence
 
 from betcode.domain.errors import WorktreeHasChanges, WorktreeUnusable
+from betcode.domain.wording import counted, named, placed
 from betcode.domain.worktrees import Origin, SetupState, WorktreeState
 from betcode.git.repository import ListedWorktree
 from betcode.worktrees.contents import Contents
 from betcode.worktrees.registry import SeenWorktree
-from betcode.worktrees.wording import counted, named, placed
 
 
 def called(seen: SeenWorktree) -> str:

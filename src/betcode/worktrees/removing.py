@@ -23,6 +23,7 @@ from betcode.domain.errors import (
     WorktreeUnusable,
 )
 from betcode.domain.identifiers import time_ordered_uuid
+from betcode.domain.wording import named, placed
 from betcode.domain.worktrees import WorktreeId, WorktreeRow, WorktreeState
 from betcode.git.links import registered_directory
 from betcode.git.repository import ListedWorktree, listed_worktrees
@@ -38,7 +39,6 @@ from betcode.worktrees.removal_steps import Removal, Step, removal_of
 from betcode.worktrees.room import WorktreeRoom
 from betcode.worktrees.submodules import held_by_submodules
 from betcode.worktrees.trash import Trash
-from betcode.worktrees.wording import named, placed
 
 logger = logging.getLogger(__name__)
 

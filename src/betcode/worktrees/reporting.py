@@ -10,13 +10,13 @@ import anyio.to_thread
 from anyio.abc import ObjectReceiveStream, ObjectSendStream
 
 from betcode.domain.errors import BetcodeError
+from betcode.domain.wording import counted, named
 from betcode.domain.worktrees import Origin, SetupState, WorktreeState
 from betcode.git.running import Git
 from betcode.worktrees.contents import Contents
 from betcode.worktrees.inspecting import inspect
 from betcode.worktrees.registry import SeenWorktree
 from betcode.worktrees.sizes import Size, size_of
-from betcode.worktrees.wording import counted, named
 
 _AT_ONCE = 8
 _MEASURED_WITHIN_S = 20.0

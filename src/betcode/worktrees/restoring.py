@@ -23,6 +23,7 @@ from betcode.domain.errors import (
     WorktreeNotFound,
     WorktreeUnusable,
 )
+from betcode.domain.wording import named, placed
 from betcode.domain.worktrees import (
     Origin,
     RepositoryRow,
@@ -32,6 +33,7 @@ from betcode.domain.worktrees import (
     WorktreeState,
     new_worktree_id,
 )
+from betcode.git.commits import commit_named
 from betcode.git.names import is_branch_name
 from betcode.git.repository import ListedWorktree, git_directory, listed_worktrees
 from betcode.git.tree import LONG_S, Tree
@@ -42,7 +44,6 @@ from betcode.worktrees.registry import Registry
 from betcode.worktrees.removal_steps import Removal, Step, removal_of
 from betcode.worktrees.room import WorktreeRoom
 from betcode.worktrees.trash import Removed, Trash
-from betcode.worktrees.wording import named, placed
 
 logger = logging.getLogger(__name__)
 
@@ -193,7 +194,7 @@ class Restoring:
         if not branch:
             return _Start(("--detach", head or removed.commit))
         holder = next((each.path for each in listed if each.branch == branch and not each.prunable), "")
-        now = await self._commit_of(removed, f"refs/heads/{branch}")
+        now = await commit_named(self._room.git, removed.repository.common_dir, f"refs/heads/{branch}")
         if not head:
             unborn = f"{branch}-restored" if now or holder else branch
             note = f"{branch} is there meanwhile: the restored branch is {unborn}" if unborn != branch else ""
@@ -210,10 +211,6 @@ class Restoring:
                 ("--detach", head), note=f"There cannot be a branch {branch} beside those there are: {advice}"
             )
         return _Start(("-b", branch, head))
-
-    async def _commit_of(self, removed: Removed, name: str) -> str:
-        answer = await self._room.git.ask("rev-parse", "--verify", "-q", name, at=removed.repository.common_dir)
-        return "" if answer.code else answer.text.strip()
 
     async def _is_in_the_way(self, removed: Removed, branch: str) -> bool:
         """Whether another branch makes this name impossible: a file cannot be a directory."""
