@@ -75,7 +75,7 @@ async def path_for(wanted: Wanted, repository: RepositoryRow) -> str:
         InvalidRequest: there it cannot be.
     """
     path = wanted.path or _beside(repository, name_of_branch(wanted.branch))
-    return await anyio.to_thread.run_sync(_resolved, path, repository.common_dir)
+    return await anyio.to_thread.run_sync(place_at, path, repository)
 
 
 async def check_free(path: str) -> None:
@@ -95,16 +95,32 @@ def _beside(repository: RepositoryRow, suffix: str) -> str:
     return str(main.parent / f"{own_name}-{suffix}")
 
 
-def _resolved(wanted: str, common_dir: str) -> str:
-    path, common = Path(os.path.realpath(wanted)), Path(common_dir)
+def place_at(wanted: str, repository: RepositoryRow) -> str:
+    """Where a worktree of the repository would be, links followed. It may block.
+
+    Raises:
+        InvalidRequest: no worktree can be there.
+    """
+    if not Path(wanted).is_absolute() or "\0" in wanted:
+        raise InvalidRequest(f"{shortened(wanted, 200)!r} is no whole path: give one that begins with /")
+    path, common = Path(os.path.realpath(wanted)), Path(repository.common_dir)
     if ".git" in path.parts or path == common or common in path.parents:
         raise InvalidRequest(f"{path} is among git's own files: give a path outside them")
     return str(path)
 
 
+def is_free(path: Path) -> bool:
+    """Whether nothing is there, or an empty directory. It may block.
+
+    Raises:
+        OSError
+    """
+    return not os.path.lexists(path) or (path.is_dir() and not any(path.iterdir()))
+
+
 def _check_free(path: Path) -> None:
     try:
-        if os.path.lexists(path) and (not path.is_dir() or any(path.iterdir())):
+        if not is_free(path):
             raise WorktreeExists(f"There is something at {path} already: give another path, or move that away")
         if not path.parent.is_dir():
             raise InvalidRequest(f"{path.parent} is no directory: make it first, or give another path")

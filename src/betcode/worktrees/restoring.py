@@ -38,6 +38,7 @@ from betcode.git.names import is_branch_name
 from betcode.git.repository import ListedWorktree, git_directory, listed_worktrees
 from betcode.git.tree import LONG_S, Tree
 from betcode.worktrees import brought_copies
+from betcode.worktrees.choosing import is_free, place_at
 from betcode.worktrees.filling import Filling
 from betcode.worktrees.kept_submodules import bring_modules_back
 from betcode.worktrees.registry import Registry
@@ -103,7 +104,7 @@ class Restoring:
         rows = await self._room.store.worktrees()
         row = next((each for each in rows if _is_restored_from(each, removed.id)), None)
         if row is None:
-            row = self._row(removed, await anyio.to_thread.run_sync(_free_place, path or removed.text("path")), rows)
+            row = self._row(removed, await anyio.to_thread.run_sync(_free_place, path, removed), rows)
             await self._registry.save(row)
             self._room.faults("restore-noted")
         await self.bring_back(row, removed)
@@ -251,16 +252,13 @@ def _is_named(row: WorktreeRow, removed: Removed, name: str) -> bool:
     return row.repository == removed.repository.id and row.name == name
 
 
-def _free_place(path: str) -> str:
+def _free_place(path: str, removed: Removed) -> str:
     """Where the worktree is to be, links followed. It may block.
 
     Raises:
         InvalidRequest, WorktreeExists
     """
-    if not os.path.isabs(path) or "\0" in path:  # noqa: PTH117 - it is not a place yet
-        raise InvalidRequest(f"{named(path)!r} is no whole path: give one that begins with /")
-    place = Path(os.path.realpath(path))
-    is_free = not os.path.lexists(place) or (place.is_dir() and not any(place.iterdir()))
-    if not is_free:
-        raise WorktreeExists(f"{placed(str(place))} is there already: move it elsewhere, or restore to another path")
-    return str(place)
+    place = place_at(path or removed.text("path"), removed.repository)
+    if not is_free(Path(place)):
+        raise WorktreeExists(f"{placed(place)} is there already: move it elsewhere, or restore to another path")
+    return place

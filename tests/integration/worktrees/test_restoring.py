@@ -55,11 +55,13 @@ async def test_sessions_are_listed_with_it_again(bench: Bench, repository: Path,
 
 
 async def test_it_comes_back_by_its_name_to_another_place(bench: Bench, repository: Path, place: Path) -> None:
-    _, _ = await removed(bench, place)
+    await removed(bench, place)
     place.mkdir()
     (place / "taken").touch()
     with pytest.raises(WorktreeExists, match="restore to another path"):
         await bench.worktrees.restore(str(repository), "fix", "")
+    with pytest.raises(InvalidRequest, match="git's own files"):
+        await bench.worktrees.restore(str(repository), "fix", str(repository / ".git" / "fix"))
     elsewhere = place.parent / "else where"
     back = await bench.worktrees.restore(str(repository), "fix", str(elsewhere))
     assert (back.row.path, (elsewhere / "notes").read_text()) == (str(elsewhere), "mine\n")
