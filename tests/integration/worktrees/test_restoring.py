@@ -11,18 +11,11 @@ from betcode.domain.errors import InvalidRequest, WorktreeExists, WorktreeNotFou
 from betcode.domain.identifiers import new_session_id
 from betcode.domain.rows import NewSession
 from betcode.domain.worktrees import WorktreeRow, WorktreeState
-from integration.worktrees.conftest import Bench
-from integration.worktrees.test_removing import row_of
-from integration.worktrees.test_there_and_back import gone, look
+from integration.worktrees.conftest import Bench, gone, row_of
 from support.repositories import commit, git, make_repository
+from support.working_tree import look
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-def place(repository: Path, tmp_path: Path) -> Path:
-    git(repository, "worktree", "add", "-q", "-b", "fix", str(tmp_path / "fix"))
-    return tmp_path / "fix"
 
 
 async def removed(bench: Bench, place: Path) -> tuple[WorktreeRow, str]:
