@@ -4,7 +4,7 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -158,8 +158,3 @@ def _is_plain(top: Path, parent: Path) -> bool:
         if not stat.S_ISDIR(made.lstat().st_mode):
             return False
     return True
-
-
-def merged(before: Mapping[str, str], brought: Brought) -> dict[str, str]:
-    """What is known of the copies, with those that were made now."""
-    return {**before, **brought.files}

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import anyio.to_thread
@@ -52,11 +52,6 @@ class Contents:
         """Removing it loses nothing."""
         counts = self.changed_count + self.untracked_count + self.unpushed_count
         return not (counts or self.in_progress or self.brought_along_changed or self.submodules or self.repositories)
-
-    @property
-    def has_changes(self) -> bool:
-        """Something in it is in no commit of this repository."""
-        return not replace(self, unpushed=(), unpushed_count=0).is_clean
 
     @property
     def words(self) -> str:
