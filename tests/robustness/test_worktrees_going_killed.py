@@ -6,15 +6,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import anyio
 import grpc
 import pytest
 
 from betcode.v1 import worktree_pb2 as v1
 from betcode.v1.worktree_pb2_grpc import WorktreeServiceStub
 from support.daemon import Daemon
-from support.patience import PATIENCE_S
 from support.repositories import commit, git, make_repository
+from support.settled_worktrees import settled
 from support.working_tree import look
 
 if TYPE_CHECKING:
@@ -43,17 +42,6 @@ _FINISHED = ("removal-going", "removal-forgotten-by-git", "removal-deleted")
 async def calls_of(daemon: Daemon) -> AsyncIterator["WorktreeServiceAsyncStub"]:
     async with daemon.channel() as channel:
         yield WorktreeServiceStub(channel)
-
-
-async def settled(daemon: Daemon, repository: Path) -> dict[str, v1.WorktreeInfo]:
-    """The worktrees by their names, when nothing is under way any more."""
-    async with calls_of(daemon) as calls:
-        with anyio.fail_after(PATIENCE_S):
-            while True:
-                listed = (await calls.ListWorktrees(v1.ListWorktreesRequest(repo_path=str(repository)))).worktrees
-                if all(each.state != v1.WORKTREE_STATE_REMOVING for each in listed):
-                    return {each.name: each for each in listed}
-                await anyio.sleep(0.02)
 
 
 async def test_a_kill_at_a_step_loses_nothing(tmp_path: Path) -> None:

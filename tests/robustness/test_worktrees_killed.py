@@ -16,6 +16,7 @@ from betcode.worktrees.hook import MARKER
 from support.daemon import Daemon, becomes_true
 from support.patience import PATIENCE_S
 from support.repositories import git, make_repository
+from support.settled_worktrees import settled
 
 pytestmark = pytest.mark.anyio
 
@@ -47,20 +48,7 @@ async def create(daemon: Daemon, repository: Path) -> None:
     assert told.value.code() in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED)
 
 
-async def settled(daemon: Daemon, repository: Path) -> list[v1.WorktreeInfo]:
-    """The worktrees beside the main one, when nobody is at them any more."""
-    async with daemon.channel() as channel:
-        with anyio.fail_after(PATIENCE_S):
-            while True:
-                request = v1.ListWorktreesRequest(repo_path=str(repository))
-                listed = (await WorktreeServiceStub(channel).ListWorktrees(request)).worktrees
-                found = [each for each in listed if not each.is_main]
-                if not any(each.state == v1.WORKTREE_STATE_CREATING for each in found):
-                    return found
-                await anyio.sleep(0.01)
-
-
-async def killed_at(daemon: Daemon, repository: Path, step: str) -> list[v1.WorktreeInfo]:
+async def killed_at(daemon: Daemon, repository: Path, step: str) -> dict[str, v1.WorktreeInfo]:
     await daemon.start(BETCODE_FAULT=step)
     await create(daemon, repository)
     assert await daemon.ended() == -signal.SIGKILL
@@ -69,13 +57,13 @@ async def killed_at(daemon: Daemon, repository: Path, step: str) -> list[v1.Work
 
 
 async def test_before_git_was_asked_nothing_is_left(daemon: Daemon, repository: Path) -> None:
-    assert await killed_at(daemon, repository, "before-worktree-add") == []
+    assert [*await killed_at(daemon, repository, "before-worktree-add")] == ["shop"]
     assert git(repository, "branch", "--format=%(refname:short)") == "main"
 
 
 async def test_between_git_and_the_row_the_worktree_is_finished(daemon: Daemon, repository: Path) -> None:
-    (found,) = await killed_at(daemon, repository, "after-worktree-add")
-    assert (found.name, found.state, found.setup) == ("fix", v1.WORKTREE_STATE_READY, v1.WORKTREE_SETUP_FAILED)
+    found = (await killed_at(daemon, repository, "after-worktree-add"))["fix"]
+    assert (found.state, found.setup) == (v1.WORKTREE_STATE_READY, v1.WORKTREE_SETUP_FAILED)
     assert "The daemon ended while it was made, before its setup" in found.trouble
     assert (found.is_locked, found.was_adopted) == (False, False)
     assert (Path(found.path) / "README").exists()
@@ -90,7 +78,7 @@ async def test_during_a_setup_its_processes_are_ended(daemon: Daemon, repository
     sleeper = int(pid.read_text())
     assert process(sleeper) is not None
     await daemon.start()
-    (found,) = await settled(daemon, repository)
+    found = (await settled(daemon, repository))["fix"]
     assert (found.state, found.setup) == (v1.WORKTREE_STATE_READY, v1.WORKTREE_SETUP_FAILED)
     assert "The daemon ended while its setup ran; " in found.trouble
     assert "processes of it were ended: run the setup again with: betcode worktree setup fix" in found.trouble
@@ -121,7 +109,7 @@ async def test_while_git_writes_files_it_is_taken_back(
         for one in at_work:
             send_signal(one, signal.SIGKILL)
     await daemon.start()
-    assert await settled(daemon, repository) == []
+    assert [*await settled(daemon, repository)] == ["shop"]
     assert git(repository, "branch", "--format=%(refname:short)") == "main"
     assert git(repository, "worktree", "list").count("\n") == 0
     assert not (tmp_path / "shop-fix").exists()

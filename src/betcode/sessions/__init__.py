@@ -7,7 +7,7 @@ processes, and the server only converts.
 from betcode.sessions.audit_desk import RefusedAttempt
 from betcode.sessions.clients import ClientName
 from betcode.sessions.compacting import Compacted
-from betcode.sessions.looking import Lookouts, NoAnswer
+from betcode.sessions.looking import Lookouts
 from betcode.sessions.opening import open_supervisor
 from betcode.sessions.policy_check import Checked
 from betcode.sessions.prompts import PermissionAnswer
@@ -24,7 +24,6 @@ __all__ = [
     "Compacted",
     "EngineFacts",
     "Lookouts",
-    "NoAnswer",
     "Parting",
     "PermissionAnswer",
     "RefusedAttempt",

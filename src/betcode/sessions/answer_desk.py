@@ -12,11 +12,11 @@ import msgspec
 from betcode.domain.errors import BetcodeError, InvalidRequest, PromptNotFound
 from betcode.domain.identifiers import SessionId
 from betcode.domain.lifetimes import ExtendOn
+from betcode.domain.looks import NoAnswer
 from betcode.domain.rows import PromptRow, PromptState
 from betcode.sessions.answering import answer_prompt, answer_questions
 from betcode.sessions.budgets import OF_NO_RUN
 from betcode.sessions.clients import ClientName
-from betcode.sessions.looking import NoAnswer
 from betcode.sessions.prompt_times import touch
 from betcode.sessions.prompts import Decision, PermissionAnswer, decide, json_value, same_as_before
 

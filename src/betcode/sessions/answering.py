@@ -8,13 +8,13 @@ from dataclasses import replace
 
 from betcode.domain.changes import AddInput, Change, SavePrompt
 from betcode.domain.errors import InvalidRequest, PermissionStale, PromptNotFound
+from betcode.domain.looks import NoAnswer
 from betcode.domain.rows import PromptKind, PromptRow
 from betcode.sessions import events, kept_answers
 from betcode.sessions.clients import ClientName
 from betcode.sessions.decided import recorded, signed
 from betcode.sessions.grants import granted, with_grant
 from betcode.sessions.live import LiveSession
-from betcode.sessions.looking import NoAnswer
 from betcode.sessions.prompts import Decision, answered_before, same_as_before
 from betcode.sessions.questions import check_answers, questions_of
 from betcode.v1 import agent_pb2 as v1

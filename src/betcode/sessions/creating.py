@@ -11,9 +11,9 @@ from betcode.config.projects import in_project
 from betcode.config.settings import EngineSettings
 from betcode.domain.errors import InvalidRequest, StorageFailed
 from betcode.domain.identifiers import Seq, SessionId
+from betcode.domain.looks import NoAnswer
 from betcode.domain.rows import NewSession, SessionState, StoredEvent
 from betcode.sessions import events
-from betcode.sessions.looking import NoAnswer
 from betcode.sessions.requests import check_new_session
 from betcode.sessions.room import Room
 from betcode.sessions.tally import KIND_OF

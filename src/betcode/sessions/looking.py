@@ -16,8 +16,6 @@ import anyio
 
 from betcode.domain.looks import NoAnswer
 
-__all__ = ["ANSWERS_WITHIN_S", "Lookout", "Lookouts", "NoAnswer", "follow_links"]
-
 ANSWERS_WITHIN_S = 2.0
 _MOST_THREADS = 64
 _IDLE_THREADS = 4

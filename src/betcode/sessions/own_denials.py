@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from betcode.domain.audit import Audited, AuditEntry, DecidedBy, input_hash
 from betcode.domain.errors import StorageDegraded, StorageFailed
 from betcode.domain.identifiers import Seq
+from betcode.domain.looks import NoAnswer
 from betcode.domain.text import shortened
-from betcode.sessions.looking import NoAnswer
 from betcode.sessions.tally import KIND_OF
 from betcode.v1 import agent_pb2 as v1
 

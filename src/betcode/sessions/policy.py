@@ -11,7 +11,7 @@ from betcode.domain.audit import Audited, AuditEntry, DecidedBy
 from betcode.domain.changes import AddAudit
 from betcode.domain.errors import InvalidRequest
 from betcode.domain.identifiers import SessionId
-from betcode.sessions.looking import NoAnswer
+from betcode.domain.looks import NoAnswer
 from betcode.sessions.policy_check import Checked, check
 from betcode.sessions.policy_try import Tried, try_rules
 from betcode.sessions.room import Room

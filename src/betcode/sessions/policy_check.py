@@ -5,9 +5,9 @@ from pathlib import Path
 
 from betcode.domain.errors import InvalidRequest, SessionNotFound
 from betcode.domain.identifiers import SessionId
+from betcode.domain.looks import NoAnswer
 from betcode.rules import Lists, ToolUse, Verdict, screen, segments
 from betcode.sessions.grants import compiled
-from betcode.sessions.looking import NoAnswer
 from betcode.sessions.room import Room
 from betcode.sessions.screening import unanswered
 from betcode.sessions.whereabouts import directory_known

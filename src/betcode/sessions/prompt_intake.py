@@ -9,10 +9,10 @@ from betcode.domain.bounds import bound
 from betcode.domain.changes import AddAudit, AddBlob, Change, SavePrompt
 from betcode.domain.commands import AnswerPermission, Behaviour
 from betcode.domain.identifiers import Seq, SessionId, SessionKey
+from betcode.domain.looks import NoAnswer
 from betcode.domain.rows import InputKind, InputRow, Kept, PromptKind, PromptRow, PromptState
 from betcode.sessions import events, kept_answers, left_prompts
 from betcode.sessions.left_prompts import audited
-from betcode.sessions.looking import NoAnswer
 from betcode.sessions.screening import Screened
 from betcode.v1 import agent_pb2 as v1
 

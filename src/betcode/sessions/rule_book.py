@@ -9,6 +9,7 @@ from pathlib import Path
 
 from betcode.config.loading import FILE_NAME
 from betcode.config.places import Places
+from betcode.domain.looks import NoAnswer
 from betcode.domain.ports import Forbidden
 from betcode.rules import (
     PATH_TOOLS,
@@ -23,7 +24,7 @@ from betcode.rules import (
     parse_rule,
     read_layers,
 )
-from betcode.sessions.looking import ANSWERS_WITHIN_S, Lookout, NoAnswer, follow_links
+from betcode.sessions.looking import ANSWERS_WITHIN_S, Lookout, follow_links
 from betcode.sessions.trust import FILE_NAME as TRUST_FILE_NAME
 from betcode.sessions.trust import Trust, claude_config
 from betcode.sessions.watched_file import WatchedFile

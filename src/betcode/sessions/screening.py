@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from betcode.domain.audit import Audited, AuditEntry, DecidedBy, input_hash
 from betcode.domain.commands import AnswerCall, AnswerPermission, Behaviour, CallVerdict
 from betcode.domain.errors import WorktreeUnusable
+from betcode.domain.looks import NoAnswer
 from betcode.domain.ports import Forbidden, ToolCall
 from betcode.domain.rows import GrantRow, PromptRow
 from betcode.domain.text import shortened
@@ -27,7 +28,6 @@ from betcode.rules import (
     segments,
 )
 from betcode.sessions.grants import compiled
-from betcode.sessions.looking import NoAnswer
 from betcode.sessions.rule_book import RuleBook
 from betcode.v1 import agent_pb2 as v1
 

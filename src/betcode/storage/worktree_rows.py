@@ -167,11 +167,6 @@ class SqliteWorktrees:
         wanted = f"{_SNAPSHOT} WHERE session = ? ORDER BY turn"
         return await self._read(lambda db: [_snapshot_row(row) for row in db.execute(wanted, (session,))])
 
-    async def snapshot(self, session: SessionKey, turn: int) -> TurnSnapshot | None:
-        wanted = f"{_SNAPSHOT} WHERE session = ? AND turn = ?"
-        row = await self._read(lambda db: db.execute(wanted, (session, turn)).fetchone())
-        return None if row is None else _snapshot_row(row)
-
     async def unnoted_ends(self) -> Sequence[tuple[WatchedSession, int, int]]:
         """Sessions of which turns have ended while nobody could note it, with the first and the last of these turns."""
         return await self._read(lambda db: [_unended(row) for row in db.execute(_UNENDED)])

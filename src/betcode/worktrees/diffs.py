@@ -13,7 +13,7 @@ from betcode.git.commits import commit_named
 from betcode.git.diffs import between
 from betcode.git.names import check_commit_words
 from betcode.git.snapshots import Ground, PrivateObjects, ground_of
-from betcode.worktrees.noted_turns import joined
+from betcode.worktrees.noted_turns import each_once
 from betcode.worktrees.registry import Registry
 from betcode.worktrees.room import WorktreeRoom
 from betcode.worktrees.snapshots import Snapshots
@@ -66,13 +66,13 @@ class Diffs:
             raise GitFailed("What was noted of this session's turns is gone: somebody removed it")
         pieces = between(self._room.git, objects, span.before, span.after, counts=counts)
         async with aclosing(pieces):
-            yield Diff(joined(*span.notes), pieces)
+            yield Diff(each_once(*span.notes), pieces)
 
     async def _span(self, session: SessionRow, rows: Sequence[TurnSnapshot], objects: PrivateObjects) -> _Span:
         notes = [row.note for row in rows]
         first = next((row for row in rows if row.start_tree), None)
         if first is None:
-            raise WorktreeUnusable(f"What it began with was not noted, so nothing can be compared: {joined(*notes)}")
+            raise WorktreeUnusable(f"What it began with was not noted, so nothing can be compared: {each_once(*notes)}")
         last = rows[-1]
         is_open = session.state.status is SessionStatus.ACTIVE and last.turn > session.state.turns
         if is_open:
@@ -84,7 +84,7 @@ class Diffs:
             return _Span(first.start_tree, now.tree, (*notes, now.note))
         ended = next((row for row in reversed(rows) if row.end_tree), None)
         if ended is None:
-            raise WorktreeUnusable(f"What it ended with was not noted, so nothing can be compared: {joined(*notes)}")
+            raise WorktreeUnusable(f"What it ended with was not noted, so nothing can be compared: {each_once(*notes)}")
         return _Span(first.start_tree, ended.end_tree, tuple(notes))
 
     @asynccontextmanager
@@ -107,7 +107,7 @@ class Diffs:
             now = await self._snapshots.look(ground, objects)
             pieces = between(self._room.git, objects, tree, now.tree, counts=counts)
             async with aclosing(pieces):
-                yield Diff(joined(note, now.note), pieces)
+                yield Diff(each_once(note, now.note), pieces)
 
     async def _base(self, row: WorktreeRow, ground: Ground, words: str) -> tuple[str, str]:
         """The tree that the worktree is compared with, and what that is, for people."""

@@ -49,7 +49,7 @@ def _begun(wish: Beginning, rows: Mapping[int, TurnSnapshot], look: Look) -> Tur
     known = rows.get(wish.turn)
     if known is not None and known.start_tree:
         return replace(known, end_tree="", ended_ns=0)  # it goes on: what it has changed so far counts
-    notes = joined(
+    notes = each_once(
         look.note, _USED_TOOL if wish.used_tool else "", look.trouble and f"the beginning was not noted: {look.trouble}"
     )
     return TurnSnapshot(look.session, wish.turn, look.top, look.tree, started_ns=look.at_ns, note=notes)
@@ -59,7 +59,7 @@ def _ended(wish: End, rows: Mapping[int, TurnSnapshot], look: Look) -> list[Turn
     row = rows.get(wish.first)
     if row is None or not row.start_tree:
         row = _without_beginning(wish.first, rows, look)
-    notes = joined(row.note, look.note, _late(wish, look), look.trouble and f"the end was not noted: {look.trouble}")
+    notes = each_once(row.note, look.note, _late(wish, look), look.trouble and f"the end was not noted: {look.trouble}")
     ended_ns = wish.at_ns or look.at_ns
     ended = replace(row, top=look.top or row.top, end_tree=look.tree, ended_ns=ended_ns, note=notes)
     with_it = f"it is shown with turn {wish.first}: both were over before the tree was read"
@@ -86,11 +86,11 @@ def _without_beginning(turn: int, rows: Mapping[int, TurnSnapshot], look: Look) 
     if before is None or not before.end_tree:
         return known if known.note else replace(known, note="the beginning was not noted")
     instead = f"compared with the end of turn {before.turn}"
-    notes = joined(known.note or "the beginning was not noted", instead)
+    notes = each_once(known.note or "the beginning was not noted", instead)
     return replace(known, start_tree=before.end_tree, started_ns=before.ended_ns, note=notes)
 
 
-def joined(*notes: str) -> str:
+def each_once(*notes: str) -> str:
     """Each of them once."""
     said = [each for note in notes for each in note.split("; ") if each]
     return "; ".join(dict.fromkeys(said))

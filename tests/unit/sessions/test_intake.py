@@ -9,12 +9,12 @@ from betcode.domain.audit import Audited, AuditEntry, DecidedBy, input_hash
 from betcode.domain.changes import AddAudit, SavePrompt
 from betcode.domain.commands import AnswerPermission, Behaviour
 from betcode.domain.identifiers import RunId, RunKey, Seq, SessionId, SessionKey
+from betcode.domain.looks import NoAnswer
 from betcode.domain.records import Record, RecordKind
 from betcode.domain.rows import Kept, NewSession, PromptKind, PromptRow, PromptState, RunRow
 from betcode.domain.run import CancelStep, RunState
 from betcode.providers.claude import ClaudeProvider
 from betcode.sessions.intake import Intake
-from betcode.sessions.looking import NoAnswer
 from betcode.sessions.screening import Screened
 from betcode.v1 import agent_pb2 as v1
 

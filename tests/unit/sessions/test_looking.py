@@ -9,8 +9,9 @@ from threading import get_ident
 import pytest
 
 from betcode.config.places import Places
+from betcode.domain.looks import NoAnswer
 from betcode.rules import Outcome, ToolUse, screen
-from betcode.sessions.looking import Lookout, NoAnswer, follow_links
+from betcode.sessions.looking import Lookout, follow_links
 from betcode.sessions.rule_book import RuleBook, RuleShelf
 from support.daemon import becomes_true
 from support.hung_disk import hung_disk
@@ -23,7 +24,8 @@ SHORT_S = 0.05
 LEFT_HANGING = """
 import asyncio
 from threading import Event
-from betcode.sessions.looking import Lookout, NoAnswer
+from betcode.domain.looks import NoAnswer
+from betcode.sessions.looking import Lookout
 async def main():
     try:
         await Lookout(0.05).look(Event().wait)
