@@ -11,8 +11,11 @@ from pathlib import Path
 
 import anyio.to_thread
 
+from betcode.domain.errors import GitFailed
 from betcode.domain.text import shortened, valid
+from betcode.git.repository import git_directory
 from betcode.git.running import Git
+from betcode.git.tree import Tree
 
 _MOST_FILES = 1000
 _MOST_BYTES = 100 * 1024 * 1024
@@ -49,7 +52,10 @@ async def bring_along(git: Git, source: str, target: str, patterns: Sequence[str
     Raises:
         GitFailed
     """
-    names, more = await _matching(git, source, patterns)
+    git_dir = await anyio.to_thread.run_sync(git_directory, source, abandon_on_cancel=True)
+    if not git_dir:
+        raise GitFailed(f"Nothing can be brought along from {source}: it is no worktree any more")
+    names, more = await _matching(git, Tree(source, git_dir, git_dir), patterns)
     brought = await anyio.to_thread.run_sync(_copy_all, source, target, names, abandon_on_cancel=True)
     if more:
         brought.left_out.append(f"{more} beyond the first {_MOST_FILES}")
@@ -57,13 +63,15 @@ async def bring_along(git: Git, source: str, target: str, patterns: Sequence[str
     return brought
 
 
-async def _matching(git: Git, source: str, patterns: Sequence[str]) -> tuple[list[str], int]:
+async def _matching(git: Git, source: Tree, patterns: Sequence[str]) -> tuple[list[str], int]:
     """What git does not track there, ignored or not; the first of it, and how many more there are."""
     # git itself matches: its patterns do not follow links, and tracked files are not in this list.
     pathspecs = [f":(top,glob){pattern}" for pattern in patterns]
     names: list[str] = []
     rest, more = b"", 0
-    async with aclosing(git.stream("ls-files", "-z", "--others", "--", *pathspecs, at=source)) as pieces:
+    words = ("ls-files", "-z", "--others", "--", *pathspecs)
+    # It is told where the files are: settings of a repository may name any directory as its worktree.
+    async with aclosing(git.stream(*words, at=source.top, variables=source.variables)) as pieces:
         async for piece in pieces:
             *whole, rest = (rest + piece).split(b"\0")
             fitting = whole[: _MOST_FILES - len(names)]
@@ -98,6 +106,8 @@ def _copy(source: Path, target: Path, name: str, limit_bytes: int) -> tuple[int,
     if name.endswith("/"):
         raise _LeftOut("another repository")
     wanted = target / name
+    if ".." in wanted.parts or not wanted.is_relative_to(target):
+        raise _LeftOut("not in the repository")
     if not _is_plain(source, Path(name).parent):
         raise _LeftOut("behind a link")
     try:
