@@ -41,7 +41,7 @@ from betcode.worktrees.modules import bring_modules_back
 from betcode.worktrees.registry import Registry
 from betcode.worktrees.room import WorktreeRoom
 from betcode.worktrees.steps import Removal, Step, removal_of
-from betcode.worktrees.trash import Removed, Trash
+from betcode.worktrees.trash import IDENTIFIER, Removed, Trash
 from betcode.worktrees.wording import named, placed
 
 logger = logging.getLogger(__name__)
@@ -102,11 +102,25 @@ class Restoring:
         rows = await self._room.store.worktrees()
         row = next((each for each in rows if _is_restored_from(each, removed.id)), None)
         if row is None:
-            row = self._row(removed, await anyio.to_thread.run_sync(_free_place, path or removed.text("path")), rows)
+            path = path or await anyio.to_thread.run_sync(self._former_path, removed)
+            row = self._row(removed, await anyio.to_thread.run_sync(_free_place, path), rows)
             await self._registry.save(row)
             self._room.faults("restore-noted")
         await self.bring_back(row, removed)
         return row.id
+
+    def _former_path(self, removed: Removed) -> str:
+        """Where it was. What a ref says counts where we wrote that ref: it could name any place. It may block.
+
+        Raises:
+            InvalidRequest
+        """
+        if self._trash.privately(self._trash.place_of(removed.id, removed.repository.id)) is None:
+            raise InvalidRequest(
+                f"{named(removed.text('name'))} was not removed by this daemon from this repository: "
+                "say where it is to be, with --path"
+            )
+        return removed.text("path")
 
     def _row(self, removed: Removed, path: str, rows: Sequence[WorktreeRow]) -> WorktreeRow:
         name = removed.text("name")[:_NAME_CHARACTERS] or "restored"
@@ -120,7 +134,8 @@ class Restoring:
         if in_the_way:  # gone behind our back: its row is taken up again
             identifier = in_the_way[0].id
         else:
-            identifier = new_worktree_id() if not wanted or any(each.id == wanted for each in rows) else wanted
+            is_free = IDENTIFIER.fullmatch(wanted) and not any(each.id == wanted for each in rows)
+            identifier = wanted if is_free else new_worktree_id()
         now_ns = time.time_ns()
         return WorktreeRow(
             id=identifier,
@@ -226,18 +241,19 @@ class Restoring:
     async def _filled(self, row: WorktreeRow, removed: Removed) -> tuple[WorktreeRow, bool]:
         """The row, and whether everything is back."""
         top = Path(row.path)
-        privately = await anyio.to_thread.run_sync(self._trash.privately, removed.id)
+        place = await anyio.to_thread.run_sync(self._trash.place_of, removed.id, removed.repository.id)
+        privately = await anyio.to_thread.run_sync(self._trash.privately, place)
         known = privately.brought_along if privately else {}
         modes = privately.modes if privately else {}
-        scratch = await anyio.to_thread.run_sync(self._trash.scratch, removed.id)
+        scratch = await anyio.to_thread.run_sync(self._trash.scratch, place)
         tree = Tree(row.path, row.git_dir, removed.repository.common_dir)
         filling = Filling(self._room.git, tree, scratch)
         index, rest = removed.text("index"), removed.text("rest")
         if not _COMMIT.fullmatch(index) or not _COMMIT.fullmatch(rest):
             raise GitFailed(f"{removed.ref} does not say what was in the index")
         await filling.fill(removed.commit, index, rest)
-        await bring_modules_back(self._room.git, tree, self._trash.directory(removed.id), scratch)
-        await anyio.to_thread.run_sync(brought.put_back, self._trash.files_of(removed.id), top, modes)
+        await bring_modules_back(self._room.git, tree, self._trash.directory(place), scratch)
+        await anyio.to_thread.run_sync(brought.put_back, self._trash.files_of(place), top, modes)
         row = replace(row, brought_along=known)
         if await filling.is_whole(removed.commit, index, [*known]):
             return row, True
