@@ -38,12 +38,13 @@ async def test_a_place_that_settings_name_is_not_taken_for_the_repository(
 async def test_a_git_file_of_a_stranger_does_not_become_the_repository(
     bench: Bench, repository: Path, tmp_path: Path
 ) -> None:
-    for name, make in {
-        "by-file": lambda at: at.write_text(f"gitdir: {repository / '.git'}\n"),
-        "by-link": lambda at: at.symlink_to(repository / ".git"),
-    }.items():
-        (tmp_path / name).mkdir()
-        make(tmp_path / name / ".git")
+    for name in ("by-file", "by-link"):
+        stranger = tmp_path / name / ".git"
+        stranger.parent.mkdir()
+        if name == "by-file":
+            stranger.write_text(f"gitdir: {repository / '.git'}\n")
+        else:
+            stranger.symlink_to(repository / ".git")
         seen = await bench.worktrees.listed(str(tmp_path / name))
         assert [(each.row.path, each.repository.path) for each in seen] == [(str(repository), str(repository))]
 
