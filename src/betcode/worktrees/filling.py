@@ -13,7 +13,6 @@ from pathlib import Path
 import anyio.to_thread
 
 from betcode.domain.errors import GitFailed
-from betcode.git.environment import MAY_FETCH
 from betcode.git.plain import PlainRepository
 from betcode.git.running import Git
 from betcode.git.status import odd_entries
@@ -111,7 +110,7 @@ class Filling:
         if lines:
             await self._tree.run(self._git, "update-index", "-z", "--index-info", index=index, stdin=lines)
         # What is there already is told and left; whether all is there is looked at in the end.
-        variables = {**self._tree.variables, "GIT_INDEX_FILE": str(index), **MAY_FETCH}
+        variables = {**self._tree.variables, "GIT_INDEX_FILE": str(index)}
         await self._git.ask("checkout-index", "-q", "-a", at=self._tree.top, variables=variables, bound_s=LONG_S)
 
     async def _names(self, rest: str) -> dict[str, str]:

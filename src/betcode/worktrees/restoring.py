@@ -246,7 +246,7 @@ class Restoring:
         known = privately.brought_along if privately else {}
         modes = privately.modes if privately else {}
         scratch = await anyio.to_thread.run_sync(self._trash.scratch, place)
-        tree = Tree(row.path, row.git_dir, removed.repository.common_dir)
+        tree = Tree(row.path, row.git_dir, removed.repository.common_dir, may_fetch=True)
         filling = Filling(self._room.git, tree, scratch)
         index, rest = removed.text("index"), removed.text("rest")
         if not _COMMIT.fullmatch(index) or not _COMMIT.fullmatch(rest):
