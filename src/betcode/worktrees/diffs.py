@@ -16,6 +16,7 @@ from betcode.worktrees.noted_turns import joined
 from betcode.worktrees.registry import Registry
 from betcode.worktrees.room import WorktreeRoom
 from betcode.worktrees.snapshots import Snapshots
+from betcode.worktrees.wording import named, placed
 
 _EMPTY_TREE = {
     "sha1": "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
@@ -98,9 +99,9 @@ class Diffs:
         try:
             ground = await ground_of(self._room.git, row.path)
         except GitFailed as trouble:
-            raise WorktreeUnusable(f"The worktree {row.name} cannot be read: {trouble.message}") from None
+            raise WorktreeUnusable(f"The worktree {named(row.name)} cannot be read: {trouble.message}") from None
         if ground is None or ground.top != row.path:
-            raise WorktreeUnusable(f"The worktree {row.name} is not at {row.path} any more")
+            raise WorktreeUnusable(f"The worktree {named(row.name)} is not at {placed(row.path)} any more")
         tree, note = await self._base(row, ground, words)
         async with self._snapshots.objects_for_now() as objects:
             now = await self._snapshots.look(ground, objects)
