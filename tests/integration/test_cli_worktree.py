@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from support.command import Shell
-from support.repositories import git
+from support.repositories import git, make_repository
 from support.worktree_shell import SCRIPT, created, eventually, listed, repository_shell
 
 HOOK = """#!/bin/sh
@@ -52,6 +52,17 @@ def test_a_person_is_shown_what_would_run_and_asked_before_it_does(here: Shell) 
         assert "\x1b[32m" not in person.seen
     assert (made / "set-up").read_text() == f"{made}\n"
     assert here.run("worktree", "setup", "first", "--show").stdout.startswith("\x1b[32mhello")
+
+
+def test_who_says_yes_has_it_set_up_also_where_git_has_its_directory_elsewhere(here: Shell, tmp_path: Path) -> None:
+    shop = make_repository(tmp_path / "shop", {SCRIPT: HOOK})
+    git(shop, "init", "-q", "--separate-git-dir", str(tmp_path / "kept"))
+    with here.terminal("worktree", "create", "--new", "apart", "-C", str(shop)) as person:
+        person.expect(f"Trust {shop}")
+        person.type("y\n")
+        person.expect("hello from apart")
+        assert person.ended() == 0
+    assert (tmp_path / "shop-apart" / "set-up").exists()
 
 
 @pytest.mark.behaviour("worktree.cli")

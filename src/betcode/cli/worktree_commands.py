@@ -14,7 +14,7 @@ from betcode.cli.session_commands import connected
 from betcode.cli.table import table
 from betcode.cli.terminal_text import one_line
 from betcode.cli.worktree_finding import find_worktree
-from betcode.cli.worktree_words import branch_words, counted, info_json, state_words
+from betcode.cli.worktree_words import branch_words, counted, in_a_line, info_json, state_words
 from betcode.client import Client, SessionKind
 from betcode.v1 import worktree_pb2 as v1
 
@@ -84,7 +84,8 @@ async def switched(client: Client, options: Options, worktree_id: str) -> v1.Swi
 
 def say_session(screen: Screen, answer: v1.SwitchWorktreeResponse) -> None:
     kind = "A new session" if answer.session_created else "Its session"
-    screen.note(f"{answer.worktree.name} is the active worktree. {kind}: betcode attach {short_id(answer.session_id)}")
+    how = f"{kind}: betcode attach {short_id(answer.session_id)}"
+    screen.note(f"{in_a_line(answer.worktree.name)} is the active worktree. {how}")
 
 
 def switched_json(answer: v1.SwitchWorktreeResponse) -> dict[str, object]:

@@ -17,7 +17,7 @@ from betcode.cli.worktree_commands import say_session, switched, switched_json
 from betcode.cli.worktree_finding import find_worktree
 from betcode.cli.worktree_progress import watched
 from betcode.cli.worktree_trust import asked_to_trust
-from betcode.cli.worktree_words import info_json
+from betcode.cli.worktree_words import in_a_line, info_json
 from betcode.client import Client, NewWorktree
 from betcode.v1 import worktree_pb2 as v1
 
@@ -112,9 +112,9 @@ async def _set_up(options: Options) -> int:
     if options.as_json:
         screen.json({"worktree": info_json(done)}, indent=2)
     elif done.setup == v1.WORKTREE_SETUP_NONE:
-        screen.line(f"There is nothing to run for {done.name}")
+        screen.line(f"There is nothing to run for {in_a_line(done.name)}")
     elif done.setup == v1.WORKTREE_SETUP_DONE:
-        screen.line(f"{done.name} is set up")
+        screen.line(f"{in_a_line(done.name)} is set up")
     elif done.trouble:
         screen.note(done.trouble)
     return ExitCode.PERMISSION_DENIED if done.setup == v1.WORKTREE_SETUP_UNTRUSTED else ExitCode.OK

@@ -20,7 +20,7 @@ from betcode.cli.sizes import readable
 from betcode.cli.table import table
 from betcode.cli.terminal_text import columns, one_line, wrapped
 from betcode.cli.worktree_finding import around
-from betcode.cli.worktree_words import BRANCHES, counted, report_json
+from betcode.cli.worktree_words import BRANCHES, counted, in_a_line, report_json
 from betcode.client import Client, ClientError, Unreachable
 from betcode.v1 import worktree_pb2 as v1
 
@@ -55,7 +55,7 @@ async def _prune(options: Options) -> int:
         if not options.as_json:
             _show(screen, reports)
         if own is not None and any(one.worktree.id == own.id for one in offered):
-            screen.note(f"{own.name} is not offered: you are in it")
+            screen.note(f"{in_a_line(own.name)} is not offered: you are in it")
             offered = [one for one in offered if one.worktree.id != own.id]
         pruned = Pruned()
         await _go_through(client, options, screen, offered, pruned)
@@ -85,7 +85,9 @@ async def _measured(client: Client, options: Options, screen: Screen) -> list[v1
         async with aclosing(client.worktrees.report(directory)) as told:
             async for one in told:
                 reports.append(one)
-                screen.passing(f"Measured {len(reports)} of {max(one.of, len(reports))}: {one.worktree.name}")
+                screen.passing(
+                    f"Measured {len(reports)} of {max(one.of, len(reports))}: {in_a_line(one.worktree.name)}"
+                )
     finally:
         screen.passed()
     return sorted(reports, key=lambda one: (not one.worktree.is_main, one.worktree.created_at.ToNanoseconds()))
@@ -171,9 +173,9 @@ async def _go_through(
 
 async def _answer(screen: Screen, one: v1.WorktreeReport) -> str:
     what = (
-        f"Forget {one.worktree.name}, which is not there any more?"
+        f"Forget {in_a_line(one.worktree.name)}, which is not there any more?"
         if _is_stale(one)
-        else f"Remove {one.worktree.name} ({readable(one.size_bytes)}, {one.worktree.path})?"
+        else f"Remove {in_a_line(one.worktree.name)} ({readable(one.size_bytes)}, {in_a_line(one.worktree.path)})?"
     )
     while True:
         typed = await asked(screen, f"{what} [y/N/all/quit] ")
@@ -188,17 +190,17 @@ async def _take_away(client: Client, screen: Screen, one: v1.WorktreeReport, pru
         if _is_stale(one):
             await client.worktrees.forget(worktree.id)
             pruned.forgotten.append(worktree.id)
-            screen.note(f"{worktree.name} is forgotten")
+            screen.note(f"{in_a_line(worktree.name)} is forgotten")
             return
-        screen.passing(f"Removing {worktree.name}…")
+        screen.passing(f"Removing {in_a_line(worktree.name)}…")
         done = await client.worktrees.remove(worktree.id)
     except Unreachable:
         raise
     except ClientError as error:  # something came into it meanwhile: the others may go all the same
         pruned.failed.append({"id": worktree.id, "name": worktree.name, "message": error.message})
-        screen.show(f"{worktree.name} stays: {error.message}")
+        screen.show(f"{in_a_line(worktree.name)} stays: {error.message}")
         return
     pruned.removed.append(worktree.id)
     pruned.freed_bytes += one.size_bytes
     closed = f", {counted(done.sessions_closed, 'session')} closed" if done.sessions_closed else ""
-    screen.note(f"{worktree.name} is removed{closed}")
+    screen.note(f"{in_a_line(worktree.name)} is removed{closed}")

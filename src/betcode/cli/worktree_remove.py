@@ -18,7 +18,7 @@ from betcode.cli.table import table
 from betcode.cli.terminal_text import one_line
 from betcode.cli.worktree_create import path_of
 from betcode.cli.worktree_finding import around, find_worktree
-from betcode.cli.worktree_words import contents_json, contents_lines, counted, info_json, removed_json
+from betcode.cli.worktree_words import contents_json, contents_lines, counted, in_a_line, info_json, removed_json
 from betcode.client import Client, Refused
 from betcode.domain.errors import ErrorCode
 from betcode.v1 import worktree_pb2 as v1
@@ -50,7 +50,8 @@ async def _remove(options: Options) -> int:
                 raise
             _show(screen, options, await client.worktrees.inspect(worktree.id))
             raise CommandFailed(
-                f"{worktree.name} is not removed, since this would be lost: commit and push it, or add --force",
+                f"{in_a_line(worktree.name)} is not removed, since this would be lost: "
+                "commit and push it, or add --force",
                 ExitCode.INVALID_ARGUMENTS,
             ) from refusal
     if options.as_json:
@@ -79,7 +80,7 @@ def _removed_facts(
 def _say_removed(screen: Screen, worktree: v1.WorktreeInfo, done: v1.RemoveWorktreeResponse, *, is_near: bool) -> None:
     closed = f", and {counted(done.sessions_closed, 'session')} closed" if done.sessions_closed else ""
     stays = f"; the branch {worktree.branch} stays" if worktree.branch else ""
-    screen.line(f"{worktree.name} is removed{closed}{stays}")
+    screen.line(f"{in_a_line(worktree.name)} is removed{closed}{stays}")
     if done.removed_id:
         until = done.kept_until.ToDatetime(UTC).astimezone().strftime("%Y-%m-%d")
         where = "" if is_near else f" -C {shlex.quote(worktree.repo_path)}"
@@ -104,7 +105,9 @@ async def _agreed(options: Options, screen: Screen, worktree: v1.WorktreeInfo, l
         return True
     if worktree.session_count:
         screen.show(f"{counted(worktree.session_count, 'session')} in it will be closed")
-    return await says_yes(screen, f"Remove {worktree.name} with all this? It can be restored for a while [y/N] ")
+    return await says_yes(
+        screen, f"Remove {in_a_line(worktree.name)} with all this? It can be restored for a while [y/N] "
+    )
 
 
 def restore(options: Options) -> int:
@@ -156,7 +159,7 @@ async def _restore(options: Options) -> int:
     if options.as_json:
         screen.json({"worktree": info_json(back), "restored_id": one.id}, indent=2)
     else:
-        screen.note(f"{back.name} is back, with its changes")
+        screen.note(f"{in_a_line(back.name)} is back, with its changes")
         screen.line(back.path)
     return ExitCode.OK
 

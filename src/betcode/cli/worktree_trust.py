@@ -31,7 +31,9 @@ async def asked_to_trust(client: Client, options: Options, screen: Screen, made:
     if not await says_yes(screen, question):
         screen.note(f"Not set up. To trust it later: {how}")
         return False
-    await client.policy.trust(made.repo_path, trusted=True)
+    # The repository by both its names: where git's directory is kept elsewhere, files lead from one to the other only.
+    for place in (made.path, made.repo_path):
+        await client.policy.trust(place, trusted=True)
     return True
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from betcode.cli.terminal_text import clean
 from betcode.v1 import worktree_pb2 as v1
 
 STATES: Mapping[int, str] = {
@@ -94,6 +95,11 @@ def contents_json(found: v1.WorktreeContents) -> dict[str, object]:
     }
 
 
+def in_a_line(text: str) -> str:
+    """A name as it may stand in a sentence or a list: what looks like the next line of ours is part of it."""
+    return clean(text).replace("\n", "␊")
+
+
 def contents_lines(found: v1.WorktreeContents) -> list[str]:
     """What would be lost with a worktree, to the last file that the daemon named."""
     lines: list[str] = []
@@ -117,7 +123,7 @@ def _part(title: str, each: Sequence[str], count: int) -> list[str]:
     if not count:
         return []
     more = [f"  … and {count - len(each)} more"] if count > len(each) else []
-    return [f"{title} ({count}):", *(f"  {one}" for one in each), *more]
+    return [f"{title} ({count}):", *(f"  {in_a_line(one)}" for one in each), *more]
 
 
 def removed_json(one: v1.RemovedWorktree) -> dict[str, object]:

@@ -111,7 +111,7 @@ class WorktreeClient:
             worktree_id=worktree_id,
             start_as=v1.StartAs(provider=kind.provider, model=kind.model, environment=kind.environment),
         )
-        return await self.connection.call(self._stub.SwitchWorktree, request)
+        return await self.connection.call(self._stub.SwitchWorktree, request, with_ticket=True)
 
     async def inspect(self, worktree_id: str) -> v1.WorktreeContents:
         """What would be lost if it were removed now."""
@@ -125,7 +125,7 @@ class WorktreeClient:
             Refused: something would be lost and it is not forced, or it cannot be removed; it is as it was.
         """
         request = v1.RemoveWorktreeRequest(worktree_id=worktree_id, force=force)
-        metadata = await self.connection.metadata_of_a_person(or_agent=not force)
+        metadata = await self.connection.metadata_of_a_person()
         async with as_client_errors():
             return await self._stub.RemoveWorktree(request, metadata=metadata, timeout=_LONG_S)
 

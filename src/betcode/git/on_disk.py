@@ -44,7 +44,7 @@ def mark_of(git_dir: str) -> str:
 
 async def configured_top(git: Git, common_dir: str) -> str:
     """The main worktree where git's directory says itself where that is, as that of a submodule does; empty: it does
-    not.
+    not, or what it names does not say the same: settings could name any directory of anybody.
 
     Raises:
         GitFailed
@@ -53,4 +53,9 @@ async def configured_top(git: Git, common_dir: str) -> str:
     named = answer.text.removesuffix("\n")
     if answer.code or not named:
         return ""
-    return await anyio.to_thread.run_sync(os.path.realpath, Path(common_dir) / named, abandon_on_cancel=True)
+    return await anyio.to_thread.run_sync(_agreed_top, common_dir, named, abandon_on_cancel=True)
+
+
+def _agreed_top(common_dir: str, named: str) -> str:
+    top = os.path.realpath(Path(common_dir) / named)
+    return top if git_directory(top) == common_dir else ""

@@ -21,6 +21,7 @@ from betcode.domain.errors import GitFailed, StorageDegraded
 from betcode.domain.wording import named
 from betcode.git.environment import settings_of_a_call
 from betcode.git.private import make_git_directory, write_head
+from betcode.git.repository import git_directory
 from betcode.git.running import Answer, Git, failure
 from betcode.git.tree import Tree
 
@@ -53,7 +54,7 @@ class Snapshot:
 
 
 async def ground_of(git: Git, directory: str) -> Ground | None:
-    """The worktree that a directory is in; None: it is in none.
+    """The worktree that a directory is in; None: it is in none, or git's directory and its files do not agree on it.
 
     Raises:
         GitFailed: git does not work there; such as in a repository of somebody else.
@@ -72,7 +73,11 @@ async def ground_of(git: Git, directory: str) -> Ground | None:
     if len(facts) != 4:
         raise GitFailed("The path of the repository has a line break in it: that is not supported")
     common_dir, git_dir, object_format, top = facts
-    return Ground(os.path.realpath(top), os.path.realpath(git_dir), os.path.realpath(common_dir), object_format)
+    top, git_dir, common_dir = map(os.path.realpath, (top, git_dir, common_dir))
+    found = Ground(top, git_dir, common_dir, object_format=object_format)
+    # Settings of a repository may name any directory as its worktree: what is there is not for whoever reads turns.
+    agreed = await anyio.to_thread.run_sync(git_directory, found.top, abandon_on_cancel=True)
+    return found if agreed == found.git_dir else None
 
 
 class PrivateObjects:

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from betcode.git.environment import MAY_FETCH
 from betcode.git.repository import git_directory
 from betcode.git.running import Git
 
@@ -20,10 +21,11 @@ class Tree:
     top: str
     git_dir: str  # of this worktree
     common_dir: str  # of its repository
+    may_fetch: bool = False  # what a partial clone lacks
 
     @property
     def variables(self) -> Mapping[str, str]:
-        return {"GIT_DIR": self.git_dir, "GIT_WORK_TREE": self.top}
+        return {"GIT_DIR": self.git_dir, "GIT_WORK_TREE": self.top, **(MAY_FETCH if self.may_fetch else {})}
 
     @property
     def objects(self) -> str:

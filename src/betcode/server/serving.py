@@ -120,7 +120,7 @@ async def serve(
         built = _built(engine, worktrees, gate, health, rim, about.default_provider, ask_stop, limits)
         built |= ConfigCalls(engine, gate, keeper, places).handlers(rim)
         built |= WorktreeCalls(worktrees).handlers(rim)
-        built |= SwitchingCalls(worktrees, about.default_provider, limits).handlers(rim)
+        built |= SwitchingCalls(worktrees, about.default_provider, limits, gate).handlers(rim)
         built |= WorktreeMakingCalls(worktrees, gate).handlers(rim)
         built |= WorktreeKeepingCalls(worktrees, gate).handlers(rim)
         built |= DiffCalls(engine, worktrees).handlers(rim)

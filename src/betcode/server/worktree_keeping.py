@@ -20,7 +20,7 @@ _COUNT_LIMIT = 2**32 - 1
 
 
 class WorktreeKeepingCalls:
-    """An agent may look; what cannot be undone by itself, and what is brought back, is for people."""
+    """An agent may look; what goes and what is brought back is for people."""
 
     def __init__(self, worktrees: Worktrees, gate: Gate) -> None:
         self._worktrees = worktrees
@@ -41,7 +41,7 @@ class WorktreeKeepingCalls:
         return contents(await self._worktrees.inspect(request.worktree_id))
 
     async def remove_worktree(self, caller: Caller, request: v1.RemoveWorktreeRequest) -> v1.RemoveWorktreeResponse:
-        client = await self._gate.admit(caller) if request.force else caller.client
+        client = await self._gate.admit(caller)
         done = await self._worktrees.remove(request.worktree_id, force=request.force, by=client.client_id)
         answer = v1.RemoveWorktreeResponse(
             removed=True, sessions_closed=done.sessions_closed, removed_id=done.removed_id

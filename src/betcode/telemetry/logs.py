@@ -8,6 +8,7 @@ import errno
 import json
 import logging
 import os
+import re
 import stat
 import sys
 from contextlib import suppress
@@ -28,6 +29,12 @@ _LEVELS = {
     "trace": TRACE,
 }
 _USUAL = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+# Ends of lines to some readers, and what turns text around on a terminal; all of it can only be inside of strings.
+_ODD = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return f"\\u{ord(found[0]):04x}"
 
 
 class JsonLines(logging.Formatter):
@@ -48,7 +55,7 @@ class JsonLines(logging.Formatter):
         line.update((name, value) for name, value in vars(record).items() if name not in _USUAL)
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
-        return redacted_json(json.dumps(line, default=str, ensure_ascii=False))
+        return _ODD.sub(_escaped, redacted_json(json.dumps(line, default=str, ensure_ascii=False)))
 
 
 class ForPeople(logging.Formatter):

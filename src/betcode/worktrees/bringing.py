@@ -11,9 +11,12 @@ from pathlib import Path
 
 import anyio.to_thread
 
+from betcode.domain.errors import GitFailed
 from betcode.domain.wording import named
 from betcode.git.records import records
+from betcode.git.repository import git_directory
 from betcode.git.running import Git
+from betcode.git.tree import Tree
 
 _MOST_FILES = 1000
 _MOST_BYTES = 100 * 1024 * 1024
@@ -51,7 +54,10 @@ async def bring_along(git: Git, source: str, target: str, patterns: Sequence[str
     Raises:
         GitFailed
     """
-    names, more = await _matching(git, source, patterns)
+    git_dir = await anyio.to_thread.run_sync(git_directory, source, abandon_on_cancel=True)
+    if not git_dir:
+        raise GitFailed(f"Nothing can be brought along from {source}: it is no worktree any more")
+    names, more = await _matching(git, Tree(source, git_dir, git_dir), patterns)
     brought = await anyio.to_thread.run_sync(_copy_all, source, target, names, abandon_on_cancel=True)
     if more:
         brought.left_out.append(f"{more} beyond the first {_MOST_FILES}")
@@ -59,13 +65,15 @@ async def bring_along(git: Git, source: str, target: str, patterns: Sequence[str
     return brought
 
 
-async def _matching(git: Git, source: str, patterns: Sequence[str]) -> tuple[list[str], int]:
+async def _matching(git: Git, source: Tree, patterns: Sequence[str]) -> tuple[list[str], int]:
     """What git does not track there, ignored or not; the first of it, and how many more there are."""
     # git itself matches: its patterns do not follow links, and tracked files are not in this list.
     pathspecs = [f":(top,glob){pattern}" for pattern in patterns]
     names: list[str] = []
     more = 0
-    async with aclosing(records(git.stream("ls-files", "-z", "--others", "--", *pathspecs, at=source))) as told:
+    words = ("ls-files", "-z", "--others", "--", *pathspecs)
+    # It is told where the files are: settings of a repository may name any directory as its worktree.
+    async with aclosing(records(git.stream(*words, at=source.top, variables=source.variables))) as told:
         async for name in told:
             if len(names) < _MOST_FILES:
                 names.append(name)
@@ -100,6 +108,8 @@ def _copy(source: Path, target: Path, name: str, limit_bytes: int) -> tuple[int,
     if name.endswith("/"):
         raise _LeftOut("another repository")
     wanted = target / name
+    if ".." in wanted.parts or not wanted.is_relative_to(target):
+        raise _LeftOut("not in the repository")
     if not _is_plain(source, Path(name).parent):
         raise _LeftOut("behind a link")
     try:

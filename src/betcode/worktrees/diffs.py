@@ -8,6 +8,7 @@ from betcode.domain.errors import BranchNotFound, GitFailed, InvalidRequest, Wor
 from betcode.domain.rows import SessionRow
 from betcode.domain.session import SessionStatus
 from betcode.domain.turn_watch import WatchedSession
+from betcode.domain.wording import named, placed
 from betcode.domain.worktrees import Origin, TurnSnapshot, WorktreeRow
 from betcode.git.commits import commit_named
 from betcode.git.diffs import between
@@ -99,9 +100,9 @@ class Diffs:
         try:
             ground = await ground_of(self._room.git, row.path)
         except GitFailed as trouble:
-            raise WorktreeUnusable(f"The worktree {row.name} cannot be read: {trouble.message}") from None
+            raise WorktreeUnusable(f"The worktree {named(row.name)} cannot be read: {trouble.message}") from None
         if ground is None or ground.top != row.path:
-            raise WorktreeUnusable(f"The worktree {row.name} is not at {row.path} any more")
+            raise WorktreeUnusable(f"The worktree {named(row.name)} is not at {placed(row.path)} any more")
         tree, note = await self._base(row, ground, words)
         async with self._snapshots.objects_for_now() as objects:
             now = await self._snapshots.look(ground, objects)

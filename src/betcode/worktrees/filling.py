@@ -12,7 +12,7 @@ from pathlib import Path
 
 import anyio.to_thread
 
-from betcode.git.environment import MAY_FETCH
+from betcode.domain.errors import GitFailed
 from betcode.git.plain import PlainRepository
 from betcode.git.running import Git
 from betcode.git.status import odd_entries
@@ -110,7 +110,7 @@ class Filling:
         if lines:
             await self._tree.run(self._git, "update-index", "-z", "--index-info", index=index, stdin=lines)
         # What is there already is told and left; whether all is there is looked at in the end.
-        variables = {**self._tree.variables, "GIT_INDEX_FILE": str(index), **MAY_FETCH}
+        variables = {**self._tree.variables, "GIT_INDEX_FILE": str(index)}
         await self._git.ask("checkout-index", "-q", "-a", at=self._tree.top, variables=variables, bound_s=LONG_S)
 
     async def _names(self, rest: str) -> dict[str, str]:
@@ -132,8 +132,7 @@ class Filling:
 
     async def _notes(self, rest: str) -> _Notes:
         name = (await self._names(rest)).get("notes")
-        facts = json.loads(await self._tree.run(self._git, "cat-file", "blob", name)) if name else {}
-        return _Notes(facts.get("modes", {}), frozenset(facts.get("skipped", ())))
+        return _notes_in(await self._tree.run(self._git, "cat-file", "blob", name)) if name else _Notes({}, frozenset())
 
     def _put_modes(self, modes: Mapping[str, int]) -> None:
         top = Path(self._tree.top)
@@ -158,3 +157,13 @@ class Filling:
                 async for piece in pieces:
                     await file.write(piece)
         await anyio.to_thread.run_sync(partial.replace, to)
+
+
+def _notes_in(data: bytes) -> _Notes:
+    """Raises GitFailed: they are none of ours."""
+    try:
+        facts = json.loads(data)
+        modes = {str(path): int(mode) for path, mode in facts["modes"].items()}
+        return _Notes(modes, frozenset(map(str, facts["skipped"])))
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        raise GitFailed("What was noted of the files is not what betcode wrote") from None

@@ -42,8 +42,10 @@ def to_look_at(tree: Tree, hidden: Sequence[IndexEntry]) -> list[str]:
 
 
 def is_file_at(top: Path, path: str) -> bool:
-    """A file or a link, and not behind a link. It may block."""
+    """A file or a link, below the top and not behind a link. It may block."""
     file = top / path
+    if ".." in file.parts or not file.is_relative_to(top):
+        return False
     behind = any(parent.is_symlink() for parent in file.parents if parent.is_relative_to(top) and parent != top)
     return not behind and (file.is_symlink() or file.is_file())
 

@@ -209,7 +209,7 @@ def facts_in(message: str) -> dict[str, object]:
     """
     try:
         facts = json.loads(message.partition("\n\n")[2] or message)
-    except ValueError:
+    except (ValueError, RecursionError):
         facts = None
     if not isinstance(facts, dict):
         raise GitFailed("A commit below refs/betcode/trash was not made by betcode")

@@ -67,7 +67,7 @@ async def bring_modules_back(git: Git, tree: Tree, kept: Path, scratch: Path) ->
         (top / ".git").write_text(f"gitdir: {os.path.relpath(git_dir, top)}\n")
         config = ("config", "-f", str(git_dir / "config"), "core.worktree", os.path.relpath(top, git_dir))
         await git.run(*config, at=git_dir.parent)
-        inner = Tree(str(top), str(git_dir), str(git_dir))
+        inner = Tree(str(top), str(git_dir), str(git_dir), may_fetch=True)
         await Filling(git, inner, scratch / f"module-{number}").fill(each.commit, each.index, each.rest)
         await inner.run(git, "update-ref", "-d", _REF)
 

@@ -81,7 +81,7 @@ class Repositories:
     async def _register(self, common_dir: str, main_top: str, known: Sequence[RepositoryRow]) -> RepositoryRow:
         """A row for it: that of a repository which somebody moved, or a new one."""
         main = (await listed_worktrees(self._room.git, common_dir))[0]
-        path = main_top or (await configured_top(self._room.git, common_dir) if not main.is_bare else "") or main.path
+        path = main.path if main.is_bare else await self._main_path(common_dir, main.path, main_top)
         mark = await self._room.sessions.looks.look(common_dir, partial(mark_of, common_dir))
         for row in known:
             if mark and row.mark == mark and await self.is_gone(row):
@@ -94,3 +94,9 @@ class Repositories:
         await self._room.store.save_repository(row)
         logger.info("a repository is known from now on", extra={"repository": row.path})
         return row
+
+    async def _main_path(self, common_dir: str, listed: str, claimed: str) -> str:
+        """Where the main worktree is: what git and the files both say, before what a `.git` file of anybody claims."""
+        if (await self._room.sessions.looks.look(listed, partial(on_disk, listed))).git_dir == common_dir:
+            return listed
+        return await configured_top(self._room.git, common_dir) or claimed or listed

@@ -44,7 +44,7 @@ from betcode.worktrees.kept_submodules import bring_modules_back
 from betcode.worktrees.registry import Registry
 from betcode.worktrees.removal_steps import Removal, Step, removal_of
 from betcode.worktrees.room import WorktreeRoom
-from betcode.worktrees.trash import Removed, Trash
+from betcode.worktrees.trash import IDENTIFIER, Removed, Trash
 
 logger = logging.getLogger(__name__)
 
@@ -104,11 +104,25 @@ class Restoring:
         rows = await self._room.store.worktrees()
         row = next((each for each in rows if _is_restored_from(each, removed.id)), None)
         if row is None:
-            row = self._row(removed, await anyio.to_thread.run_sync(_free_place, path, removed), rows)
+            path = path or await anyio.to_thread.run_sync(self._former_path, removed)
+            row = self._row(removed, await anyio.to_thread.run_sync(_free_place, path, removed.repository), rows)
             await self._registry.save(row)
             self._room.faults("restore-noted")
         await self.bring_back(row, removed)
         return row.id
+
+    def _former_path(self, removed: Removed) -> str:
+        """Where it was. What a ref says counts where we wrote that ref: it could name any place. It may block.
+
+        Raises:
+            InvalidRequest
+        """
+        if self._trash.privately(self._trash.place_of(removed.id, removed.repository.id)) is None:
+            raise InvalidRequest(
+                f"{named(removed.text('name'))} was not removed by this daemon from this repository: "
+                "say where it is to be, with --path"
+            )
+        return removed.text("path")
 
     def _row(self, removed: Removed, path: str, rows: Sequence[WorktreeRow]) -> WorktreeRow:
         name = removed.text("name")[:_NAME_CHARACTERS] or "restored"
@@ -122,7 +136,8 @@ class Restoring:
         if in_the_way:  # gone behind our back: its row is taken up again
             identifier = in_the_way[0].id
         else:
-            identifier = new_worktree_id() if not wanted or any(each.id == wanted for each in rows) else wanted
+            is_free = IDENTIFIER.fullmatch(wanted) and not any(each.id == wanted for each in rows)
+            identifier = wanted if is_free else new_worktree_id()
         now_ns = time.time_ns()
         return WorktreeRow(
             id=identifier,
@@ -224,18 +239,19 @@ class Restoring:
     async def _filled(self, row: WorktreeRow, removed: Removed) -> tuple[WorktreeRow, bool]:
         """The row, and whether everything is back."""
         top = Path(row.path)
-        privately = await anyio.to_thread.run_sync(self._trash.privately, removed.id)
+        place = await anyio.to_thread.run_sync(self._trash.place_of, removed.id, removed.repository.id)
+        privately = await anyio.to_thread.run_sync(self._trash.privately, place)
         known = privately.brought_along if privately else {}
         modes = privately.modes if privately else {}
-        scratch = await anyio.to_thread.run_sync(self._trash.scratch, removed.id)
-        tree = Tree(row.path, row.git_dir, removed.repository.common_dir)
+        scratch = await anyio.to_thread.run_sync(self._trash.scratch, place)
+        tree = Tree(row.path, row.git_dir, removed.repository.common_dir, may_fetch=True)
         filling = Filling(self._room.git, tree, scratch)
         index, rest = removed.text("index"), removed.text("rest")
         if not _COMMIT.fullmatch(index) or not _COMMIT.fullmatch(rest):
             raise GitFailed(f"{removed.ref} does not say what was in the index")
         await filling.fill(removed.commit, index, rest)
-        await bring_modules_back(self._room.git, tree, self._trash.directory(removed.id), scratch)
-        await anyio.to_thread.run_sync(brought_copies.put_back, self._trash.files_of(removed.id), top, modes)
+        await bring_modules_back(self._room.git, tree, self._trash.directory(place), scratch)
+        await anyio.to_thread.run_sync(brought_copies.put_back, self._trash.files_of(place), top, modes)
         row = replace(row, brought_along=known)
         if await filling.is_whole(removed.commit, index, [*known]):
             return row, True
@@ -252,13 +268,13 @@ def _is_named(row: WorktreeRow, removed: Removed, name: str) -> bool:
     return row.repository == removed.repository.id and row.name == name
 
 
-def _free_place(path: str, removed: Removed) -> str:
+def _free_place(path: str, repository: RepositoryRow) -> str:
     """Where the worktree is to be, links followed. It may block.
 
     Raises:
         InvalidRequest, WorktreeExists
     """
-    place = place_at(path or removed.text("path"), removed.repository)
+    place = place_at(path, repository)
     if not is_free(Path(place)):
         raise WorktreeExists(f"{placed(place)} is there already: move it elsewhere, or restore to another path")
     return place

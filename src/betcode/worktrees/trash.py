@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import re
 import shutil
 import time
 from collections.abc import Mapping, Sequence
@@ -13,7 +14,8 @@ import anyio
 import anyio.to_thread
 
 from betcode.domain.errors import GitFailed
-from betcode.domain.worktrees import RepositoryRow, WorktreeRow
+from betcode.domain.text import valid
+from betcode.domain.worktrees import RepositoryId, RepositoryRow, WorktreeRow
 from betcode.git.plain import FSYNC
 from betcode.git.status import odd_entries
 from betcode.git.tree import Tree
@@ -29,6 +31,7 @@ logger = logging.getLogger(__name__)
 _NAMESPACE = "refs/betcode/trash/"
 _PRIVATE = "private.json"
 _FILES = "files"
+IDENTIFIER = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,7 @@ class Removed:
 
     def text(self, name: str) -> str:
         value = self.facts.get(name)
-        return value if isinstance(value, str) else ""
+        return valid(value) if isinstance(value, str) else ""
 
     def number(self, name: str) -> int:
         value = self.facts.get(name)
@@ -61,6 +64,7 @@ class Removed:
 class Privately:
     """What is kept of a worktree outside git."""
 
+    repository: str  # the id
     removed_ns: int
     brought_along: Mapping[str, str]
     modes: Mapping[str, int]
@@ -73,9 +77,18 @@ class Trash:
     def directory(self, identifier: str) -> Path:
         return self._room.state_dir / "trash" / identifier
 
-    def scratch(self, identifier: str) -> Path:
+    def place_of(self, identifier: str, repository: RepositoryId) -> str:
+        """Under which name something is kept privately of what was removed from a repository. It may block.
+
+        Any repository may have a ref with the id of something that was removed from another, as a copy of that has:
+        what is kept for the other is neither given to it nor dropped with it.
+        """
+        kept = self.privately(identifier)
+        return identifier if kept is None or kept.repository == repository else f"{identifier}.{repository}"
+
+    def scratch(self, name: str) -> Path:
         """A private place for work, emptied."""
-        place = self.directory(identifier) / "work"
+        place = self.directory(name) / "work"
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir(parents=True, mode=0o700)
         return place
@@ -147,6 +160,7 @@ class Trash:
         top = Path(tree.top)
         brought_copies.keep_copies(top, row.brought_along, place / _FILES)
         facts = {
+            "repository": row.repository,
             "removed_at_ns": now_ns,
             "brought_along": dict(row.brought_along),
             "modes": brought_copies.modes_of(top, row.brought_along),
@@ -155,16 +169,18 @@ class Trash:
         file.touch(mode=0o600)
         file.write_text(json.dumps(facts))
 
-    def privately(self, identifier: str) -> Privately | None:
+    def privately(self, name: str) -> Privately | None:
         """None: nothing is kept there. It may block."""
         try:
-            facts = json.loads((self.directory(identifier) / _PRIVATE).read_text())
-            return Privately(int(facts["removed_at_ns"]), facts["brought_along"], facts["modes"])
+            facts = json.loads((self.directory(name) / _PRIVATE).read_text())
+            return Privately(
+                str(facts["repository"]), int(facts["removed_at_ns"]), facts["brought_along"], facts["modes"]
+            )
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
-    def files_of(self, identifier: str) -> Path:
-        return self.directory(identifier) / _FILES
+    def files_of(self, name: str) -> Path:
+        return self.directory(name) / _FILES
 
     async def removed_from(self, repository: RepositoryRow) -> list[Removed]:
         """What can be restored, the newest first, from one call of git.
@@ -183,9 +199,11 @@ class Trash:
         for record in os.fsdecode(out).split("\0\0\n"):
             name, _, rest = record.partition("\0")
             commit, _, message = rest.partition("\0")
-            if message:
+            identifier = name.removeprefix(_NAMESPACE)
+            # The id names a directory, too.
+            if message and IDENTIFIER.fullmatch(identifier):
                 try:
-                    found.append(Removed(repository, name.removeprefix(_NAMESPACE), commit, facts_in(message)))
+                    found.append(Removed(repository, identifier, commit, facts_in(message)))
                 except GitFailed:
                     logger.info("%s is none of ours", name)
         return sorted(found, key=lambda each: each.removed_ns, reverse=True)
@@ -199,10 +217,10 @@ class Trash:
         expected = (commit,) if commit else ()
         where = {"at": repository.common_dir, "variables": {"GIT_DIR": repository.common_dir}}
         await self._room.git.run("update-ref", "-d", _NAMESPACE + identifier, *expected, **where)  # type: ignore[arg-type]
-        await anyio.to_thread.run_sync(self.drop_private, identifier)
+        await anyio.to_thread.run_sync(lambda: self.drop_private(self.place_of(identifier, repository.id)))
 
-    def drop_private(self, identifier: str) -> None:
-        shutil.rmtree(self.directory(identifier), ignore_errors=True)
+    def drop_private(self, name: str) -> None:
+        shutil.rmtree(self.directory(name), ignore_errors=True)
 
     def private_ids(self) -> Sequence[str]:
         """Of all that something is kept of outside git. It may block."""

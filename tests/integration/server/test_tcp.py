@@ -3,7 +3,7 @@
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, aclosing
 from pathlib import Path
 
@@ -62,11 +62,20 @@ def wrong_credentials(token: str) -> list[tuple[tuple[str, str], ...]]:
 @pytest.mark.behaviour("error.status.unauthenticated")
 async def test_no_call_is_served_without_the_token_and_every_call_with_it(daemon: Daemon) -> None:
     token = token_file(daemon).read_text().strip()
+    # One connection takes 256 calls at once; what is beyond is refused before anybody looks at a token.
+    limiter = anyio.CapacityLimiter(64)
+
+    async def one(
+        judge: Callable[[RawCalls, MethodDescriptor], Awaitable[None]], raw: RawCalls, method: MethodDescriptor
+    ) -> None:
+        async with limiter:
+            await judge(raw, method)
+
     async with tcp_channel(daemon) as channel, anyio.create_task_group() as calls:
         for method in METHODS:
             for metadata in ((), bearer("wrong" * 8)):
-                calls.start_soon(refused, RawCalls(channel, metadata), method)
-            calls.start_soon(let_in, RawCalls(channel, bearer(token)), method)
+                calls.start_soon(one, refused, RawCalls(channel, metadata), method)
+            calls.start_soon(one, let_in, RawCalls(channel, bearer(token)), method)
     assert await daemon.serves()
 
 

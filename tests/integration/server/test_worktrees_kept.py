@@ -63,6 +63,8 @@ async def test_an_unknown_worktree_is_not_found(tmp_path: Path, call: str) -> No
     ("call", "request_of"),
     [
         ("RemoveWorktree", v1.RemoveWorktreeRequest(worktree_id="x", force=True)),
+        ("RemoveWorktree", v1.RemoveWorktreeRequest(worktree_id="x")),
+        ("SwitchWorktree", v1.SwitchWorktreeRequest(worktree_id="x")),
         ("RestoreWorktree", v1.RestoreWorktreeRequest(repo_path="/", removed_id="x")),
         ("ForgetWorktree", v1.ForgetWorktreeRequest(worktree_id="x")),
     ],

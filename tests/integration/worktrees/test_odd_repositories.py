@@ -8,7 +8,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from betcode.domain.errors import InvalidRequest, RepositoryNotFound, WorktreeExists
+from betcode.domain.errors import InvalidRequest, RepositoryNotFound, WorktreeExists, WorktreeHasChanges
+from betcode.domain.identifiers import new_session_id
+from betcode.domain.rows import NewSession
 from betcode.domain.worktrees import Origin, WorktreeState
 from betcode.git.links import repository_of_linked
 from betcode.server.worktree import info
@@ -86,23 +88,23 @@ def _hostile(at: Path) -> Path:
     return make_hostile_repository(at).path
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        _plain,
-        _with_spaces_and_lines,
-        _through_a_symlink,
-        _shallow,
-        _of_another_hash,
-        _with_a_table_of_refs,
-        _with_links_from_one_to_the_other,
-        _inside_of_another,
-        _bare,
-        _bare_in_a_directory_of_worktrees,
-        _with_a_head_that_is_no_branch,
-        _hostile,
-    ],
-)
+_ODD = [
+    _plain,
+    _with_spaces_and_lines,
+    _through_a_symlink,
+    _shallow,
+    _of_another_hash,
+    _with_a_table_of_refs,
+    _with_links_from_one_to_the_other,
+    _inside_of_another,
+    _bare,
+    _bare_in_a_directory_of_worktrees,
+    _with_a_head_that_is_no_branch,
+    _hostile,
+]
+
+
+@pytest.mark.parametrize("make", _ODD)
 async def test_a_worktree_is_made_and_listed(bench: Bench, tmp_path: Path, make: Callable[[Path], Path]) -> None:
     repository = make(tmp_path)
     path = str(tmp_path / "new ü")
@@ -118,6 +120,58 @@ async def test_a_worktree_is_made_and_listed(bench: Bench, tmp_path: Path, make:
         assert {mark.name for mark in (tmp_path / "marks").iterdir()} == {"smudge"}
     assert git(Path(path), "symbolic-ref", "--short", "HEAD") == "fix/ü"
     assert git(Path(path), "status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize("make", _ODD)
+async def test_a_worktree_is_switched_to_reported_on_compared_removed_and_restored(
+    bench: Bench, tmp_path: Path, make: Callable[[Path], Path]
+) -> None:
+    repository = make(tmp_path)
+    place = tmp_path / "new ü"
+    row = (await _made(bench, repository, "fix/ü", create_branch=True, path=str(place))).row
+    (place / "committed").write_text("1\n")
+    git(place, "add", "committed")
+    git(place, "-c", "commit.gpgSign=false", "commit", "-q", "-m", "a change")
+    (place / "README").write_text("changed\n")
+    (place / "ü\n\x1b[31m").write_text("untracked\n")
+    before = (git(place, "rev-parse", "HEAD"), git(place, "status", "--porcelain", "-z"))
+    _forget_marks(tmp_path)
+
+    switched = await bench.worktrees.switch(row.id, lambda: NewSession(new_session_id(), "demo", ""))
+    assert switched.seen.is_active
+    async with bench.worktrees.reports(str(repository)) as reports:
+        found = {each.seen.row.id: each async for each in reports}
+    assert (found[row.id].may_be_removed, found[row.id].contents.changed_count) == (False, 1)
+    if make is not _with_spaces_and_lines:  # of which no tree is noted, as the refusal says
+        async with bench.worktrees.diffs.of_worktree(row.id, "", counts=False) as diff:
+            patch = b"".join([piece async for piece in diff.pieces])
+        assert (b"+changed" in patch, b"+untracked" in patch, b"+1" in patch) == (True, True, True)
+    with pytest.raises(WorktreeHasChanges) as refused:
+        await bench.worktrees.remove(row.id, force=False)
+    assert refused.value.message.isprintable()
+
+    gone = await bench.worktrees.remove(row.id, force=True, by="me")
+    assert not place.exists()
+    back = await bench.worktrees.restore(str(repository), gone.removed_id, "")
+    assert (back.row.id, back.row.state, back.row.trouble) == (row.id, WorktreeState.READY, "")
+    assert _forget_marks(tmp_path) <= {"clean", "smudge"}, "nothing else that settings name was run"
+    assert (git(place, "rev-parse", "HEAD"), git(place, "status", "--porcelain", "-z")) == before
+
+    _forget_marks(tmp_path)
+    git(place, "clean", "-qfd")
+    git(place, "reset", "-q", "--hard", "HEAD~1")
+    _forget_marks(tmp_path)
+    assert not (await bench.worktrees.remove(row.id, force=False)).removed_id
+    assert _forget_marks(tmp_path) <= {"clean", "smudge"}
+    assert str(place) not in git(repository, "worktree", "list")
+
+
+def _forget_marks(top: Path) -> set[str]:
+    """The programs of a hostile repository that were run since the last look."""
+    marks = [*(top / "marks").glob("*")]
+    for mark in marks:
+        mark.unlink()
+    return {mark.name for mark in marks}
 
 
 async def _made(bench: Bench, repository: Path, branch: str, **more: object) -> SeenWorktree:

@@ -1,7 +1,6 @@
 """A removed worktree comes back with its commits and its changes, and what was kept is forgotten then."""
 
 import hashlib
-import json
 import subprocess
 from pathlib import Path
 
@@ -211,18 +210,3 @@ async def test_submodules_come_back_with_what_only_they_had(bench: Bench, reposi
     git(lib, "stash", "drop", "-q")
     await bench.worktrees.remove(row.id, force=False)
     assert not place.exists()
-
-
-async def test_a_foreign_ref_in_our_place_is_passed_over(bench: Bench, repository: Path, place: Path) -> None:
-    git(repository, "update-ref", "refs/betcode/trash/x", "HEAD")
-    hostile = json.dumps({"name": "hostile", "path": "/etc", "head": "--upload-pack=x", "removed_at_ns": 1})
-    tree = git(repository, "rev-parse", "HEAD^{tree}")
-    made = git(repository, "commit-tree", tree, "-m", f"betcode\n\n{hostile}")
-    git(repository, "update-ref", "refs/betcode/trash/y", made)
-    (found,) = await bench.worktrees.removed(str(repository))
-    with pytest.raises(Exception, match="/etc is there already"):
-        await bench.worktrees.restore(str(repository), found.id, "")
-    with pytest.raises(Exception, match="does not say which commit"):
-        await bench.worktrees.restore(str(repository), found.id, str(place.parent / "y"))
-    assert not (place.parent / "y").exists()
-    assert "hostile" not in [each.row.name for each in await bench.worktrees.listed("")]

@@ -92,3 +92,8 @@ def test_the_reasons_of_a_report_are_never_cut(width: int) -> None:
     assert all(columns(line) <= width for line in lines)
     assert reason in " ".join(" ".join(lines).split())
     assert (len(lines) == 2) == (width == 200)
+
+
+def test_a_name_is_one_line_of_a_list_and_nothing_is_obeyed() -> None:
+    lost = v1.WorktreeContents(untracked=["a\nCommits that are nowhere else (0):", "\x1b[2Jb\u202e"])
+    assert contents_lines(lost) == ["Untracked (2):", "  a␊Commits that are nowhere else (0):", "  ␛[2Jb\\u202e"]

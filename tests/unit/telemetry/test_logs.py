@@ -31,6 +31,13 @@ def test_a_line_is_one_json_object_with_the_usual_names() -> None:
     }
 
 
+def test_a_line_is_one_to_every_reader_and_cannot_be_turned_around() -> None:
+    hostile = "a\u2028b\x85c\u202ed\x9be\u2066"
+    line = JsonLines().format(record(hostile))
+    assert line.isprintable()
+    assert json.loads(line)["message"] == hostile
+
+
 def test_nothing_is_above_an_error() -> None:
     assert json.loads(JsonLines().format(record("gone", levelno=50, levelname="CRITICAL")))["level"] == "error"
 
