@@ -1,4 +1,4 @@
-"""A private repository over the objects of another, in which files are their bytes.
+"""A private repository over the objects of another, in which files are their bytes; its own objects are private, too.
 
 Filters, line endings and encodings of the other one do not count here, and none of its settings: what is put in comes
 out as it was, and no program of a repository is run.
@@ -47,10 +47,17 @@ class PlainRepository:
         self.nothing = b"0" * (40 if name == "sha1" else 64)
         for part in ("refs", "objects", "info"):
             (self.directory / part).mkdir(parents=True, exist_ok=True, mode=0o700)
+        (self.directory / "objects" / "info").mkdir(exist_ok=True)
+        (self.directory / "objects" / "info" / "alternates").write_bytes(os.fsencode(self._tree.objects) + b"\n")
         (self.directory / "HEAD").write_text("ref: refs/heads/none\n")
         config = _CONFIG.format(version=0) if name == "sha1" else _CONFIG.format(version=1) + _FORMAT.format(name=name)
         (self.directory / "config").write_text(config)
         (self.directory / "info" / "attributes").write_text(_AS_THEY_ARE)
+
+    @property
+    def objects(self) -> Mapping[str, str]:
+        """For a call of git that finds all objects of the other repository, and writes none there."""
+        return {"GIT_OBJECT_DIRECTORY": str(self.directory / "objects")}
 
     def index(self, name: str) -> Path:
         return self.directory / f"{name}.index"
@@ -65,8 +72,8 @@ class PlainRepository:
             "GIT_DIR": str(self.directory),
             "GIT_WORK_TREE": self._tree.top,
             "GIT_INDEX_FILE": str(self.index(index)),
-            "GIT_OBJECT_DIRECTORY": self._tree.objects,
-            **_settings(fsync=_SYNCED, compression="1", bigFileThreshold=_TO_A_PACK if to_a_pack else _SOME_TO_A_PACK),
+            **self.objects,
+            **_settings(fsync="none", compression="1", bigFileThreshold=_TO_A_PACK if to_a_pack else _SOME_TO_A_PACK),
         }
         return await self._git.run(*arguments, at=self._tree.top, stdin=stdin, variables=variables, bound_s=LONG_S)
 
