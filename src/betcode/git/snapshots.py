@@ -92,9 +92,7 @@ class PrivateObjects:
 
     def prepare(self, ground: Ground) -> None:
         """Make it, if it is not there. It may block."""
-        make_git_directory(self.directory, ground.object_format, "\tbare = true\n")
-        alternate = os.fsencode(ground.common_dir) + b"/objects\n"
-        (self.objects / "info" / "alternates").write_bytes(alternate)
+        make_git_directory(self.directory, ground.object_format, "\tbare = true\n", ground.objects)
 
     @property
     def variables(self) -> dict[str, str]:

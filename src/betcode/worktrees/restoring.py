@@ -103,12 +103,17 @@ class Restoring:
         await self._registry.seen(removed.repository)  # so that the rows are true
         rows = await self._room.store.worktrees()
         row = next((each for each in rows if _is_restored_from(each, removed.id)), None)
+        is_new = row is None
         if row is None:
             path = path or await anyio.to_thread.run_sync(self._former_path, removed)
             row = self._row(removed, await anyio.to_thread.run_sync(_free_place, path, removed.repository), rows)
-            await self._registry.save(row)
-            self._room.faults("restore-noted")
-        await self.bring_back(row, removed)
+        if row.id in self._room.at_work:
+            raise WorktreeUnusable(f"{named(row.name)} is being removed or restored: wait until that is done")
+        with self._room.at_work_on(row.id):
+            if is_new:
+                await self._registry.save(row)
+                self._room.faults("restore-noted")
+            await self.bring_back(row, removed)
         return row.id
 
     def _former_path(self, removed: Removed) -> str:
@@ -209,7 +214,7 @@ class Restoring:
             branch = ""
         if not branch:
             return _Start(("--detach", head or removed.commit))
-        holder = next((each.path for each in listed if each.branch == branch and not each.prunable), "")
+        holder = next((each.path for each in listed if each.branch == branch), "")  # also one that is gone: git minds
         now = await commit_named(self._room.git, removed.repository.common_dir, f"refs/heads/{branch}")
         if not head:
             unborn = f"{branch}-restored" if now or holder else branch

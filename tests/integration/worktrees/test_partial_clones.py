@@ -32,13 +32,14 @@ async def test_what_git_has_dropped_meanwhile_is_fetched_by_a_restore(
 
     seen = await bench.worktrees.create(Wanted(str(tmp_path / "shop"), "fix", create_branch=True)).result()
     place = Path(seen.row.path)
+    fetched = {*packs.iterdir()} - first
     (place / "mine").write_text("mine\n")
     calls.unlink()
     assert (await bench.worktrees.inspect(seen.row.id)).untracked == ("mine",)
     gone = await bench.worktrees.remove(seen.row.id, force=True)
     assert not calls.exists(), "nothing is fetched to remove it"
 
-    for each in {*packs.iterdir()} - first:  # as git repack --filter does
+    for each in fetched:  # as git repack --filter does
         each.unlink()
     back = await bench.worktrees.restore(str(tmp_path / "shop"), gone.removed_id, "")
     assert (back.row.trouble, git(place, "status", "--porcelain")) == ("", "?? mine")
