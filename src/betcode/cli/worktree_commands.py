@@ -19,7 +19,7 @@ from betcode.client import Client, SessionKind
 from betcode.v1 import worktree_pb2 as v1
 
 _HEADINGS = ("", "NAME", "BRANCH", "STATE", "SESSIONS", "PATH")
-_SPARE = ("SESSIONS", "STATE", "BRANCH")
+_SPARE = ("SESSIONS", "BRANCH", "STATE")
 _TROUBLE_WIDTH = 500
 _FAILED = (v1.WORKTREE_SETUP_FAILED, v1.WORKTREE_SETUP_TIMED_OUT)
 
