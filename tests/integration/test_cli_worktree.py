@@ -111,7 +111,10 @@ def test_a_setup_that_fails_is_said_with_what_to_do(here: Shell) -> None:
     kept = here.run("worktree", "create", "--new", "kept", "-C", str(here.work.with_name("broken")))
     assert (kept.returncode, kept.stdout) == (1, "")
     last = kept.stderr.splitlines()[-1]
-    assert last == f"betcode: {SCRIPT} ended with code 3; run it again with: betcode worktree setup kept"
+    again = "the worktree is there, and this sets it up again: betcode worktree setup kept"
+    assert last == f"betcode: {SCRIPT} ended with code 3; {again}"
+    told = here.run("worktree", "setup", "kept", "--json", "-C", str(here.work.with_name("broken")))
+    assert (told.returncode, json.loads(told.stdout)["worktree"]["setup"]) == (1, "failed")
 
 
 def failing(here: Shell) -> Path:

@@ -87,7 +87,7 @@ def test_prune_offers_what_may_go_and_asks_for_each(here: Shell) -> None:
     assert may_go - {"stale"} == {"one", "two", "three"}
     assert told["removed"] == []
     assert here.json("worktree", "prune", "-C", str(store), "--json", "--yes", "--older-than", "30d")["offered"] == []
-    with here.terminal("worktree", "prune", "-C", str(store)) as person:
+    with here.terminal("worktree", "prune", "-C", str(store), "--older-than", "0s") as person:
         person.expect("NAME")
         person.expect("Remove one")
         person.type("y\n")
@@ -101,7 +101,7 @@ def test_prune_offers_what_may_go_and_asks_for_each(here: Shell) -> None:
         person.type("quit\n")
         person.expect("1 worktree removed")
         assert person.ended() == 0
-    with here.terminal("worktree", "prune", "-C", str(store)) as person:
+    with here.terminal("worktree", "prune", "-C", str(store), "--older-than", "0s") as person:
         person.expect("Remove two")
         person.type("all\n")
         person.expect("three is removed")
@@ -115,8 +115,15 @@ def test_prune_offers_what_may_go_and_asks_for_each(here: Shell) -> None:
 def test_prune_removes_without_a_question_when_told_to(here: Shell) -> None:
     depot = make_repository(here.work.with_name("depot"))
     created(here, "sure", of=depot)
-    told = json.loads(here.run("worktree", "prune", "-C", str(depot), "--yes", "--json").stdout)
+    created(here, "busy", of=depot)
+    careful = here.run("worktree", "prune", "-C", str(depot), "--yes")
+    assert careful.stderr.splitlines() == [
+        "Used within the last day, and offered only by name or with --older-than: sure, busy"
+    ]
+    assert set(listed(here, of=depot)) == {"depot", "sure", "busy"}
+    assert here.run("worktree", "prune", str(depot), "--yes").returncode == 5
+    told = json.loads(here.run("worktree", "prune", "sure", "-C", str(depot), "--yes", "--json").stdout)
     assert len(told["removed"]) == 1
     assert told["freed_bytes"] > 0
     assert told["failed"] == []
-    assert set(listed(here, of=depot)) == {"depot"}
+    assert set(listed(here, of=depot)) == {"depot", "busy"}

@@ -1,6 +1,7 @@
 """Sessions and worktrees at the command line: which one is active, and where a session starts."""
 
 import json
+import shutil
 from collections.abc import Iterator
 
 import pytest
@@ -28,6 +29,7 @@ def test_a_new_session_is_where_it_was_wanted(here: Shell) -> None:
     assert directory_of(here, run["session_id"]) == made
     within = here.json("session", "list", "--json", "--worktree", "apart")["sessions"]
     assert {one["id"] for one in within} == {session, run["session_id"]}
+    assert "  apart " in here.run("session", "list", "--worktree", "apart").stdout
     for words in (["--worktree", ""], ["--worktree", "apart", "-C", "."]):
         refused = here.run("session", "new", *words)
         assert (refused.returncode, refused.stdout, refused.stderr.count("\n")) == (5, "", 1), refused.stderr
@@ -68,3 +70,29 @@ def test_a_worktree_can_be_made_the_active_one_at_once(here: Shell) -> None:
     assert told["session_created"]
     assert listed(here)["at-once"]["active_session_id"] == told["session_id"]
     assert listed(here)["at-once"]["is_active"]
+
+
+def test_attaching_takes_the_session_of_a_worktree(here: Shell) -> None:
+    created(here, "joined")
+    none = here.run("attach", "--worktree", "joined")
+    assert none.returncode == 6
+    assert none.stderr == "betcode: joined has no open session. Begin one with: betcode --worktree joined\n"
+    session = here.run("session", "new", "--worktree", "joined").stdout.strip()
+    joined = here.run("attach", "--worktree", "joined", stdin="say hi\n")
+    assert (joined.returncode, joined.stderr.split()[:2]) == (0, ["Session", session])
+    assert here.run("attach", session, "--worktree", "joined").returncode == 5
+    assert here.run("attach").returncode == 5
+
+
+def test_an_active_worktree_that_is_gone_is_said_where_a_session_starts(here: Shell) -> None:
+    made = created(here, "vanishes")
+    here.run("worktree", "switch", "vanishes")
+    shutil.rmtree(made)
+    said = "The active worktree vanishes is not there, so this is in the main one."
+    started = here.run("session", "new")
+    assert directory_of(here, started.stdout.strip()) == here.work
+    assert started.stderr.startswith(said)
+    assert here.run(stdin="say hi\n").stderr.count(said) == 1
+    end = started.stderr.splitlines()[0].rpartition(": betcode ")[2]
+    assert here.run(*end.split()).returncode == 0
+    assert said not in here.run("session", "new").stderr

@@ -1,6 +1,7 @@
 """`betcode attach` and `betcode` alone: a conversation in plain lines."""
 
 import os
+import shlex
 from datetime import UTC, datetime
 
 import anyio
@@ -13,23 +14,44 @@ from betcode.cli.options import Options
 from betcode.cli.screen import Screen, standard_screen
 from betcode.cli.session_commands import age, connected
 from betcode.cli.talk import Talk
-from betcode.cli.worktree_place import active_elsewhere, named_worktree, started_session
+from betcode.cli.worktree_place import active_elsewhere, named_worktree, say_it_is_gone, started_session
 from betcode.client import Client
+from betcode.v1.worktree_pb2 import WORKTREE_STATE_READY
 
 _DEMO = "demo"
+_OPEN = ("new", "active", "idle")
 _LOOKED_AT = 50  # how many sessions of a directory are looked through
 
 
 def attach(options: Options) -> int:
-    """Join a session."""
+    """Join a session: the one that is named, or that of a worktree."""
+    if options.has("session") == options.has("worktree"):
+        raise CommandFailed("Name one session: by its ID, or with --worktree", ExitCode.INVALID_ARGUMENTS)
     return anyio.run(_attach, options)
 
 
 async def _attach(options: Options) -> int:
     screen = standard_screen()
     async with connected(options, screen) as client:
-        session_id = await find_session(client, options.text("session"))
+        if options.has("worktree"):
+            session_id = await _session_of_worktree(client, options)
+        else:
+            session_id = await find_session(client, options.text("session"))
         return await _converse(options, client, screen, session_id, show_all=options.flag("all"))
+
+
+async def _session_of_worktree(client: Client, options: Options) -> str:
+    """Its newest open session.
+
+    Raises:
+        CommandFailed: it has none; making one is for `betcode --worktree`.
+    """
+    place = await named_worktree(client, options)
+    page = await client.list_sessions(worktree_id=place.id, statuses=_OPEN, limit=1)
+    if not page.sessions:
+        begin = f"betcode --worktree {shlex.quote(place.name)}"
+        raise CommandFailed(f"{place.name} has no open session. Begin one with: {begin}", ExitCode.SESSION_NOT_FOUND)
+    return page.sessions[0].id
 
 
 def open_here(options: Options) -> int:
@@ -42,10 +64,13 @@ async def _open_here(options: Options) -> int:
     async with connected(options, screen) as client:
         is_named = options.has("worktree")
         place = await (named_worktree(client, options) if is_named else active_elsewhere(client, options))
+        gone = None
+        if place is not None and not is_named and place.state != WORKTREE_STATE_READY:
+            gone, place = place, None
         page = await client.list_sessions(
             working_directory="" if place is not None else working_directory(options),
             worktree_id=place.id if place is not None else "",
-            statuses=("new", "active", "idle"),
+            statuses=_OPEN,
             limit=_LOOKED_AT,
         )
         found = list(page.sessions)
@@ -57,6 +82,8 @@ async def _open_here(options: Options) -> int:
         if found:
             newest = found[0]
             session_id = newest.id
+            if gone is not None:
+                say_it_is_gone(screen, gone)
             if place is not None and not is_named:
                 screen.note(f"In worktree {place.name} (active): {newest.working_directory}")
             if newest.message_count:

@@ -1,5 +1,6 @@
 """The options of `betcode session diff` and `betcode worktree diff`."""
 
+import argparse
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -10,14 +11,11 @@ if TYPE_CHECKING:
 
 
 def add_session_diff(
-    verbs: "Commands[Parser]",
-    command: "Callable[[Commands[Parser], str, str, str], Parser]",
-    count: Callable[[str], int],
-    says: str,
+    verbs: "Commands[Parser]", command: "Callable[[Commands[Parser], str, str, str], Parser]", says: str
 ) -> None:
     diff = command(verbs, "diff", "show what a session changed in its worktree", "diff_commands:diff_session")
     diff.add_argument("session", metavar="ID", help=says)
-    diff.add_argument("--turn", type=count, default=0, metavar="N", help="only what this turn changed, from 1 (all)")
+    diff.add_argument("--turn", type=_turn, default=0, metavar="N", help="only what this turn changed, from 1 (all)")
     _add_stat(diff)
 
 
@@ -31,6 +29,13 @@ def add_worktree_diff(
     diff.add_argument("--base", metavar="COMMIT", help="a branch, tag or commit (what its branch was made from)")
     _add_stat(diff)
     diff.add_argument("-C", "--dir", dest="cwd", metavar="DIR", help="of the repository there (the current one)")
+
+
+def _turn(text: str) -> int:
+    number = int(text) if text.isascii() and text.isdigit() else 0
+    if not 0 < number < 2**32:
+        raise argparse.ArgumentTypeError(f"{text!r} is no turn: the first is 1")
+    return number
 
 
 def _add_stat(diff: "Parser") -> None:

@@ -9,8 +9,9 @@ T = TypeVar("T")
 
 
 async def unless(ended: Callable[[], Awaitable[object]], wanted: Callable[[], Awaitable[T]]) -> T | None:
-    """What is wanted; None where `ended` is over before."""
+    """What is wanted, or what it raises; None where `ended` is over before."""
     found: T | None = None
+    trouble: Exception | None = None  # as it is, not in a group
     async with anyio.create_task_group() as tasks:
 
         async def let_go() -> None:
@@ -18,6 +19,11 @@ async def unless(ended: Callable[[], Awaitable[object]], wanted: Callable[[], Aw
             tasks.cancel_scope.cancel()
 
         tasks.start_soon(let_go)
-        found = await wanted()
+        try:
+            found = await wanted()
+        except Exception as raised:  # noqa: BLE001 - it is raised again
+            trouble = raised
         tasks.cancel_scope.cancel()
+    if trouble is not None:
+        raise trouble
     return found

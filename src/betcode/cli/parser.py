@@ -6,6 +6,7 @@ long to load.
 
 import argparse
 import math
+import shlex
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -55,7 +56,14 @@ class Parser(argparse.ArgumentParser):
         chosen, unknown = super().parse_known_args(words[:cut], namespace)
         if self.tail:
             setattr(chosen, self.tail, words[cut + 1 :])
+        if unknown and self._subparsers is None:  # argparse leaves this to the first parser, which knows less
+            self.error(self._unknown(unknown))
         return chosen, unknown
+
+    def _unknown(self, words: Sequence[str]) -> str:
+        if self.tail and not any(word.startswith("-") for word in words):
+            return f"what is to be run stands behind two dashes: -- {shlex.join(words)}"
+        return f"unrecognized arguments: {' '.join(words)}"
 
     def error(self, message: str) -> NoReturn:
         print(f"betcode: {message}. See: {self.prog} --help", file=sys.stderr)
@@ -166,7 +174,10 @@ def _add_new_session(parser: Parser) -> None:
 
 def _add_attach(commands: "Commands[Parser]") -> None:
     attach = _command(commands, "attach", "watch a session, type, answer and cancel", "attach_command:attach")
-    attach.add_argument("session", metavar="ID", help=_ID)
+    attach.add_argument("session", nargs="?", metavar="ID", help=_ID)
+    attach.add_argument(
+        "-w", "--worktree", action=WorktreeWord, metavar="NAME", help="the session of this worktree, in place of ID"
+    )
     attach.add_argument("--all", action="store_true", help="show the whole history first, not only its end")
 
 
@@ -236,7 +247,7 @@ def _add_session(commands: "Commands[Parser]") -> None:
         metavar="WHAT",
         help="take it back: of this tool or this rule, or all where none is named",
     )
-    add_session_diff(verbs, _command, _count, _ID)
+    add_session_diff(verbs, _command, _ID)
     delete = _command(verbs, "delete", "end a session and forget its history", "history_commands:delete")
     delete.add_argument("session", metavar="ID", help=_ID)
     delete.add_argument("-y", "--yes", action="store_true", help="do not ask")

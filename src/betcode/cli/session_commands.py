@@ -20,6 +20,7 @@ from betcode.cli.lock_talk import called, who_lines
 from betcode.cli.options import Options
 from betcode.cli.screen import Screen, standard_screen
 from betcode.cli.table import table
+from betcode.cli.terminal_text import one_line
 from betcode.cli.transcript import Transcript
 from betcode.cli.waiting_words import standing, waiting_words
 from betcode.cli.worktree_place import named_worktree
@@ -27,8 +28,9 @@ from betcode.client import Client
 from betcode.domain.events_json import connections_json, event_json, summary_json
 from betcode.v1 import agent_pb2 as v1
 
-_HEADINGS = ("ID", "STATUS", "CHANGED", "MESSAGES", "COST", "AGENT", "DIRECTORY", "NAME OR LAST MESSAGE")
-_SPARE = ("COST", "MESSAGES", "AGENT", "CHANGED")  # what a narrow terminal leaves out, in this order
+_HEADINGS = ("ID", "STATUS", "CHANGED", "MESSAGES", "COST", "AGENT", "WORKTREE", "DIRECTORY", "NAME OR LAST MESSAGE")
+_SPARE = ("COST", "MESSAGES", "AGENT", "CHANGED", "WORKTREE")  # what a narrow terminal leaves out, in this order
+_NAME_WIDTH = 24
 
 
 @asynccontextmanager
@@ -62,14 +64,20 @@ async def _list(options: Options) -> int:
         is_all = not (page.total or only_here or within or options.texts("status"))
         screen.line("No sessions yet. Begin one with: betcode" if is_all else "No sessions there")
         return ExitCode.OK
-    now = datetime.now(UTC)
-    rows = [_row(one, page.sessions, now) for one in page.sessions]
-    for line in table(_HEADINGS, rows, screen.width, path="DIRECTORY", spare=_SPARE):
+    for line in session_lines(page.sessions, datetime.now(UTC), screen.width):
         screen.line(line)
     shown = options.number("offset") + len(page.sessions)
     if shown < page.total:
         screen.note(f"{page.total - shown} more: betcode session list --offset {shown}")
     return ExitCode.OK
+
+
+def session_lines(sessions: Sequence[v1.SessionSummary], now: datetime, width: int) -> list[str]:
+    """A line each; names of worktrees only where one has one."""
+    shown = [name for name in _HEADINGS if name != "WORKTREE" or any(one.worktree_name for one in sessions)]
+    rows = [dict(zip(_HEADINGS, _row(one, sessions, now), strict=True)) for one in sessions]
+    cells = [[row[name] for name in shown] for row in rows]
+    return table(shown, cells, width, path="DIRECTORY", spare=[name for name in _SPARE if name in shown])
 
 
 def _json(one: v1.SessionSummary) -> dict[str, object]:
@@ -86,6 +94,7 @@ def _row(one: v1.SessionSummary, page: Sequence[v1.SessionSummary], now: datetim
         str(one.message_count),
         f"${one.total_cost_usd:.2f}" if one.total_cost_usd else "",
         one.provider,
+        one_line(one.worktree_name, _NAME_WIDTH),
         one.working_directory,
         one.name or one.last_message_preview,
     ]

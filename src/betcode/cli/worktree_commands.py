@@ -14,13 +14,14 @@ from betcode.cli.session_commands import connected
 from betcode.cli.table import table
 from betcode.cli.terminal_text import one_line
 from betcode.cli.worktree_finding import find_worktree
-from betcode.cli.worktree_words import branch_words, counted, in_a_line, info_json, state_words
+from betcode.cli.worktree_words import branch_words, in_a_line, info_json, state_words
 from betcode.client import Client, SessionKind
 from betcode.v1 import worktree_pb2 as v1
 
 _HEADINGS = ("", "NAME", "BRANCH", "STATE", "SESSIONS", "PATH")
-_SPARE = ("SESSIONS", "STATE", "BRANCH")
+_SPARE = ("SESSIONS", "BRANCH", "STATE")
 _TROUBLE_WIDTH = 500
+_FAILED = (v1.WORKTREE_SETUP_FAILED, v1.WORKTREE_SETUP_TIMED_OUT)
 
 
 def list_worktrees(options: Options) -> int:
@@ -52,10 +53,8 @@ def _say_troubles(screen: Screen, found: Sequence[v1.WorktreeInfo]) -> None:
     """What is wrong, where a person has to do something; a setup that nobody wanted is no trouble."""
     for one in found:
         if one.trouble and one.setup != v1.WORKTREE_SETUP_SKIPPED:
-            screen.note(one_line(f"{one.name}: {one.trouble}", _TROUBLE_WIDTH))
-    stale = sum(one.state == v1.WORKTREE_STATE_STALE for one in found)
-    if stale:
-        screen.note(f"{counted(stale, 'worktree')} not there any more: betcode worktree prune offers to forget them")
+            again = f"; again: betcode worktree setup {one.name}" if one.setup in _FAILED else ""
+            screen.note(one_line(f"{one.name}: {one.trouble}", _TROUBLE_WIDTH) + again)
 
 
 def switch(options: Options) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 _HEADS = "refs/heads/"
+_REMOTES = "refs/remotes/"
 _MOST = 1000
 
 
@@ -18,7 +19,7 @@ class WorktreeWord(argparse._StoreAction):
 
 
 class BranchWord(argparse._StoreAction):
-    """An argument that names a branch which is checked out nowhere yet."""
+    """An argument that names a branch, here or on a remote, which is checked out nowhere yet."""
 
     @staticmethod
     def words() -> list[str]:
@@ -55,13 +56,18 @@ def _checked_out(common: str) -> Iterator[str]:
 
 def _branches(common: str) -> Iterator[str]:
     for line in _read(f"{common}/packed-refs").splitlines():
-        name = line.partition(" ")[2]
-        if name.startswith(_HEADS):
-            yield name.removeprefix(_HEADS)
-    top = f"{common}/{_HEADS}"
-    for place, _, files in os.walk(top):
-        for file in files:
-            yield os.path.relpath(f"{place}/{file}", top)
+        yield from _branch(line.partition(" ")[2])
+    for kind in (_HEADS, _REMOTES):
+        for place, _, files in os.walk(f"{common}/{kind}"):
+            for file in files:
+                yield from _branch(os.path.relpath(f"{place}/{file}", common))
+
+
+def _branch(ref: str) -> Iterator[str]:
+    if ref.startswith(_HEADS):
+        yield ref.removeprefix(_HEADS)
+    elif ref.startswith(_REMOTES) and not ref.endswith("/HEAD"):
+        yield ref.removeprefix(_REMOTES).partition("/")[2]
 
 
 def _read(path: str) -> str:

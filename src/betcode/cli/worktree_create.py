@@ -2,6 +2,7 @@
 
 import codecs
 import os
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from betcode.cli.session_commands import connected
 from betcode.cli.sizes import readable
 from betcode.cli.worktree_commands import say_session, switched, switched_json
 from betcode.cli.worktree_finding import find_worktree
-from betcode.cli.worktree_progress import watched
+from betcode.cli.worktree_progress import NotSetUp, watched
 from betcode.cli.worktree_trust import asked_to_trust
 from betcode.cli.worktree_words import in_a_line, info_json
 from betcode.client import Client, NewWorktree
@@ -33,7 +34,7 @@ async def _create(options: Options) -> int:
     screen = standard_screen()
     new = _wanted(options)
     async with connected(options, screen) as client:
-        made = await watched(client.worktrees.watch_create(new), screen)
+        made = await _watched(client, options, screen, client.worktrees.watch_create(new))
         if made is None:
             return _left(screen, "The worktree is being made by the daemon, with or without this window")
         if made.setup == v1.WORKTREE_SETUP_UNTRUSTED:
@@ -104,7 +105,7 @@ async def _set_up(options: Options) -> int:
     screen = standard_screen()
     async with connected(options, screen) as client:
         worktree = await find_worktree(client, options, options.text("name"))
-        done = await watched(client.worktrees.set_up(worktree.id), screen)
+        done = await _watched(client, options, screen, client.worktrees.set_up(worktree.id))
         if done is not None and done.setup == v1.WORKTREE_SETUP_UNTRUSTED:
             done = await _set_up_if_trusted(client, options, screen, done)
     if done is None:
@@ -120,13 +121,25 @@ async def _set_up(options: Options) -> int:
     return ExitCode.PERMISSION_DENIED if done.setup == v1.WORKTREE_SETUP_UNTRUSTED else ExitCode.OK
 
 
+async def _watched(
+    client: Client, options: Options, screen: Screen, progress: AsyncGenerator[v1.WorktreeProgress, None]
+) -> v1.WorktreeInfo | None:
+    """As `watched`; a program is given a worktree that is there also where its setup failed."""
+    try:
+        return await watched(progress, screen)
+    except NotSetUp as failed:
+        if options.as_json and failed.kept:
+            screen.json({"worktree": info_json(await find_worktree(client, options, failed.kept))}, indent=2)
+        raise
+
+
 async def _set_up_if_trusted(
     client: Client, options: Options, screen: Screen, made: v1.WorktreeInfo
 ) -> v1.WorktreeInfo | None:
     """The worktree after a person was asked whether its setup may run; None where they left meanwhile."""
     if not await asked_to_trust(client, options, screen, made):
         return made
-    return await watched(client.worktrees.set_up(made.id), screen)
+    return await _watched(client, options, screen, client.worktrees.set_up(made.id))
 
 
 async def _show_output(options: Options) -> int:

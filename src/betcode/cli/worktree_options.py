@@ -11,6 +11,40 @@ if TYPE_CHECKING:
 
 NAME = "its name, its branch, its id or the beginning of one, its path, or . for the one you are in"
 
+EXAMPLES = {
+    "create": """\
+  betcode worktree create --new fix-login                  a new branch from what is checked out
+  betcode worktree create --new hotfix --base v1.2         from a tag
+  betcode worktree create feature/cart --name cart         a branch that is here or on one remote
+  cd "$(betcode worktree create --new try)"                make it and go there""",
+    "list": """\
+  betcode worktree list                                    * is the active one
+  betcode worktree list --all --json""",
+    "switch": """\
+  betcode worktree switch fix-login                        new sessions start there
+  cd "$(betcode worktree switch fix-login)"
+  betcode worktree switch .                                in the main worktree: back to it""",
+    "remove": """\
+  betcode worktree remove fix-login                        refused while anything would be lost
+  betcode worktree remove --force fix-login                betcode worktree restore brings it back""",
+    "restore": """\
+  betcode worktree restore                                 what can be restored, and until when
+  betcode worktree restore fix-login --path ../again""",
+    "prune": """\
+  betcode worktree prune                                   asks for each that may go
+  betcode worktree prune --older-than 30d --yes            does not ask
+  betcode worktree prune fix-login try                     these, though used within the last day""",
+    "setup": """\
+  betcode worktree setup fix-login
+  betcode worktree setup fix-login --show""",
+    "diff": """\
+  betcode worktree diff fix-login --stat
+  betcode worktree diff fix-login --base main > fix.patch""",
+    "run": """\
+  betcode worktree run fix-login -- npm test
+  betcode worktree run . -- git log --oneline""",
+}
+
 
 def add_worktree(
     commands: "Commands[Parser]",
@@ -35,7 +69,8 @@ def add_worktree(
     restore.add_argument("--path", metavar="PATH", help="where to (where it was)")
     _add_directory(restore)
     prune = command(verbs, "prune", "show what worktrees cost, and offer to remove them", "worktree_prune:prune")
-    prune.add_argument("--older-than", metavar="AGE", help='offer only what was not used for so long, such as "30d"')
+    prune.add_argument("names", action=WorktreeWord, nargs="*", metavar="NAME", help="only these, however new")
+    prune.add_argument("--older-than", metavar="AGE", help='offer what was not used for so long, such as "30d" (1d)')
     prune.add_argument("-y", "--yes", action="store_true", help="do not ask")
     prune.add_argument("--all", action="store_true", help="those of all repositories that are known")
     _add_directory(prune)
@@ -49,6 +84,8 @@ def add_worktree(
     run.usage = "betcode worktree run [OPTIONS] NAME -- COMMAND [ARGUMENT ...]"
     _add_name(run)
     _add_directory(run)
+    for name, shown in EXAMPLES.items():
+        verbs.choices[name].epilog = f"examples:\n{shown}"
 
 
 def _add_create(create: "Parser") -> None:

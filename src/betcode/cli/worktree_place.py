@@ -1,5 +1,7 @@
 """Where a new session starts: in a worktree that was named, where the person said, or in the active worktree."""
 
+import shlex
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -44,7 +46,7 @@ async def named_worktree(client: Client, options: Options) -> v1.WorktreeInfo:
 
 
 async def active_elsewhere(client: Client, options: Options) -> v1.WorktreeInfo | None:
-    """The active worktree, where the current directory is in the main one and that is another."""
+    """The active worktree, where the current directory is in the main one and that is another; it may be gone."""
     here = working_directory(options)
     if not may_lead_elsewhere(here):
         return None
@@ -52,9 +54,7 @@ async def active_elsewhere(client: Client, options: Options) -> v1.WorktreeInfo 
     own = around(worktrees, here)
     if own is None or not own.is_main:
         return None
-    return next(
-        (one for one in worktrees if one.is_active and not one.is_main and one.state == v1.WORKTREE_STATE_READY), None
-    )
+    return _active(worktrees)
 
 
 def may_lead_elsewhere(directory: str) -> bool:
@@ -71,10 +71,23 @@ def may_lead_elsewhere(directory: str) -> bool:
     return False
 
 
+def _active(worktrees: Sequence[v1.WorktreeInfo]) -> v1.WorktreeInfo | None:
+    return next((one for one in worktrees if one.is_active and not one.is_main), None)
+
+
+def say_it_is_gone(screen: Screen, active: v1.WorktreeInfo) -> None:
+    """Why somebody is not led to the active worktree."""
+    end = f"betcode worktree switch {shlex.quote(active.repo_path)}"
+    screen.note(f"The active worktree {active.name} is not there, so this is in the main one. To leave it so: {end}")
+
+
 async def _say_where(client: Client, screen: Screen, session_id: str, asked_for: str) -> None:
     summary = await find_summary(client, session_id)
-    if summary.working_directory == asked_for:
-        return
     worktrees = await worktrees_near(client, summary.working_directory) or ()
+    if summary.working_directory == asked_for:
+        own, active = around(worktrees, asked_for), _active(worktrees)
+        if own is not None and own.is_main and active is not None and active.state != v1.WORKTREE_STATE_READY:
+            say_it_is_gone(screen, active)
+        return
     name = next((one.name for one in worktrees if one.id == summary.worktree_id), summary.working_directory)
     screen.note(f"In worktree {name} (active): {summary.working_directory}")

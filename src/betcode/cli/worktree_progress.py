@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from betcode.cli.either import unless
-from betcode.cli.exit_codes import CommandFailed, exit_of
+from betcode.cli.exit_codes import CommandFailed, ExitCode, exit_of
 from betcode.cli.questions import interrupted
 from betcode.cli.screen import Screen
 from betcode.cli.sizes import readable
@@ -12,6 +12,14 @@ from betcode.cli.worktree_output import OutputLines
 from betcode.client import Refused
 from betcode.domain.errors import ErrorCode
 from betcode.v1 import worktree_pb2 as v1
+
+
+class NotSetUp(CommandFailed):
+    """A setup failed; `kept` is the id of the worktree, or empty where it was removed again."""
+
+    def __init__(self, message: str, code: ExitCode, kept: str) -> None:
+        super().__init__(message, code)
+        self.kept = kept
 
 
 async def watched(progress: AsyncGenerator[v1.WorktreeProgress, None], screen: Screen) -> v1.WorktreeInfo | None:
@@ -37,7 +45,8 @@ async def _shown(progress: AsyncGenerator[v1.WorktreeProgress, None], screen: Sc
     except Refused as refusal:
         if refusal.code != ErrorCode.WORKTREE_SETUP_FAILED:
             raise
-        raise CommandFailed(without_output(refusal), exit_of(refusal.code)) from refusal
+        kept = refusal.details.get("worktree_id", "") if refusal.details.get("kept") == "true" else ""
+        raise NotSetUp(without_output(refusal), exit_of(refusal.code), kept) from refusal
     finally:
         show.end()
     return done

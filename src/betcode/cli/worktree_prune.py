@@ -1,5 +1,6 @@
 """`betcode worktree prune`: what worktrees cost, and those that may go offered one by one."""
 
+import shlex
 import time
 from collections.abc import Sequence
 from contextlib import aclosing
@@ -9,7 +10,7 @@ from datetime import UTC, datetime
 import anyio
 
 from betcode.cli.directory import working_directory
-from betcode.cli.exit_codes import ExitCode
+from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.keyboard import can_ask
 from betcode.cli.moments import moment_ns
 from betcode.cli.options import Options
@@ -19,7 +20,7 @@ from betcode.cli.session_commands import age, connected
 from betcode.cli.sizes import readable
 from betcode.cli.table import table
 from betcode.cli.terminal_text import columns, one_line, wrapped
-from betcode.cli.worktree_finding import around
+from betcode.cli.worktree_finding import around, find_worktree
 from betcode.cli.worktree_words import BRANCHES, counted, in_a_line, report_json
 from betcode.client import Client, ClientError, Unreachable
 from betcode.v1 import worktree_pb2 as v1
@@ -27,6 +28,8 @@ from betcode.v1 import worktree_pb2 as v1
 _HEADINGS = ("NAME", "SIZE", "USED", "BRANCH", "LAST SESSION", "WHY OR WHY NOT")
 _SPARE = ("USED", "BRANCH")
 _REASON_WIDTH = 300
+_RECENT_NS = 24 * 3600 * 10**9
+_NAMED = 5
 _ANSWERS = {"": "n", "y": "y", "yes": "y", "n": "n", "no": "n", "a": "a", "all": "a", "q": "q", "quit": "q"}
 
 
@@ -49,19 +52,25 @@ async def _prune(options: Options) -> int:
     screen = standard_screen()
     before_ns = _before_ns(options)
     async with connected(options, screen) as client:
+        named = [await find_worktree(client, options, name) for name in options.texts("names")]
         reports = await _measured(client, options, screen)
         own = around([one.worktree for one in reports], working_directory(options))
+        if named:
+            reports = _only(reports, named)
         offered = _offered(reports, before_ns)
+        recent = [] if named or options.has("older_than") else _recent(offered)
+        offered = [one for one in offered if one not in recent]
         if not options.as_json:
             _show(screen, reports)
         if own is not None and any(one.worktree.id == own.id for one in offered):
             screen.note(f"{in_a_line(own.name)} is not offered: you are in it")
             offered = [one for one in offered if one.worktree.id != own.id]
         pruned = Pruned()
-        await _go_through(client, options, screen, offered, pruned)
+        await _go_through(client, options, screen, offered, pruned, but=_left_alone(recent))
     if options.as_json:
         facts: dict[str, object] = {"worktrees": [report_json(one) for one in reports]}
         facts |= {"offered": [one.worktree.id for one in offered], "removed": pruned.removed}
+        facts |= {"recent": [one.worktree.id for one in recent]}
         facts |= {"forgotten": pruned.forgotten, "failed": pruned.failed, "freed_bytes": pruned.freed_bytes}
         screen.json(facts, indent=2)
     elif pruned.removed or pruned.forgotten:
@@ -115,6 +124,28 @@ def _offered(reports: Sequence[v1.WorktreeReport], before_ns: int) -> list[v1.Wo
     ]
 
 
+def _only(reports: Sequence[v1.WorktreeReport], named: Sequence[v1.WorktreeInfo]) -> list[v1.WorktreeReport]:
+    measured = {one.worktree.id: one for one in reports}
+    for one in named:
+        if one.id not in measured:
+            there = f"-C {shlex.quote(one.repo_path)}"
+            raise CommandFailed(f"{one.name} is of another repository: add {there}", ExitCode.INVALID_ARGUMENTS)
+    return [measured[one.id] for one in named]
+
+
+def _recent(offered: Sequence[v1.WorktreeReport]) -> list[v1.WorktreeReport]:
+    """Those that somebody may still be busy with: they go only when they are named."""
+    since_ns = time.time_ns() - _RECENT_NS
+    return [one for one in offered if not _is_stale(one) and used_ns(one) > since_ns]
+
+
+def _left_alone(recent: Sequence[v1.WorktreeReport]) -> str:
+    if not recent:
+        return ""
+    names = ", ".join(one.worktree.name for one in recent[:_NAMED]) + (", …" if len(recent) > _NAMED else "")
+    return f"Used within the last day, and offered only by name or with --older-than: {names}"
+
+
 def _show(screen: Screen, reports: Sequence[v1.WorktreeReport]) -> None:
     if not reports:
         screen.line("No worktrees are known here")
@@ -150,10 +181,18 @@ def _row(one: v1.WorktreeReport, now: datetime) -> tuple[str, ...]:
 
 
 async def _go_through(
-    client: Client, options: Options, screen: Screen, offered: Sequence[v1.WorktreeReport], pruned: Pruned
+    client: Client,
+    options: Options,
+    screen: Screen,
+    offered: Sequence[v1.WorktreeReport],
+    pruned: Pruned,
+    *,
+    but: str,
 ) -> None:
+    if but:
+        screen.note(but)
     if not offered:
-        if not options.as_json:
+        if not options.as_json and not but:
             screen.note("Nothing here may be removed" + (" that is so old" if options.has("older_than") else ""))
         return
     sure = options.flag("yes")

@@ -59,6 +59,8 @@ async def _remove(options: Options) -> int:
     else:
         is_in_it = not options.text("cwd") and around([worktree], here) is not None
         _say_removed(screen, worktree, done, is_near=not is_in_it and Path(here).is_relative_to(worktree.repo_path))
+        if worktree.is_active:
+            screen.note("It was the active worktree: new sessions start where you are again")
         if is_in_it:
             screen.note(f"This directory is gone. Go to: cd {shlex.quote(worktree.repo_path)}")
     return ExitCode.OK

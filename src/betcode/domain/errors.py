@@ -164,7 +164,9 @@ class SessionClosed(BetcodeError):
     code = ErrorCode.SESSION_CLOSED
 
     def __init__(self, session_id: str) -> None:
-        super().__init__("Session has been closed: start a new one", session_id=session_id)
+        super().__init__(
+            "Session has been closed: start a new one, or fork it to go on from where it was", session_id=session_id
+        )
 
 
 class SessionActive(BetcodeError):

@@ -4,7 +4,7 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -48,8 +48,12 @@ class Brought:
         return f"Not brought along: {names}"
 
 
-async def bring_along(git: Git, source: str, target: str, patterns: Sequence[str]) -> Brought:
+async def bring_along(
+    git: Git, source: str, target: str, patterns: Sequence[str], before: Mapping[str, str]
+) -> Brought:
     """Copy what matches and is not tracked; what is there already stays as it is.
+
+    That is worth a word only where it did not come from here `before`.
 
     Raises:
         GitFailed
@@ -58,7 +62,7 @@ async def bring_along(git: Git, source: str, target: str, patterns: Sequence[str
     if not git_dir:
         raise GitFailed(f"Nothing can be brought along from {source}: it is no worktree any more")
     names, more = await _matching(git, Tree(source, git_dir, git_dir), patterns)
-    brought = await anyio.to_thread.run_sync(_copy_all, source, target, names, abandon_on_cancel=True)
+    brought = await anyio.to_thread.run_sync(_copy_all, source, target, names, before, abandon_on_cancel=True)
     if more:
         brought.left_out.append(f"{more} beyond the first {_MOST_FILES}")
         brought.left_out_count += more
@@ -82,11 +86,14 @@ async def _matching(git: Git, source: Tree, patterns: Sequence[str]) -> tuple[li
     return names, more
 
 
-def _copy_all(source: str, target: str, names: Sequence[str]) -> Brought:
+def _copy_all(source: str, target: str, names: Sequence[str], before: Mapping[str, str]) -> Brought:
     brought, left_bytes = Brought(), _MOST_BYTES
     for name in names:
         try:
             size, digest = _copy(Path(source), Path(target), name, left_bytes)
+        except _ThereAlready as reason:
+            if name not in before:
+                brought.leave_out(name, str(reason))
         except _LeftOut as reason:
             brought.leave_out(name, str(reason))
         except OSError as trouble:
@@ -102,6 +109,10 @@ def _copy_all(source: str, target: str, names: Sequence[str]) -> Brought:
 
 class _LeftOut(Exception):
     """Not copied; the message says why."""
+
+
+class _ThereAlready(_LeftOut):
+    pass
 
 
 def _copy(source: Path, target: Path, name: str, limit_bytes: int) -> tuple[int, str]:
@@ -130,7 +141,7 @@ def _copy(source: Path, target: Path, name: str, limit_bytes: int) -> tuple[int,
             # Private until it is whole; it is not followed where somebody put a link meanwhile.
             copy = os.open(wanted, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         except FileExistsError:
-            raise _LeftOut("there already") from None
+            raise _ThereAlready("there already") from None
         try:
             with open(copy, "wb", closefd=True) as out:  # noqa: PTH123 - it is open
                 digest, size = hashlib.sha256(), 0

@@ -163,5 +163,5 @@ def _chosen(session: SessionRow, rows: Sequence[TurnSnapshot], turn: int) -> Seq
         return found
     newest = session.state.turns + (session.state.status is SessionStatus.ACTIVE)
     if turn > newest:
-        raise InvalidRequest(f"There is no turn {turn}: the session has turns 1 to {newest}")
+        raise InvalidRequest(f"There is no turn {turn}: the session has {newest} turn{'' if newest == 1 else 's'}")
     raise InvalidRequest(f"Turn {turn} was not noted: the first that was is {rows[0].turn}, the last {rows[-1].turn}")

@@ -41,7 +41,7 @@ def refuse_at_work(seen: SeenWorktree) -> None:
     if seen.sessions.at_work_count:
         at_work = counted(seen.sessions.at_work_count, "session", [seen.sessions.active])
         where = f"{at_work} of the worktree {named(seen.row.name)}"
-        raise WorktreeUnusable(f"A turn is open in {where}: wait for its end, or use force")
+        raise WorktreeUnusable(f"A turn is open in {where}: wait for its end, or remove it by force (--force)")
 
 
 def refuse_loss(seen: SeenWorktree, contents: Contents, *, force: bool) -> None:
@@ -55,4 +55,4 @@ def refuse_loss(seen: SeenWorktree, contents: Contents, *, force: bool) -> None:
     if any(each.is_within for each in contents.submodules):
         raise WorktreeHasChanges(f"{has}: it cannot be kept as it is; run git submodule absorbgitdirs first")
     if not force:
-        raise WorktreeHasChanges(f"{has}: commit and push them, or remove it with force")
+        raise WorktreeHasChanges(f"{has}: commit and push them, or remove it by force (--force)")

@@ -100,9 +100,10 @@ class Setups:
     def refuse_failed(self, row: WorktreeRow, *, kept: bool, words: str) -> None:
         """Raises SetupFailed where the setup did not go well."""
         if row.setup in (SetupState.FAILED, SetupState.TIMED_OUT):
-            again = f"; run it again with: betcode worktree setup {row.name}" if kept else "; the worktree was removed"
+            there = f"the worktree is there, and this sets it up again: betcode worktree setup {row.name}"
+            now = there if kept else "the worktree was removed"
             facts = {"worktree_id": row.id, "kept": "true" if kept else "false", "output": words}
-            raise SetupFailed(row.setup_note + again, **facts)
+            raise SetupFailed(f"{row.setup_note}; {now}", **facts)
 
     async def output(self, worktree: WorktreeId) -> list[Output]:
         """What the last setup wrote, or has written so far.
@@ -176,11 +177,11 @@ class Setups:
             end = _End(SetupState.TIMED_OUT, _with_words(note, kept))
         if end.state is SetupState.DONE and not plan.stages and not brings:
             end = _End(SetupState.NONE)
-        return _End(end.state, "; ".join(filter(None, (end.note, brought.note))))
+        return _End(end.state, _joined(end.note, brought.note))
 
     async def _bring(self, running: _Running) -> Brought:
         git, source, row = self._room.git, running.repository.path, running.row
-        brought = await bring_along(git, source, row.path, running.plan.bring_along)
+        brought = await bring_along(git, source, row.path, running.plan.bring_along, row.brought_along)
         await self._registry.change(row.id, brought_along={**row.brought_along, **brought.files})
         return brought
 
@@ -237,8 +238,13 @@ def _with_words(note: str, kept: KeptOutput) -> str:
     return f"{note}: {words.replace(_LINE, _BETWEEN_LINES)}" if words else note
 
 
+def _joined(note: str, more: str) -> str:
+    """Both as one sentence."""
+    return f"{note}; {more[0].lower()}{more[1:]}" if note and more else note or more
+
+
 def _untrusted(plan: Plan, running: _Running, place: str) -> str:
     return (
-        f"{', '.join(plan.untrusted)}: not run, since nobody has trusted this repository yet; do so with: "
+        f"{', '.join(plan.untrusted)}: not run, since nobody had trusted this repository; do so with: "
         f"betcode policy trust {place or running.repository.path}, then: betcode worktree setup {running.row.name}"
     )

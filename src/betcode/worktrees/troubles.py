@@ -1,5 +1,7 @@
 """What people are told of a worktree that cannot be worked in."""
 
+import shlex
+
 from betcode.domain.worktrees import Origin, WorktreeRow, WorktreeState
 
 
@@ -25,5 +27,6 @@ def _remedy(row: WorktreeRow) -> str:
     if row.origin is Origin.MAIN:
         return "bring the repository back"
     if row.branch:
-        return "bring it back with `betcode worktree restore` or `git worktree add`"
-    return "bring it back with `betcode worktree restore`"
+        name = "" if row.name == row.branch else f" --name {shlex.quote(row.name)}"
+        return f"bring it back with `betcode worktree create {shlex.quote(row.branch)}{name}`"
+    return "bring its directory back"

@@ -116,3 +116,11 @@ async def test_a_disk_without_room_for_them_fails_the_setup(bench: Bench, reposi
         with pytest.raises(SetupFailed, match="large could not be brought along: No space left"):
             await made(bench, repository, "large", path=str(disk / "fix"))
         assert not (disk / "fix" / "large").exists()
+
+
+async def test_what_an_earlier_setup_brought_is_no_trouble_for_the_next(bench: Bench, repository: Path) -> None:
+    (repository / ".env").write_text("mine")
+    seen = await made(bench, repository, ".env")
+    with anyio.fail_after(PATIENCE_S):
+        again = (await bench.worktrees.set_up(seen.row.id).result()).row
+    assert (again.setup_note, dict(again.brought_along)) == ("", dict(seen.row.brought_along))

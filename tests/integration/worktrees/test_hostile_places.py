@@ -58,12 +58,12 @@ async def test_files_of_another_directory_are_not_brought_along(bench: Bench, ho
     wanted = Wanted(str(hostile), "fix", path=str(place), create_branch=True)
     seen = await bench.worktrees.create(wanted).result()
     git(hostile, "config", "core.worktree", str(home))
-    assert (await bring_along(Git(os.environ), seen.repository.path, str(place), [".env"])).files == {}
+    assert (await bring_along(Git(os.environ), seen.repository.path, str(place), [".env"], {})).files == {}
     git(hostile, "config", "core.worktree", "../../..")
-    assert (await bring_along(Git(os.environ), seen.repository.path, str(place), [".env"])).files == {}
+    assert (await bring_along(Git(os.environ), seen.repository.path, str(place), [".env"], {})).files == {}
     assert not [*tmp_path.glob("far/**/.env"), *tmp_path.glob("far/.env"), *tmp_path.glob(".env")]
     with pytest.raises(GitFailed):
-        await bring_along(Git(os.environ), str(tmp_path), str(place), [".env"])
+        await bring_along(Git(os.environ), str(tmp_path), str(place), [".env"], {})
 
 
 async def test_the_tree_of_another_directory_is_not_noted(repository: Path, home: Path, tmp_path: Path) -> None:

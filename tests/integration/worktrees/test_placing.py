@@ -112,7 +112,9 @@ async def test_nothing_is_accepted_while_the_worktree_is_gone_and_it_goes_on_whe
     session = await bench.engine.create(a_new(fix))
     talk = await _talk(bench, session, fix)
     shutil.rmtree(fix)
-    with pytest.raises(WorktreeUnusable, match=r"gone from .*fix: bring it back .* or start a new session"):
+    with pytest.raises(
+        WorktreeUnusable, match=r"gone from .*fix: .* `betcode worktree create fix`, or start a new session"
+    ):
         await talk.say("hello")
     history, total = await bench.engine.summaries(SessionFilter())
     assert total == 1

@@ -59,7 +59,7 @@ async def test_a_refusal_says_exactly_what_would_be_lost(bench: Bench, repositor
     assert said == (
         "The worktree fix has 2 changed files (README, login.py), 2 untracked files (b c.txt, bad\\x1b[31m\\u202ename) "
         f"and 2 commits that are nowhere else ({second[:7]} fix it again, {first[:7]} fix login): "
-        "commit and push them, or remove it with force"
+        "commit and push them, or remove it by force (--force)"
     )
     found = await bench.worktrees.inspect(row.id)
     assert [(each.path, each.status) for each in found.changed] == [("README", "M "), ("login.py", " M")]

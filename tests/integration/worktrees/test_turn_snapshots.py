@@ -150,7 +150,7 @@ async def test_a_turn_that_is_not_there_is_refused_with_those_that_are(noted: No
     with pytest.raises(WorktreeUnusable, match="had no turn yet"):
         await noted.diff(talk)
     await noted.edit(talk, "echo 1 > first")
-    with pytest.raises(InvalidRequest, match="There is no turn 2: the session has turns 1 to 1"):
+    with pytest.raises(InvalidRequest, match="There is no turn 2: the session has 1 turn"):
         await noted.diff(talk, 2)
 
 

@@ -43,7 +43,7 @@ def test_words_complete_to_what_can_follow(words: list[str], found: list[str]) -
         ["session"],
         ["session", "list", "--limit", "-1"],
         ["daemon", "fly"],
-        ["attach"],
+        ["attach", "one", "two"],
         ["run", "--sess", "x"],
         ["--socket"],
     ],

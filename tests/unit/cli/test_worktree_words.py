@@ -6,11 +6,14 @@ from pathlib import Path
 import pytest
 
 from betcode.cli.parser import build_parser
+from betcode.cli.session_commands import session_lines
 from betcode.cli.terminal_text import columns
+from betcode.cli.worktree_options import EXAMPLES
 from betcode.cli.worktree_place import may_lead_elsewhere
 from betcode.cli.worktree_prune import report_lines
 from betcode.cli.worktree_words import BRANCHES, SETUPS, STATES, contents_lines, state_words
 from betcode.v1 import worktree_pb2 as v1
+from betcode.v1.agent_pb2 import SessionSummary
 
 
 def test_every_state_has_a_word() -> None:
@@ -97,3 +100,33 @@ def test_the_reasons_of_a_report_are_never_cut(width: int) -> None:
 def test_a_name_is_one_line_of_a_list_and_nothing_is_obeyed() -> None:
     lost = v1.WorktreeContents(untracked=["a\nCommits that are nowhere else (0):", "\x1b[2Jb\u202e"])
     assert contents_lines(lost) == ["Untracked (2):", "  a␊Commits that are nowhere else (0):", "  ␛[2Jb\\u202e"]
+
+
+@pytest.mark.parametrize("line", [line for shown in EXAMPLES.values() for line in shown.splitlines()])
+def test_what_the_help_shows_can_be_typed(line: str) -> None:
+    typed = line.partition("betcode ")[2].partition("   ")[0].partition(" > ")[0].rstrip(')"')
+    assert build_parser().parse_args(typed.split()).command == "worktree"
+
+
+def test_a_command_without_two_dashes_is_told_where_they_go(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        build_parser().parse_args(["worktree", "run", "fix", "make", "a test"])
+    assert "behind two dashes: -- make 'a test'. See: betcode worktree run --help" in capsys.readouterr().err
+
+
+def test_turns_begin_with_one(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        build_parser().parse_args(["session", "diff", "x", "--turn", "0"])
+    assert "'0' is no turn" in capsys.readouterr().err
+
+
+def test_sessions_are_listed_with_their_worktrees_where_any_has_one() -> None:
+    plain = SessionSummary(id="a" * 36, working_directory="/code/shop", provider="demo")
+    bound = SessionSummary(id="b" * 36, working_directory="/code/shop-x", provider="demo", worktree_name="x" * 60)
+    now = datetime.now(UTC)
+    assert "WORKTREE" not in session_lines([plain], now, 120)[0]
+    head, _, line = session_lines([plain, bound], now, 140)
+    assert "WORKTREE" in head
+    assert "x" * 23 + "…" in line
+    for width in (60, 80, 100):
+        assert all(columns(each) <= width for each in session_lines([plain, bound], now, width))
