@@ -31,6 +31,7 @@ from betcode.domain.worktrees import Origin, SetupState, WorktreeId, WorktreeRow
 from betcode.git.repository import ListedWorktree, git_directory, listed_worktrees
 from betcode.git.status import Changed, Head, changes
 from betcode.git.tree import Tree
+from betcode.worktrees.around import found_in
 from betcode.worktrees.contents import Contents, contents_of, unpushed_of
 from betcode.worktrees.deleting import aside_of, delete, move
 from betcode.worktrees.registry import Registry, SeenWorktree
@@ -122,6 +123,10 @@ class Removing:
         row = seen.row
         tree = await self.tree_of(seen)
         self._refuse_nested(seen, await listed_worktrees(self._room.git, tree.common_dir))
+        if other := await found_in(self._room, seen):
+            raise WorktreeUnusable(
+                f"{_name(seen)} has {placed(other)} in it, which is not part of it: move that elsewhere first"
+            )
         if seen.sessions.at_work_count and not force:
             at_work = counted(seen.sessions.at_work_count, "session", [seen.sessions.active])
             where = f"{at_work} of the worktree {named(seen.row.name)}"
