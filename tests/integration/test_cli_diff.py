@@ -4,11 +4,9 @@ import base64
 import json
 import subprocess
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from typing import Any
 
-import anyio
 import pytest
 
 from betcode.client import NewConversation, open_client
@@ -26,14 +24,9 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
 
 
 @pytest.fixture(scope="module")
-def session(here: Shell) -> str:
+async def session(here: Shell, anyio_backend: str) -> str:
     """A session with two turns, both of which changed something."""
     assert here.run("daemon", "start").returncode == 0
-    with ThreadPoolExecutor(1) as other:  # this thread has an event loop already
-        return other.submit(anyio.run, _two_turns, here).result()
-
-
-async def _two_turns(here: Shell) -> str:
     async with open_client(here.places) as client:
         new = NewConversation(str(here.work), provider="claude", environment=here.environment)
         talk = Talk(client, await client.start_session(new))

@@ -12,10 +12,10 @@ import pytest
 
 from betcode.v1 import worktree_pb2 as v1
 from betcode.v1.worktree_pb2_grpc import WorktreeServiceStub
-from integration.worktrees.test_there_and_back import look
 from support.daemon import Daemon
 from support.patience import PATIENCE_S
 from support.repositories import commit, git, make_repository
+from support.working_tree import look
 
 if TYPE_CHECKING:
     from betcode.v1.worktree_pb2_grpc import WorktreeServiceAsyncStub  # known to the stub files only

@@ -1,7 +1,8 @@
-"""A server in this process, with a release of the test's own making."""
+"""A server in this process."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from grpc import aio
@@ -13,18 +14,44 @@ from betcode.config.places import Places, choose_places
 from betcode.config.settings import EngineSettings, Settings
 from betcode.providers.demo import DemoProvider
 from betcode.server import About, Release, make_private_directory, serve
-from betcode.sessions import AgentsAtStop, Parting, open_supervisor
+from betcode.sessions import AgentsAtStop, Parting, Supervisor, open_supervisor
+from betcode.storage import SqliteStore
 from support.stored import store_at
 from support.worktree_room import worktrees_of
 
 
+@dataclass(frozen=True)
+class Served:
+    """Everything that a test may look at."""
+
+    places: Places
+    store: SqliteStore
+    engine: Supervisor
+    channel: aio.Channel
+
+
 @asynccontextmanager
 async def served(root: Path, release: Release) -> AsyncIterator[tuple[Places, aio.Channel]]:
-    """The whole API over the demo agent; sessions begin in `root`."""
+    """The whole API over the demo agent, with a release of the test's own making; sessions begin in `root`."""
+    async with all_served(root, release) as everything:
+        yield everything.places, everything.channel
+
+
+@asynccontextmanager
+async def all_served(
+    root: Path, release: Release | None = None, options: Sequence[tuple[str, object]] = ()
+) -> AsyncIterator[Served]:
+    """The same with what is behind it; `options` are those of the channel."""
     places = choose_places({}, state_dir=root / "state", config_dir=root / "config")
     make_private_directory(places.state_dir)
     about = About(
-        "1", 1, str(places.socket), str(places.state_dir), str(places.config_dir), lambda _: "demo", release=release
+        "1",
+        1,
+        str(places.socket),
+        str(places.state_dir),
+        str(places.config_dir),
+        lambda _: "demo",
+        release=release or Release(),
     )
     settings = EngineSettings()
 
@@ -45,6 +72,6 @@ async def served(root: Path, release: Release) -> AsyncIterator[tuple[Places, ai
             Keeper(places.config_dir, Loaded(Settings())),
             worktrees,
         ),
-        aio.insecure_channel(grpc_target(places.socket)) as channel,
+        aio.insecure_channel(grpc_target(places.socket), options=options) as channel,
     ):
-        yield places, channel
+        yield Served(places, store, engine, channel)

@@ -1,13 +1,9 @@
 """What a setup writes, as lines that are safe to show and readable without its colours."""
 
 import codecs
-import re
 
-_ESCAPES = re.compile(
-    r"\x1b\[[0-?]*[ -/]*[@-~]"  # colours, and where the cursor goes
-    r"|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?"  # titles, links and the like
-    r"|\x1b[ -/]*[0-~]?"
-)
+from betcode.domain.text import without_escapes
+
 _LONGEST = 16 * 1024
 
 
@@ -38,5 +34,5 @@ class OutputLines:
 
 
 def _plain(line: str) -> str:
-    bare = _ESCAPES.sub("", line).rstrip("\r")
+    bare = without_escapes(line).rstrip("\r")
     return bare.rpartition("\r")[2]

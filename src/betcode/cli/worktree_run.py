@@ -16,6 +16,7 @@ from betcode.cli.screen import standard_screen
 from betcode.cli.session_commands import connected
 from betcode.cli.worktree_finding import find_worktree
 from betcode.cli.worktree_words import info_json
+from betcode.domain.setups import variables_of
 from betcode.v1 import worktree_pb2 as v1
 
 
@@ -48,11 +49,13 @@ def environment_of(worktree: v1.WorktreeInfo) -> dict[str, str]:
     return {
         **os.environ,
         "PWD": worktree.path,
-        "WORKTREE_PATH": worktree.path,
-        "WORKTREE_BRANCH": worktree.branch,
-        "BETCODE_WORKTREE_ID": worktree.id,
-        "BETCODE_WORKTREE_NAME": worktree.name,
-        "BETCODE_REPOSITORY": worktree.repo_path,
+        **variables_of(
+            worktree_id=worktree.id,
+            name=worktree.name,
+            path=worktree.path,
+            branch=worktree.branch,
+            repository=worktree.repo_path,
+        ),
     }
 
 

@@ -11,9 +11,9 @@ from betcode.cli.screen import Screen
 from betcode.client import Client
 from betcode.config.loading import resolve
 from betcode.config.origins import OF_PROJECTS
+from betcode.domain.setups import SCRIPT
 from betcode.v1 import worktree_pb2 as v1
 
-_SCRIPT = Path(".betcode/worktree-setup.sh")
 _SHOWN_LINES = 40
 _READ_BYTES = 64 * 1024
 
@@ -43,8 +43,8 @@ def what_would_run(made: v1.WorktreeInfo, options: Options) -> list[str]:
     # A bare repository has no files of its own but those of its worktrees.
     project = made.repo_path if (Path(made.repo_path) / ".git").exists() else made.path
     for place in (made.path, project):
-        if (Path(place) / _SCRIPT).is_file():
-            lines += _script_lines(Path(place) / _SCRIPT)
+        if (Path(place) / SCRIPT).is_file():
+            lines += _script_lines(Path(place) / SCRIPT)
             break
     loaded = resolve(options.places.config_dir, os.environ, None, Path(project))
     ours = loaded.settings.worktree

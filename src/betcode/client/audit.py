@@ -1,11 +1,12 @@
 """The audit, read through a daemon."""
 
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from betcode.client.connection import Connection
-from betcode.client.errors import as_client_errors
+from betcode.client.streaming import told
 from betcode.domain.audit import AuditFilter, Noted
 from betcode.v1 import audit_pb2 as v1
 from betcode.v1.audit_pb2_grpc import AuditServiceStub
@@ -26,16 +27,10 @@ class AuditReader:
         if which.until_ns < AuditFilter().until_ns:
             request.until.CopyFrom(_moment(which.until_ns))
         call = self._stub.ListAudit(request, metadata=self._connection.metadata)
-        try:
-            while True:
-                async with as_client_errors():
-                    batch = await call.read()
-                if not isinstance(batch, v1.ListAuditResponse):
-                    return
+        async with aclosing(told(call, v1.ListAuditResponse)) as batches:
+            async for batch in batches:
                 for record in batch.records:
                     yield record
-        finally:
-            call.cancel()
 
     async def verify(self, noted: Noted | None = None) -> AsyncGenerator[v1.VerifyAuditResponse, None]:
         """How far the rows were checked, now and then; the last is the result. Hold it in `aclosing`."""
@@ -43,15 +38,9 @@ class AuditReader:
         if noted is not None:
             request.noted_number, request.noted_hash = noted.number, noted.hash
         call = self._stub.VerifyAudit(request, metadata=self._connection.metadata)
-        try:
-            while True:
-                async with as_client_errors():
-                    step = await call.read()
-                if not isinstance(step, v1.VerifyAuditResponse):
-                    return
+        async with aclosing(told(call, v1.VerifyAuditResponse)) as steps:
+            async for step in steps:
                 yield step
-        finally:
-            call.cancel()
 
 
 def _moment(at_ns: int) -> Timestamp:

@@ -1,7 +1,7 @@
 """The one road of every front end to a daemon."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 
 import anyio
@@ -23,10 +23,10 @@ from betcode.client.connection import (
 )
 from betcode.client.conversation import Conversation, user_message
 from betcode.client.diffs import DiffReader
-from betcode.client.errors import as_client_errors
 from betcode.client.handshake import Handshake
 from betcode.client.pending_watch import watch_pending
 from betcode.client.policy import PolicyClient
+from betcode.client.streaming import told
 from betcode.client.worktrees import WorktreeClient
 from betcode.config.places import Places
 from betcode.domain.commands import AttachedFile
@@ -334,29 +334,17 @@ class Client:
         """
         request = v1.ExportSessionRequest(session_id=session_id, format=file_format, raw=raw)
         call = self._stub.ExportSession(request, metadata=self._connection.metadata)
-        try:
-            while True:
-                async with as_client_errors():
-                    chunk = await call.read()
-                if not isinstance(chunk, v1.ExportChunk):
-                    return
+        async with aclosing(told(call, v1.ExportChunk)) as chunks:
+            async for chunk in chunks:
                 yield chunk.data
-        finally:
-            call.cancel()
 
     async def read_blob(self, session_id: str, sha256: str, *, offset: int = 0) -> AsyncGenerator[bytes, None]:
         """The whole of a value that was too long for its event, in pieces. Hold it in `aclosing`."""
         request = v1.ReadBlobRequest(session_id=session_id, sha256=sha256, offset=offset)
         call = self._stub.ReadBlob(request, metadata=self._connection.metadata)
-        try:
-            while True:
-                async with as_client_errors():
-                    chunk = await call.read()
-                if not isinstance(chunk, v1.BlobChunk):
-                    return
+        async with aclosing(told(call, v1.BlobChunk)) as chunks:
+            async for chunk in chunks:
                 yield chunk.data
-        finally:
-            call.cancel()
 
     async def is_serving(self, *, timeout_s: float = 5.0) -> bool:
         """Whether the daemon says that it serves; tried once.

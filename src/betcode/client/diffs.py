@@ -1,11 +1,12 @@
 """What sessions and worktrees changed."""
 
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
 from betcode.client.connection import Connection
-from betcode.client.errors import as_client_errors
+from betcode.client.streaming import told
 from betcode.v1.agent_pb2 import DiffSessionRequest
 from betcode.v1.worktree_pb2 import DiffChunk, DiffWorktreeRequest
 from betcode.v1.worktree_pb2_grpc import WorktreeServiceStub
@@ -31,12 +32,6 @@ class DiffReader:
         self, method: Any, request: DiffSessionRequest | DiffWorktreeRequest
     ) -> AsyncGenerator[DiffChunk, None]:
         call = method(request, metadata=self.connection.metadata)
-        try:
-            while True:
-                async with as_client_errors():
-                    chunk = await call.read()
-                if not isinstance(chunk, DiffChunk):
-                    return
+        async with aclosing(told(call, DiffChunk)) as chunks:
+            async for chunk in chunks:
                 yield chunk
-        finally:
-            call.cancel()

@@ -1,11 +1,12 @@
 """The rules of permissions, asked and trusted."""
 
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from betcode.client.connection import Connection
-from betcode.client.errors import as_client_errors
+from betcode.client.streaming import told
 from betcode.v1 import policy_pb2 as v1
 from betcode.v1.policy_pb2_grpc import PolicyServiceStub
 
@@ -33,15 +34,9 @@ class PolicyClient:
         request = v1.TryPolicyRequest(settings_text=settings_text, path=path)
         request.since.FromNanoseconds(since_ns)
         call = self._stub.TryPolicy(request, metadata=self.connection.metadata)
-        try:
-            while True:
-                async with as_client_errors():
-                    update = await call.read()
-                if not isinstance(update, v1.TryPolicyUpdate):
-                    return
+        async with aclosing(told(call, v1.TryPolicyUpdate)) as updates:
+            async for update in updates:
                 yield update
-        finally:
-            call.cancel()
 
     async def trust(self, directory: str, *, trusted: bool) -> v1.TrustProjectResponse:
         """Let a project's own allow rules count from now on, or no longer; the answer says what changed."""

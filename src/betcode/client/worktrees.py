@@ -1,6 +1,7 @@
 """Worktrees: made, listed, switched to, set up, removed and brought back."""
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -10,6 +11,7 @@ from google.protobuf.message import Message
 
 from betcode.client.connection import Connection
 from betcode.client.errors import as_client_errors
+from betcode.client.streaming import told
 from betcode.v1 import worktree_pb2 as v1
 from betcode.v1.worktree_pb2_grpc import WorktreeServiceStub
 
@@ -171,15 +173,9 @@ class WorktreeClient:
         if whose is not _Whose.NOT_SAID:
             metadata = await self.connection.metadata_of_a_person(or_agent=whose is _Whose.ANYBODY)
         call = method(request, metadata=metadata)
-        try:
-            while True:
-                async with as_client_errors():
-                    told = await call.read()
-                if not isinstance(told, kind):
-                    return
-                yield told
-        finally:
-            call.cancel()
+        async with aclosing(told(call, kind)) as messages:
+            async for message in messages:
+                yield message
 
     @property
     def _stub(self) -> "WorktreeServiceAsyncStub":

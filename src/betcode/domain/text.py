@@ -1,5 +1,13 @@
 """Text that can be written down: every string of an event is valid Unicode, cut only between characters."""
 
+import re
+
+_ESCAPES = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]"  # colours, and where the cursor goes
+    r"|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?"  # titles, links and the like
+    r"|\x1b[ -/]*[0-~]?"
+)
+
 
 def valid(text: str) -> str:
     """The text with halves of surrogate pairs replaced by U+FFFD; pairs become the character they stand for."""
@@ -10,9 +18,19 @@ def valid(text: str) -> str:
     return text
 
 
+def is_valid(text: str) -> bool:
+    """Whether it can be written down as it is."""
+    return valid(text) == text
+
+
 def shortened(text: str, limit: int) -> str:
     """At most `limit` characters of it, the last an ellipsis where something is missing."""
     return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def without_escapes(text: str) -> str:
+    """What a program wrote for a terminal, without what the terminal would obey."""
+    return _ESCAPES.sub("", text)
 
 
 def beginning(data: bytes, limit_bytes: int) -> str:

@@ -83,7 +83,7 @@ class WorktreeRow:
     setup_process: str = ""  # "pid:start" of the setup that runs, so that the next daemon can end it
     brought_along: Mapping[str, str] = field(default_factory=dict)  # files and the SHA-256 each had when it was copied
     trouble: str = ""  # what is wrong with it and what to do, one sentence
-    removal: str = ""  # how far a removal or a restore is; see `betcode.worktrees.steps`
+    removal: str = ""  # how far a removal or a restore is; see `betcode.worktrees.removal_steps`
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,8 +182,8 @@ class WorktreeStore(Protocol):
         ...
 
     async def snapshot(self, session: SessionKey, turn: int) -> TurnSnapshot | None: ...
-    async def unended_snapshots(self) -> Sequence[tuple[WatchedSession, TurnSnapshot]]:
-        """Of turns that have ended while nobody could note it."""
+    async def unnoted_ends(self) -> Sequence[tuple[WatchedSession, int, int]]:
+        """Sessions of which turns have ended while nobody could note it, with the first and the last of these turns."""
         ...
 
     async def sessions_with_snapshots(self) -> frozenset[SessionId]: ...

@@ -73,6 +73,14 @@ WORDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 
 
+def settings_of_a_call(settings: Mapping[str, str]) -> dict[str, str]:
+    """Settings as variables of one call; as words they would have to stand in front of the command."""
+    found = {"GIT_CONFIG_COUNT": str(len(settings))}
+    for number, (name, value) in enumerate(settings.items()):
+        found |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
+    return found
+
+
 def environment_of(environ: Mapping[str, str]) -> dict[str, str]:
     """The variables of every call, from those of the daemon."""
     passed = {name: environ[name] for name in _PASSED_ON if name in environ}

@@ -39,6 +39,18 @@ def repository_of_linked(top: str) -> str:
     return str(common.parent if common.name == ".git" else common)
 
 
+def registered_directory(common_dir: str, top: str) -> str:
+    """git's own directory of a linked worktree whose files are gone; empty: there is none. It may block."""
+    for file in sorted((Path(common_dir) / "worktrees").glob("*/gitdir")):
+        try:
+            back = file.parent / line_of(file)
+        except (OSError, ValueError):
+            continue
+        if os.path.realpath(back.parent) == top:
+            return str(file.parent)
+    return ""
+
+
 def line_of(path: Path) -> str:
     """What one of git's small files says.
 

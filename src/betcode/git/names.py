@@ -6,7 +6,7 @@ The rules are those of `git check-ref-format --branch`; tests hold the two again
 import re
 
 from betcode.domain.errors import InvalidRequest
-from betcode.domain.text import shortened
+from betcode.domain.text import is_valid, shortened
 
 _BRANCH_BYTES = 200  # a file system takes 255 of one component, and our paths are made from it
 _NAME_BYTES = 100
@@ -33,7 +33,7 @@ def is_branch_name(name: str) -> bool:
     """Whether `git check-ref-format --branch` takes the name as it stands."""
     if name in ("", "@", "HEAD") or name.startswith(("-", "/")) or name.endswith(("/", ".")):
         return False
-    if _NOT_IN_A_REF.search(name) or not _is_utf8(name):
+    if _NOT_IN_A_REF.search(name) or not is_valid(name):
         return False
     return not any(part.startswith(".") or part.endswith(".lock") for part in name.split("/"))
 
@@ -45,7 +45,7 @@ def check_worktree_name(name: str) -> str:
         InvalidRequest: it is none.
     """
     is_plain = bool(name) and not name.startswith(("-", ".")) and not _NOT_IN_A_NAME.search(name) and name.isprintable()
-    if not is_plain or name.endswith((".", ".lock")) or not _is_utf8(name):
+    if not is_plain or name.endswith((".", ".lock")) or not is_valid(name):
         raise InvalidRequest(
             f"{_shown(name)} is no name for a worktree: use letters, digits, dots and dashes, such as fix-login"
         )
@@ -69,14 +69,6 @@ def check_commit_words(words: str) -> str:
 def name_of_branch(branch: str) -> str:
     """The name that a worktree gets from its branch."""
     return branch.replace("/", "-")
-
-
-def _is_utf8(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _shown(text: str) -> str:

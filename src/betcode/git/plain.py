@@ -8,11 +8,12 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from betcode.git.environment import settings_of_a_call
+from betcode.git.private import make_git_directory
 from betcode.git.running import Git
 from betcode.git.tree import LONG_S, Tree
 
-_CONFIG = "[core]\n\trepositoryformatversion = {version}\n\tbare = false\n\tfileMode = true\n\tsymlinks = true\n"
-_FORMAT = "[extensions]\n\tobjectFormat = {name}\n"
+_SETTINGS = "\tbare = false\n\tfileMode = true\n\tsymlinks = true\n"
 # What stands here counts more than any .gitattributes.
 _AS_THEY_ARE = "* -text -crlf -eol -ident -filter -working-tree-encoding\n"
 _MANY = 100
@@ -20,16 +21,8 @@ _MANY = 100
 _TO_A_PACK, _SOME_TO_A_PACK = "1", "16m"
 
 
-def _settings(**values: str) -> dict[str, str]:
-    """Settings of one call of git."""
-    found = {"GIT_CONFIG_COUNT": str(len(values))}
-    for number, (name, value) in enumerate(values.items()):
-        found |= {f"GIT_CONFIG_KEY_{number}": f"core.{name}", f"GIT_CONFIG_VALUE_{number}": value}
-    return found
-
-
-_SYNCED = "committed,loose-object,pack,reference"
-FSYNC: Mapping[str, str] = _settings(fsync=_SYNCED)
+_SYNCED = {"core.fsync": "committed,loose-object,pack,reference"}
+FSYNC: Mapping[str, str] = settings_of_a_call(_SYNCED)
 
 
 class PlainRepository:
@@ -45,11 +38,7 @@ class PlainRepository:
         """Raises GitFailed, OSError."""
         name = (await self._tree.run(self._git, "rev-parse", "--show-object-format")).decode().strip()
         self.nothing = b"0" * (40 if name == "sha1" else 64)
-        for part in ("refs", "objects", "info"):
-            (self.directory / part).mkdir(parents=True, exist_ok=True, mode=0o700)
-        (self.directory / "HEAD").write_text("ref: refs/heads/none\n")
-        config = _CONFIG.format(version=0) if name == "sha1" else _CONFIG.format(version=1) + _FORMAT.format(name=name)
-        (self.directory / "config").write_text(config)
+        make_git_directory(self.directory, name, _SETTINGS)
         (self.directory / "info" / "attributes").write_text(_AS_THEY_ARE)
 
     def index(self, name: str) -> Path:
@@ -66,7 +55,10 @@ class PlainRepository:
             "GIT_WORK_TREE": self._tree.top,
             "GIT_INDEX_FILE": str(self.index(index)),
             "GIT_OBJECT_DIRECTORY": self._tree.objects,
-            **_settings(fsync=_SYNCED, compression="1", bigFileThreshold=_TO_A_PACK if to_a_pack else _SOME_TO_A_PACK),
+            **settings_of_a_call(
+                _SYNCED
+                | {"core.compression": "1", "core.bigFileThreshold": _TO_A_PACK if to_a_pack else _SOME_TO_A_PACK}
+            ),
         }
         return await self._git.run(*arguments, at=self._tree.top, stdin=stdin, variables=variables, bound_s=LONG_S)
 

@@ -8,7 +8,7 @@ import anyio
 import anyio.to_thread
 
 from betcode.domain.errors import GitFailed, RepositoryNotFound
-from betcode.domain.text import valid
+from betcode.domain.text import is_valid, valid
 from betcode.git.links import linked_git_directory
 from betcode.git.running import Answer, Git, failure
 
@@ -51,7 +51,7 @@ async def place_of(git: Git, directory: str) -> Place:
     if answer.code or not path:
         raise RepositoryNotFound(_no_repository(directory, answer))
     common_dir = os.path.realpath(path)
-    if valid(common_dir) != common_dir:
+    if not is_valid(common_dir):
         raise RepositoryNotFound(f"{valid(common_dir)} has a name that is no UTF-8: give it another")
     if inside != "true":
         return Place(common_dir, "")
@@ -85,7 +85,7 @@ async def listed_worktrees(git: Git, common_dir: str) -> list[ListedWorktree]:
     if not found:
         raise GitFailed(f"git lists no worktree of {common_dir}")
     # What is no text can neither be kept nor told. The main one stays: which is the first must not change.
-    return [each for number, each in enumerate(found) if number == 0 or valid(each.path) == each.path]
+    return [each for number, each in enumerate(found) if number == 0 or is_valid(each.path)]
 
 
 def _all_listed(text: str) -> list[ListedWorktree]:

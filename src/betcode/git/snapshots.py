@@ -18,12 +18,14 @@ import anyio
 import anyio.to_thread
 
 from betcode.domain.errors import GitFailed, StorageDegraded
-from betcode.domain.text import shortened
+from betcode.domain.wording import named
+from betcode.git.environment import settings_of_a_call
+from betcode.git.private import make_git_directory, write_head
 from betcode.git.repository import git_directory
 from betcode.git.running import Answer, Git, failure
+from betcode.git.tree import Tree
 
 BOUND_S = 120.0  # for a whole snapshot
-_HEAD = "ref: refs/heads/none\n"
 _NO_REPOSITORY = ("not a git repository", "must be run in a work tree")
 # What one worktree has to itself, beside its index.
 _OF_THE_WORKTREE = ("config.worktree", "info/sparse-checkout")
@@ -39,12 +41,9 @@ _SHOWN_OF_A_NAME = 80
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
-    """A worktree, and where git has what belongs to it."""
+class Ground(Tree):
+    """A worktree that git has told of."""
 
-    top: str
-    git_dir: str  # of this worktree
-    common_dir: str  # of its repository
     object_format: str = "sha1"
 
 
@@ -74,7 +73,9 @@ async def ground_of(git: Git, directory: str) -> Ground | None:
     if len(facts) != 4:
         raise GitFailed("The path of the repository has a line break in it: that is not supported")
     common_dir, git_dir, object_format, top = facts
-    found = Ground(os.path.realpath(top), os.path.realpath(git_dir), os.path.realpath(common_dir), object_format)
+    found = Ground(
+        os.path.realpath(top), os.path.realpath(git_dir), os.path.realpath(common_dir), object_format=object_format
+    )
     # Settings of a repository may name any directory as its worktree: what is there is not for whoever reads turns.
     agreed = await anyio.to_thread.run_sync(git_directory, found.top, abandon_on_cancel=True)
     return found if agreed == found.git_dir else None
@@ -92,15 +93,7 @@ class PrivateObjects:
 
     def prepare(self, ground: Ground) -> None:
         """Make it, if it is not there. It may block."""
-        is_usual = ground.object_format == "sha1"
-        more = "" if is_usual else f"[extensions]\n\tobjectformat = {ground.object_format}\n"
-        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for name in ("objects/info", "objects/pack", "refs"):
-            (self.directory / name).mkdir(mode=0o700, parents=True, exist_ok=True)
-        (self.directory / "config").write_text(
-            f"[core]\n\trepositoryformatversion = {0 if is_usual else 1}\n\tbare = true\n{more}", encoding="utf-8"
-        )
-        (self.directory / "HEAD").write_text(_HEAD, encoding="utf-8")
+        make_git_directory(self.directory, ground.object_format, "\tbare = true\n")
         alternate = os.fsencode(ground.common_dir) + b"/objects\n"
         (self.objects / "info" / "alternates").write_bytes(alternate)
 
@@ -211,9 +204,7 @@ def _culprit(said: str) -> bytes:
 def _left_out(names: Sequence[bytes], why: str) -> str:
     if not names:
         return ""
-    shown = ", ".join(
-        shortened(name.decode(errors="replace"), _SHOWN_OF_A_NAME) for name in sorted(names)[:_SHOWN_NAMES]
-    )
+    shown = ", ".join(named(os.fsdecode(name), _SHOWN_OF_A_NAME) for name in sorted(names)[:_SHOWN_NAMES])
     more = f" and {len(names) - _SHOWN_NAMES} more" if len(names) > _SHOWN_NAMES else ""
     return f"left out: {shown}{more} ({why})"
 
@@ -237,7 +228,7 @@ async def _look(ground: Ground, private: PrivateObjects) -> AsyncIterator[dict[s
             "GIT_WORK_TREE": ground.top,
             "GIT_INDEX_FILE": str(directory / "index"),
             "GIT_OBJECT_DIRECTORY": str(private.objects),
-            **_settings(),
+            **settings_of_a_call(_SETTINGS),
         }
     finally:
         with anyio.CancelScope(shield=True):
@@ -249,20 +240,10 @@ def _prepared(ground: Ground, private: PrivateObjects) -> Path:
     directory = Path(mkdtemp(prefix="look-", dir=private.directory))
     theirs = Path(ground.git_dir)
     (directory / "info").mkdir()
-    (directory / "HEAD").write_text(_HEAD, encoding="utf-8")
+    write_head(directory)
+    ground.copy_index(directory / "index")
     shared = (each.name for each in theirs.glob("sharedindex.*"))
-    for name in ("index", *shared, *_OF_THE_WORKTREE):
+    for name in (*shared, *_OF_THE_WORKTREE):
         with suppress(FileNotFoundError):
-            # With its time: files that changed in the moment in which it was written are looked at again.
             shutil.copy2(theirs / name, directory / name)
     return directory
-
-
-def _settings() -> dict[str, str]:
-    """As variables; what a caller adds to the command line would stand in front of the verb."""
-    named = {
-        f"GIT_CONFIG_{part}_{number}": each[part == "VALUE"]
-        for number, each in enumerate(_SETTINGS.items())
-        for part in ("KEY", "VALUE")
-    }
-    return {"GIT_CONFIG_COUNT": str(len(_SETTINGS)), **named}

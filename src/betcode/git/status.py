@@ -1,11 +1,11 @@
 """What is changed in a working tree, as git tells it; record by record, however many there are."""
 
-import os
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
 
+from betcode.git.records import records
 from betcode.git.running import Git
 from betcode.git.tree import LONG_S, Tree
 
@@ -86,8 +86,8 @@ async def changes(
         f"--ignore-submodules={'none' if submodules else 'all'}",
     )
     commit = ""
-    async with aclosing(_records(git, tree, arguments)) as records:
-        async for record in records:
+    async with aclosing(_records(git, tree, arguments)) as told:
+        async for record in told:
             kind = record[:1]
             if kind == "#":
                 word, _, value = record[2:].partition(" ")
@@ -96,7 +96,7 @@ async def changes(
                 elif word == "branch.head":
                     yield Head(commit, "" if value == "(detached)" else value)
             elif kind == "2":
-                yield _renamed(record, await anext(records))
+                yield _renamed(record, await anext(told))
             elif kind in "1u?":
                 yield _changed(kind, record)
 
@@ -140,8 +140,8 @@ async def odd_entries(git: Git, tree: Tree, index: str | Path = "") -> list[Inde
         GitFailed
     """
     found = []
-    async with aclosing(_records(git, tree, ("ls-files", "-v", "--stage", "-z"), index)) as records:
-        async for record in records:
+    async with aclosing(_records(git, tree, ("ls-files", "-v", "--stage", "-z"), index)) as told:
+        async for record in told:
             if not record.startswith(("H 100", "H 120")):
                 letter, mode, name, rest = record.split(" ", 3)
                 stage, _, path = rest.partition("\t")
@@ -149,13 +149,6 @@ async def odd_entries(git: Git, tree: Tree, index: str | Path = "") -> list[Inde
     return found
 
 
-async def _records(
-    git: Git, tree: Tree, arguments: tuple[str, ...], index: str | Path = ""
-) -> AsyncGenerator[str, None]:
-    rest = b""
+def _records(git: Git, tree: Tree, arguments: tuple[str, ...], index: str | Path = "") -> AsyncGenerator[str, None]:
     variables = {**tree.variables, "GIT_INDEX_FILE": str(index)} if index else tree.variables
-    async with aclosing(git.stream(*arguments, at=tree.top, variables=variables, bound_s=LONG_S)) as pieces:
-        async for piece in pieces:
-            *whole, rest = (rest + piece).split(b"\0")
-            for record in whole:
-                yield os.fsdecode(record)
+    return records(git.stream(*arguments, at=tree.top, variables=variables, bound_s=LONG_S))

@@ -1,7 +1,9 @@
 """One working tree with git's directory of it, wherever the two stand at the moment."""
 
 import os
+import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,6 +39,12 @@ class Tree:
         """
         variables = {**self.variables, "GIT_INDEX_FILE": str(index)} if index else self.variables
         return await git.run(*arguments, at=self.top, stdin=stdin, variables=variables, bound_s=LONG_S)
+
+    def copy_index(self, to: Path) -> None:
+        """Have a private copy of the index, if there is one. It may block."""
+        with suppress(FileNotFoundError):
+            # With its time, by which git tells entries that were written in the same instant as their files.
+            shutil.copy2(Path(self.git_dir) / "index", to)
 
 
 def submodule_tree(top: str) -> Tree | None:

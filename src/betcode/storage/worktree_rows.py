@@ -64,10 +64,14 @@ ON CONFLICT (session, turn) DO UPDATE SET top = excluded.top, start_tree = exclu
     end_tree = excluded.end_tree, started_ns = excluded.started_ns, ended_ns = excluded.ended_ns, note = excluded.note
 """
 _UNENDED = """
-SELECT s.session_id, s.working_directory, s.worktree_id,
-    t.session, t.turn, t.top, t.start_tree, t.end_tree, t.started_ns, t.ended_ns, t.note
+SELECT s.key, s.session_id, s.working_directory, s.worktree_id, t.turn, t.turn
 FROM turn_snapshots t JOIN sessions s ON s.key = t.session
-WHERE t.ended_ns = 0 AND t.turn <= s.turns AND s.deleted = 0 ORDER BY t.session, t.turn
+WHERE t.ended_ns = 0 AND t.turn <= s.turns AND s.deleted = 0
+UNION ALL
+SELECT s.key, s.session_id, s.working_directory, s.worktree_id, max(t.turn) + 1, s.turns
+FROM turn_snapshots t JOIN sessions s ON s.key = t.session
+WHERE s.deleted = 0 GROUP BY t.session HAVING max(t.turn) < s.turns
+ORDER BY 1, 5
 """
 _WITH_SNAPSHOTS = """
 SELECT session_id FROM sessions WHERE deleted = 0 AND key IN (SELECT session FROM turn_snapshots)
@@ -168,8 +172,8 @@ class SqliteWorktrees:
         row = await self._read(lambda db: db.execute(wanted, (session, turn)).fetchone())
         return None if row is None else _snapshot_row(row)
 
-    async def unended_snapshots(self) -> Sequence[tuple[WatchedSession, TurnSnapshot]]:
-        """Of turns that have ended while nobody could note it."""
+    async def unnoted_ends(self) -> Sequence[tuple[WatchedSession, int, int]]:
+        """Sessions of which turns have ended while nobody could note it, with the first and the last of these turns."""
         return await self._read(lambda db: [_unended(row) for row in db.execute(_UNENDED)])
 
     async def sessions_with_snapshots(self) -> frozenset[SessionId]:
@@ -278,10 +282,9 @@ def _worktree_row(row: Sequence[Any]) -> WorktreeRow:
     )
 
 
-def _unended(row: Sequence[Any]) -> tuple[WatchedSession, TurnSnapshot]:
-    session_id, directory, worktree_id, *snapshot = row
-    found = _snapshot_row(snapshot)
-    return WatchedSession(found.session, SessionId(session_id), directory, worktree_id), found
+def _unended(row: Sequence[Any]) -> tuple[WatchedSession, int, int]:
+    key, session_id, directory, worktree_id, first, last = row
+    return WatchedSession(SessionKey(key), SessionId(session_id), directory, worktree_id), first, last
 
 
 def _snapshot_row(row: Sequence[Any]) -> TurnSnapshot:

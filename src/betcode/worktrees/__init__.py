@@ -11,7 +11,7 @@ from betcode.worktrees.reporting import BranchState, Report
 from betcode.worktrees.snapshots import Snapshots, open_snapshots
 from betcode.worktrees.switching import Switched
 from betcode.worktrees.trash import Removed
-from betcode.worktrees.words import trouble_of
+from betcode.worktrees.troubles import trouble_of
 from betcode.worktrees.work import Work
 
 __all__ = [

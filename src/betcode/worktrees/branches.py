@@ -19,7 +19,7 @@ async def branches(room: WorktreeRoom, registry: Registry, directory: str, *, re
     Raises:
         InvalidRequest, RepositoryNotFound, GitFailed
     """
-    repository = await registry.repository_of(directory)
+    repository = await registry.repositories.of(directory)
     found = await listed_branches(room.git, repository.common_dir, remote=remote)
     rows = await registry.rows(repository)
     known = {row.path: row.id for row in rows}

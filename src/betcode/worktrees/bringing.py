@@ -4,7 +4,7 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +12,8 @@ from pathlib import Path
 import anyio.to_thread
 
 from betcode.domain.errors import GitFailed
-from betcode.domain.text import shortened, valid
+from betcode.domain.wording import named
+from betcode.git.records import records
 from betcode.git.repository import git_directory
 from betcode.git.running import Git
 from betcode.git.tree import Tree
@@ -20,6 +21,7 @@ from betcode.git.tree import Tree
 _MOST_FILES = 1000
 _MOST_BYTES = 100 * 1024 * 1024
 _NAMED = 5  # of what was left out
+_NAME_CHARACTERS = 80
 _PIECE_BYTES = 1024 * 1024
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
@@ -34,7 +36,7 @@ class Brought:
     def leave_out(self, name: str, reason: str) -> None:
         self.left_out_count += 1
         if len(self.left_out) < _NAMED:
-            self.left_out.append(f"{valid(shortened(name, 80))} ({reason})")
+            self.left_out.append(f"{named(name, _NAME_CHARACTERS)} ({reason})")
 
     @property
     def note(self) -> str:
@@ -68,15 +70,15 @@ async def _matching(git: Git, source: Tree, patterns: Sequence[str]) -> tuple[li
     # git itself matches: its patterns do not follow links, and tracked files are not in this list.
     pathspecs = [f":(top,glob){pattern}" for pattern in patterns]
     names: list[str] = []
-    rest, more = b"", 0
+    more = 0
     words = ("ls-files", "-z", "--others", "--", *pathspecs)
     # It is told where the files are: settings of a repository may name any directory as its worktree.
-    async with aclosing(git.stream(*words, at=source.top, variables=source.variables)) as pieces:
-        async for piece in pieces:
-            *whole, rest = (rest + piece).split(b"\0")
-            fitting = whole[: _MOST_FILES - len(names)]
-            names += [os.fsdecode(name) for name in fitting]
-            more += len(whole) - len(fitting)
+    async with aclosing(records(git.stream(*words, at=source.top, variables=source.variables))) as told:
+        async for name in told:
+            if len(names) < _MOST_FILES:
+                names.append(name)
+            else:
+                more += 1
     return names, more
 
 
@@ -89,7 +91,7 @@ def _copy_all(source: str, target: str, names: Sequence[str]) -> Brought:
             brought.leave_out(name, str(reason))
         except OSError as trouble:
             if trouble.errno in _NO_ROOM:
-                brought.trouble = f"{valid(name)} could not be brought along: {trouble.strerror}"
+                brought.trouble = f"{named(name, _NAME_CHARACTERS)} could not be brought along: {trouble.strerror}"
                 return brought
             brought.leave_out(name, trouble.strerror or "it cannot be copied")
         else:
@@ -166,8 +168,3 @@ def _is_plain(top: Path, parent: Path) -> bool:
         if not stat.S_ISDIR(made.lstat().st_mode):
             return False
     return True
-
-
-def merged(before: Mapping[str, str], brought: Brought) -> dict[str, str]:
-    """What is known of the copies, with those that were made now."""
-    return {**before, **brought.files}

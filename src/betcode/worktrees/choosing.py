@@ -10,6 +10,7 @@ import anyio.to_thread
 from betcode.domain.errors import BranchNotFound, InvalidRequest, WorktreeExists
 from betcode.domain.text import shortened
 from betcode.domain.worktrees import Origin, RepositoryRow, WorktreeRow, WorktreeState
+from betcode.git.commits import commit_named
 from betcode.git.names import check_branch, check_commit_words, check_worktree_name, name_of_branch
 from betcode.git.repository import ListedWorktree
 from betcode.git.running import Git
@@ -74,7 +75,7 @@ async def path_for(wanted: Wanted, repository: RepositoryRow) -> str:
         InvalidRequest: there it cannot be.
     """
     path = wanted.path or _beside(repository, name_of_branch(wanted.branch))
-    return await anyio.to_thread.run_sync(_resolved, path, repository.common_dir)
+    return await anyio.to_thread.run_sync(place_at, path, repository)
 
 
 async def check_free(path: str) -> None:
@@ -94,16 +95,32 @@ def _beside(repository: RepositoryRow, suffix: str) -> str:
     return str(main.parent / f"{own_name}-{suffix}")
 
 
-def _resolved(wanted: str, common_dir: str) -> str:
-    path, common = Path(os.path.realpath(wanted)), Path(common_dir)
+def place_at(wanted: str, repository: RepositoryRow) -> str:
+    """Where a worktree of the repository would be, links followed. It may block.
+
+    Raises:
+        InvalidRequest: no worktree can be there.
+    """
+    if not Path(wanted).is_absolute() or "\0" in wanted:
+        raise InvalidRequest(f"{shortened(wanted, 200)!r} is no whole path: give one that begins with /")
+    path, common = Path(os.path.realpath(wanted)), Path(repository.common_dir)
     if ".git" in path.parts or path == common or common in path.parents:
         raise InvalidRequest(f"{path} is among git's own files: give a path outside them")
     return str(path)
 
 
+def is_free(path: Path) -> bool:
+    """Whether nothing is there, or an empty directory. It may block.
+
+    Raises:
+        OSError
+    """
+    return not os.path.lexists(path) or (path.is_dir() and not any(path.iterdir()))
+
+
 def _check_free(path: Path) -> None:
     try:
-        if os.path.lexists(path) and (not path.is_dir() or any(path.iterdir())):
+        if not is_free(path):
             raise WorktreeExists(f"There is something at {path} already: give another path, or move that away")
         if not path.parent.is_dir():
             raise InvalidRequest(f"{path.parent} is no directory: make it first, or give another path")
@@ -119,7 +136,7 @@ async def start_for(
 ) -> Start:
     """Raises BranchNotFound, WorktreeExists, GitFailed."""
     at, branch = repository.common_dir, wanted.branch
-    is_there = bool(await _commit(git, at, f"refs/heads/{branch}"))
+    is_there = bool(await commit_named(git, at, f"refs/heads/{branch}"))
     if wanted.create_branch:
         return Start(branch, await _base(git, wanted, at, is_there))
     for each in listed:
@@ -131,7 +148,7 @@ async def start_for(
 async def _base(git: Git, wanted: Wanted, at: str, is_there: bool) -> str:
     if is_there:
         raise WorktreeExists(f"There is a branch {wanted.branch} already: leave --new out, or give another name")
-    commit = await _commit(git, at, wanted.base or "HEAD")
+    commit = await commit_named(git, at, wanted.base or "HEAD")
     if not commit and wanted.base:
         raise BranchNotFound(f"The repository has no branch, tag or commit {wanted.base!r} to begin from")
     if not commit:
@@ -147,7 +164,7 @@ async def _remote(git: Git, at: str, branch: str) -> Start:
     remotes = (await git.run("remote", at=at)).decode(errors="surrogateescape").split()
     found = {}
     for remote in remotes:
-        if commit := await _commit(git, at, f"refs/remotes/{remote}/{branch}"):
+        if commit := await commit_named(git, at, f"refs/remotes/{remote}/{branch}"):
             found[remote] = Start(branch, commit, f"{remote}/{branch}")
     if len(found) > 1:
         preferred = (await git.ask("config", "--get", "checkout.defaultRemote", at=at)).text.strip()
@@ -161,13 +178,6 @@ async def _remote(git: Git, at: str, branch: str) -> Start:
     if found:
         return next(iter(found.values()))
     raise BranchNotFound(f"There is no branch {branch}: make it with --new, or fetch it first")
-
-
-async def _commit(git: Git, at: str, words: str) -> str:
-    """The commit that they name; empty: none."""
-    question = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{words}^{{commit}}")
-    answer = await git.ask(*question, at=at)
-    return "" if answer.code else answer.text.strip()
 
 
 def _checked_out(branch: str, there: ListedWorktree) -> str:

@@ -3,20 +3,20 @@
 import os
 from collections.abc import Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import anyio.to_thread
 
+from betcode.domain.wording import counted, joined, named
 from betcode.domain.worktrees import WorktreeRow
 from betcode.git.running import Git
 from betcode.git.status import Changed, Head, IndexEntry, changes, odd_entries
 from betcode.git.tree import Tree
-from betcode.worktrees.brought import changed_since
+from betcode.worktrees.brought_copies import changed_since
 from betcode.worktrees.hidden import hidden_changes
 from betcode.worktrees.in_progress import in_progress
 from betcode.worktrees.submodules import Held, held_by_submodules
-from betcode.worktrees.wording import counted, joined, named
 
 LISTED = 1000  # of each kind; all are counted
 _LISTED_BYTES = 256 * 1024  # of names, so that an answer can be sent
@@ -52,11 +52,6 @@ class Contents:
         """Removing it loses nothing."""
         counts = self.changed_count + self.untracked_count + self.unpushed_count
         return not (counts or self.in_progress or self.brought_along_changed or self.submodules or self.repositories)
-
-    @property
-    def has_changes(self) -> bool:
-        """Something in it is in no commit of this repository."""
-        return not replace(self, unpushed=(), unpushed_count=0).is_clean
 
     @property
     def words(self) -> str:

@@ -40,7 +40,7 @@ class Creating:
             SetupFailed: `kept` says whether there is one.
         """
         wanted.checked()
-        repository = await self._registry.repository_of(wanted.repo_path)
+        repository = await self._registry.repositories.of(wanted.repo_path)
         row = await self._added(repository, wanted, feed)
         if wanted.not_set_up:
             row = await self._registry.change(row.id, setup=SetupState.SKIPPED, setup_note=wanted.not_set_up)

@@ -9,7 +9,7 @@ import anyio
 import anyio.to_thread
 
 from betcode.domain.errors import WorktreeUnusable
-from betcode.worktrees.wording import placed
+from betcode.domain.wording import placed
 
 
 def aside_of(path: str, identifier: str) -> str:

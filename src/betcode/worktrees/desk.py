@@ -21,11 +21,10 @@ from betcode.worktrees.contents import Contents
 from betcode.worktrees.creating import Creating
 from betcode.worktrees.diffs import Diffs
 from betcode.worktrees.expiring import keep_trash
+from betcode.worktrees.gone_meanwhile import reconcile
+from betcode.worktrees.inspecting import inspect
 from betcode.worktrees.output import Feed, Output
 from betcode.worktrees.placing import Placing
-from betcode.worktrees.reconciling import reconcile
-from betcode.worktrees.recovering import finish_or_take_back
-from betcode.worktrees.recovery import begun, take_up_what_was_begun
 from betcode.worktrees.registry import Registry, SeenWorktree
 from betcode.worktrees.removing import Done, Removing
 from betcode.worktrees.reporting import Report, open_reports
@@ -35,6 +34,8 @@ from betcode.worktrees.setup import Setups
 from betcode.worktrees.snapshots import Snapshots
 from betcode.worktrees.switching import StartAs, Switched, Switching
 from betcode.worktrees.trash import Removed, Trash
+from betcode.worktrees.unfinished_creations import begun, take_up_what_was_begun
+from betcode.worktrees.unfinished_removals import finish_or_take_back
 from betcode.worktrees.work import Work, begin
 
 logger = logging.getLogger(__name__)
@@ -70,7 +71,7 @@ class Worktrees:
         """
         if not repo_path:
             return await self.registry.seen_everywhere()
-        return await self.registry.seen(await self.registry.repository_of(repo_path))
+        return await self.registry.seen(await self.registry.repositories.of(repo_path))
 
     async def switch(self, worktree: str, start_as: StartAs) -> Switched:
         """Make it the active one of its repository, with its session or a new one as `start_as` says.
@@ -127,7 +128,7 @@ class Worktrees:
         Raises:
             WorktreeNotFound, WorktreeUnusable, GitFailed
         """
-        return await self._removing.inspect((await self.registry.find(text)).id)
+        return await inspect(self._room.git, await self.registry.seen_one((await self.registry.find(text)).id))
 
     async def remove(self, text: str, *, force: bool, by: str = "") -> Done:
         """Remove a worktree; it goes on when the caller leaves.
@@ -153,7 +154,7 @@ class Worktrees:
             InvalidRequest, RepositoryNotFound, GitFailed
         """
         if repo_path:
-            return await self._trash.removed_from(await self.registry.repository_of(repo_path))
+            return await self._trash.removed_from(await self.registry.repositories.of(repo_path))
         found: list[Removed] = []
         for repository in await self._room.store.repositories():
             with suppress(GitFailed):
@@ -169,7 +170,7 @@ class Worktrees:
         Raises:
             InvalidRequest, RepositoryNotFound, WorktreeNotFound, WorktreeExists, GitFailed, StorageDegraded
         """
-        removed = await self._restoring.find(await self.registry.repository_of(repo_path), wanted)
+        removed = await self._restoring.find(await self.registry.repositories.of(repo_path), wanted)
         restored = await self._undertaken(partial(self._restoring.restore, removed, path))
         return await self.registry.seen_one(restored)
 
@@ -180,7 +181,7 @@ class Worktrees:
         Raises:
             InvalidRequest, RepositoryNotFound, GitFailed
         """
-        async with open_reports(self._removing, await self.listed(repo_path)) as reports:
+        async with open_reports(self._room.git, await self.listed(repo_path)) as reports:
             yield reports
 
     async def finish_or_take_back(self, rows: Sequence[WorktreeRow]) -> None:

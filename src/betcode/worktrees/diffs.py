@@ -8,7 +8,9 @@ from betcode.domain.errors import BranchNotFound, GitFailed, InvalidRequest, Wor
 from betcode.domain.rows import SessionRow
 from betcode.domain.session import SessionStatus
 from betcode.domain.turn_watch import WatchedSession
+from betcode.domain.wording import named, placed
 from betcode.domain.worktrees import Origin, TurnSnapshot, WorktreeRow
+from betcode.git.commits import commit_named
 from betcode.git.diffs import between
 from betcode.git.names import check_commit_words
 from betcode.git.snapshots import Ground, PrivateObjects, ground_of
@@ -16,7 +18,6 @@ from betcode.worktrees.noted_turns import joined
 from betcode.worktrees.registry import Registry
 from betcode.worktrees.room import WorktreeRoom
 from betcode.worktrees.snapshots import Snapshots
-from betcode.worktrees.wording import named, placed
 
 _EMPTY_TREE = {
     "sha1": "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
@@ -112,17 +113,17 @@ class Diffs:
     async def _base(self, row: WorktreeRow, ground: Ground, words: str) -> tuple[str, str]:
         """The tree that the worktree is compared with, and what that is, for people."""
         if words:
-            commit = await self._commit(words, ground.top)
+            commit = await commit_named(self._room.git, ground.top, words)
             if not commit:
                 raise BranchNotFound(f"{words} is no branch, tag or commit of this repository")
             return await self._where_they_part(ground, commit, words)
-        if row.base and (commit := await self._commit(row.base, ground.top)):
+        if row.base and (commit := await commit_named(self._room.git, ground.top, row.base)):
             return await self._where_they_part(ground, commit, f"{commit[:12]}, from which its branch was made")
-        head = await self._commit("HEAD", ground.top)
+        head = await commit_named(self._room.git, ground.top, "HEAD")
         if row.origin is not Origin.MAIN:
-            main = (await self._registry.repository(row.repository)).path
+            main = (await self._registry.repositories.get(row.repository)).path
             branch = (await self._room.git.ask("symbolic-ref", "--short", "-q", "HEAD", at=main)).text.strip()
-            commit = await self._commit("HEAD", main)
+            commit = await commit_named(self._room.git, main, "HEAD")
             if commit:
                 return await self._where_they_part(ground, commit, branch or commit[:12])
         if head:
@@ -137,11 +138,6 @@ class Diffs:
             return await self._tree(commit, ground), f"compared with {called}: they have no commit in common"
         where = "" if shared == commit else f", where they part at {shared[:12]}"
         return await self._tree(shared, ground), f"compared with {called}{where}"
-
-    async def _commit(self, words: str, at: str) -> str:
-        asked = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{words}^{{commit}}")
-        answer = await self._room.git.ask(*asked, at=at)
-        return "" if answer.code else answer.text.strip()
 
     async def _tree(self, commit: str, ground: Ground) -> str:
         out = await self._room.git.run("rev-parse", "--verify", "--end-of-options", f"{commit}^{{tree}}", at=ground.top)

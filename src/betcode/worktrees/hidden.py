@@ -1,7 +1,6 @@
 """Changes that git does not tell, since somebody marked the files: "assume unchanged" and "skip worktree"."""
 
 import os
-import shutil
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,8 +23,7 @@ async def hidden_changes(git: Git, tree: Tree, hidden: Sequence[IndexEntry]) -> 
         return []
     with tempfile.TemporaryDirectory(prefix="betcode-") as private:
         index = Path(private) / "index"
-        # With its time, by which git tells entries that were written in the same instant as their files.
-        await anyio.to_thread.run_sync(shutil.copy2, Path(tree.git_dir) / "index", index)
+        await anyio.to_thread.run_sync(tree.copy_index, index)
         await unhide(git, tree, looked_at, index)
         out = await tree.run(git, "diff-files", "-z", "--name-status", "--no-renames", index=index)
     words = os.fsdecode(out).split("\0")

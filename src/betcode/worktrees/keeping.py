@@ -117,11 +117,8 @@ class Keeping:
         return whole
 
     def _copy_index(self) -> None:
-        own = Path(self._tree.git_dir) / "index"
         self._plain.index("whole").unlink(missing_ok=True)
-        if own.exists():
-            # With its time, by which git tells entries that were written in the same instant as their files.
-            shutil.copy2(own, self._plain.index("whole"))
+        self._tree.copy_index(self._plain.index("whole"))
 
     async def _copied(self, name: str) -> str:
         if self._plain.index("whole").exists():

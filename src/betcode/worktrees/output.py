@@ -1,6 +1,5 @@
 """What is said while a worktree is made: for whoever listens, and to be kept. Bounded, however much there is."""
 
-import re
 from collections import deque
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
@@ -8,13 +7,13 @@ from typing import TypeAlias
 
 import anyio
 
+from betcode.domain.text import without_escapes
+
 _WAITING_BYTES = 1024 * 1024  # for a listener that does not read
 _PIECE_BYTES = 64 * 1024
 _HEAD_BYTES = 64 * 1024
 _TAIL_BYTES = 192 * 1024
 _LAST_BYTES = 8 * 1024  # of them the last words are taken
-# What a terminal would obey; the last words are shown inside sentences.
-_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]P^_X][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +132,7 @@ def unpacked(kept: bytes) -> list[Output]:
 
 def last_words(data: bytes, lines: int, characters: int) -> str:
     """The last lines that say something, without what a terminal would obey; cut at their beginning."""
-    text = _ESCAPES.sub("", data[-_LAST_BYTES:].decode(errors="replace")).replace("\r", "\n")
+    text = without_escapes(data[-_LAST_BYTES:].decode(errors="replace")).replace("\r", "\n")
     said = ["".join(filter(str.isprintable, line)).strip() for line in text.split("\n")]
     words = "\n".join([line for line in said if line][-lines:])
     return words if len(words) <= characters else "…" + words[1 - characters :]

@@ -13,10 +13,10 @@ from betcode.domain.looks import NoAnswer
 from betcode.domain.rows import NewSession
 from betcode.domain.worktrees import Origin, WorktreeId, WorktreeRow, WorktreeState
 from betcode.git.on_disk import on_disk
-from betcode.worktrees.looking_around import Spot, is_same, spot_of
+from betcode.worktrees.places import Spot, is_same, row_at, spot_of
 from betcode.worktrees.registry import Registry
 from betcode.worktrees.room import WorktreeRoom
-from betcode.worktrees.words import why_unusable
+from betcode.worktrees.troubles import why_unusable
 
 logger = logging.getLogger(__name__)
 
@@ -99,7 +99,7 @@ class Placing:
 
     async def _in_active(self, new: NewSession, main: WorktreeRow) -> NewSession:
         """The session at the same place of the active worktree, or as it is where there is none to work in."""
-        repository = await self._registry.repository(main.repository)
+        repository = await self._registry.repositories.get(main.repository)
         active = repository.active_worktree
         row = await self._room.store.worktree(WorktreeId(active)) if active and active != main.id else None
         if row is None:
@@ -130,7 +130,7 @@ class Placing:
             return row
         seen = None
         with anyio.move_on_after(_GIT_WITHIN_S):
-            every = await self._registry.seen_if_possible(await self._registry.repository(row.repository))
+            every = await self._registry.seen_if_possible(await self._registry.repositories.get(row.repository))
             seen = next((each.row for each in every if each.row.id == row.id), None)
         if seen is None or seen.state is not WorktreeState.READY:
             raise WorktreeUnusable(why_unusable(seen or row), worktree_id=row.id)
@@ -140,11 +140,11 @@ class Placing:
         """Raises BetcodeError, NoAnswer."""
         if not spot.top:
             return None
-        known = await self._registry.known_at(spot)
+        known = row_at(await self._room.store.worktrees(), spot)
         if known is not None:
             return known
         with anyio.move_on_after(_GIT_WITHIN_S):
-            every = await self._registry.seen(await self._registry.repository_of(spot.top))
+            every = await self._registry.seen(await self._registry.repositories.of(spot.top))
             return next((each.row for each in every if each.row.path == spot.top), None)
         raise NoAnswer(f"git did not answer within {_GIT_WITHIN_S:g} s")
 

@@ -1,11 +1,10 @@
-"""Which repositories and worktrees there are: what git lists is true, and the rows follow it."""
+"""Which worktrees there are: what git lists is true, and the rows follow it."""
 
 import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -13,9 +12,6 @@ import anyio
 from betcode.domain.errors import (
     AmbiguousWorktree,
     BetcodeError,
-    GitFailed,
-    InvalidRequest,
-    RepositoryNotFound,
     WorktreeNotFound,
 )
 from betcode.domain.looks import NoAnswer
@@ -28,13 +24,12 @@ from betcode.domain.worktrees import (
     WorktreeRow,
     WorktreeSessions,
     WorktreeState,
-    new_repository_id,
 )
-from betcode.git.on_disk import configured_top, mark_of, on_disk
-from betcode.git.repository import ListedWorktree, listed_worktrees, place_of
+from betcode.git.repository import ListedWorktree, listed_worktrees
 from betcode.worktrees.following import Look, followed, made_stale
-from betcode.worktrees.looking_around import Spot, all_there, is_same, looked_at, spot_of
+from betcode.worktrees.places import all_there, looked_at
 from betcode.worktrees.queues import Queues
+from betcode.worktrees.repositories import Repositories
 from betcode.worktrees.room import WorktreeRoom
 
 logger = logging.getLogger(__name__)
@@ -67,82 +62,9 @@ class Registry:
 
     def __init__(self, room: WorktreeRoom) -> None:
         self._room = room
+        self.repositories = Repositories(room)
         self._writing = anyio.Lock()  # of two who look at once the second sees the rows of the first
         self._rows = Queues()  # read and written in one turn: nobody writes back what somebody else has changed
-
-    async def repository_of(self, directory: str) -> RepositoryRow:
-        """The repository that a directory belongs to; one that was not known is from now on.
-
-        Raises:
-            InvalidRequest, RepositoryNotFound, GitFailed
-        """
-        if not Path(directory).is_absolute() or "\0" in directory:
-            raise InvalidRequest(f"{directory[:200]!r} is no whole path: give one that begins with /")
-        looks = self._room.sessions.looks
-        try:
-            if not await looks.look(directory, Path(directory).is_dir):
-                raise RepositoryNotFound(f"{directory[:500]} is no directory: name one of a git repository")
-            known = await self.known_at(await looks.look(directory, partial(spot_of, directory)))
-            if known is not None:
-                return await self.repository(known.repository)
-            place = await place_of(self._room.git, directory)
-            is_main = bool(place.top) and (await looks.look(place.top, partial(on_disk, place.top))).git_dir == (
-                place.common_dir
-            )
-            async with self._writing:
-                return await self._known(place.common_dir, place.top if is_main else "")
-        except NoAnswer as no_answer:
-            raise GitFailed(f"{directory[:500]} cannot be looked at: {no_answer}") from None
-
-    async def known_at(self, spot: Spot) -> WorktreeRow | None:
-        """The row of the worktree in which a directory is, where files and rows tell that without git."""
-        for row in await self._room.store.worktrees() if spot.top else ():
-            if row.path == spot.top and row.state is not WorktreeState.STALE and is_same(row, spot.found):
-                return row
-        return None
-
-    async def _known(self, common_dir: str, main_top: str) -> RepositoryRow:
-        known = await self._room.store.repositories()
-        found = next((row for row in known if row.common_dir == common_dir), None)
-        if found is None:
-            return await self._register(common_dir, main_top, known)
-        look = self._room.sessions.looks.look
-        now = replace(found, mark=await look(common_dir, partial(mark_of, common_dir)))
-        if main_top and (await look(found.path, partial(on_disk, found.path))).git_dir != common_dir:
-            now = replace(now, path=main_top)  # git's directory stayed where it was, and its main worktree did not
-        if now != found:
-            await self._room.store.save_repository(now)
-        return now
-
-    async def _register(self, common_dir: str, main_top: str, known: Sequence[RepositoryRow]) -> RepositoryRow:
-        """A row for it: that of a repository which somebody moved, or a new one."""
-        main = (await listed_worktrees(self._room.git, common_dir))[0]
-        path = main.path if main.is_bare else await self._main_path(common_dir, main.path, main_top)
-        mark = await self._room.sessions.looks.look(common_dir, partial(mark_of, common_dir))
-        for row in known:
-            if mark and row.mark == mark and await self._is_gone(row.common_dir):
-                moved = replace(row, common_dir=common_dir, path=path, is_bare=main.is_bare)
-                await self._room.store.save_repository(moved)
-                logger.info("a repository was moved", extra={"repository": path, "was_at": row.path})
-                return moved
-        now_ns = time.time_ns()
-        row = RepositoryRow(new_repository_id(), common_dir, path, main.is_bare, now_ns, now_ns, mark=mark)
-        await self._room.store.save_repository(row)
-        logger.info("a repository is known from now on", extra={"repository": row.path})
-        return row
-
-    async def _main_path(self, common_dir: str, listed: str, claimed: str) -> str:
-        """Where the main worktree is: what git and the files both say, before what a `.git` file of anybody claims."""
-        if (await self._room.sessions.looks.look(listed, partial(on_disk, listed))).git_dir == common_dir:
-            return listed
-        return await configured_top(self._room.git, common_dir) or claimed or listed
-
-    async def repository(self, repository: RepositoryId) -> RepositoryRow:
-        """Raises RepositoryNotFound."""
-        for row in await self._room.store.repositories():
-            if row.id == repository:
-                return row
-        raise RepositoryNotFound("The repository is not known any more")
 
     async def find(self, text: str) -> WorktreeRow:
         """The worktree of that id, or of which only one id begins so.
@@ -178,7 +100,7 @@ class Registry:
         row = await self._room.store.worktree(worktree)
         if row is None:
             raise WorktreeNotFound(worktree)
-        for seen in await self.seen(await self.repository(row.repository)):
+        for seen in await self.seen(await self.repositories.get(row.repository)):
             if seen.row.id == worktree:
                 return seen
         raise WorktreeNotFound(worktree)
@@ -265,16 +187,10 @@ class Registry:
             missing = {row.id for row in await self.missing(repository, rows)}
             after = [made_stale(row) if row.id in missing else row for row in rows]
             await self._save(after, rows)
-            if not rows and await self._is_gone(repository.common_dir):
+            if not rows and await self.repositories.is_gone(repository):
                 await self._room.store.forget_repository(repository.id)
                 logger.info("a repository is not known any more", extra={"repository": repository.path})
             return after
-
-    async def _is_gone(self, path: str) -> bool:
-        try:
-            return not await self._room.sessions.looks.look(path, Path(path).exists)
-        except NoAnswer:
-            return False
 
     async def _look(self, repository: RepositoryRow, listed: Sequence[ListedWorktree]) -> Look:
         """What stands where git says that its worktrees are; while the files give no answer, git's word counts."""

@@ -5,15 +5,12 @@ is moved aside in one step, and looked at again, since somebody may have written
 git forgets it; it is deleted; the row is forgotten. Until the row says that it goes, whatever happens is taken back.
 """
 
-import hashlib
 import logging
 import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
-from pathlib import Path
 
 import anyio
 import anyio.to_thread
@@ -22,24 +19,27 @@ from betcode.domain.errors import (
     BetcodeError,
     GitFailed,
     SessionNotFound,
-    WorktreeHasChanges,
     WorktreeNotFound,
     WorktreeUnusable,
 )
 from betcode.domain.identifiers import time_ordered_uuid
-from betcode.domain.worktrees import Origin, SetupState, WorktreeId, WorktreeRow, WorktreeState
-from betcode.git.repository import ListedWorktree, git_directory, listed_worktrees
+from betcode.domain.wording import named, placed
+from betcode.domain.worktrees import WorktreeId, WorktreeRow, WorktreeState
+from betcode.git.links import registered_directory
+from betcode.git.repository import ListedWorktree, listed_worktrees
 from betcode.git.status import Changed, Head, changes
 from betcode.git.tree import Tree
 from betcode.worktrees.around import found_in
 from betcode.worktrees.contents import Contents, contents_of, unpushed_of
 from betcode.worktrees.deleting import aside_of, delete, move
+from betcode.worktrees.fingerprints import fingerprint
+from betcode.worktrees.inspecting import tree_of
+from betcode.worktrees.refusals import called, refuse_at_work, refuse_loss, refuse_nested, refuse_what_is_never_removed
 from betcode.worktrees.registry import Registry, SeenWorktree
+from betcode.worktrees.removal_steps import Removal, Step, removal_of
 from betcode.worktrees.room import WorktreeRoom
-from betcode.worktrees.steps import Removal, Step, removal_of
 from betcode.worktrees.submodules import held_by_submodules
 from betcode.worktrees.trash import Trash
-from betcode.worktrees.wording import counted, named, placed
 
 logger = logging.getLogger(__name__)
 
@@ -61,29 +61,6 @@ class Removing:
         self._registry = registry
         self._trash = trash
         self._at_work: set[WorktreeId] = set()
-
-    async def inspect(self, worktree: WorktreeId) -> Contents:
-        """What would be lost if it were removed now.
-
-        Raises:
-            WorktreeNotFound, WorktreeUnusable, GitFailed
-        """
-        return await self.inspect_seen(await self._registry.seen_one(worktree))
-
-    async def inspect_seen(self, seen: SeenWorktree) -> Contents:
-        """Raises WorktreeUnusable, GitFailed."""
-        if not seen.is_there:
-            raise WorktreeUnusable(f"{_name(seen)} is not there any more: there is nothing to look at")
-        return await self._look(await self.tree_of(seen), seen.row)
-
-    async def tree_of(self, seen: SeenWorktree) -> Tree:
-        git_dir = await anyio.to_thread.run_sync(git_directory, seen.row.path)
-        if not git_dir:
-            raise WorktreeUnusable(f"{placed(seen.row.path)} has no .git any more: mend it with git worktree repair")
-        return Tree(seen.row.path, git_dir, seen.repository.common_dir)
-
-    async def _look(self, tree: Tree, row: WorktreeRow) -> Contents:
-        return await contents_of(self._room.git, tree, row)
 
     async def remove(self, worktree: WorktreeId, *, force: bool, by: str) -> Done:
         """Remove it, or finish what an earlier try has left.
@@ -117,21 +94,19 @@ class Removing:
             self._at_work.discard(worktree)
 
     async def _remove(self, seen: SeenWorktree, *, force: bool, by: str) -> Done:
-        self._refuse_what_is_never_removed(seen)
+        refuse_what_is_never_removed(seen)
         if not seen.is_there:
             return await self._remove_gone(seen, force=force, by=by)
         row = seen.row
-        tree = await self.tree_of(seen)
-        self._refuse_nested(seen, await listed_worktrees(self._room.git, tree.common_dir))
+        tree = await tree_of(seen)
+        refuse_nested(seen, await listed_worktrees(self._room.git, tree.common_dir))
         if other := await found_in(self._room, seen):
             raise WorktreeUnusable(
-                f"{_name(seen)} has {placed(other)} in it, which is not part of it: move that elsewhere first"
+                f"{called(seen)} has {placed(other)} in it, which is not part of it: move that elsewhere first"
             )
-        if seen.sessions.at_work_count and not force:
-            at_work = counted(seen.sessions.at_work_count, "session", [seen.sessions.active])
-            where = f"{at_work} of the worktree {named(seen.row.name)}"
-            raise WorktreeUnusable(f"A turn is open in {where}: wait for its end, or use force")
-        self._refuse(seen, await self._look(tree, row), force=force)
+        if not force:
+            refuse_at_work(seen)
+        refuse_loss(seen, await contents_of(self._room.git, tree, row), force=force)
         removal = Removal(identifier := time_ordered_uuid(), Step.BEGUN, aside_of(row.path, identifier))
         row = await self._note(row, removal)
         self._room.faults("removal-noted")
@@ -166,25 +141,19 @@ class Removing:
         """The directory is moved aside and is what was looked at; what would be lost is kept."""
         aside = replace(tree, top=removal.aside)
         for _ in range(_TRIES):
-            contents = await self._look(tree, row)
-            self._refuse(seen, contents, force=force)
-            before = await self._print(tree)
+            contents = await contents_of(self._room.git, tree, row)
+            refuse_loss(seen, contents, force=force)
+            before = await fingerprint(self._room.git, tree)
             if not contents.is_clean:
                 removal = replace(removal, has_kept=True)
                 await self._trash.keep(removal.id, tree, row, contents, by)
                 self._room.faults("removal-kept")
             await anyio.to_thread.run_sync(move, tree.top, aside.top)
             self._room.faults("removal-aside")
-            if await self._print(aside) == before:
+            if await fingerprint(self._room.git, aside) == before:
                 return replace(removal, step=Step.GOING)
             await anyio.to_thread.run_sync(move, aside.top, tree.top)
-        raise WorktreeUnusable(f"Somebody writes into {_name(seen)} again and again: end that, and remove it again")
-
-    async def _print(self, tree: Tree) -> str:
-        """What a change between two looks changes; without submodules, which only work where they were."""
-        async with aclosing(changes(self._room.git, tree, submodules=False)) as found:
-            seen = [each async for each in found]
-        return await anyio.to_thread.run_sync(_print, tree, seen)
+        raise WorktreeUnusable(f"{called(seen)} is written into again and again: end that, and remove it again")
 
     async def _close_sessions(self, worktree: WorktreeId) -> int:
         closed = 0
@@ -202,7 +171,7 @@ class Removing:
             WorktreeUnusable, GitFailed: the row says what is left, and it can be tried again.
         """
         try:
-            repository = await self._registry.repository(row.repository)
+            repository = await self._registry.repositories.get(row.repository)
             async with self._room.queues.turn(row.repository):
                 listed = await listed_worktrees(self._room.git, repository.common_dir)
                 if any(each.path == row.path for each in listed):
@@ -223,47 +192,9 @@ class Removing:
             await anyio.to_thread.run_sync(move, removal.aside, row.path)
         await self._registry.change(row.id, state=WorktreeState.READY, removal="")
         try:
-            await self._trash.drop(await self._registry.repository(row.repository), removal.id)
+            await self._trash.drop(await self._registry.repositories.get(row.repository), removal.id)
         except BetcodeError as trouble:
             logger.warning("what was kept of %s stays: %s", row.name, trouble.message)
-
-    # ------------------------------------------------------------ refusals
-
-    def _refuse_what_is_never_removed(self, seen: SeenWorktree) -> None:
-        row = seen.row
-        if row.origin is Origin.MAIN:
-            raise WorktreeUnusable(
-                f"{_name(seen)} is the repository itself, not one of its worktrees: it is not removed"
-            )
-        if row.state in (WorktreeState.CREATING, WorktreeState.REMOVING) or row.setup is SetupState.RUNNING:
-            raise WorktreeUnusable(f"{_name(seen)} is being made, set up or removed: wait until that is done")
-        if seen.git is not None and seen.git.is_locked:
-            why = f" ({named(seen.git.locked)})" if seen.git.locked else ""
-            raise WorktreeUnusable(
-                f"{_name(seen)} is locked{why}: unlock it first, with git worktree unlock {placed(row.path)}"
-            )
-
-    def _refuse_nested(self, seen: SeenWorktree, listed: list[ListedWorktree]) -> None:
-        inside = [each.path for each in listed if each.path.startswith(seen.row.path + os.sep) and not each.prunable]
-        if inside:
-            raise WorktreeUnusable(f"{_name(seen)} has another one in it: remove {placed(inside[0])} first")
-
-    def _refuse(self, seen: SeenWorktree, contents: Contents, *, force: bool) -> None:
-        if contents.is_clean:
-            return
-        if contents.repositories:
-            place = named(contents.repositories[0])
-            raise WorktreeHasChanges(
-                f"{_name(seen)} has {contents.words}: it cannot be kept; move {place} elsewhere, or delete it, first"
-            )
-        if any(each.is_within for each in contents.submodules):
-            raise WorktreeHasChanges(
-                f"{_name(seen)} has {contents.words}: it cannot be kept as it is; run git submodule absorbgitdirs first"
-            )
-        if not force:
-            raise WorktreeHasChanges(
-                f"{_name(seen)} has {contents.words}: commit and push them, or remove it with force"
-            )
 
     # ------------------------------------------------------------ what is gone already
 
@@ -289,7 +220,7 @@ class Removing:
         self, seen: SeenWorktree, entry: ListedWorktree, removal: Removal, *, force: bool, by: str
     ) -> Removal:
         common_dir = seen.repository.common_dir
-        git_dir = await anyio.to_thread.run_sync(partial(_entry_directory, common_dir, seen.row.path))
+        git_dir = await anyio.to_thread.run_sync(registered_directory, common_dir, seen.row.path)
         if not git_dir:
             return removal
         with tempfile.TemporaryDirectory(prefix="betcode-") as empty:
@@ -306,7 +237,7 @@ class Removing:
                 changed_count=len(staged),
                 unpushed_count=count,
             )
-            self._refuse(seen, contents, force=force)
+            refuse_loss(seen, contents, force=force)
             if contents.is_clean:
                 return removal
             async with self._room.queues.turn(seen.row.repository):
@@ -332,37 +263,3 @@ class Removing:
         if row.state in (WorktreeState.CREATING, WorktreeState.REMOVING):
             raise WorktreeUnusable(f"{named(row.name)} is being made or removed: wait until that is done")
         await self._registry.forget(row)
-
-
-def _name(seen: SeenWorktree) -> str:
-    return f"The worktree {named(seen.row.name)}"
-
-
-def _print(tree: Tree, seen: list[Changed | Head]) -> str:
-    taken = hashlib.sha256(_facts(Path(tree.git_dir) / "index"))
-    for each in seen:
-        taken.update(repr(each).encode(errors="surrogateescape"))
-        if isinstance(each, Changed) and each.is_present:
-            taken.update(_facts(Path(tree.top) / each.path))
-    return taken.hexdigest()
-
-
-def _facts(file: Path) -> bytes:
-    """What a change of a file changes."""
-    try:
-        facts = file.lstat()
-    except OSError:
-        return b"-"
-    return repr((facts.st_mode, facts.st_size, facts.st_mtime_ns, facts.st_ino)).encode()
-
-
-def _entry_directory(common_dir: str, path: str) -> str:
-    """git's own directory of a worktree whose files are gone; empty: there is none. It may block."""
-    for file in sorted((Path(common_dir) / "worktrees").glob("*/gitdir")):
-        try:
-            words = file.read_text(encoding="utf-8", errors="surrogateescape").strip()
-        except OSError:
-            continue
-        if os.path.realpath(os.path.dirname(os.path.join(file.parent, words))) == path:  # noqa: PTH118, PTH120
-            return str(file.parent)
-    return ""

@@ -10,12 +10,13 @@ import anyio.to_thread
 from anyio.abc import ObjectReceiveStream, ObjectSendStream
 
 from betcode.domain.errors import BetcodeError
+from betcode.domain.wording import counted, named
 from betcode.domain.worktrees import Origin, SetupState, WorktreeState
+from betcode.git.running import Git
 from betcode.worktrees.contents import Contents
+from betcode.worktrees.inspecting import inspect
 from betcode.worktrees.registry import SeenWorktree
-from betcode.worktrees.removing import Removing
 from betcode.worktrees.sizes import Size, size_of
-from betcode.worktrees.wording import counted, named
 
 _AT_ONCE = 8
 _MEASURED_WITHIN_S = 20.0
@@ -42,28 +43,26 @@ class Report:
 
 
 @asynccontextmanager
-async def open_reports(
-    removing: Removing, seen: Sequence[SeenWorktree]
-) -> AsyncGenerator[ObjectReceiveStream[Report], None]:
+async def open_reports(git: Git, seen: Sequence[SeenWorktree]) -> AsyncGenerator[ObjectReceiveStream[Report], None]:
     """Reports on all of them, those that are known first first; leaving the block ends the looks."""
     send, receive = anyio.create_memory_object_stream[Report](len(seen))
     limiter = anyio.CapacityLimiter(_AT_ONCE)
     async with anyio.create_task_group() as tasks, receive:
         async with send:
             for each in seen:
-                tasks.start_soon(_report, removing, each, len(seen), limiter, send.clone())
+                tasks.start_soon(_report, git, each, len(seen), limiter, send.clone())
         yield receive
         tasks.cancel_scope.cancel()
 
 
 async def _report(
-    removing: Removing, seen: SeenWorktree, of: int, limiter: anyio.CapacityLimiter, send: ObjectSendStream[Report]
+    git: Git, seen: SeenWorktree, of: int, limiter: anyio.CapacityLimiter, send: ObjectSendStream[Report]
 ) -> None:
     async with send, limiter:
         size, contents, trouble = Size(), Contents(), ""
         if seen.is_there:
             size = await _measured(seen.row.path)
-            contents, trouble = await _looked_at(removing, seen)
+            contents, trouble = await _looked_at(git, seen)
         may, reason = _judged(seen, contents, trouble)
         await send.send(Report(seen, size, _branch(seen, contents, trouble), contents, may, reason, of))
 
@@ -77,10 +76,10 @@ async def _measured(path: str) -> Size:
     return Size(0, is_partial=True)
 
 
-async def _looked_at(removing: Removing, seen: SeenWorktree) -> tuple[Contents, str]:
+async def _looked_at(git: Git, seen: SeenWorktree) -> tuple[Contents, str]:
     try:
         with anyio.fail_after(_LOOKED_AT_WITHIN_S):
-            return await removing.inspect_seen(seen), ""
+            return await inspect(git, seen), ""
     except BetcodeError as trouble:
         return Contents(), trouble.message
     except TimeoutError:

@@ -23,6 +23,7 @@ from betcode.domain.errors import (
     WorktreeNotFound,
     WorktreeUnusable,
 )
+from betcode.domain.wording import named, placed
 from betcode.domain.worktrees import (
     Origin,
     RepositoryRow,
@@ -32,17 +33,18 @@ from betcode.domain.worktrees import (
     WorktreeState,
     new_worktree_id,
 )
+from betcode.git.commits import commit_named
 from betcode.git.names import is_branch_name
 from betcode.git.repository import ListedWorktree, git_directory, listed_worktrees
 from betcode.git.tree import LONG_S, Tree
-from betcode.worktrees import brought
+from betcode.worktrees import brought_copies
+from betcode.worktrees.choosing import is_free, place_at
 from betcode.worktrees.filling import Filling
-from betcode.worktrees.modules import bring_modules_back
+from betcode.worktrees.kept_submodules import bring_modules_back
 from betcode.worktrees.registry import Registry
+from betcode.worktrees.removal_steps import Removal, Step, removal_of
 from betcode.worktrees.room import WorktreeRoom
-from betcode.worktrees.steps import Removal, Step, removal_of
 from betcode.worktrees.trash import IDENTIFIER, Removed, Trash
-from betcode.worktrees.wording import named, placed
 
 logger = logging.getLogger(__name__)
 
@@ -103,7 +105,7 @@ class Restoring:
         row = next((each for each in rows if _is_restored_from(each, removed.id)), None)
         if row is None:
             path = path or await anyio.to_thread.run_sync(self._former_path, removed)
-            row = self._row(removed, await anyio.to_thread.run_sync(_free_place, path), rows)
+            row = self._row(removed, await anyio.to_thread.run_sync(_free_place, path, removed.repository), rows)
             await self._registry.save(row)
             self._room.faults("restore-noted")
         await self.bring_back(row, removed)
@@ -208,7 +210,7 @@ class Restoring:
         if not branch:
             return _Start(("--detach", head or removed.commit))
         holder = next((each.path for each in listed if each.branch == branch and not each.prunable), "")
-        now = await self._commit_of(removed, f"refs/heads/{branch}")
+        now = await commit_named(self._room.git, removed.repository.common_dir, f"refs/heads/{branch}")
         if not head:
             unborn = f"{branch}-restored" if now or holder else branch
             note = f"{branch} is there meanwhile: the restored branch is {unborn}" if unborn != branch else ""
@@ -225,10 +227,6 @@ class Restoring:
                 ("--detach", head), note=f"There cannot be a branch {branch} beside those there are: {advice}"
             )
         return _Start(("-b", branch, head))
-
-    async def _commit_of(self, removed: Removed, name: str) -> str:
-        answer = await self._room.git.ask("rev-parse", "--verify", "-q", name, at=removed.repository.common_dir)
-        return "" if answer.code else answer.text.strip()
 
     async def _is_in_the_way(self, removed: Removed, branch: str) -> bool:
         """Whether another branch makes this name impossible: a file cannot be a directory."""
@@ -253,7 +251,7 @@ class Restoring:
             raise GitFailed(f"{removed.ref} does not say what was in the index")
         await filling.fill(removed.commit, index, rest)
         await bring_modules_back(self._room.git, tree, self._trash.directory(place), scratch)
-        await anyio.to_thread.run_sync(brought.put_back, self._trash.files_of(place), top, modes)
+        await anyio.to_thread.run_sync(brought_copies.put_back, self._trash.files_of(place), top, modes)
         row = replace(row, brought_along=known)
         if await filling.is_whole(removed.commit, index, [*known]):
             return row, True
@@ -270,16 +268,13 @@ def _is_named(row: WorktreeRow, removed: Removed, name: str) -> bool:
     return row.repository == removed.repository.id and row.name == name
 
 
-def _free_place(path: str) -> str:
+def _free_place(path: str, repository: RepositoryRow) -> str:
     """Where the worktree is to be, links followed. It may block.
 
     Raises:
         InvalidRequest, WorktreeExists
     """
-    if not os.path.isabs(path) or "\0" in path:  # noqa: PTH117 - it is not a place yet
-        raise InvalidRequest(f"{named(path)!r} is no whole path: give one that begins with /")
-    place = Path(os.path.realpath(path))
-    is_free = not os.path.lexists(place) or (place.is_dir() and not any(place.iterdir()))
-    if not is_free:
-        raise WorktreeExists(f"{placed(str(place))} is there already: move it elsewhere, or restore to another path")
-    return str(place)
+    place = place_at(path, repository)
+    if not is_free(Path(place)):
+        raise WorktreeExists(f"{placed(place)} is there already: move it elsewhere, or restore to another path")
+    return place

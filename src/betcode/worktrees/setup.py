@@ -12,7 +12,7 @@ import anyio.to_thread
 from betcode.config.loading import WrongSetting
 from betcode.domain.errors import BetcodeError, SetupFailed, WorktreeNotFound, WorktreeUnusable
 from betcode.domain.worktrees import RepositoryRow, SetupState, WorktreeId, WorktreeRow, WorktreeState
-from betcode.worktrees.bringing import Brought, bring_along, merged
+from betcode.worktrees.bringing import Brought, bring_along
 from betcode.worktrees.hook import Hook, HookNotStarted, run_hook
 from betcode.worktrees.output import Feed, KeptOutput, Output, unpacked
 from betcode.worktrees.registry import Registry
@@ -177,7 +177,7 @@ class Setups:
     async def _bring(self, running: _Running) -> Brought:
         git, source, row = self._room.git, running.repository.path, running.row
         brought = await bring_along(git, source, row.path, running.plan.bring_along)
-        await self._registry.change(row.id, brought_along=merged(row.brought_along, brought))
+        await self._registry.change(row.id, brought_along={**row.brought_along, **brought.files})
         return brought
 
     async def _stages(self, running: _Running, environment: Mapping[str, str]) -> _End:

@@ -159,8 +159,8 @@ class Snapshots:
     async def start(self) -> None:
         """What a daemon before this one left: objects of nobody, and turns whose end it did not note."""
         try:
-            for session, row in await self._store.unended_snapshots():
-                self._wish(session, End(row.turn, row.turn, 0))
+            for session, first, last in await self._store.unnoted_ends():
+                self._wish(session, End(first, last, 0))
             known = await self._store.sessions_with_snapshots()
             stale = await anyio.to_thread.run_sync(_stale, self._directory, known)
         except (BetcodeError, OSError) as trouble:

@@ -10,11 +10,11 @@ from betcode.config.loading import WrongSetting
 from betcode.config.projects import worktrees_in_project
 from betcode.config.settings import WorktreeSettings
 from betcode.domain.secrets import is_secret_name, redacted
+from betcode.domain.setups import SCRIPT, variables_of
 from betcode.domain.text import shortened
 from betcode.domain.worktrees import RepositoryRow, WorktreeRow
 from betcode.worktrees.room import WorktreeRoom
 
-SCRIPT = ".betcode/worktree-setup.sh"
 _PASSED_ON = ("HOME", "PATH", "USER", "LOGNAME", "SHELL", "LANG", "TMPDIR")
 _PASSED_ON_FAMILIES = ("LC_", "XDG_")
 _SHOWN = 80  # characters of a command
@@ -99,9 +99,5 @@ def environment_for(
         **{name: value for name, value in usual.items() if not is_secret_name(name)},
         **wanted,
         "TERM": "dumb",
-        "WORKTREE_PATH": row.path,
-        "WORKTREE_BRANCH": row.branch,
-        "BETCODE_WORKTREE_ID": row.id,
-        "BETCODE_WORKTREE_NAME": row.name,
-        "BETCODE_REPOSITORY": repository.path,
+        **variables_of(worktree_id=row.id, name=row.name, path=row.path, branch=row.branch, repository=repository.path),
     }

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import anyio.to_thread
 
+from betcode.domain.wording import joined, named
 from betcode.git.running import Git
 from betcode.git.status import Changed, changes, odd_entries
 from betcode.git.tree import Tree, submodule_tree
-from betcode.worktrees.wording import joined, named
 
 _DEPTH = 8
 

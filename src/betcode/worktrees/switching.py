@@ -14,7 +14,7 @@ from betcode.domain.worktrees import WorktreeState
 from betcode.worktrees.queues import Queues
 from betcode.worktrees.registry import Registry, SeenWorktree
 from betcode.worktrees.room import WorktreeRoom
-from betcode.worktrees.words import why_unusable
+from betcode.worktrees.troubles import why_unusable
 
 logger = logging.getLogger(__name__)
 

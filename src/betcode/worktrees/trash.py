@@ -19,10 +19,10 @@ from betcode.domain.worktrees import RepositoryId, RepositoryRow, WorktreeRow
 from betcode.git.plain import FSYNC
 from betcode.git.status import odd_entries
 from betcode.git.tree import Tree
-from betcode.worktrees import brought
+from betcode.worktrees import brought_copies
 from betcode.worktrees.contents import Contents
 from betcode.worktrees.keeping import Keeping, facts_in
-from betcode.worktrees.modules import keep_modules
+from betcode.worktrees.kept_submodules import keep_modules
 from betcode.worktrees.room import WorktreeRoom
 from betcode.worktrees.submodules import filled_submodules
 
@@ -158,12 +158,12 @@ class Trash:
         for each in (place.parent, place):
             each.chmod(0o700)
         top = Path(tree.top)
-        brought.keep_copies(top, row.brought_along, place / _FILES)
+        brought_copies.keep_copies(top, row.brought_along, place / _FILES)
         facts = {
             "repository": row.repository,
             "removed_at_ns": now_ns,
             "brought_along": dict(row.brought_along),
-            "modes": brought.modes_of(top, row.brought_along),
+            "modes": brought_copies.modes_of(top, row.brought_along),
         }
         file = place / _PRIVATE
         file.touch(mode=0o600)

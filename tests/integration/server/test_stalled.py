@@ -8,28 +8,18 @@ from pathlib import Path
 
 import anyio
 import pytest
-from grpc import aio
 
-from betcode.client.address import grpc_target
-from betcode.config.keeping import Keeper
-from betcode.config.loading import Loaded
-from betcode.config.places import choose_places
-from betcode.config.settings import EngineSettings, Settings
 from betcode.domain.commands import SendMessage
 from betcode.domain.identifiers import MessageId, Seq, SessionId, SessionKey, new_session_id, time_ordered_uuid
 from betcode.domain.rows import Batch, NewSession
-from betcode.providers.demo import DemoProvider
-from betcode.server import About, make_private_directory, serve
-from betcode.sessions import ClientName, Supervisor, open_supervisor
-from betcode.sessions.stopping import AgentsAtStop, Parting
+from betcode.sessions import ClientName, Supervisor
 from betcode.sessions.tail import Tail
 from betcode.storage import SqliteStore
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1.agent_pb2_grpc import AgentServiceStub
 from support.daemon import Agent
-from support.stored import store_at
+from support.served import all_served
 from support.stream import is_idle
-from support.worktree_room import worktrees_of
 
 pytestmark = pytest.mark.anyio
 BOUND_S = 60.0
@@ -102,35 +92,13 @@ class Served:
 
 @asynccontextmanager
 async def served(root: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Served]:
-    places = choose_places({}, state_dir=root / "state", config_dir=root / "config")
-    make_private_directory(places.state_dir)
-    about = About("1", 1, str(places.socket), str(places.state_dir), str(places.config_dir), lambda _: "demo")
     directions = {"BETCODE_DEMO_FLOOD": str(LINES), "BETCODE_DEMO_BYTES": str(TEXT_BYTES)}
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(root), **directions}
-    settings = EngineSettings()
-
-    async def never(_: AgentsAtStop) -> Parting:
-        raise AssertionError("nobody stops it")
-
-    async with (
-        store_at(places.database) as store,
-        open_supervisor(store, {"demo": DemoProvider()}, settings, places.runs) as engine,
-        worktrees_of(store, engine, places.state_dir) as worktrees,
-        serve(
-            engine,
-            settings,
-            places,
-            about,
-            store.writable,
-            never,
-            Keeper(places.config_dir, Loaded(Settings())),
-            worktrees,
-        ),
-        aio.insecure_channel(grpc_target(places.socket), options=SMALL_WINDOW) as channel,
-    ):
+    async with all_served(root, options=SMALL_WINDOW) as everything:
+        engine = everything.engine
         new = NewSession(new_session_id(), "demo", str(root), environment=environment, created_ns=1)
         session = await engine.create(new)
-        yield Served(engine, session, AgentServiceStub(channel), Looks(store, monkeypatch))
+        yield Served(engine, session, AgentServiceStub(everything.channel), Looks(everything.store, monkeypatch))
         await engine.close(session)
 
 

@@ -1,6 +1,7 @@
 """A whole engine with worktrees over real git, in this process."""
 
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,13 +9,14 @@ import pytest
 
 from betcode.config.places import Places, choose_places
 from betcode.config.settings import EngineSettings
+from betcode.domain.worktrees import WorktreeRow
 from betcode.providers.demo import DemoProvider
 from betcode.server import make_private_directory
 from betcode.sessions import Supervisor, open_supervisor
 from betcode.storage import SqliteStore
 from betcode.worktrees import Worktrees
 from betcode.worktrees.room import Faults
-from support.repositories import make_repository
+from support.repositories import git, make_repository
 from support.stored import store_at
 from support.worktree_room import worktrees_of
 
@@ -51,3 +53,30 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
     return make_repository(tmp_path / "shop")
+
+
+@pytest.fixture
+def place(repository: Path, tmp_path: Path) -> Path:
+    """A worktree of it that somebody else made, on a branch of its own."""
+    git(repository, "worktree", "add", "-q", "-b", "fix", str(tmp_path / "fix"))
+    return tmp_path / "fix"
+
+
+async def row_of(bench: Bench, place: Path) -> WorktreeRow:
+    """The worktree at that path, which may be gone."""
+    for each in await bench.worktrees.listed(""):
+        if each.row.path == str(place):
+            return each.row
+    await bench.worktrees.listed(str(place))
+    return await row_of(bench, place)
+
+
+@asynccontextmanager
+async def gone(bench: Bench, repository: Path, place: Path) -> AsyncIterator[str]:
+    """The worktree is removed by force, and back when the block is left."""
+    row = await row_of(bench, place)
+    done = await bench.worktrees.remove(row.id, force=True)
+    assert not place.exists()
+    yield done.removed_id
+    back = await bench.worktrees.restore(str(repository), done.removed_id, "")
+    assert (back.row.id, back.row.trouble) == (row.id, "")

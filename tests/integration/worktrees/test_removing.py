@@ -17,27 +17,12 @@ from betcode.domain.worktrees import WorktreeRow, WorktreeState
 from betcode.sessions import ClientName
 from betcode.worktrees import Contents
 from betcode.worktrees.deleting import delete
-from betcode.worktrees.steps import Removal, Step
-from integration.worktrees.conftest import Bench
+from betcode.worktrees.removal_steps import Removal, Step
+from integration.worktrees.conftest import Bench, row_of
 from support.patience import PATIENCE_S
 from support.repositories import commit, git, make_repository
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-def place(repository: Path, tmp_path: Path) -> Path:
-    git(repository, "worktree", "add", "-q", "-b", "fix", str(tmp_path / "fix"))
-    return tmp_path / "fix"
-
-
-async def row_of(bench: Bench, place: Path) -> WorktreeRow:
-    """The worktree at that path, which may be gone."""
-    for each in await bench.worktrees.listed(""):
-        if each.row.path == str(place):
-            return each.row
-    await bench.worktrees.listed(str(place))
-    return await row_of(bench, place)
 
 
 async def refusal(bench: Bench, row: WorktreeRow, *, force: bool = False) -> str:

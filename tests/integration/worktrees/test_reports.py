@@ -12,8 +12,7 @@ from betcode.domain.rows import NewSession
 from betcode.worktrees import BranchState, Report
 from betcode.worktrees.expiring import expire
 from betcode.worktrees.sizes import size_of
-from integration.worktrees.conftest import Bench
-from integration.worktrees.test_removing import row_of
+from integration.worktrees.conftest import Bench, row_of
 from support.repositories import commit, git, make_repository
 
 pytestmark = pytest.mark.anyio

@@ -10,18 +10,11 @@ from betcode.domain.errors import InvalidRequest, WorktreeExists, WorktreeNotFou
 from betcode.domain.identifiers import new_session_id
 from betcode.domain.rows import NewSession
 from betcode.domain.worktrees import WorktreeRow, WorktreeState
-from integration.worktrees.conftest import Bench
-from integration.worktrees.test_removing import row_of
-from integration.worktrees.test_there_and_back import gone, look
+from integration.worktrees.conftest import Bench, gone, row_of
 from support.repositories import commit, git, make_repository
+from support.working_tree import look
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-def place(repository: Path, tmp_path: Path) -> Path:
-    git(repository, "worktree", "add", "-q", "-b", "fix", str(tmp_path / "fix"))
-    return tmp_path / "fix"
 
 
 async def removed(bench: Bench, place: Path) -> tuple[WorktreeRow, str]:
@@ -54,11 +47,13 @@ async def test_sessions_are_listed_with_it_again(bench: Bench, repository: Path,
 
 
 async def test_it_comes_back_by_its_name_to_another_place(bench: Bench, repository: Path, place: Path) -> None:
-    _, _ = await removed(bench, place)
+    await removed(bench, place)
     place.mkdir()
     (place / "taken").touch()
     with pytest.raises(WorktreeExists, match="restore to another path"):
         await bench.worktrees.restore(str(repository), "fix", "")
+    with pytest.raises(InvalidRequest, match="git's own files"):
+        await bench.worktrees.restore(str(repository), "fix", str(repository / ".git" / "fix"))
     elsewhere = place.parent / "else where"
     back = await bench.worktrees.restore(str(repository), "fix", str(elsewhere))
     assert (back.row.path, (elsewhere / "notes").read_text()) == (str(elsewhere), "mine\n")

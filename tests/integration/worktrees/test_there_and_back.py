@@ -2,45 +2,19 @@
 
 import os
 import subprocess
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
 import pytest
 
-from integration.worktrees.conftest import Bench
+from integration.worktrees.conftest import Bench, gone
 from support.repositories import git, make_repository
+from support.working_tree import look
 
 pytestmark = pytest.mark.anyio
 
 _NAMES = ("a.txt", "b c.txt", "d/e.py", "ümläut.md", "new\nline", '"quoted"', "-dash", "d/deep/er.bin", "tab\there")
-
-
-@dataclass(frozen=True)
-class Seen:
-    """All of a working tree that can be told from outside."""
-
-    status: bytes
-    index: bytes
-    files: dict[str, tuple[str, bytes]]
-    head: str
-
-
-def look(top: Path) -> Seen:
-    def raw(*words: str) -> bytes:
-        return subprocess.run(["git", *words], cwd=top, check=True, capture_output=True).stdout
-
-    files: dict[str, tuple[str, bytes]] = {}
-    for file in sorted(top.rglob("*")):
-        if file.is_symlink():
-            files[str(file.relative_to(top))] = ("link", os.fsencode(file.readlink()))
-        elif file.is_file() and file != top / ".git":
-            files[str(file.relative_to(top))] = (oct(file.stat().st_mode & 0o777), file.read_bytes())
-    head = git(top, "rev-parse", "HEAD") + git(top, "rev-parse", "--symbolic-full-name", "HEAD")
-    status = raw("status", "--porcelain=v2", "-z", "--untracked-files=all")
-    return Seen(status, raw("ls-files", "--stage", "-v", "-z"), files, head)
 
 
 def _some_file(random: Random, top: Path) -> Path:
@@ -119,16 +93,6 @@ _EDITS: tuple[Callable[[Random, Path], None], ...] = (
     _write, _write, _write, _delete, _link, _chmod, _stage, _stage, _intend, _rename, _unstage, _into_a_directory,
     _assume, _commit,
 )  # fmt: skip
-
-
-@asynccontextmanager
-async def gone(bench: Bench, repository: Path, place: Path) -> AsyncIterator[str]:
-    row = next(each.row for each in await bench.worktrees.listed(str(repository)) if each.row.path == str(place))
-    done = await bench.worktrees.remove(row.id, force=True)
-    assert not place.exists()
-    yield done.removed_id
-    back = await bench.worktrees.restore(str(repository), done.removed_id, "")
-    assert (back.row.id, back.row.trouble) == (row.id, "")
 
 
 @pytest.mark.parametrize("seed", range(int(os.environ.get("BETCODE_SEEDS", "5"))))

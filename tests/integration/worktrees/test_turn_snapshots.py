@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 
+import apsw
 import pytest
 
 from betcode.config.settings import Settings, WorktreeSettings
@@ -185,6 +186,22 @@ async def test_an_end_that_no_daemon_noted_is_noted_by_the_next_one(tmp_path: Pa
         assert (late.end_tree, late.note) == (row.end_tree, "the end was noted late: by the next daemon")
         note, patch = await noted.diff(again)
         assert (note, _lines(patch)) == (late.note, {"+++ b/first", "+1"})
+
+
+async def test_a_turn_of_which_no_daemon_noted_anything_is_shown_from_the_end_of_the_one_before(tmp_path: Path) -> None:
+    async with noted_engine(tmp_path) as noted:
+        talk = await noted.session()
+        await noted.edit(talk, "echo 1 > first")
+        await noted.edit(talk, "echo 2 > second")
+    with apsw.Connection(str(tmp_path / "log.db")) as db:  # as where a daemon is killed before git has answered
+        db.execute("DELETE FROM turn_snapshots WHERE turn = 2")
+    async with noted_engine(tmp_path) as noted:
+        again = replace(talk, supervisor=noted.supervisor, store=noted.store)
+        note, patch = await noted.diff(again, 2)
+        assert _lines(patch) == {"+++ b/second", "+2"}
+        assert note == (
+            "the beginning was not noted; compared with the end of turn 1; the end was noted late: by the next daemon"
+        )
 
 
 async def test_what_git_cleaned_up_is_told_and_a_worktree_that_is_gone_does_no_harm(

@@ -22,6 +22,7 @@ from betcode.v1.admin_pb2 import AgentsAtStop
 from support.cutting_proxy import CuttingProxy
 from support.daemon import Daemon
 from support.disk import fill
+from support.repositories import make_repository
 from support.rounds import plan as steps
 from support.rounds.clock import move_clock
 from support.rounds.evidence import Asked, Given, Sent
@@ -81,6 +82,8 @@ class Round:
         for number in range(self.plan.sessions):
             work = self.root / f"work{number}"
             work.mkdir()
+            if number % 2 == 0:  # the tree is noted around its turns
+                make_repository(work)
             environment = {"PATH": "/usr/bin:/bin", "HOME": str(self.root), "LANG": "C.UTF-8"}
             new = NewConversation(str(work), provider="claude", environment=environment)
             self.know(await self.clients[0].start_session(new), work)

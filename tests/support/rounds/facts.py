@@ -9,7 +9,6 @@ from typing import Any
 import apsw
 
 from betcode.domain.bounds import bound
-from betcode.domain.identifiers import SessionId
 from betcode.domain.ports import Provider
 from betcode.domain.rows import NewSession
 from betcode.v1 import agent_pb2 as v1
@@ -29,6 +28,7 @@ class SessionFacts:
     open_prompts: int
     boundary: int = 0
     forked_at: int = 0
+    worktree_id: str = ""
 
 
 class Facts:
@@ -49,7 +49,7 @@ class Facts:
 
     def session(self, session_id: str) -> SessionFacts | None:
         rows = self._ask(
-            "SELECT key, status, last_seq, deleted, compaction_sequence, forked_at, "
+            "SELECT key, status, last_seq, deleted, compaction_sequence, forked_at, worktree_id, "
             "(SELECT count(*) FROM inputs WHERE session = sessions.key AND kind = 'message' "
             "AND state IN ('accepted', 'delivered')), "
             "(SELECT count(*) FROM pending_permissions WHERE session_id = sessions.key AND state = 'open') "
@@ -58,8 +58,14 @@ class Facts:
         )
         if not rows:
             return None
-        key, status, last_seq, deleted, boundary, forked_at, messages, prompts = rows[0]
-        return SessionFacts(key, status, last_seq, bool(deleted), messages, prompts, boundary, forked_at)
+        key, status, last_seq, deleted, boundary, forked_at, worktree_id, messages, prompts = rows[0]
+        return SessionFacts(key, status, last_seq, bool(deleted), messages, prompts, boundary, forked_at, worktree_id)
+
+    def unnoted_turns(self, key: int) -> tuple[int, ...]:
+        """Turns between the first that was noted and the last, which may be under way, of which there is no row."""
+        noted = {int(turn) for (turn,) in self._ask("SELECT turn FROM turn_snapshots WHERE session = ?", key)}
+        ((turns,),) = self._ask("SELECT turns FROM sessions WHERE key = ?", key)
+        return tuple(turn for turn in range(min(noted, default=turns), turns) if turn not in noted)
 
     def forks(self) -> list[tuple[str, str]]:
         """Every fork that is there and the session it came from, oldest first."""
@@ -90,10 +96,10 @@ class Facts:
         return [str(name) for (name,) in rows]
 
 
-def reading(provider: Provider, session_id: str, directory: Path, runs: Sequence[RunOnDisk]) -> list[v1.AgentEvent]:
+def reading(provider: Provider, new: NewSession, runs: Sequence[RunOnDisk]) -> list[v1.AgentEvent]:
     """What all journals of a session give, each read once from its beginning to its end."""
-    new = NewSession(SessionId(session_id), provider=provider.name, working_directory=str(directory))
-    conversation, state, events = session_id, b"", list[v1.AgentEvent]()
+    conversation: str = new.session_id
+    state, events = b"", list[v1.AgentEvent]()
     for run in runs:
         dialogue = provider.dialogue(new, conversation, state, version=provider.dialogue_version)
         records = run.records() if run.directory.exists() else []

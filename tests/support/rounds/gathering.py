@@ -9,6 +9,8 @@ from pathlib import Path
 
 import anyio
 
+from betcode.domain.identifiers import SessionId
+from betcode.domain.rows import NewSession
 from betcode.holder.platform import resident_bytes
 from betcode.providers.claude import ClaudeProvider
 from betcode.sessions.census import breaches
@@ -25,7 +27,7 @@ _READ_WITHIN_S = 60.0
 _REST_WITHIN_S = 60.0
 _LOOK_EVERY_S = 0.05
 _STAYS = {"betcode.db", "betcode.db.incarnation", "daemon.lock", "daemon.log", "daemon.sock.lock"}
-_STAYS |= {"daemon.sock.ticket.lock", "runs", "search.db"}
+_STAYS |= {"daemon.sock.ticket.lock", "runs", "search.db", "snapshots"}
 # The index is opened again a while after it failed; until then what a killed daemon left of it lies there.
 _LEFT_BY_SHORTAGE = {"search.db-shm", "search.db-wal"}
 
@@ -80,6 +82,7 @@ async def _gather_session(round_: Round, session_id: str) -> SessionEvidence:
         given=tuple(round_.given[session_id]),
         compactions=tuple(round_.compactions[session_id]),
         ledger=ledger(work, session_id),
+        unnoted=() if round_.keeper.was_short else facts.unnoted_turns(known.key),
     )
 
 
@@ -109,6 +112,7 @@ async def read_session(daemon: Daemon, session_id: str, work: Path) -> SessionEv
         followed = await read_all(daemon, Way.FOLLOW, session_id, known.last_seq)
         resumed = await read_all(daemon, Way.RESUME, session_id, known.last_seq)
     log = facts.log(known.key)
+    new = NewSession(SessionId(session_id), "claude", str(work), worktree_id=known.worktree_id)
     return SessionEvidence(
         session_id=session_id,
         status=known.status,
@@ -118,7 +122,7 @@ async def read_session(daemon: Daemon, session_id: str, work: Path) -> SessionEv
         resumed=resumed,
         boundary=known.boundary,
         forked_at=known.forked_at,
-        reading=tuple(reading(ClaudeProvider(), session_id, work, facts.runs(known.key))),
+        reading=tuple(reading(ClaudeProvider(), new, facts.runs(known.key))),
         inputs=facts.inputs(known.key),
         prompts=facts.prompts(known.key),
     )
@@ -184,6 +188,9 @@ def _left_lying(round_: Round) -> Iterator[str]:
             yield f"runs/{run.name}/socket"
         if run.name not in known and not round_.deleted:
             yield f"runs/{run.name}, which no row knows"
+    for objects in sorted(places.state_dir.glob("snapshots/*")):
+        if objects.name not in round_.sessions and not round_.deleted:
+            yield f"snapshots/{objects.name}, which no row knows"
 
 
 def _command(pid: int) -> str:

@@ -55,6 +55,7 @@ def judge_session(one: SessionEvidence) -> list[str]:
     found += judge_prompts(one, events)
     found += judge_compactions(one, events)
     found += [f"said more after it had come to rest: {_line(data)}" for _, data in one.after_rest[:1]]
+    found += [f"the tree was not noted in turn {turn}" for turn in one.unnoted]
     if one.status not in _AT_REST:
         found.append(f"is {one.status} though nothing is left to do")
     return found

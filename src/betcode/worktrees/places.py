@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from betcode.domain.worktrees import WorktreeRow
+from betcode.domain.text import is_valid
+from betcode.domain.worktrees import WorktreeRow, WorktreeState
 from betcode.git.on_disk import NOTHING, OnDisk, on_disk
 from betcode.git.repository import ListedWorktree, nearest_top
 from betcode.worktrees.following import Look
@@ -26,7 +27,8 @@ def looked_at(common_dir: str, main_path: str, listed: Sequence[ListedWorktree])
     # Where git's directory is not in the main worktree (of a submodule, say) git names that directory instead.
     if common_dir and not main.is_bare and on_disk(main.path).git_dir != common_dir:
         main = replace(main, path=main_path) if on_disk(main_path).git_dir == common_dir else main
-    every = [each for each in (main, *listed[1:]) if not each.is_bare and _can_be_named(each.path)]
+    # A path that is no UTF-8 can be neither stored nor sent: such a worktree is left to git alone.
+    every = [each for each in (main, *listed[1:]) if not each.is_bare and is_valid(each.path)]
     found = {each.path: on_disk(each.path) if common_dir else NOTHING for each in every}
     present = {
         each.path: each
@@ -50,18 +52,17 @@ def spot_of(directory: str) -> Spot:
     return Spot(real, top, on_disk(top))
 
 
+def row_at(rows: Sequence[WorktreeRow], spot: Spot) -> WorktreeRow | None:
+    """The row of the worktree in which a directory is, where files and rows tell that without git."""
+    for row in rows if spot.top else ():
+        if row.path == spot.top and row.state is not WorktreeState.STALE and is_same(row, spot.found):
+            return row
+    return None
+
+
 def is_same(row: WorktreeRow, found: OnDisk) -> bool:
     """Not so where another worktree, or another repository, was made in its place."""
     return bool(found.git_dir) and row.git_dir in ("", found.git_dir) and row.git_mark in ("", found.mark)
-
-
-def _can_be_named(path: str) -> bool:
-    """A path that is no UTF-8 can be neither stored nor sent; the worktree is left to git alone."""
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _is_of(git_dir: str, common_dir: str) -> bool:

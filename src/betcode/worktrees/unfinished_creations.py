@@ -29,7 +29,7 @@ async def take_up_what_was_begun(room: WorktreeRoom, registry: Registry, rows: S
     """Bring each of these rows of the daemon before to its end; none is being made by this one."""
     for row in rows:
         try:
-            repository = await registry.repository(row.repository)
+            repository = await registry.repositories.get(row.repository)
             async with room.queues.turn(row.repository):
                 await _take_up(room, registry, repository, row)
         except BetcodeError as trouble:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from betcode.domain.errors import BetcodeError, WorktreeNotFound
 from betcode.domain.worktrees import WorktreeRow, WorktreeState
 from betcode.worktrees.registry import Registry
+from betcode.worktrees.removal_steps import Removal, Step, removal_of
 from betcode.worktrees.removing import Removing
 from betcode.worktrees.restoring import Restoring
-from betcode.worktrees.steps import Removal, Step, removal_of
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ async def _recover(
         case Step.GOING:
             await removing.finish(row, removal)
         case Step.RESTORING:
-            repository = await registry.repository(row.repository)
+            repository = await registry.repositories.get(row.repository)
             try:
                 removed = await restoring.find(repository, removal.id)
             except WorktreeNotFound:  # somebody has dropped what was kept; what is there is there

@@ -1,0 +1,28 @@
+"""What a call tells, message by message."""
+
+from collections.abc import AsyncGenerator
+from typing import Any, TypeVar
+
+import grpc
+from google.protobuf.message import Message
+
+from betcode.client.errors import as_client_errors
+
+T = TypeVar("T", bound=Message)
+
+
+async def told(call: "grpc.aio.UnaryStreamCall[Any, T]", kind: type[T]) -> AsyncGenerator[T, None]:
+    """All of it, to its end; whoever leaves ends the call. Hold it in `aclosing`.
+
+    Raises:
+        ClientError
+    """
+    try:
+        while True:
+            async with as_client_errors():
+                message = await call.read()
+            if not isinstance(message, kind):
+                return
+            yield message
+    finally:
+        call.cancel()

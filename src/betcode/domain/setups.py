@@ -1,0 +1,14 @@
+"""What the setup of a worktree is, and what it is told: the same for the daemon and for commands run in a worktree."""
+
+SCRIPT = ".betcode/worktree-setup.sh"  # below the top of a worktree
+
+
+def variables_of(*, worktree_id: str, name: str, path: str, branch: str, repository: str) -> dict[str, str]:
+    """What a program that runs in a worktree is told of it."""
+    return {
+        "WORKTREE_PATH": path,
+        "WORKTREE_BRANCH": branch,
+        "BETCODE_WORKTREE_ID": worktree_id,
+        "BETCODE_WORKTREE_NAME": name,
+        "BETCODE_REPOSITORY": repository,
+    }

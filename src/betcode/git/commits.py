@@ -1,0 +1,16 @@
+"""Commits by whatever names them."""
+
+from pathlib import Path
+
+from betcode.git.running import Git
+
+
+async def commit_named(git: Git, at: str | Path, words: str) -> str:
+    """The commit that a branch, a tag or other words name; empty: none.
+
+    Raises:
+        GitFailed
+    """
+    asked = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{words}^{{commit}}")
+    answer = await git.ask(*asked, at=at)
+    return "" if answer.code else answer.text.strip()

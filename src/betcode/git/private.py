@@ -1,0 +1,25 @@
+"""Git directories of our own: nothing of a repository's settings counts in them."""
+
+from pathlib import Path
+
+_NO_BRANCH = "ref: refs/heads/none\n"
+
+
+def make_git_directory(directory: Path, object_format: str, settings: str) -> None:
+    """What git needs to take it for a repository, with these lines of [core]. It may block.
+
+    Raises:
+        OSError
+    """
+    for part in ("", "refs", "objects/info", "objects/pack", "info"):
+        (directory / part).mkdir(parents=True, exist_ok=True, mode=0o700)
+    is_usual = object_format == "sha1"
+    extensions = "" if is_usual else f"[extensions]\n\tobjectFormat = {object_format}\n"
+    config = f"[core]\n\trepositoryformatversion = {0 if is_usual else 1}\n{settings}{extensions}"
+    (directory / "config").write_text(config, encoding="utf-8")
+    write_head(directory)
+
+
+def write_head(directory: Path) -> None:
+    """A branch that is not there, so that nothing is checked out. It may block."""
+    (directory / "HEAD").write_text(_NO_BRANCH, encoding="utf-8")
