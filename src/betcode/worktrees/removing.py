@@ -28,6 +28,7 @@ from betcode.git.links import registered_directory
 from betcode.git.repository import ListedWorktree, listed_worktrees
 from betcode.git.status import Changed, Head, changes
 from betcode.git.tree import Tree
+from betcode.worktrees.around import found_in
 from betcode.worktrees.contents import Contents, contents_of, unpushed_of
 from betcode.worktrees.deleting import aside_of, delete, mounted_in, move
 from betcode.worktrees.fingerprints import fingerprint
@@ -92,6 +93,10 @@ class Removing:
                 f"Something is mounted at {placed(mounts[0])}, and would be deleted with it: unmount that first"
             )
         refuse_nested(seen, await listed_worktrees(self._room.git, tree.common_dir))
+        if other := await found_in(self._room, seen):
+            raise WorktreeUnusable(
+                f"{called(seen)} has {placed(other)} in it, which is not part of it: move that elsewhere first"
+            )
         if not force:
             refuse_at_work(seen)
         refuse_loss(seen, await contents_of(self._room.git, tree, row), force=force)

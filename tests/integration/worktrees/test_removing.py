@@ -20,7 +20,7 @@ from betcode.worktrees.deleting import delete
 from betcode.worktrees.removal_steps import Removal, Step
 from integration.worktrees.conftest import Bench, row_of
 from support.patience import PATIENCE_S
-from support.repositories import commit, git
+from support.repositories import commit, git, make_repository
 
 pytestmark = pytest.mark.anyio
 
@@ -220,6 +220,25 @@ async def test_the_repository_itself_and_locked_ones_and_nests_stay(
     commit(place / "vendor", {"a": "1"})
     assert "move vendor/ elsewhere" in await refusal(bench, row, force=True)
     assert (place / "vendor" / "a").exists()
+
+
+@pytest.mark.parametrize("what", ["repository", "home", "itself"])
+async def test_what_git_ignores_and_is_no_part_of_it_keeps_it(
+    bench: Bench, place: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    git(place, "config", "core.excludesFile", str(place.parent / "all"))
+    (place.parent / "all").write_text("*\n")
+    inner = place if what == "itself" else place / "deep" / "other"
+    if what == "repository":
+        await bench.worktrees.listed(str(make_repository(inner)))
+    else:
+        inner.mkdir(parents=True, exist_ok=True)
+        monkeypatch.setenv("HOME", str(inner))
+    row = await row_of(bench, place)
+    for force in (False, True):
+        with pytest.raises(WorktreeUnusable, match="not part of it"):
+            await bench.worktrees.remove(row.id, force=force)
+    assert inner.exists()
 
 
 async def test_one_that_is_gone_is_forgotten_by_git_and_others_are_not(
