@@ -1,4 +1,4 @@
-"""A private repository over the objects of another, in which files are their bytes.
+"""A private repository over the objects of another, in which files are their bytes; its own objects are private, too.
 
 Filters, line endings and encodings of the other one do not count here, and none of its settings: what is put in comes
 out as it was, and no program of a repository is run.
@@ -39,7 +39,14 @@ class PlainRepository:
         name = (await self._tree.run(self._git, "rev-parse", "--show-object-format")).decode().strip()
         self.nothing = b"0" * (40 if name == "sha1" else 64)
         make_git_directory(self.directory, name, _SETTINGS)
+        (self.directory / "objects" / "info").mkdir(exist_ok=True)
+        (self.directory / "objects" / "info" / "alternates").write_bytes(os.fsencode(self._tree.objects) + b"\n")
         (self.directory / "info" / "attributes").write_text(_AS_THEY_ARE)
+
+    @property
+    def objects(self) -> Mapping[str, str]:
+        """For a call of git that finds all objects of the other repository, and writes none there."""
+        return {"GIT_OBJECT_DIRECTORY": str(self.directory / "objects")}
 
     def index(self, name: str) -> Path:
         return self.directory / f"{name}.index"
@@ -54,10 +61,10 @@ class PlainRepository:
             "GIT_DIR": str(self.directory),
             "GIT_WORK_TREE": self._tree.top,
             "GIT_INDEX_FILE": str(self.index(index)),
-            "GIT_OBJECT_DIRECTORY": self._tree.objects,
+            **self.objects,
             **settings_of_a_call(
-                _SYNCED
-                | {"core.compression": "1", "core.bigFileThreshold": _TO_A_PACK if to_a_pack else _SOME_TO_A_PACK}
+                {"core.fsync": "none", "core.compression": "1"}
+                | {"core.bigFileThreshold": _TO_A_PACK if to_a_pack else _SOME_TO_A_PACK}
             ),
         }
         return await self._git.run(*arguments, at=self._tree.top, stdin=stdin, variables=variables, bound_s=LONG_S)

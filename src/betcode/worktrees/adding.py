@@ -72,10 +72,19 @@ async def take_back(git: Git, repository: RepositoryRow, row: WorktreeRow) -> st
             await _remove(git, repository, row, "--force", "--force")  # once for changes, once for our lock
         elif there and row.git_dir and await anyio.to_thread.run_sync(git_directory, row.path) == row.git_dir:
             await _remove(git, repository, row, "--force")
+    except BetcodeError as trouble:
+        logger.warning("a worktree could not be taken back: %s", trouble.message, extra={"path": row.path})
+        return trouble.message
+    return await take_branch_back(git, repository, row)
+
+
+async def take_branch_back(git: Git, repository: RepositoryRow, row: WorktreeRow) -> str:
+    """Remove the branch that was made, if nobody has used it; why it could not be removed, for people."""
+    try:
         if row.made_branch:
             await _remove_branch(git, repository, row)
     except BetcodeError as trouble:
-        logger.warning("a worktree could not be taken back: %s", trouble.message, extra={"path": row.path})
+        logger.warning("a branch could not be taken back: %s", trouble.message, extra={"branch": row.branch})
         return trouble.message
     return ""
 

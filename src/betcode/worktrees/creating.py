@@ -2,10 +2,12 @@
 
 import logging
 import time
+from contextlib import suppress
 from dataclasses import replace
 
 import anyio.to_thread
 
+from betcode.domain.errors import BetcodeError, WorktreeExists, WorktreeNotFound
 from betcode.domain.worktrees import (
     Origin,
     RepositoryRow,
@@ -15,10 +17,11 @@ from betcode.domain.worktrees import (
     new_worktree_id,
 )
 from betcode.git.repository import git_directory, listed_worktrees
-from betcode.worktrees.adding import add, forget_registration, make_branch, take_back, unlock
+from betcode.worktrees.adding import add, forget_registration, make_branch, take_back, take_branch_back, unlock
 from betcode.worktrees.choosing import Start, Wanted, check_free, name_for, path_for, start_for, taken_up
 from betcode.worktrees.output import Feed
 from betcode.worktrees.registry import Registry
+from betcode.worktrees.removing import Removing
 from betcode.worktrees.room import WorktreeRoom
 from betcode.worktrees.setup import Setups
 from betcode.worktrees.work import insist
@@ -27,10 +30,11 @@ logger = logging.getLogger(__name__)
 
 
 class Creating:
-    def __init__(self, room: WorktreeRoom, registry: Registry, setups: Setups) -> None:
+    def __init__(self, room: WorktreeRoom, registry: Registry, setups: Setups, removing: Removing) -> None:
         self._room = room
         self._registry = registry
         self._setups = setups
+        self._removing = removing
 
     async def create(self, wanted: Wanted, feed: Feed) -> WorktreeRow:
         """A worktree that is there and set up, or was not to be.
@@ -53,8 +57,9 @@ class Creating:
             if not trouble:
                 self._setups.refuse_failed(row, kept=False, words=words)
             note = f"{row.setup_note}; it could not be removed again: {trouble}"
-            row = await self._registry.change(row.id, setup_note=note)
-        row = await insist(lambda: self._registry.change(row.id, state=WorktreeState.READY))
+            row = await insist(lambda: self._registry.change(row.id, setup_note=note))
+        else:
+            row = await insist(lambda: self._registry.change(row.id, state=WorktreeState.READY))
         if has_failed:
             self._setups.refuse_failed(row, kept=True, words=await self._setups.last_words(row.id))
         return row
@@ -112,14 +117,21 @@ class Creating:
         return row, start, before
 
     async def _rolled_back(self, repository: RepositoryRow, row: WorktreeRow) -> str:
-        """Why not; empty: it is gone."""
+        """Why not; empty: it is gone. What the setup, or somebody else, has written in it meanwhile is kept."""
+        await insist(lambda: self._registry.change(row.id, state=WorktreeState.READY))
+        try:
+            await self._removing.remove(row.id, force=True, by="a setup that failed")
+        except WorktreeNotFound:  # somebody was quicker
+            pass
+        except BetcodeError as trouble:
+            return trouble.message
         async with self._room.queues.turn(repository.id):
-            await insist(lambda: self._registry.change(row.id, state=WorktreeState.REMOVING))
-            trouble = await take_back(self._room.git, repository, row)
-            if not trouble:
+            trouble_with_branch = await take_branch_back(self._room.git, repository, row)
+        if await self._room.store.sessions_of([row.id]):
+            with suppress(WorktreeExists):  # somebody has made another one
                 await self._given_up(row, None)
-                logger.info("a worktree was removed again", extra={"worktree": row.name, "path": row.path})
-            return trouble
+        logger.info("a worktree was removed again", extra={"worktree": row.name, "path": row.path})
+        return trouble_with_branch
 
     async def _given_up(self, row: WorktreeRow, before: WorktreeRow | None) -> None:
         """Nothing is left of it but, where sessions belong to it, a row that says so."""

@@ -51,9 +51,9 @@ class Worktrees:
         self.placing = Placing(room, self.registry)
         self._switching = Switching(room, self.registry)
         self._setups = Setups(room, self.registry)
-        self._creating = Creating(room, self.registry, self._setups)
         self._trash = Trash(room)
         self._removing = Removing(room, self.registry, self._trash)
+        self._creating = Creating(room, self.registry, self._setups, self._removing)
         self._restoring = Restoring(room, self.registry, self._trash)
         self.diffs = Diffs(room, self.registry, snapshots)
         self._snapshots = snapshots

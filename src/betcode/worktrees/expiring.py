@@ -57,8 +57,8 @@ async def _expire_in(repository: RepositoryRow, trash: Trash, before_ns: int) ->
 
 
 def _expire_private(trash: Trash, before_ns: int) -> None:
-    """Files whose repository is gone go by their own facts."""
+    """Files whose repository is gone go by their own facts; where these are gone, too, by their age."""
     for identifier in trash.private_ids():
         kept = trash.privately(identifier)
-        if kept is not None and kept.removed_ns < before_ns:
+        if (kept.removed_ns if kept else trash.changed_ns(identifier)) < before_ns:
             trash.drop_private(identifier)

@@ -19,10 +19,11 @@ from pathlib import Path
 import anyio.to_thread
 
 from betcode.domain.errors import GitFailed
-from betcode.git.plain import FSYNC, PlainRepository
+from betcode.git.packs import hand_over
+from betcode.git.plain import PlainRepository
 from betcode.git.running import Git
 from betcode.git.status import Changed, Head, IndexEntry, changes, odd_entries
-from betcode.git.tree import Tree
+from betcode.git.tree import LONG_S, Tree
 from betcode.worktrees.hidden import is_file_at, to_look_at, unhide
 from betcode.worktrees.in_progress import kept_files
 
@@ -70,6 +71,7 @@ class Kept:
     commit: str
     index: str
     rest: str
+    keep: Path  # to be deleted when a ref leads to the commit
 
 
 class Keeping:
@@ -81,7 +83,13 @@ class Keeping:
         self._plain = PlainRepository(git, tree, scratch)
 
     async def kept(
-        self, facts: Mapping[str, object], leave_out: Collection[str], now_ns: int, *, are_files_gone: bool = False
+        self,
+        facts: Mapping[str, object],
+        leave_out: Collection[str],
+        now_ns: int,
+        mark: str,
+        *,
+        are_files_gone: bool = False,
     ) -> Kept:
         """The commits of everything; no ref leads to it yet. Of files that are gone the index tells what they were.
 
@@ -100,7 +108,8 @@ class Keeping:
         message = f"betcode: a worktree as it was\n\n{json.dumps(written)}\n"
         commit = await self._commit(work, [*head, index_commit, rest_commit], message, now_ns)
         await self._verify(commit, head)
-        return Kept(commit, index_commit, rest_commit)
+        keep = await hand_over(self._git, self._tree, self._plain, commit, head, mark)
+        return Kept(commit, index_commit, rest_commit, keep)
 
     async def work_tree(self, leave_out: Collection[str]) -> tuple[str, str]:
         """The names that the trees of the index and of the files have; the files are not kept."""
@@ -178,14 +187,15 @@ class Keeping:
             tree,
             at=self._tree.top,
             stdin=os.fsencode(message),
-            variables={**self._tree.variables, **variables, **FSYNC},
+            variables={**self._tree.variables, **self._plain.objects, **variables},
         )
         return out.decode().strip()
 
     async def _verify(self, commit: str, known: Sequence[str]) -> None:
         """Raises GitFailed where an object that it needs is not there."""
         words = ("rev-list", "--objects", "--quiet", "--missing=allow-promisor", commit, "--not", *known)
-        await self._tree.run(self._git, *words)
+        variables = {**self._tree.variables, **self._plain.objects}
+        await self._git.run(*words, at=self._tree.top, variables=variables, bound_s=LONG_S)
 
 
 def _odd_modes(top: Path, paths: Sequence[str]) -> dict[str, int]:

@@ -20,6 +20,7 @@ logger = logging.getLogger(__name__)
 
 _REF = "refs/betcode/trash/removed"  # in the submodule's own repository, so that its git keeps the commit
 _LIST = "submodules.json"
+_MARK = "betcode: a submodule of a worktree\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +41,9 @@ async def keep_modules(git: Git, tree: Tree, filled: list[Filled], into: Path, s
     kept = []
     for number, each in enumerate(filled):
         place = scratch / f"module-{number}"
-        found: Kept = await Keeping(git, each.tree, place).kept({"submodule": each.path}, (), now_ns)
+        found: Kept = await Keeping(git, each.tree, place).kept({"submodule": each.path}, (), now_ns, _MARK)
         await each.tree.run(git, "update-ref", _REF, found.commit)
+        found.keep.unlink(missing_ok=True)
         module = os.path.relpath(each.tree.git_dir, tree.git_dir)
         kept.append(_Module(each.path, module, found.commit, found.index, found.rest))
     await anyio.to_thread.run_sync(_copy, Path(tree.git_dir) / "modules", into / "modules")

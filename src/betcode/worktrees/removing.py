@@ -8,8 +8,7 @@ git forgets it; it is deleted; the row is forgotten. Until the row says that it 
 import logging
 import os
 import tempfile
-from collections.abc import Iterator
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 
 import anyio
@@ -24,7 +23,7 @@ from betcode.domain.errors import (
 )
 from betcode.domain.identifiers import time_ordered_uuid
 from betcode.domain.wording import named, placed
-from betcode.domain.worktrees import WorktreeId, WorktreeRow, WorktreeState
+from betcode.domain.worktrees import SetupState, WorktreeId, WorktreeRow, WorktreeState
 from betcode.git.links import registered_directory
 from betcode.git.repository import ListedWorktree, listed_worktrees
 from betcode.git.status import Changed, Head, changes
@@ -59,7 +58,6 @@ class Removing:
         self._room = room
         self._registry = registry
         self._trash = trash
-        self._at_work: set[WorktreeId] = set()
 
     async def remove(self, worktree: WorktreeId, *, force: bool, by: str) -> Done:
         """Remove it, or finish what an earlier try has left.
@@ -70,9 +68,9 @@ class Removing:
         row = await self._room.store.worktree(worktree)
         if row is None:
             raise WorktreeNotFound(worktree)
-        if worktree in self._at_work:
+        if worktree in self._room.at_work:
             raise WorktreeUnusable(f"{named(row.name)} is being removed or restored already: wait until that is done")
-        with self.at_work_on(worktree):
+        with self._room.at_work_on(worktree):
             removal = removal_of(row.removal)
             if row.state is WorktreeState.REMOVING and removal is not None and removal.step is Step.GOING:
                 await self.finish(row, removal)
@@ -82,15 +80,6 @@ class Removing:
             if removal is not None and removal.step is Step.RESTORING:
                 await self._registry.change(row.id, state=WorktreeState.READY, removal="")
             return await self._remove(await self._registry.seen_one(worktree), force=force, by=by)
-
-    @contextmanager
-    def at_work_on(self, worktree: WorktreeId) -> Iterator[None]:
-        """Nobody else begins to remove it meanwhile."""
-        self._at_work.add(worktree)
-        try:
-            yield
-        finally:
-            self._at_work.discard(worktree)
 
     async def _remove(self, seen: SeenWorktree, *, force: bool, by: str) -> Done:
         refuse_what_is_never_removed(seen)
@@ -106,6 +95,8 @@ class Removing:
         row = await self._note(row, removal)
         self._room.faults("removal-noted")
         try:
+            if row.setup is SetupState.RUNNING:  # since the row was looked at
+                raise WorktreeUnusable(f"The worktree {named(row.name)} is being set up: wait until that is done")
             closed = await self._close_sessions(row.id)
             self._room.faults("removal-sessions-closed")
             async with self._room.queues.turn(row.repository):
@@ -136,9 +127,11 @@ class Removing:
         """The directory is moved aside and is what was looked at; what would be lost is kept."""
         aside = replace(tree, top=removal.aside)
         for _ in range(_TRIES):
-            contents = await contents_of(self._room.git, tree, row)
-            refuse_loss(seen, contents, force=force)
+            # First: what comes after it is in the contents, or is seen in the end.
             before = await fingerprint(self._room.git, tree)
+            contents = await contents_of(self._room.git, tree, row)
+            self._room.faults("removal-looked")
+            refuse_loss(seen, contents, force=force)
             if not contents.is_clean:
                 removal = replace(removal, has_kept=True)
                 await self._trash.keep(removal.id, tree, row, contents, by)
@@ -181,10 +174,33 @@ class Removing:
         await self._registry.forget(row)
         logger.info("a worktree was removed", extra={"worktree": row.name, "path": row.path, "kept": removal.has_kept})
 
+    async def take_up(self, worktree: WorktreeId, removal: Removal) -> None:
+        """What an earlier daemon began, unless somebody has asked for it meanwhile.
+
+        Raises:
+            WorktreeUnusable, GitFailed
+        """
+        if worktree in self._room.at_work:
+            return
+        with self._room.at_work_on(worktree):
+            row = await self._room.store.worktree(worktree)
+            if row is None or removal_of(row.removal) != removal:
+                return
+            if removal.step is Step.GOING:
+                await self.finish(row, removal)
+            else:
+                await self.take_back(row, removal)
+                logger.warning("a removal that was broken off is taken back", extra={"worktree": row.name})
+
     async def take_back(self, row: WorktreeRow, removal: Removal) -> None:
         """It was not to be: the directory is where it was, and nothing needs to be kept for it."""
-        if os.path.lexists(removal.aside) and not os.path.lexists(row.path):
-            await anyio.to_thread.run_sync(move, removal.aside, row.path)
+        if os.path.lexists(removal.aside):
+            try:
+                await anyio.to_thread.run_sync(_put_back, removal.aside, row.path)
+            except WorktreeUnusable as trouble:
+                note = f"Its files are at {placed(removal.aside)}: {trouble.message}, and remove it again"
+                await self._registry.change(row.id, trouble=note)
+                raise
         await self._registry.change(row.id, state=WorktreeState.READY, removal="")
         try:
             await self._trash.drop(await self._registry.repositories.get(row.repository), removal.id)
@@ -258,3 +274,10 @@ class Removing:
         if row.state in (WorktreeState.CREATING, WorktreeState.REMOVING):
             raise WorktreeUnusable(f"{named(row.name)} is being made or removed: wait until that is done")
         await self._registry.forget(row)
+
+
+def _put_back(aside: str, path: str) -> None:
+    """Raises WorktreeUnusable. It may block."""
+    with suppress(OSError):
+        os.rmdir(path)  # noqa: PTH106 - somebody made it anew, and has put nothing into it
+    move(aside, path)

@@ -103,11 +103,16 @@ class Restoring:
         await self._registry.seen(removed.repository)  # so that the rows are true
         rows = await self._room.store.worktrees()
         row = next((each for each in rows if _is_restored_from(each, removed.id)), None)
+        is_new = row is None
         if row is None:
             row = self._row(removed, await anyio.to_thread.run_sync(_free_place, path, removed), rows)
-            await self._registry.save(row)
-            self._room.faults("restore-noted")
-        await self.bring_back(row, removed)
+        if row.id in self._room.at_work:
+            raise WorktreeUnusable(f"{named(row.name)} is being removed or restored: wait until that is done")
+        with self._room.at_work_on(row.id):
+            if is_new:
+                await self._registry.save(row)
+                self._room.faults("restore-noted")
+            await self.bring_back(row, removed)
         return row.id
 
     def _row(self, removed: Removed, path: str, rows: Sequence[WorktreeRow]) -> WorktreeRow:

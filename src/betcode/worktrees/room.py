@@ -1,6 +1,7 @@
 """What all work on worktrees shares."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -11,7 +12,7 @@ from betcode.config.settings import Settings
 from betcode.domain.identifiers import SessionId
 from betcode.domain.looks import Looks
 from betcode.domain.rows import NewSession
-from betcode.domain.worktrees import WorktreePlaces, WorktreeStore
+from betcode.domain.worktrees import WorktreeId, WorktreePlaces, WorktreeStore
 from betcode.git.running import Git
 from betcode.worktrees.queues import Queues
 
@@ -57,3 +58,13 @@ class WorktreeRoom:
     user_file: Path | None = None  # with the user's own settings
     umask: int = -1  # the user's; -1: our own
     queues: Queues = field(default_factory=Queues)
+    at_work: set[WorktreeId] = field(default_factory=set)  # those that somebody removes or restores
+
+    @contextmanager
+    def at_work_on(self, worktree: WorktreeId) -> Iterator[None]:
+        """Nobody else begins to remove it meanwhile."""
+        self.at_work.add(worktree)
+        try:
+            yield
+        finally:
+            self.at_work.discard(worktree)

@@ -84,7 +84,11 @@ class Setups:
         """The row when the setup has ended, however it did; its note has the reason."""
         kept = self._kept[row.id] = KeptOutput()
         try:
-            row = await self._registry.change(row.id, setup=SetupState.RUNNING, setup_note="", setup_process="")
+            before, running = row, {"setup": SetupState.RUNNING, "setup_note": "", "setup_process": ""}
+            row = await self._registry.change(row.id, **running)
+            if row.state is WorktreeState.REMOVING:  # since it was looked at
+                await self._registry.change(row.id, setup=before.setup, setup_note=before.setup_note)
+                raise WorktreeUnusable(f"The worktree {row.name} is being removed: it cannot be set up now")
             end = await self._kept_while(row.id, kept, lambda: self._all(repository, row, feed, kept, begun_steps))
             await insist(lambda: self._room.store.keep_output(row.id, kept.packed()))
             ended = {"setup": end.state, "setup_note": end.note, "setup_process": ""}

@@ -14,6 +14,7 @@ import anyio.to_thread
 
 from betcode.domain.errors import GitFailed
 from betcode.domain.worktrees import RepositoryRow, WorktreeRow
+from betcode.git.packs import let_go
 from betcode.git.plain import FSYNC
 from betcode.git.status import odd_entries
 from betcode.git.tree import Tree
@@ -121,19 +122,23 @@ class Trash:
             await anyio.to_thread.run_sync(self._keep_privately, identifier, tree, row, now_ns)
             scratch = await anyio.to_thread.run_sync(self.scratch, identifier)
             keeping = Keeping(self._room.git, tree, scratch)
-            commit = (await keeping.kept(facts, row.brought_along, now_ns, are_files_gone=are_files_gone)).commit
+            kept = await keeping.kept(
+                facts, row.brought_along, now_ns, _mark(identifier), are_files_gone=are_files_gone
+            )
             odd = [] if are_files_gone else await odd_entries(self._room.git, tree)
             filled = await filled_submodules(self._room.git, tree, [each.path for each in odd if each.is_submodule])
             await keep_modules(self._room.git, tree, filled, self.directory(identifier), scratch, now_ns)
+            self._room.faults("removal-written")
             await self._room.git.run(
                 "update-ref",
                 "-m",
                 "betcode: a worktree was removed",
                 _NAMESPACE + identifier,
-                commit,
+                kept.commit,
                 at=tree.common_dir,
                 variables={"GIT_DIR": tree.common_dir, **FSYNC},
             )
+            kept.keep.unlink(missing_ok=True)
             await anyio.to_thread.run_sync(shutil.rmtree, scratch)
         except OSError as trouble:
             raise GitFailed(f"{row.name} cannot be kept, and was not removed: {trouble}") from None
@@ -199,10 +204,18 @@ class Trash:
         expected = (commit,) if commit else ()
         where = {"at": repository.common_dir, "variables": {"GIT_DIR": repository.common_dir}}
         await self._room.git.run("update-ref", "-d", _NAMESPACE + identifier, *expected, **where)  # type: ignore[arg-type]
+        await anyio.to_thread.run_sync(let_go, f"{repository.common_dir}/objects", _mark(identifier))
         await anyio.to_thread.run_sync(self.drop_private, identifier)
 
     def drop_private(self, identifier: str) -> None:
         shutil.rmtree(self.directory(identifier), ignore_errors=True)
+
+    def changed_ns(self, identifier: str) -> int:
+        """When its private directory changed last, as far as that can be told. It may block."""
+        try:
+            return self.directory(identifier).lstat().st_mtime_ns
+        except OSError:
+            return time.time_ns()
 
     def private_ids(self) -> Sequence[str]:
         """Of all that something is kept of outside git. It may block."""
@@ -210,3 +223,7 @@ class Trash:
             return sorted(os.listdir(self._room.state_dir / "trash"))  # noqa: PTH208
         except OSError:
             return []
+
+
+def _mark(identifier: str) -> str:
+    return f"betcode: {identifier}\n"

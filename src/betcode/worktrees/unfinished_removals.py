@@ -21,8 +21,7 @@ async def finish_or_take_back(
         removal = removal_of(row.removal)
         if removal is not None:
             try:
-                with removing.at_work_on(row.id):
-                    await _recover(row, removal, registry, removing, restoring)
+                await _recover(row, removal, registry, removing, restoring)
             except BetcodeError as trouble:
                 logger.warning(
                     "what was begun with a worktree is not finished: %s", trouble.message, extra={"worktree": row.name}
@@ -35,11 +34,8 @@ async def _recover(
     row: WorktreeRow, removal: Removal, registry: Registry, removing: Removing, restoring: Restoring
 ) -> None:
     match removal.step:
-        case Step.BEGUN:
-            await removing.take_back(row, removal)
-            logger.warning("a removal that was broken off is taken back", extra={"worktree": row.name})
-        case Step.GOING:
-            await removing.finish(row, removal)
+        case Step.BEGUN | Step.GOING:
+            await removing.take_up(row.id, removal)
         case Step.RESTORING:
             repository = await registry.repositories.get(row.repository)
             try:

@@ -1,0 +1,71 @@
+"""Objects that were made privately come into a repository as one pack, which no `git gc` takes away meanwhile.
+
+Loose objects that no ref leads to yet go with the next `git gc --prune=now`, whoever runs it, and a ref would then lead
+to nothing. A pack is whole from its first moment, and stays while there is a `.keep` beside it.
+"""
+
+import os
+import shutil
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import anyio.to_thread
+
+from betcode.git.plain import PlainRepository
+from betcode.git.running import Git
+from betcode.git.tree import LONG_S, Tree
+
+_SUFFIXES = (".pack", ".rev", ".idx")  # the last one tells git that it is there
+
+
+async def hand_over(
+    git: Git, tree: Tree, private: PlainRepository, commit: str, known: Sequence[str], mark: str
+) -> Path:
+    """The file that keeps the pack; it is to be deleted when a ref leads to the commit. `mark` says whose it is.
+
+    Raises:
+        GitFailed, StorageDegraded, OSError: also where an object that it needs is not there.
+    """
+    lines = "".join([f"{commit}\n", *(f"^{each}\n" for each in known)])
+    base = private.directory / "kept"
+    words = ("pack-objects", "-q", "--revs", "--window=0", "--missing=allow-promisor", str(base))
+    variables = {**tree.variables, **private.objects}
+    out = await git.run(*words, at=tree.top, stdin=lines.encode(), variables=variables, bound_s=LONG_S)
+    await anyio.to_thread.run_sync(lambda: shutil.rmtree(private.directory / "objects"))
+    name = out.decode().strip()
+    return await anyio.to_thread.run_sync(_copied, Path(f"{base}-{name}"), Path(tree.objects) / "pack", name, mark)
+
+
+def let_go(objects: str, mark: str) -> None:
+    """Delete what keeps packs with this mark. It may block."""
+    for keep in Path(objects).glob("pack/*.keep"):
+        with suppress(OSError):
+            if keep.read_text(errors="replace") == mark:
+                keep.unlink()
+
+
+def _copied(source: Path, packs: Path, name: str, mark: str) -> Path:
+    packs.mkdir(exist_ok=True)
+    keep = packs / f"pack-{name}.keep"
+    keep.write_text(mark)
+    for suffix in _SUFFIXES:
+        target, made = packs / f"pack-{name}{suffix}", source.with_name(source.name + suffix)
+        if target.exists() or not made.exists():
+            continue
+        partial = packs / f"tmp_{target.name}"  # which git deletes itself where it is left behind
+        shutil.copyfile(made, partial)
+        partial.chmod(0o444)
+        _synced(partial)
+        partial.rename(target)
+        made.unlink()
+    _synced(packs)
+    return keep
+
+
+def _synced(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

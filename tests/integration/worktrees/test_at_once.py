@@ -1,0 +1,141 @@
+"""Others are at the same worktree at the same moment: nothing is lost by that, and nobody undoes what another did."""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import anyio
+import pytest
+
+from betcode.config.settings import Settings, WorktreeSettings
+from betcode.domain.errors import GitFailed, SetupFailed, WorktreeHasChanges, WorktreeUnusable
+from betcode.domain.worktrees import WorktreeState
+from betcode.worktrees.choosing import Wanted
+from betcode.worktrees.expiring import expire
+from betcode.worktrees.steps import Removal, Step
+from integration.worktrees.conftest import Bench
+from integration.worktrees.test_removing import place, row_of
+from support.patience import PATIENCE_S
+from support.repositories import git
+
+__all__ = ["place"]  # a fixture
+pytestmark = pytest.mark.anyio
+
+
+def at(bench: Bench, step: str, do: Callable[[], object]) -> None:
+    """Once, when that step is reached."""
+
+    def reached(name: str) -> None:
+        if name == step:
+            bench.faults.clear()
+            do()
+
+    bench.faults.append(reached)
+
+
+async def test_what_is_written_between_two_looks_is_not_lost(bench: Bench, place: Path) -> None:
+    row = await row_of(bench, place)
+    at(bench, "removal-looked", lambda: (place / "late").write_text("words"))
+    with pytest.raises(WorktreeHasChanges, match="late"):
+        await bench.worktrees.remove(row.id, force=False)
+    assert (place / "late").read_text() == "words"
+
+
+async def test_what_is_kept_is_not_collected_before_a_ref_leads_to_it(
+    bench: Bench, repository: Path, place: Path
+) -> None:
+    row = await row_of(bench, place)
+    (place / "new").write_text("words")
+    (place / "README").write_text("staged\n")
+    git(place, "add", "README")
+    (place / "README").write_text("changed again\n")
+    at(bench, "removal-written", lambda: git(repository, "gc", "-q", "--prune=now"))
+    done = await bench.worktrees.remove(row.id, force=True)
+    git(repository, "gc", "-q", "--prune=now")
+    git(repository, "fsck", "--connectivity-only")
+    await bench.worktrees.restore(str(repository), done.removed_id, "")
+    assert ((place / "new").read_text(), (place / "README").read_text()) == ("words", "changed again\n")
+    assert git(place, "show", ":README") == "staged"
+    assert not list((repository / ".git" / "objects" / "pack").glob("*.keep"))
+
+
+async def test_a_directory_that_is_made_anew_meanwhile_hides_nothing(bench: Bench, place: Path) -> None:
+    row = await row_of(bench, place)
+    (place / "new").write_text("words")
+
+    def in_the_way() -> None:
+        place.mkdir()
+        (place / "of-an-editor").touch()
+        raise GitFailed("It could not be looked at")
+
+    at(bench, "removal-aside", in_the_way)
+    with pytest.raises(WorktreeUnusable, match="is in the way"):
+        await bench.worktrees.remove(row.id, force=True)
+    (aside,) = place.parent.glob(".betcode-removing-*")
+    assert (aside / "new").read_text() == "words"
+    assert str(aside) in (await row_of(bench, place)).trouble
+    (place / "of-an-editor").unlink()
+    done = await bench.worktrees.remove(row.id, force=True)
+    assert done.removed_id
+    assert not list(place.parent.glob(".betcode-removing-*"))
+    assert not place.exists()
+
+
+async def test_what_somebody_wrote_meanwhile_outlives_a_setup_that_is_rolled_back(
+    bench: Bench, repository: Path, tmp_path: Path
+) -> None:
+    script = ("sh", "-c", "echo words > of-somebody; exit 1")
+    bench.worktrees.use(Settings(worktree=WorktreeSettings(setup_commands=(script,))))
+    wanted = Wanted(str(repository), "fix", create_branch=True, roll_back=True)
+    with pytest.raises(SetupFailed):
+        await bench.worktrees.create(wanted).result()
+    assert not (tmp_path / "shop-fix").exists()
+    (kept,) = await bench.worktrees.removed(str(repository))
+    await bench.worktrees.restore(str(repository), kept.id, "")
+    assert (tmp_path / "shop-fix" / "of-somebody").read_text() == "words\n"
+
+
+async def test_one_that_is_being_restored_is_not_removed(bench: Bench, repository: Path, place: Path) -> None:
+    row = await row_of(bench, place)
+    (place / "new").write_text("words")
+    done = await bench.worktrees.remove(row.id, force=True)
+    added = anyio.Event()
+    at(bench, "restore-added", added.set)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(bench.worktrees.restore, str(repository), done.removed_id, "")
+        with anyio.fail_after(PATIENCE_S):
+            await added.wait()
+        with pytest.raises(WorktreeUnusable, match="being removed or restored"):
+            await bench.worktrees.remove(row.id, force=True)
+    assert (place / "new").read_text() == "words"
+    assert (await row_of(bench, place)).state is WorktreeState.READY
+
+
+async def test_what_an_earlier_daemon_began_and_somebody_has_ended_is_left_alone(bench: Bench, place: Path) -> None:
+    row = await row_of(bench, place)
+    for step in (Step.GOING, Step.BEGUN):
+        as_it_was = Removal("01a1e0ad-b34e-7b98-8fdc-577ef4a1c5aa", step).written()
+        await bench.worktrees.finish_or_take_back([replace(row, state=WorktreeState.REMOVING, removal=as_it_was)])
+    assert place.exists()
+    assert await row_of(bench, place) == row
+
+
+async def test_private_files_that_say_nothing_of_themselves_go_by_their_age(bench: Bench) -> None:
+    left = bench.places.state_dir / "trash" / "of-a-daemon-that-was-killed"
+    (left / "work").mkdir(parents=True)
+    room, trash = bench.worktrees._room, bench.worktrees._trash
+    await expire(room, trash, time.time_ns())
+    assert left.exists()
+    await expire(room, trash, time.time_ns() + trash.keep_ns + 10**9)
+    assert not left.exists()
+
+
+async def test_a_setup_that_removes_its_own_worktree_leaves_no_row_of_one_that_is_there(
+    bench: Bench, repository: Path, tmp_path: Path
+) -> None:
+    script = ("sh", "-c", 'cd / && git -C "$BETCODE_REPOSITORY" worktree remove --force "$WORKTREE_PATH"')
+    bench.worktrees.use(Settings(worktree=WorktreeSettings(setup_commands=(script,))))
+    seen = await bench.worktrees.create(Wanted(str(repository), "fix", create_branch=True)).result()
+    assert seen.row.state is WorktreeState.STALE
+    assert not (tmp_path / "shop-fix").exists()
