@@ -8,6 +8,7 @@ from dataclasses import replace
 import anyio.to_thread
 
 from betcode.domain.errors import BetcodeError, WorktreeExists, WorktreeNotFound
+from betcode.domain.identifiers import time_ordered_uuid
 from betcode.domain.worktrees import (
     Origin,
     RepositoryRow,
@@ -20,7 +21,8 @@ from betcode.git.repository import git_directory, listed_worktrees
 from betcode.worktrees.adding import add, forget_registration, make_branch, take_back, take_branch_back, unlock
 from betcode.worktrees.choosing import Start, Wanted, check_free, name_for, path_for, start_for, taken_up
 from betcode.worktrees.output import Feed
-from betcode.worktrees.registry import Registry
+from betcode.worktrees.registry import Registry, SeenWorktree
+from betcode.worktrees.removal_steps import Removal, Step
 from betcode.worktrees.removing import Removing
 from betcode.worktrees.room import WorktreeRoom
 from betcode.worktrees.setup import Setups
@@ -98,6 +100,9 @@ class Creating:
         start = await start_for(self._room.git, wanted, repository, listed, before)
         for each in listed:
             if each.prunable and before and each.path in (path, before.path):
+                gone = SeenWorktree(repository, before, None)
+                kept = Removal(time_ordered_uuid(), Step.GOING)
+                await self._removing.kept_of_gone(gone, each, kept, force=True, by="another one in its place")
                 await forget_registration(self._room.git, repository, each.path)
         now_ns = time.time_ns()
         row = WorktreeRow(

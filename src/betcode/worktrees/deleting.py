@@ -1,6 +1,7 @@
 """Directories that go: moved aside in one step first, then deleted, again if need be."""
 
 import os
+import re
 import stat
 from contextlib import suppress
 from pathlib import Path
@@ -10,6 +11,8 @@ import anyio.to_thread
 
 from betcode.domain.errors import WorktreeUnusable
 from betcode.domain.wording import placed
+
+_OCTAL = re.compile(r"\\([0-7]{3})")  # how the system writes spaces and such in a list of mounts
 
 
 def aside_of(path: str, identifier: str) -> str:
@@ -28,6 +31,19 @@ def move(source: str, target: str) -> None:
             f"{placed(source)} cannot be moved, and so not be deleted: {trouble.strerror}; "
             "see that you may write to the directory above it, and that nothing is mounted there"
         ) from None
+
+
+def mounted_in(path: str) -> list[str]:
+    """Where other file systems, or other directories, are mounted in a directory; none where that cannot be told.
+
+    Such a directory can be moved, and what is mounted would then be deleted with it. It may block.
+    """
+    try:
+        lines = Path("/proc/self/mountinfo").read_text(errors="surrogateescape").splitlines()
+    except OSError:
+        return []
+    points = [_OCTAL.sub(lambda found: chr(int(found[1], 8)), line.split(" ")[4]) for line in lines]
+    return [point for point in points if point == path or point.startswith(path + os.sep)]
 
 
 async def delete(path: str) -> None:

@@ -29,7 +29,7 @@ from betcode.git.repository import ListedWorktree, listed_worktrees
 from betcode.git.status import Changed, Head, changes
 from betcode.git.tree import Tree
 from betcode.worktrees.contents import Contents, contents_of, unpushed_of
-from betcode.worktrees.deleting import aside_of, delete, move
+from betcode.worktrees.deleting import aside_of, delete, mounted_in, move
 from betcode.worktrees.fingerprints import fingerprint
 from betcode.worktrees.inspecting import tree_of
 from betcode.worktrees.refusals import called, refuse_at_work, refuse_loss, refuse_nested, refuse_what_is_never_removed
@@ -87,6 +87,10 @@ class Removing:
             return await self._remove_gone(seen, force=force, by=by)
         row = seen.row
         tree = await tree_of(seen)
+        if mounts := await anyio.to_thread.run_sync(mounted_in, row.path):
+            raise WorktreeUnusable(
+                f"Something is mounted at {placed(mounts[0])}, and would be deleted with it: unmount that first"
+            )
         refuse_nested(seen, await listed_worktrees(self._room.git, tree.common_dir))
         if not force:
             refuse_at_work(seen)
@@ -221,15 +225,21 @@ class Removing:
         entry = next((each for each in listed if each.path == row.path), None)
         removal = Removal(time_ordered_uuid(), Step.GOING)
         if entry is not None:
-            removal = await self._kept_of_gone(seen, entry, removal, force=force, by=by)
+            async with self._room.queues.turn(row.repository):
+                removal = await self.kept_of_gone(seen, entry, removal, force=force, by=by)
         row = await self._note(row, removal)
         closed = await self._close_sessions(row.id)
         await self.finish(row, removal)
         return self._done(closed, removal)
 
-    async def _kept_of_gone(
+    async def kept_of_gone(
         self, seen: SeenWorktree, entry: ListedWorktree, removal: Removal, *, force: bool, by: str
     ) -> Removal:
+        """What only git's entry of it knows is kept. To be called in a turn of its repository.
+
+        Raises:
+            WorktreeHasChanges, GitFailed, StorageDegraded
+        """
         common_dir = seen.repository.common_dir
         git_dir = await anyio.to_thread.run_sync(registered_directory, common_dir, seen.row.path)
         if not git_dir:
@@ -251,8 +261,7 @@ class Removing:
             refuse_loss(seen, contents, force=force)
             if contents.is_clean:
                 return removal
-            async with self._room.queues.turn(seen.row.repository):
-                await self._trash.keep(removal.id, tree, seen.row, contents, by, are_files_gone=True)
+            await self._trash.keep(removal.id, tree, seen.row, contents, by, are_files_gone=True)
         return replace(removal, has_kept=True)
 
     async def forget(self, worktree: WorktreeId) -> None:

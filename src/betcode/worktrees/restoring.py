@@ -199,7 +199,7 @@ class Restoring:
             branch = ""
         if not branch:
             return _Start(("--detach", head or removed.commit))
-        holder = next((each.path for each in listed if each.branch == branch and not each.prunable), "")
+        holder = next((each.path for each in listed if each.branch == branch), "")  # also one that is gone: git minds
         now = await commit_named(self._room.git, removed.repository.common_dir, f"refs/heads/{branch}")
         if not head:
             unborn = f"{branch}-restored" if now or holder else branch

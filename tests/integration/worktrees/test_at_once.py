@@ -1,5 +1,6 @@
 """Others are at the same worktree at the same moment: nothing is lost by that, and nobody undoes what another did."""
 
+import shutil
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,13 +14,12 @@ from betcode.domain.errors import GitFailed, SetupFailed, WorktreeHasChanges, Wo
 from betcode.domain.worktrees import WorktreeState
 from betcode.worktrees.choosing import Wanted
 from betcode.worktrees.expiring import expire
-from betcode.worktrees.steps import Removal, Step
-from integration.worktrees.conftest import Bench
-from integration.worktrees.test_removing import place, row_of
+from betcode.worktrees.removal_steps import Removal, Step
+from integration.worktrees.conftest import Bench, row_of
+from support.disk import small_disk
 from support.patience import PATIENCE_S
-from support.repositories import git
+from support.repositories import commit, git
 
-__all__ = ["place"]  # a fixture
 pytestmark = pytest.mark.anyio
 
 
@@ -119,6 +119,48 @@ async def test_what_an_earlier_daemon_began_and_somebody_has_ended_is_left_alone
         await bench.worktrees.finish_or_take_back([replace(row, state=WorktreeState.REMOVING, removal=as_it_was)])
     assert place.exists()
     assert await row_of(bench, place) == row
+
+
+async def test_one_made_in_the_place_of_one_that_is_gone_loses_nothing_of_it(
+    bench: Bench, repository: Path, tmp_path: Path
+) -> None:
+    wanted = Wanted(str(repository), "fix", create_branch=True, not_set_up="no")
+    path = Path((await bench.worktrees.create(wanted).result()).row.path)
+    git(path, "checkout", "-q", "--detach")
+    only_here = commit(path, {"a": "1\n"})
+    (path / "b").write_text("staged\n")
+    git(path, "add", "b")
+    shutil.rmtree(path)
+    await bench.worktrees.create(replace(wanted, create_branch=False)).result()
+    (kept,) = await bench.worktrees.removed(str(repository))
+    git(repository, "gc", "-q", "--prune=now")
+    assert only_here in git(repository, "rev-list", kept.ref)
+    assert git(repository, "show", f"{kept.ref}:b") == "staged"
+
+
+async def test_a_branch_that_one_that_is_gone_still_has_keeps_nothing_from_being_restored(
+    bench: Bench, repository: Path, place: Path, tmp_path: Path
+) -> None:
+    row = await row_of(bench, place)
+    (place / "new").write_text("words")
+    done = await bench.worktrees.remove(row.id, force=True)
+    git(repository, "worktree", "add", "-q", str(tmp_path / "other"), "fix")
+    shutil.rmtree(tmp_path / "other")
+    back = await bench.worktrees.restore(str(repository), done.removed_id, "")
+    assert (place / "new").read_text() == "words"
+    assert "HEAD is detached" in back.row.trouble
+
+
+async def test_what_is_mounted_in_a_worktree_is_not_deleted_with_it(
+    bench: Bench, repository: Path, place: Path
+) -> None:
+    (repository / ".git" / "info" / "exclude").write_text("da ta\n")
+    row = await row_of(bench, place)
+    with small_disk(place / "da ta", 1) as disk:
+        (disk / "of-others").write_text("words")
+        with pytest.raises(WorktreeUnusable, match=f"Something is mounted at {disk}"):
+            await bench.worktrees.remove(row.id, force=True)
+        assert (disk / "of-others").read_text() == "words"
 
 
 async def test_private_files_that_say_nothing_of_themselves_go_by_their_age(bench: Bench) -> None:
