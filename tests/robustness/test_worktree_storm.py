@@ -20,7 +20,7 @@ pytestmark = pytest.mark.anyio
 SOAK = os.environ.get("BETCODE_SOAK") == "1"
 ROUNDS = int(os.environ.get("BETCODE_ROUNDS", "50")) if SOAK else 1
 SEED = int(os.environ.get("BETCODE_SEED", "1"))
-OPERATIONS = int(os.environ.get("BETCODE_OPERATIONS", "25"))
+OPERATIONS = int(os.environ.get("BETCODE_OPERATIONS", "25" if SOAK else "12"))
 
 # It succeeds or fails by chance, and leaves something behind that is to be ended with it.
 _HOOK = "sleep 1000 & test $(( $(cat README | wc -c) + $$ )) -ge 0; test $(($$ % 3)) -ne 0"

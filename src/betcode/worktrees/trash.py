@@ -7,6 +7,7 @@ import re
 import shutil
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,6 +31,7 @@ from betcode.worktrees.submodules import filled_submodules
 logger = logging.getLogger(__name__)
 
 _NAMESPACE = "refs/betcode/trash/"
+_WHOLE = "%(refname)%00%(objectname)%00%(contents)%00%00"
 _PRIVATE = "private.json"
 _FILES = "files"
 IDENTIFIER = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -193,13 +195,13 @@ class Trash:
         Raises:
             GitFailed
         """
-        out = await self._room.git.run(
-            "for-each-ref",
-            "--format=%(refname)%00%(objectname)%00%(contents)%00%00",
-            _NAMESPACE,
-            at=repository.common_dir,
-            variables={"GIT_DIR": repository.common_dir},
-        )
+        try:
+            out = await self._refs(repository, _WHOLE, _NAMESPACE)
+        except GitFailed:  # one whose commit somebody has deleted must not hide the others
+            out = b""
+            for name in os.fsdecode(await self._refs(repository, "%(refname)", _NAMESPACE)).splitlines():
+                with suppress(GitFailed):
+                    out += await self._refs(repository, _WHOLE, name)
         found = []
         for record in os.fsdecode(out).split("\0\0\n"):
             name, _, rest = record.partition("\0")
@@ -212,6 +214,11 @@ class Trash:
                 except GitFailed:
                     logger.info("%s is none of ours", name)
         return sorted(found, key=lambda each: each.removed_ns, reverse=True)
+
+    async def _refs(self, repository: RepositoryRow, wanted: str, which: str) -> bytes:
+        words = ("for-each-ref", f"--format={wanted}", which)
+        at = repository.common_dir
+        return await self._room.git.run(*words, at=at, variables={"GIT_DIR": at})
 
     async def drop(self, repository: RepositoryRow, identifier: str, commit: str = "") -> None:
         """Forget what was kept; a ref that somebody changed meanwhile stays.

@@ -163,6 +163,18 @@ async def test_what_is_mounted_in_a_worktree_is_not_deleted_with_it(
         assert (disk / "of-others").read_text() == "words"
 
 
+async def test_a_kept_one_whose_commit_somebody_deleted_does_not_hide_the_others(
+    bench: Bench, repository: Path, place: Path, tmp_path: Path
+) -> None:
+    (place / "new").write_text("words")
+    done = await bench.worktrees.remove((await row_of(bench, place)).id, force=True)
+    broken = repository / ".git" / "refs" / "betcode" / "trash" / "01a1e0ad-b34e-7b98-8fdc-577ef4a1c5aa"
+    broken.write_text("1" * 40 + "\n")
+    assert [each.id for each in await bench.worktrees.removed(str(repository))] == [done.removed_id]
+    await bench.worktrees.restore(str(repository), done.removed_id, "")
+    assert (place / "new").read_text() == "words"
+
+
 async def test_private_files_that_say_nothing_of_themselves_go_by_their_age(bench: Bench) -> None:
     left = bench.places.state_dir / "trash" / "of-a-daemon-that-was-killed"
     (left / "work").mkdir(parents=True)
