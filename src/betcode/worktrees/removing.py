@@ -23,7 +23,7 @@ from betcode.domain.errors import (
 )
 from betcode.domain.identifiers import time_ordered_uuid
 from betcode.domain.wording import named, placed
-from betcode.domain.worktrees import SetupState, WorktreeId, WorktreeRow, WorktreeState
+from betcode.domain.worktrees import RepositoryRow, SetupState, WorktreeId, WorktreeRow, WorktreeState
 from betcode.git.links import registered_directory
 from betcode.git.repository import ListedWorktree, listed_worktrees
 from betcode.git.status import Changed, Head, changes
@@ -169,19 +169,29 @@ class Removing:
         """
         try:
             repository = await self._registry.repositories.get(row.repository)
-            async with self._room.queues.turn(row.repository):
-                listed = await listed_worktrees(self._room.git, repository.common_dir)
-                if any(each.path == row.path for each in listed):
-                    await self._room.git.run("worktree", "remove", "--", row.path, at=repository.common_dir)
-            self._room.faults("removal-forgotten-by-git")
-            if removal.aside:
-                await delete(removal.aside)
-            self._room.faults("removal-deleted")
+            if await anyio.to_thread.run_sync(os.path.isdir, repository.common_dir):
+                await self._leave_git(row, repository)
+                self._room.faults("removal-forgotten-by-git")
+                if removal.aside:
+                    await delete(removal.aside)
+                self._room.faults("removal-deleted")
+            elif await anyio.to_thread.run_sync(os.path.lexists, removal.aside):  # what was kept has gone with it
+                raise WorktreeUnusable(
+                    f"The repository is gone, and the files of {named(row.name)} are at {placed(removal.aside)}: "
+                    "take what you want of them, delete them and remove it again"
+                )
         except BetcodeError as trouble:
             await self._registry.change(row.id, trouble=trouble.message)
             raise
         await self._registry.forget(row)
         logger.info("a worktree was removed", extra={"worktree": row.name, "path": row.path, "kept": removal.has_kept})
+
+    async def _leave_git(self, row: WorktreeRow, repository: RepositoryRow) -> None:
+        """Have git forget this one entry, if it still has it."""
+        async with self._room.queues.turn(row.repository):
+            listed = await listed_worktrees(self._room.git, repository.common_dir)
+            if any(each.path == row.path for each in listed):
+                await self._room.git.run("worktree", "remove", "--", row.path, at=repository.common_dir)
 
     async def take_up(self, worktree: WorktreeId, removal: Removal) -> None:
         """What an earlier daemon began, unless somebody has asked for it meanwhile.

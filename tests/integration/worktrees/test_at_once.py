@@ -193,3 +193,19 @@ async def test_a_setup_that_removes_its_own_worktree_leaves_no_row_of_one_that_i
     seen = await bench.worktrees.create(Wanted(str(repository), "fix", create_branch=True)).result()
     assert seen.row.state is WorktreeState.STALE
     assert not (tmp_path / "shop-fix").exists()
+
+
+async def test_a_repository_that_goes_during_a_removal_leaves_the_files_and_says_where(
+    bench: Bench, repository: Path, place: Path
+) -> None:
+    """What was kept of them in the repository has gone with it."""
+    row = await row_of(bench, place)
+    (place / "notes").write_text("only here\n")
+    at(bench, "removal-going", lambda: shutil.rmtree(repository))
+    with pytest.raises(WorktreeUnusable, match="The repository is gone, and the files of fix are at ") as told:
+        await bench.worktrees.remove(row.id, force=True)
+    aside = Path(told.value.message.split(" are at ")[1].split(": take")[0])
+    assert (aside / "notes").read_text() == "only here\n"
+    shutil.rmtree(aside)
+    await bench.worktrees.remove(row.id, force=False)
+    assert await bench.store.worktrees.worktree(row.id) is None
