@@ -13,7 +13,7 @@ ifneq ($(shell cat .venv/.place 2>/dev/null),$(CURDIR))
 MOVED := moved
 endif
 
-.PHONY: help run test check bench soak proto proto-check lint format behaviours wheel readme reference clean moved
+.PHONY: help run test check coverage bench soak proto proto-check lint format behaviours wheel readme reference clean moved
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -25,10 +25,12 @@ test: .venv/.for-work  ## run the whole test-suite (set-up included)
 	$(TEST) $(SIDE_BY_SIDE)
 
 check: lint proto-check  ## everything that must hold before a change is taken in
+	@$(MAKE) --no-print-directory test wheel readme
+
+coverage: .venv/.for-work  ## what of the code no test runs; slower than the tests alone
 	@$(MAKE) --no-print-directory test TEST="$(TEST) --cov=betcode --cov-report="
 	@.venv/bin/coverage report > .cache/uncovered.txt
 	@echo "coverage: $$(.venv/bin/coverage report --format=total) %; what is not covered: .cache/uncovered.txt"
-	@$(MAKE) --no-print-directory wheel readme
 
 lint: .venv/.for-work  ## lock, formatting, lint, types and layers
 	env -u UV_DEFAULT_INDEX -u UV_INDEX_URL -u UV_INDEX .venv/bin/uv lock --quiet --check --no-python-downloads

@@ -73,6 +73,7 @@ async def test_what_was_queued_or_asked_in_the_original_is_not_open_in_the_fork(
         await talk.say("wait go")
         await talk.until("text_delta")
         queued = await talk.say("tool")
+        await talk.until(lambda event: event.message_state.message_id == queued.message_id)
         (daemon.work / "go").touch()
         request = await talk.asked()
         made = await client.fork(talk.session_id)

@@ -152,7 +152,9 @@ async def test_a_line_of_a_megabyte_passes(tmp_path: Path) -> None:
 @pytest.mark.behaviour("events.user-input", "converse.turn.messages-merge")
 async def test_messages_sent_during_a_turn_are_queued_and_answered(tmp_path: Path) -> None:
     gate = threading.Event()
-    scripts = {"slow": [say("Slowly, slowly, slowly.", gate=gate, gate_after_chunks=1)], "later": [say("Later.")]}
+    # Slow enough behind the gate for the agent to have read what it was sent before.
+    slow = say("Slowly, slowly, slowly.", gate=gate, gate_after_chunks=1, chunk_delay_s=0.3)
+    scripts = {"slow": [slow], "later": [say("Later.")]}
     async with claude_world(tmp_path, scripts) as world:
         talk = await world.session()
         first = await talk.say("[[fake:slow]]")
