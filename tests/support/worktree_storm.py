@@ -250,7 +250,7 @@ class Storm:
                     key, _, value = line.partition(" ")
                     entry[key] = value
                 elif entry["worktree"]:
-                    if Path(entry["worktree"]).exists():
+                    if Path(entry["worktree"], ".git").exists():  # else somebody made only the directory anew
                         known.add((entry["worktree"], entry["branch"].removeprefix("refs/heads/")))
                     entry = {"worktree": "", "branch": ""}
             if rows != known:
