@@ -1,6 +1,8 @@
 """What git does for a new worktree, and how that is taken back: only what was certainly made here."""
 
 import logging
+import os
+from contextlib import suppress
 from pathlib import Path
 
 import anyio.to_thread
@@ -69,6 +71,7 @@ async def take_back(git: Git, repository: RepositoryRow, row: WorktreeRow) -> st
     try:
         there = [each for each in await listed_worktrees(git, repository.common_dir) if each.path == row.path]
         if there and is_unready(row, there[0]):
+            await anyio.to_thread.run_sync(_clear_what_was_begun, row.path)
             await _remove(git, repository, row, "--force", "--force")  # once for changes, once for our lock
         elif there and row.git_dir and await anyio.to_thread.run_sync(git_directory, row.path) == row.git_dir:
             await _remove(git, repository, row, "--force")
@@ -76,6 +79,18 @@ async def take_back(git: Git, repository: RepositoryRow, row: WorktreeRow) -> st
         logger.warning("a worktree could not be taken back: %s", trouble.message, extra={"path": row.path})
         return trouble.message
     return await take_branch_back(git, repository, row)
+
+
+def _clear_what_was_begun(path: str) -> None:
+    """Where git was ended before it had written its link, it does not remove the place itself. It may block."""
+    if git_directory(path):
+        return
+    with suppress(OSError):
+        names = os.listdir(path)  # noqa: PTH208 - names alone
+        if names in ([], [".git"]):
+            for name in names:
+                Path(path, name).unlink()
+            Path(path).rmdir()
 
 
 async def take_branch_back(git: Git, repository: RepositoryRow, row: WorktreeRow) -> str:

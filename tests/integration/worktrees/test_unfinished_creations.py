@@ -97,6 +97,21 @@ async def test_a_half_made_worktree_is_taken_back(bench: Bench, repository: Path
     assert git(repository, "branch", "--format=%(refname:short)") == "main"
 
 
+async def test_a_worktree_of_which_git_wrote_no_more_than_an_empty_link_is_taken_back(
+    bench: Bench, repository: Path
+) -> None:
+    row = await wanted(bench, repository)
+    place = half_made(repository, row)
+    (place / "README").unlink()
+    (place / ".git").write_text("")
+    (repository / ".git/worktrees/shop-fix/HEAD").write_text("0" * 40)
+    async with next_daemon(bench, row) as worktrees:
+        assert [each.row.name for each in await worktrees.listed(str(repository))] == ["shop"]
+    assert not place.exists()
+    assert "shop-fix" not in git(repository, "worktree", "list")
+    git(repository, "fsck", "--connectivity-only")
+
+
 @pytest.mark.parametrize(("name", "text"), [("notes", "mine"), ("README", "changed"), ("x.log", "ignored")])
 async def test_a_half_made_worktree_in_which_somebody_worked_is_completed(
     bench: Bench, repository: Path, name: str, text: str
