@@ -9,7 +9,7 @@ from pathlib import Path
 from betcode.cli.exit_codes import EXIT_OF, ExitCode
 from betcode.config.schema import SETTINGS, Setting
 from betcode.domain.compatibility import AGENTS, CLIENTS
-from betcode.domain.errors import ErrorCode
+from betcode.domain.error_codes import ErrorCode
 from betcode.domain.features import FEATURES
 from betcode.domain.health import DEGRADED_STATES
 from betcode.server.errors import STATUS

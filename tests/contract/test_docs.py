@@ -9,7 +9,7 @@ import pytest
 
 from betcode.cli.exit_codes import ExitCode
 from betcode.config.schema import RULE_LISTS, SETTINGS
-from betcode.domain.errors import ErrorCode
+from betcode.domain.error_codes import ErrorCode
 from betcode.domain.features import FEATURES
 from betcode.domain.rows import InputState, PromptState
 from betcode.domain.run import RunState

@@ -12,7 +12,7 @@ import pytest
 
 from betcode.client import Client, NewConversation, open_client
 from betcode.client.errors import Refused
-from betcode.domain.errors import ErrorCode
+from betcode.domain.error_codes import ErrorCode
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import Daemon, agent_program, obedient_daemon
 from support.rule_files import decisions

@@ -8,7 +8,7 @@ import pytest
 
 from betcode.client import open_client
 from betcode.client.errors import Refused
-from betcode.domain.errors import ErrorCode
+from betcode.domain.error_codes import ErrorCode
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import obedient_daemon
 from support.talk import Talk, assert_whole, is_idle, states_of

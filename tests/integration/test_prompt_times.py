@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from betcode.client.errors import Refused
-from betcode.domain.errors import ErrorCode
+from betcode.domain.error_codes import ErrorCode
 from betcode.domain.recovery import CrashPolicy
 from betcode.domain.rows import PromptState
 from betcode.v1 import agent_pb2 as v1

@@ -9,7 +9,7 @@ import pytest
 
 from betcode.client.errors import Refused
 from betcode.domain.commands import AttachedFile
-from betcode.domain.errors import ErrorCode
+from betcode.domain.error_codes import ErrorCode
 from support.claude import needs_claude
 from support.files import GIF, JPEG, PDF, WEBP, png
 from support.model_script import say

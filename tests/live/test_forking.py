@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from betcode.client.errors import Refused
-from betcode.domain.errors import ErrorCode
+from betcode.domain.error_codes import ErrorCode
 from betcode.v1 import agent_pb2 as v1
 from support.claude import needs_claude
 from support.model_script import bash, say

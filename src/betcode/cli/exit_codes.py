@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from enum import IntEnum
 from typing import Self
 
-from betcode.domain.errors import ErrorCode
+from betcode.domain.error_codes import ErrorCode
 
 
 class ExitCode(IntEnum):

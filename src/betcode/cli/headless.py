@@ -35,7 +35,7 @@ from betcode.cli.screen import Screen
 from betcode.cli.turn_watch import TurnWatch
 from betcode.client import Client, ClientError
 from betcode.domain.commands import AttachedFile
-from betcode.domain.errors import ErrorCode
+from betcode.domain.error_codes import ErrorCode
 from betcode.domain.events_json import event_json
 from betcode.domain.identifiers import MessageId, new_message_id
 from betcode.v1 import agent_pb2 as v1

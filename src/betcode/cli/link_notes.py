@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.client import Link, LinkState
-from betcode.domain.errors import ErrorCode
+from betcode.domain.error_codes import ErrorCode
 
 
 class LinkNotes:

@@ -4,7 +4,7 @@ from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.finding import short_id
 from betcode.cli.screen import Screen
 from betcode.client import Client, ClientError
-from betcode.domain.errors import ErrorCode
+from betcode.domain.error_codes import ErrorCode
 from betcode.v1 import agent_pb2 as v1
 
 _YES = frozenset({"y", "yes"})

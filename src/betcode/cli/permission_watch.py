@@ -34,7 +34,7 @@ from betcode.cli.prompts import (
 from betcode.cli.screen import Screen, standard_screen
 from betcode.cli.session_commands import connected
 from betcode.client import Client, ClientError
-from betcode.domain.errors import ErrorCode
+from betcode.domain.error_codes import ErrorCode
 from betcode.v1 import agent_pb2 as v1
 
 SEEN_AFTER_S = 0.7

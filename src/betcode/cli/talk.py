@@ -34,7 +34,7 @@ from betcode.cli.transcript import EventLines, Transcript
 from betcode.cli.turn_watch import TurnWatch
 from betcode.client import Client, ClientError
 from betcode.domain.commands import AttachedFile
-from betcode.domain.errors import ErrorCode
+from betcode.domain.error_codes import ErrorCode
 from betcode.domain.identifiers import new_message_id
 from betcode.v1 import agent_pb2 as v1
 

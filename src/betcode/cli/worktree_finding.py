@@ -8,7 +8,7 @@ from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.options import Options
 from betcode.cli.terminal_text import one_line
 from betcode.client import Client, Refused
-from betcode.domain.errors import ErrorCode
+from betcode.domain.error_codes import ErrorCode
 from betcode.v1 import worktree_pb2 as v1
 
 _LEAST_OF_AN_ID = 4

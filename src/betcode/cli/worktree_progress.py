@@ -10,7 +10,7 @@ from betcode.cli.screen import Screen
 from betcode.cli.sizes import readable
 from betcode.cli.worktree_output import OutputLines
 from betcode.client import Refused
-from betcode.domain.errors import ErrorCode
+from betcode.domain.error_codes import ErrorCode
 from betcode.v1 import worktree_pb2 as v1
 
 

@@ -20,7 +20,7 @@ from betcode.cli.worktree_create import path_of
 from betcode.cli.worktree_finding import around, find_worktree
 from betcode.cli.worktree_words import contents_json, contents_lines, counted, in_a_line, info_json, removed_json
 from betcode.client import Client, Refused
-from betcode.domain.errors import ErrorCode
+from betcode.domain.error_codes import ErrorCode
 from betcode.v1 import worktree_pb2 as v1
 
 _HEADINGS = ("ID", "NAME", "BRANCH", "REMOVED", "KEPT UNTIL", "HAS")

@@ -16,7 +16,7 @@ from google.protobuf.message import DecodeError
 from google.rpc.error_details_pb2 import ErrorInfo  # type: ignore[import-untyped]
 from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]
 
-from betcode.domain.errors import ErrorCode
+from betcode.domain.error_codes import ErrorCode
 
 _DETAILS_KEY = "grpc-status-details-bin"  # where gRPC keeps a google.rpc.Status
 _UNKNOWN_CALL = "The daemon does not know this call: it is older, or this address is that of health alone"

@@ -8,7 +8,7 @@ import anyio
 import grpc
 
 from betcode.client.errors import ClientError, Outdated, Refused, as_client_errors, unanswered
-from betcode.domain.errors import ErrorCode
+from betcode.domain.error_codes import ErrorCode
 from betcode.v1 import version_pb2 as v1
 from betcode.v1.version_pb2_grpc import VersionServiceStub
 

@@ -7,7 +7,7 @@ import grpc
 from betcode.client.errors import Refused
 from betcode.config.places import Remote
 from betcode.config.token_file import WrongToken, read_token
-from betcode.domain.errors import ErrorCode
+from betcode.domain.error_codes import ErrorCode
 
 _KEEPALIVE = (
     # A laptop that slept, or a network that went, is noticed while something is followed.

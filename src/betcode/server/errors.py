@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import grpc
 
-from betcode.domain.errors import BetcodeError, ErrorCode
+from betcode.domain.error_codes import ErrorCode
+from betcode.domain.errors import BetcodeError
 from betcode.v1 import agent_pb2 as v1
 
 DOMAIN = "betcode"  # of google.rpc.ErrorInfo

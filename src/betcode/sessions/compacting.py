@@ -14,7 +14,13 @@ import anyio
 
 from betcode.domain.changes import AddInput
 from betcode.domain.commands import CompactContext
-from betcode.domain.errors import CompactionFailed, CompactionUnsupported, ErrorCode, InvalidRequest, SessionActive
+from betcode.domain.error_codes import ErrorCode
+from betcode.domain.errors import (
+    CompactionFailed,
+    CompactionUnsupported,
+    InvalidRequest,
+    SessionActive,
+)
 from betcode.domain.identifiers import NotAnIdentifier, Seq, SessionId, SessionKey, parse_uuid, time_ordered_uuid
 from betcode.domain.ports import Store
 from betcode.domain.rows import NO_SEQ, OPENS_TURN, InputKind, InputRow, InputState, SessionState

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from betcode.domain.errors import AgentCrashed, ErrorCode
+from betcode.domain.error_codes import ErrorCode
+from betcode.domain.errors import AgentCrashed
 from betcode.domain.rows import NewSession
 from betcode.domain.times import rfc3339
 from betcode.sessions import events

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from betcode.domain.display import struct_of
-from betcode.domain.errors import ErrorCode
+from betcode.domain.error_codes import ErrorCode
 from betcode.domain.rows import NewSession, PromptRow, SessionState
 from betcode.sessions.clients import ClientName, Present
 from betcode.v1 import agent_pb2 as v1

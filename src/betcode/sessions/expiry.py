@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from betcode.domain.audit import DecidedBy
 from betcode.domain.changes import AddInput, Change, SavePrompt
 from betcode.domain.commands import AnswerPermission, Behaviour
-from betcode.domain.errors import BetcodeError, ErrorCode
+from betcode.domain.error_codes import ErrorCode
+from betcode.domain.errors import BetcodeError
 from betcode.domain.identifiers import SessionId, time_ordered_uuid
 from betcode.domain.lifetimes import MINUTE_NS, ExtendOn, is_over
 from betcode.domain.notification import Notification, Occasion

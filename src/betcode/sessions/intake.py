@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from betcode.domain.audit import DecidedBy
 from betcode.domain.changes import AddAudit, MoveInput, SaveRun
-from betcode.domain.errors import ErrorCode
+from betcode.domain.error_codes import ErrorCode
 from betcode.domain.ports import Dialogue
 from betcode.domain.records import Record, RecordKind
 from betcode.domain.rows import (

@@ -3,7 +3,7 @@
 import pytest
 
 from betcode.cli.exit_codes import EXIT_OF, ExitCode, exit_of
-from betcode.domain.errors import ErrorCode
+from betcode.domain.error_codes import ErrorCode
 
 
 def test_every_error_code_has_an_exit_code() -> None:

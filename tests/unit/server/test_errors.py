@@ -6,7 +6,14 @@ from google.rpc.error_details_pb2 import ErrorInfo  # type: ignore[import-untype
 from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]
 
 from betcode.domain import errors
-from betcode.domain.errors import BetcodeError, ErrorCode, InvalidRequest, PoolExhausted, SessionNotFound, StorageFailed
+from betcode.domain.error_codes import ErrorCode
+from betcode.domain.errors import (
+    BetcodeError,
+    InvalidRequest,
+    PoolExhausted,
+    SessionNotFound,
+    StorageFailed,
+)
 from betcode.server.errors import REQUIRED_STATE, STATUS, InternalFault, error_event, status_of
 
 # The published catalogue, as far as its codes exist here.

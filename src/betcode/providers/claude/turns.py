@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from betcode.domain.errors import ErrorCode
+from betcode.domain.error_codes import ErrorCode
 from betcode.domain.text import shortened
 from betcode.domain.times import rfc3339
 from betcode.providers.claude import pauses
