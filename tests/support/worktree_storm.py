@@ -49,6 +49,7 @@ class Storm:
     chance: random.Random
     faults: list[str] = field(default_factory=list)
     serving: anyio.Event = field(default_factory=anyio.Event)
+    begun: anyio.Event = field(default_factory=anyio.Event)  # when a client asks for something; a new one each time
 
     async def run(self, operations: int, clients: int = 3) -> None:
         """So many of each client, while others do as they please; then everything rests."""
@@ -89,6 +90,8 @@ class Storm:
         ]
         operation = self.chance.choices([each for _, each in choices], [weight for weight, _ in choices])[0]
         name = operation.__name__
+        self.begun.set()
+        self.begun = anyio.Event()
         try:
             with anyio.fail_after(PATIENCE_S):
                 await operation(calls, agents)
@@ -181,15 +184,15 @@ class Storm:
             self.people.tell("the daemon serves again")
 
     async def _probe(self) -> None:
-        """It answers, whatever else goes on."""
+        """It answers, whatever else goes on: asked whenever a client has begun with something."""
         while True:
+            await self.begun.wait()
             event = self.serving
             await event.wait()
             with anyio.move_on_after(PATIENCE_S) as bound:
                 answered = await self.daemon.serves()
             if (bound.cancelled_caught or not answered) and self.serving is event and self.daemon.exit_code is None:
                 self.faults.append("the daemon did not say that it serves")
-            await anyio.sleep(0.1)
 
     # ------------------------------------------------------------ afterwards
 
