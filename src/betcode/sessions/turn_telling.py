@@ -35,19 +35,21 @@ class TurnTelling:
         """Something of this session is on disk."""
         after, stored = prepared.state, prepared.stored
         was_open, is_open = before.status is SessionStatus.ACTIVE, after.status is SessionStatus.ACTIVE
-        if not was_open and not is_open and after.turns == before.turns:
+        is_over = after.turns > before.turns
+        if was_open is is_open and not is_over:  # so it is with nearly everything that is written
+            if is_open:
+                self._note_tools(stored)
             return
         end = next((at for at in range(len(stored) - 1, -1, -1) if stored[at].kind == _TURN_COMPLETE), -1)
         if was_open:
             self._note_tools(stored[:end] if end >= 0 else stored)
-        is_over = after.turns > before.turns
         if is_over:
             at_ns = AgentEvent.FromString(stored[end].data).timestamp.ToNanoseconds() if end >= 0 else time.time_ns()
             self._tell(lambda: self._watch.ended(self._session, before.turns + 1, after.turns, at_ns))
         elif was_open and not is_open:
             turn = after.turns + 1
             self._tell(lambda: self._watch.ended(self._session, turn, turn, time.time_ns()))
-        if is_open and (is_over or not was_open):
+        if is_open:
             self._has_used_tool = False
             self._tell(lambda: self._watch.began(self._session, after.turns + 1))
             self._note_tools(stored[end + 1 :])
