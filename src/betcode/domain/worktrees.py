@@ -162,6 +162,13 @@ class WorktreeStore(Protocol):
         """
         ...
 
+    async def save_seen(self, rows: Sequence[WorktreeRow]) -> Sequence[str]:
+        """Likewise, of what git lists: another repository's row at such a path is stale from now on.
+
+        Those paths are returned.
+        """
+        ...
+
     async def forget_worktree(self, worktree: WorktreeId) -> None: ...
     async def keep_output(self, worktree: WorktreeId, output: bytes) -> None:
         """What its setup wrote, in place of what was kept before."""

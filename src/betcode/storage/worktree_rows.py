@@ -137,6 +137,13 @@ class SqliteWorktrees:
         """
         await self._write(lambda db: _save_worktrees(db, rows))
 
+    async def save_seen(self, rows: Sequence[WorktreeRow]) -> Sequence[str]:
+        """Likewise, of what git lists: another repository's row at such a path is stale from now on.
+
+        Those paths are returned.
+        """
+        return await self._write(lambda db: _save_seen(db, rows))
+
     async def forget_worktree(self, worktree: WorktreeId) -> None:
         await self._write(lambda db: db.execute("DELETE FROM worktrees WHERE id = ?", (worktree,)))
 
@@ -193,6 +200,15 @@ def _save_worktrees(db: apsw.Connection, rows: Sequence[WorktreeRow]) -> None:
             db.execute(_SAVE_WORKTREE, _worktree_values(row))
         except apsw.ConstraintError:
             raise WorktreeExists(_taken(db, row)) from None
+
+
+def _save_seen(db: apsw.Connection, rows: Sequence[WorktreeRow]) -> list[str]:
+    displace = """UPDATE worktrees SET state = 'stale' WHERE path = ? AND repository <> ? AND state <> 'stale'
+        RETURNING path"""
+    there = [row for row in rows if row.state is not WorktreeState.STALE]
+    displaced = [path for row in there for (path,) in db.execute(displace, (row.path, row.repository))]
+    _save_worktrees(db, rows)
+    return displaced
 
 
 def _taken(db: apsw.Connection, row: WorktreeRow) -> str:

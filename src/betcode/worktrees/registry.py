@@ -63,7 +63,6 @@ class Registry:
     def __init__(self, room: WorktreeRoom) -> None:
         self._room = room
         self.repositories = Repositories(room)
-        self._writing = anyio.Lock()  # of two who look at once the second sees the rows of the first
         self._rows = Queues()  # read and written in one turn: nobody writes back what somebody else has changed
 
     async def find(self, text: str) -> WorktreeRow:
@@ -201,18 +200,10 @@ class Registry:
             return looked_at("", "", listed)
 
     async def _brought_up_to_date(self, repository: RepositoryRow, look: Look) -> Sequence[WorktreeRow]:
-        async with self._writing:
-            known = await self._room.store.worktrees()
-            rows = [row for row in known if row.repository == repository.id]
-            after, adopted = followed(repository, rows, look, time.time_ns())
-            # What git lists here is not there for another repository, whatever its row says.
-            displaced = [
-                replace(row, state=WorktreeState.STALE)
-                for row in known
-                if row.repository != repository.id and row.path in look.present and row.state is not WorktreeState.STALE
-            ]
-            await self._save([*after, *adopted, *displaced], known)
-            return [*after, *adopted]
+        rows = await self._room.store.worktrees(repository.id)
+        after, adopted = followed(repository, rows, look, time.time_ns())
+        await self._save([*after, *adopted], rows)
+        return [*after, *adopted]
 
     async def _with_sessions(
         self, repository: RepositoryRow, rows: Sequence[WorktreeRow], named: Mapping[str, ListedWorktree]
@@ -228,7 +219,9 @@ class Registry:
         known = {row.id: row for row in before}
         changed = [row for row in rows if known.get(row.id) != row]
         if changed:
-            await self._room.store.save_worktrees(changed)
+            # What git lists here is not there for another repository, whatever its row says.
+            for path in await self._room.store.save_seen(changed):
+                logger.warning("a worktree is gone: another stands there; its row is kept", extra={"path": path})
         for row in changed:
             was = known.get(row.id)
             if was is None:
