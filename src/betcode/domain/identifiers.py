@@ -67,6 +67,14 @@ def parse_uuid(text: str) -> str:
         raise NotAnIdentifier(text) from None
 
 
+def is_uuid(text: str) -> bool:
+    """Whether it is a UUID in its usual spelling."""
+    try:
+        return parse_uuid(text) == text
+    except NotAnIdentifier:
+        return False
+
+
 def ulid_spelling(session: SessionId) -> str:
     """The same 128 bits as `sess_<ULID>`."""
     value = uuid.UUID(session).int

@@ -23,6 +23,7 @@ from betcode.domain.errors import (
     WorktreeNotFound,
     WorktreeUnusable,
 )
+from betcode.domain.identifiers import is_uuid
 from betcode.domain.wording import named, placed
 from betcode.domain.worktrees import (
     Origin,
@@ -44,7 +45,7 @@ from betcode.worktrees.kept_submodules import bring_modules_back
 from betcode.worktrees.registry import Registry
 from betcode.worktrees.removal_steps import Removal, Step, removal_of
 from betcode.worktrees.room import WorktreeRoom
-from betcode.worktrees.trash import IDENTIFIER, Removed, Trash
+from betcode.worktrees.trash import Removed, Trash
 
 logger = logging.getLogger(__name__)
 
@@ -141,7 +142,7 @@ class Restoring:
         if in_the_way:  # gone behind our back: its row is taken up again
             identifier = in_the_way[0].id
         else:
-            is_free = IDENTIFIER.fullmatch(wanted) and not any(each.id == wanted for each in rows)
+            is_free = is_uuid(wanted) and not any(each.id == wanted for each in rows)
             identifier = wanted if is_free else new_worktree_id()
         now_ns = time.time_ns()
         return WorktreeRow(

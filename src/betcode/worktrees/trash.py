@@ -3,7 +3,6 @@
 import json
 import logging
 import os
-import re
 import shutil
 import time
 from collections.abc import Mapping, Sequence
@@ -15,6 +14,7 @@ import anyio
 import anyio.to_thread
 
 from betcode.domain.errors import GitFailed
+from betcode.domain.identifiers import is_uuid
 from betcode.domain.text import valid
 from betcode.domain.worktrees import RepositoryId, RepositoryRow, WorktreeRow
 from betcode.git.packs import let_go
@@ -34,7 +34,6 @@ _NAMESPACE = "refs/betcode/trash/"
 _WHOLE = "%(refname)%00%(objectname)%00%(contents)%00%00"
 _PRIVATE = "private.json"
 _FILES = "files"
-IDENTIFIER = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +207,7 @@ class Trash:
             commit, _, message = rest.partition("\0")
             identifier = name.removeprefix(_NAMESPACE)
             # The id names a directory, too.
-            if message and IDENTIFIER.fullmatch(identifier):
+            if message and is_uuid(identifier):
                 try:
                     found.append(Removed(repository, identifier, commit, facts_in(message)))
                 except GitFailed:
