@@ -20,7 +20,7 @@ from betcode.domain.changes import (
     SaveSession,
 )
 from betcode.domain.errors import StorageFailed
-from betcode.domain.identifiers import RunKey, Seq, SessionId, SessionKey, new_run_id
+from betcode.domain.identifiers import RunKey, Seq, SessionKey, new_run_id
 from betcode.domain.ports import Store
 from betcode.domain.recovery import CrashHistory
 from betcode.domain.rows import (
@@ -120,20 +120,6 @@ async def test_a_saved_state_replaces_the_old_one(store: SqliteStore) -> None:
     row = await store.find_session(new.session_id)
     assert row is not None
     assert row.state == STATE
-
-
-async def test_sessions_are_found_by_the_beginning_of_their_id(store: SqliteStore) -> None:
-    ids = [
-        SessionId(f"0199{middle}-0000-7000-8000-00000000000{n}") for n, middle in enumerate(("aaaa", "aabb", "bbbb"))
-    ]
-    for session_id in ids:
-        await store.create_session(replace(making(), session_id=session_id), SessionState(), ())
-    assert await store.sessions_with_prefix("0199aa", 10) == ids[:2]
-    assert await store.sessions_with_prefix("0199AABB-", 10) == ids[1:2]
-    assert await store.sessions_with_prefix("0199", 2) == ids[:2]
-    assert await store.sessions_with_prefix(ids[2], 10) == ids[2:]
-    assert await store.sessions_with_prefix("0199g", 10) == []
-    assert await store.sessions_with_prefix("%", 10) == []
 
 
 @pytest.mark.behaviour("events.sequence.per-session", "events.sequence.persisted")

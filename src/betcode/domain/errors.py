@@ -3,7 +3,6 @@
 BetcodeError
 ├── InvalidRequest            INVALID_REQUEST
 ├── SessionNotFound           SESSION_NOT_FOUND
-├── AmbiguousSession          INVALID_REQUEST
 ├── SessionClosed             SESSION_CLOSED
 ├── SessionActive             SESSION_ACTIVE
 ├── CompactionFailed          COMPACTION_FAILED
@@ -66,13 +65,6 @@ class SessionNotFound(BetcodeError):
 
     def __init__(self, session_id: str) -> None:
         super().__init__("Session does not exist", session_id=session_id)
-
-
-class AmbiguousSession(BetcodeError):
-    code = ErrorCode.INVALID_REQUEST
-
-    def __init__(self, prefix: str) -> None:
-        super().__init__(f"Several sessions begin with {prefix!r}: give more of the id", prefix=prefix)
 
 
 class SessionClosed(BetcodeError):

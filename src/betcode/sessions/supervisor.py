@@ -12,7 +12,6 @@ from betcode.domain.commands import SendMessage
 from betcode.domain.documents import SearchPage, SearchQuestion
 from betcode.domain.errors import (
     AgentUnavailable,
-    AmbiguousSession,
     SessionNotFound,
     StorageFailed,
 )
@@ -86,22 +85,6 @@ class Supervisor:
             raise SessionNotFound(text[:100]) from None
         await self._registry.row(session)
         return session
-
-    async def resolve_prefix(self, text: str) -> SessionId:
-        """Like `resolve`, also for the beginning of an id where only one session has it.
-
-        Raises:
-            SessionNotFound, AmbiguousSession
-        """
-        try:
-            return await self.resolve(text)
-        except SessionNotFound:
-            found = await self._room.store.sessions_with_prefix(text.lower(), 2) if text else ()
-            if len(found) > 1:
-                raise AmbiguousSession(text[:100]) from None
-            if not found:
-                raise
-            return found[0]
 
     async def row(self, session: SessionId) -> SessionRow:
         """Raises SessionNotFound."""

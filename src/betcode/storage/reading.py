@@ -43,9 +43,6 @@ SELECT s.key, s.session_id, s.provider, s.working_directory, s.worktree_id, s.cr
 _FIND_SESSION = f"""{_SESSION}
 FROM sessions s JOIN session_makings m ON m.session = s.key WHERE s.session_id = ? AND s.deleted = 0
 """
-_WITH_PREFIX = """
-SELECT session_id FROM sessions WHERE session_id >= ? AND session_id < ? AND deleted = 0 ORDER BY session_id LIMIT ?
-"""
 _EVENTS = "SELECT place, data FROM events WHERE place > ? AND place <= ? ORDER BY place"
 _NEWEST_OF_KIND = "SELECT data FROM events WHERE place BETWEEN ? AND ? AND kind = ? ORDER BY place DESC LIMIT 1"
 _OF_KIND = "SELECT data FROM events WHERE place > ? AND place <= ? AND kind = ? ORDER BY place"
@@ -74,12 +71,6 @@ WHERE b.session = ? AND b.sha256 = ? AND p.piece BETWEEN ? AND ? ORDER BY p.piec
 def find_session(db: apsw.Connection, session: SessionId) -> SessionRow | None:
     row = db.execute(_FIND_SESSION, (session,)).fetchone()
     return None if row is None else _session_row(row)
-
-
-def sessions_with_prefix(db: apsw.Connection, prefix: str, limit: int) -> list[SessionId]:
-    low = prefix.lower()
-    # Nothing in an id is beyond "g", so that the index gives exactly those that begin so.
-    return [SessionId(text) for (text,) in db.execute(_WITH_PREFIX, (low, low + "g", limit))]
 
 
 def closed_before(db: apsw.Connection, before_ns: int, limit: int) -> list[SessionId]:

@@ -102,9 +102,6 @@ class SqliteStore:
     async def find_session(self, session: SessionId) -> SessionRow | None:
         return await self._read(lambda db: reading.find_session(db, session))
 
-    async def sessions_with_prefix(self, prefix: str, limit: int) -> Sequence[SessionId]:
-        return await self._read(lambda db: reading.sessions_with_prefix(db, prefix, limit))
-
     async def list_sessions(self, which: SessionFilter) -> tuple[Sequence[SessionRow], int]:
         """One page, the session with the newest change first, and the number of all matches."""
         return await self._read(lambda db: reading.list_sessions(db, which))
