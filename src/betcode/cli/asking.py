@@ -3,7 +3,8 @@
 from betcode.cli.editing import NotEdited, edited_in_editor, edited_in_line
 from betcode.cli.either import unless
 from betcode.cli.keyboard import Keyboard
-from betcode.cli.prompts import (
+from betcode.cli.screen import Screen
+from betcode.wording.prompts import (
     AllowEdited,
     Deny,
     Desk,
@@ -15,7 +16,6 @@ from betcode.cli.prompts import (
     ShowChoices,
     understand,
 )
-from betcode.cli.screen import Screen
 
 
 class Asker:

@@ -12,11 +12,12 @@ from betcode.cli.finding import find_session, find_summary
 from betcode.cli.new_session import default_agent
 from betcode.cli.options import Options
 from betcode.cli.screen import Screen, standard_screen
-from betcode.cli.session_commands import age, connected
+from betcode.cli.session_commands import connected
 from betcode.cli.talk import Talk
 from betcode.cli.worktree_place import active_elsewhere, named_worktree, say_it_is_gone, started_session
 from betcode.client import Client
 from betcode.v1.worktree_pb2 import WORKTREE_STATE_READY
+from betcode.wording.times import age
 
 _DEMO = "demo"
 _OPEN = ("new", "active", "idle")

@@ -13,7 +13,7 @@ import anyio
 
 from betcode.cli.daemon_control import serves
 from betcode.cli.exit_codes import CommandFailed, ExitCode
-from betcode.cli.finding import find_session, short_id
+from betcode.cli.finding import find_session
 from betcode.cli.history_commands import write_file
 from betcode.cli.moments import moment_ns
 from betcode.cli.options import Options
@@ -26,6 +26,7 @@ from betcode.domain.decided_words import DECIDED
 from betcode.domain.errors import DatabaseUnusable
 from betcode.domain.secrets import redacted
 from betcode.v1 import audit_pb2 as v1
+from betcode.wording.ids import short_id
 
 _HEADINGS = ("NUMBER", "TIME", "SESSION", "OUTCOME", "BY", "TOOL", "WHY")
 _SPARE = ("NUMBER", "SESSION", "TIME")

@@ -7,11 +7,11 @@ import anyio
 from betcode.cli.exit_codes import CommandFailed, ExitCode, exit_of
 from betcode.cli.finding import find_session, find_summary
 from betcode.cli.options import Options
-from betcode.cli.render import Describer
 from betcode.cli.screen import Screen, standard_screen
 from betcode.cli.session_commands import connected
 from betcode.client import Client, ClientError
 from betcode.v1 import agent_pb2 as v1
+from betcode.wording.render import Describer
 
 
 def compact(options: Options) -> int:

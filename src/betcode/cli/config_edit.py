@@ -5,7 +5,6 @@ import tempfile
 from pathlib import Path
 
 from betcode.cli.config_files import chosen_file, refuse_inside
-from betcode.cli.editor import EditorFailed, NoEditor, editor_argv, run_editor
 from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.keyboard import can_ask, says_yes
 from betcode.cli.options import Options
@@ -14,6 +13,7 @@ from betcode.config.changing import NotChanged, faults_in, rewrite, state_of
 from betcode.config.loading import WrongSetting
 from betcode.config.origins import Layer
 from betcode.config.reading import WrongFile, read_text
+from betcode.wording.editor import EditorFailed, NoEditor, editor_argv, run_editor
 
 _NEW = "{\n  // every setting: betcode config show\n}\n"
 

@@ -6,15 +6,15 @@ from datetime import datetime
 from pathlib import Path
 
 from betcode.cli.exit_codes import CommandFailed, ExitCode
-from betcode.cli.finding import short_id
 from betcode.cli.options import Options
 from betcode.cli.remote_options import refuse_remote
 from betcode.cli.screen import Screen, standard_screen
-from betcode.cli.sizes import readable
 from betcode.cli.table import table
 from betcode.config.places import Places
 from betcode.domain.errors import DatabaseUnusable
 from betcode.domain.times import rfc3339
+from betcode.wording.ids import short_id
+from betcode.wording.sizes import readable
 
 _PROGRESS_S = 1.0
 _PATTERN = "betcode-*.db"

@@ -5,7 +5,6 @@ import time
 import anyio
 
 from betcode.cli.exit_codes import CommandFailed, ExitCode
-from betcode.cli.finding import short_id
 from betcode.cli.keyboard import Keyboard, can_ask
 from betcode.cli.moments import moment_ns
 from betcode.cli.options import Options
@@ -15,6 +14,7 @@ from betcode.client import Client
 from betcode.domain.session import SessionStatus
 from betcode.domain.times import rfc3339
 from betcode.v1 import agent_pb2 as v1
+from betcode.wording.ids import short_id
 
 
 def prune(options: Options) -> int:

@@ -12,10 +12,10 @@ from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.options import Options
 from betcode.cli.remote_options import refuse_remote
 from betcode.cli.screen import standard_screen
-from betcode.cli.sizes import readable
 from betcode.config.lockfile import Holder, LockHeld, hold_lock
 from betcode.config.places import Places
 from betcode.domain.errors import DatabaseUnusable
+from betcode.wording.sizes import readable
 
 _BESIDE = ("-wal", "-shm")
 

@@ -11,11 +11,11 @@ import anyio
 from betcode.cli.exit_codes import ExitCode
 from betcode.cli.finding import find_session
 from betcode.cli.options import Options
-from betcode.cli.patches import ChangedFile, PatchPainter, changed_files, stat_lines
 from betcode.cli.screen import Screen, standard_screen
 from betcode.cli.session_commands import connected
 from betcode.cli.worktree_finding import find_worktree
 from betcode.v1.worktree_pb2 import DiffChunk
+from betcode.wording.patches import ChangedFile, PatchPainter, changed_files, stat_lines
 
 _Chunks = AsyncGenerator[DiffChunk, None]
 

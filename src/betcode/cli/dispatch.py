@@ -55,7 +55,7 @@ def _end_with(error: BaseException) -> int:
     if isinstance(cause, KeyboardInterrupt):
         return ExitCode.INTERRUPTED
     message, code = _verdict(cause)
-    from betcode.cli.terminal_text import clean
+    from betcode.wording.terminal_text import clean
 
     print(f"betcode: {clean(message)}", file=sys.stderr)
     if os.environ.get("BETCODE_DEBUG"):
@@ -98,7 +98,7 @@ def _verdict(error: BaseException) -> tuple[str, ExitCode]:
     if isinstance(error, ClientError) and error.is_unimplemented and "setting" in error.details:
         return f"This feature requires configuration. {error.message}", exit_of(error.code)
     if isinstance(error, ClientError):
-        from betcode.cli.moments import when_again
+        from betcode.wording.times import when_again
 
         return error.message + when_again(error.retry_after_s), exit_of(error.code)
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:

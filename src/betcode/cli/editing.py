@@ -6,10 +6,10 @@ from pathlib import Path
 
 import anyio.to_thread
 
-from betcode.cli.editor import EditorFailed, NoEditor, editor_argv, run_editor
 from betcode.cli.screen import Screen
 from betcode.domain.edits import missing_field
 from betcode.v1 import agent_pb2 as v1
+from betcode.wording.editor import EditorFailed, NoEditor, editor_argv, run_editor
 
 
 class NotEdited(Exception):

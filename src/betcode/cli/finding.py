@@ -45,8 +45,3 @@ async def find_summary(client: Client, session_id: str) -> SessionSummary:
             if summary.id == session_id:
                 return summary
     raise CommandFailed("Session does not exist. See: betcode session list", ExitCode.SESSION_NOT_FOUND)
-
-
-def short_id(session_id: str) -> str:
-    """Enough of an id to find it again: its time, to the millisecond."""
-    return session_id[:13]

@@ -1,8 +1,8 @@
 """What happens after an answer, in one sentence: whether the session goes on by itself, and how it is seen."""
 
-from betcode.cli.finding import short_id
 from betcode.rules.rule import COMMAND_TOOLS
 from betcode.v1 import agent_pb2 as v1
+from betcode.wording.ids import short_id
 
 _BY_ITSELF = frozenset({"spawning", "running", "backing_off"})  # states of a run that need nobody
 _ALLOWING = frozenset({v1.ALLOW_ONCE, v1.ALLOW_SESSION, v1.ALLOW_WITH_EDIT})

@@ -8,11 +8,12 @@ from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.finding import find_session
 from betcode.cli.options import Options
 from betcode.cli.screen import standard_screen
-from betcode.cli.session_commands import age, connected
+from betcode.cli.session_commands import connected
 from betcode.cli.table import table
 from betcode.client import Client
 from betcode.domain.times import rfc3339_past
 from betcode.v1 import agent_pb2 as v1
+from betcode.wording.times import age
 
 _LISTED = 10
 

@@ -9,15 +9,25 @@ from enum import Enum
 import anyio
 from anyio.abc import ObjectReceiveStream, ObjectSendStream, TaskGroup
 
-from betcode.cli.answer import Answer
 from betcode.cli.asking import Asker
 from betcode.cli.exit_codes import ExitCode
 from betcode.cli.interrupting import Interrupting, Stop
 from betcode.cli.link_notes import LinkNotes
-from betcode.cli.lock_talk import is_locked, locked_out
+from betcode.cli.lock_talk import locked_out
 from betcode.cli.on_ask import AskPolicy, OnAsk
 from betcode.cli.parking import how_to_answer, was_denied
-from betcode.cli.prompts import (
+from betcode.cli.rule_denials import RuleDenials
+from betcode.cli.screen import Screen
+from betcode.cli.turn_watch import TurnWatch
+from betcode.client import Client, ClientError
+from betcode.domain.commands import AttachedFile
+from betcode.domain.error_codes import ErrorCode
+from betcode.domain.events_json import event_json
+from betcode.domain.identifiers import MessageId, new_message_id
+from betcode.v1 import agent_pb2 as v1
+from betcode.wording.answer import Answer
+from betcode.wording.lock_words import is_locked
+from betcode.wording.prompts import (
     Allow,
     Deny,
     DenyAndStop,
@@ -29,16 +39,7 @@ from betcode.cli.prompts import (
     first_option,
     give_answer,
 )
-from betcode.cli.render import Describer
-from betcode.cli.rule_denials import RuleDenials
-from betcode.cli.screen import Screen
-from betcode.cli.turn_watch import TurnWatch
-from betcode.client import Client, ClientError
-from betcode.domain.commands import AttachedFile
-from betcode.domain.error_codes import ErrorCode
-from betcode.domain.events_json import event_json
-from betcode.domain.identifiers import MessageId, new_message_id
-from betcode.v1 import agent_pb2 as v1
+from betcode.wording.render import Describer
 
 _PATIENCE_S = 90.0
 _AFTER_DENIAL = "To have it asked instead: --on-ask park leaves it open; --allowed-tools allows it from the start"

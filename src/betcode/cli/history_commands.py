@@ -11,15 +11,16 @@ from typing import BinaryIO
 import anyio
 
 from betcode.cli.exit_codes import CommandFailed, ExitCode
-from betcode.cli.finding import find_session, find_summary, short_id
+from betcode.cli.finding import find_session, find_summary
 from betcode.cli.keyboard import Keyboard, can_ask
 from betcode.cli.options import Options
 from betcode.cli.screen import Screen, standard_screen
 from betcode.cli.session_commands import connected
 from betcode.cli.table import table
-from betcode.cli.terminal_text import columns, one_line, wrapped
 from betcode.client import Client
 from betcode.v1 import agent_pb2 as v1
+from betcode.wording.ids import short_id
+from betcode.wording.terminal_text import columns, one_line, wrapped
 
 _HEADINGS = ("SESSION", "TIME", "WHO", "TEXT")
 _LEAST_TEXT = 40  # columns that the text needs beside the rest

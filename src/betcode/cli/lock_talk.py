@@ -1,30 +1,14 @@
 """The input lock in a conversation of plain lines: who has it, who asks for it, and what the person says to that."""
 
 from betcode.cli.exit_codes import CommandFailed, ExitCode
-from betcode.cli.finding import short_id
 from betcode.cli.screen import Screen
 from betcode.client import Client, ClientError
-from betcode.domain.error_codes import ErrorCode
 from betcode.v1 import agent_pb2 as v1
+from betcode.wording.ids import short_id
+from betcode.wording.lock_words import called, holder_in
 
 _YES = frozenset({"y", "yes"})
 _NO = frozenset({"n", "no"})
-
-
-def is_locked(error: ClientError) -> bool:
-    """Whether a message was refused because another client types."""
-    return error.code == ErrorCode.NO_INPUT_LOCK
-
-
-def called(client_id: str, client_type: str, client_name: str) -> str:
-    """A client as a person is told of it: by its name, or else by its id."""
-    return f"{client_type} {client_name or client_id}".strip()
-
-
-def holder_in(error: ClientError) -> str:
-    """Who holds the lock, as the refusal says."""
-    facts = ("holder_client_id", "holder_client_type", "holder_client_name")
-    return called(*(error.details.get(fact, "") for fact in facts))
 
 
 def locked_out(error: ClientError, session_id: str) -> CommandFailed:

@@ -11,8 +11,8 @@ from betcode.cli.log_place import log_place
 from betcode.cli.options import Options
 from betcode.cli.remote_options import refuse_remote
 from betcode.cli.screen import Screen, standard_screen
-from betcode.cli.terminal_text import clean
 from betcode.telemetry.log_files import Entry, LogFiles, Wanted
+from betcode.wording.terminal_text import clean
 
 _LOOK_EVERY_S = 0.2
 _ID_SHOWN = 8

@@ -1,11 +1,9 @@
 """Moments as people type and read them."""
 
-import math
 from datetime import datetime
 
 from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.config.units import NotUnderstood, duration_s
-from betcode.domain.times import short_duration
 
 
 def moment_ns(option: str, text: str, now_ns: int) -> int:
@@ -26,8 +24,3 @@ def moment_ns(option: str, text: str, now_ns: int) -> int:
             f'{option} {text!r} is neither a time ago such as "30d" or "2h", nor a date such as 2026-11-01',
             ExitCode.INVALID_ARGUMENTS,
         ) from None
-
-
-def when_again(retry_after_s: float | None) -> str:
-    """`; try again in 40s`, where the daemon said when."""
-    return "" if retry_after_s is None else f"; try again in {short_duration(float(math.ceil(retry_after_s)))}"

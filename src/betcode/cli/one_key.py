@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import anyio
 
 from betcode.cli.keyboard import Keyboard
-from betcode.cli.prompts import (
+from betcode.wording.prompts import (
     Allow,
     AllowSession,
     Deny,

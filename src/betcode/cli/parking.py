@@ -2,8 +2,8 @@
 
 import json
 
-from betcode.cli.prompts import Prompt, Question
 from betcode.v1 import agent_pb2 as v1
+from betcode.wording.prompts import Prompt, Question
 
 _DENIALS = frozenset({v1.DENY, v1.DENY_NO_INTERRUPT, v1.DENY_WITH_INTERRUPT})
 

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 
-from betcode.cli.finding import short_id
-from betcode.cli.render import telling_input
-from betcode.cli.terminal_text import one_line, tool_called
 from betcode.domain.times import rfc3339, rfc3339_past
 from betcode.v1 import agent_pb2 as v1
+from betcode.wording.ids import short_id
+from betcode.wording.render import telling_input
+from betcode.wording.terminal_text import one_line, tool_called
 
 HEADINGS = ("ID", "AGE", "EXPIRES", "SESSION", "TOOL", "WHAT")
 SPARE = ("EXPIRES", "AGE")  # what a narrow terminal leaves out, in this order

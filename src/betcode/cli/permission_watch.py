@@ -10,14 +10,20 @@ from anyio.streams.memory import MemoryObjectReceiveStream
 from betcode.cli.asking import edited
 from betcode.cli.either import unless
 from betcode.cli.exit_codes import ExitCode
-from betcode.cli.finding import find_session, short_id
+from betcode.cli.finding import find_session
 from betcode.cli.keyboard import can_ask
 from betcode.cli.link_notes import LinkNotes
 from betcode.cli.one_key import Keys, Quit, Skip, Write, keys_line, quits, understand_key
 from betcode.cli.options import Options
 from betcode.cli.parking import was_denied
 from betcode.cli.pending_words import pending_json, tool_of, what_of
-from betcode.cli.prompts import (
+from betcode.cli.screen import Screen, standard_screen
+from betcode.cli.session_commands import connected
+from betcode.client import Client, ClientError
+from betcode.domain.error_codes import ErrorCode
+from betcode.v1 import agent_pb2 as v1
+from betcode.wording.ids import short_id
+from betcode.wording.prompts import (
     Deny,
     DenyAndStop,
     Desk,
@@ -31,11 +37,6 @@ from betcode.cli.prompts import (
     understand,
     why,
 )
-from betcode.cli.screen import Screen, standard_screen
-from betcode.cli.session_commands import connected
-from betcode.client import Client, ClientError
-from betcode.domain.error_codes import ErrorCode
-from betcode.v1 import agent_pb2 as v1
 
 SEEN_AFTER_S = 0.7
 

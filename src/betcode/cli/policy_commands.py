@@ -10,12 +10,13 @@ from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.finding import find_session
 from betcode.cli.options import Options
 from betcode.cli.screen import Screen, standard_screen
-from betcode.cli.session_commands import age, connected
+from betcode.cli.session_commands import connected
 from betcode.cli.table import table
-from betcode.cli.terminal_text import one_line
 from betcode.cli.tool_use import given_input, tool_use
 from betcode.domain.times import rfc3339_past
 from betcode.v1 import policy_pb2 as v1
+from betcode.wording.terminal_text import one_line
+from betcode.wording.times import age
 
 WORDS = {v1.POLICY_OUTCOME_ALLOW: "allow", v1.POLICY_OUTCOME_ASK: "ask", v1.POLICY_OUTCOME_DENY: "deny"}
 _SAID = {"allow": "Allowed", "ask": "A person is asked", "deny": "Denied"}

@@ -9,7 +9,6 @@ import anyio
 from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.options import Options
 from betcode.cli.policy_commands import WORDS, rule_json, rule_line
-from betcode.cli.render import telling_input
 from betcode.cli.screen import Screen, standard_screen
 from betcode.cli.session_commands import connected
 from betcode.cli.table import table
@@ -18,6 +17,7 @@ from betcode.domain.display import struct_of
 from betcode.domain.times import rfc3339_past
 from betcode.v1 import policy_pb2 as v1
 from betcode.v1.agent_pb2 import ToolCallStart
+from betcode.wording.render import telling_input
 
 _NS = 1_000_000_000
 _FILE_BYTES = 2 * 1024 * 1024

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from io import StringIO
 from typing import TextIO
 
-from betcode.cli.deprecation_notes import DeprecationNotes
-from betcode.cli.terminal_text import clean, one_line, safe_json
+from betcode.wording.deprecation_notes import DeprecationNotes
+from betcode.wording.terminal_text import clean, one_line, safe_json
 
 
 class Screen:

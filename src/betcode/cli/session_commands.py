@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import anyio
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -11,22 +11,25 @@ from betcode.cli.budgets import budget_fact
 from betcode.cli.daemon_control import ensure_daemon
 from betcode.cli.directory import working_directory
 from betcode.cli.exit_codes import ExitCode
-from betcode.cli.finding import find_session, find_summary, short_id
+from betcode.cli.finding import find_session, find_summary
 from betcode.cli.greeting import greeted_client
 from betcode.cli.identity import own_identity
 from betcode.cli.keyboard import can_ask
 from betcode.cli.link_notes import LinkNotes
-from betcode.cli.lock_talk import called, who_lines
+from betcode.cli.lock_talk import who_lines
 from betcode.cli.options import Options
 from betcode.cli.screen import Screen, standard_screen
 from betcode.cli.table import table
-from betcode.cli.terminal_text import one_line
 from betcode.cli.transcript import Transcript
-from betcode.cli.waiting_words import standing, waiting_words
 from betcode.cli.worktree_place import named_worktree
 from betcode.client import Client
 from betcode.domain.events_json import connections_json, event_json, summary_json
 from betcode.v1 import agent_pb2 as v1
+from betcode.wording.ids import short_id
+from betcode.wording.lock_words import called
+from betcode.wording.terminal_text import one_line
+from betcode.wording.times import age
+from betcode.wording.waiting_words import standing, waiting_words
 
 _HEADINGS = ("ID", "STATUS", "CHANGED", "MESSAGES", "COST", "AGENT", "WORKTREE", "DIRECTORY", "NAME OR LAST MESSAGE")
 _SPARE = ("COST", "MESSAGES", "AGENT", "CHANGED", "WORKTREE")  # what a narrow terminal leaves out, in this order
@@ -98,15 +101,6 @@ def _row(one: v1.SessionSummary, page: Sequence[v1.SessionSummary], now: datetim
         one.working_directory,
         one.name or one.last_message_preview,
     ]
-
-
-def age(delta: timedelta) -> str:
-    """How long ago, in the largest unit that says enough."""
-    seconds = max(int(delta.total_seconds()), 0)
-    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{seconds // size} {unit} ago"
-    return "now" if seconds < 10 else f"{seconds} s ago"
 
 
 def show(options: Options) -> int:

@@ -3,12 +3,13 @@
 import anyio
 
 from betcode.cli.exit_codes import ExitCode
-from betcode.cli.finding import find_summary, short_id
+from betcode.cli.finding import find_summary
 from betcode.cli.options import Options
 from betcode.cli.screen import standard_screen
 from betcode.cli.session_commands import connected
 from betcode.cli.worktree_place import started_session
 from betcode.domain.events_json import summary_json
+from betcode.wording.ids import short_id
 
 
 def new(options: Options) -> int:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from betcode.cli.terminal_text import clean, columns, ending, one_line, padded
+from betcode.wording.terminal_text import clean, columns, ending, one_line, padded
 
 _GAP = "  "
 _LEAST = 14  # columns that are left to a text that is cut to fit

@@ -13,9 +13,17 @@ from betcode.cli.finding import find_summary
 from betcode.cli.interrupting import Interrupting, Stop
 from betcode.cli.keyboard import Keyboard
 from betcode.cli.link_notes import LinkNotes
-from betcode.cli.lock_talk import LockTalk, holder_in, is_locked, who_lines
-from betcode.cli.moments import when_again
-from betcode.cli.prompts import (
+from betcode.cli.lock_talk import LockTalk, who_lines
+from betcode.cli.screen import Screen
+from betcode.cli.transcript import EventLines, Transcript
+from betcode.cli.turn_watch import TurnWatch
+from betcode.client import Client, ClientError
+from betcode.domain.commands import AttachedFile
+from betcode.domain.error_codes import ErrorCode
+from betcode.domain.identifiers import new_message_id
+from betcode.v1 import agent_pb2 as v1
+from betcode.wording.lock_words import holder_in, is_locked
+from betcode.wording.prompts import (
     Deny,
     DenyAndStop,
     Desk,
@@ -29,14 +37,7 @@ from betcode.cli.prompts import (
     give_answer,
     understand,
 )
-from betcode.cli.screen import Screen
-from betcode.cli.transcript import EventLines, Transcript
-from betcode.cli.turn_watch import TurnWatch
-from betcode.client import Client, ClientError
-from betcode.domain.commands import AttachedFile
-from betcode.domain.error_codes import ErrorCode
-from betcode.domain.identifiers import new_message_id
-from betcode.v1 import agent_pb2 as v1
+from betcode.wording.times import when_again
 
 _TURNS_SHOWN = 3
 _HELP = """\

@@ -1,11 +1,11 @@
 """A conversation as a person reads it, event after event."""
 
-from betcode.cli.answer import Answer
-from betcode.cli.prompts import Permission
-from betcode.cli.render import Describer, turn_summary
 from betcode.cli.screen import Screen
 from betcode.domain.events_json import event_json
 from betcode.v1 import agent_pb2 as v1
+from betcode.wording.answer import Answer
+from betcode.wording.prompts import Permission
+from betcode.wording.render import Describer, turn_summary
 
 
 class Transcript:

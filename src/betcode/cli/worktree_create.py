@@ -13,7 +13,6 @@ from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.options import Options
 from betcode.cli.screen import Screen, standard_screen
 from betcode.cli.session_commands import connected
-from betcode.cli.sizes import readable
 from betcode.cli.worktree_commands import say_session, switched, switched_json
 from betcode.cli.worktree_finding import find_worktree
 from betcode.cli.worktree_progress import NotSetUp, watched
@@ -21,6 +20,7 @@ from betcode.cli.worktree_trust import asked_to_trust
 from betcode.cli.worktree_words import in_a_line, info_json
 from betcode.client import Client, NewWorktree
 from betcode.v1 import worktree_pb2 as v1
+from betcode.wording.sizes import readable
 
 _GIVEN = ("branch", "name", "base")
 

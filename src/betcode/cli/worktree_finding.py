@@ -6,10 +6,10 @@ from pathlib import Path, PurePosixPath
 from betcode.cli.directory import working_directory
 from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.options import Options
-from betcode.cli.terminal_text import one_line
 from betcode.client import Client, Refused
 from betcode.domain.error_codes import ErrorCode
 from betcode.v1 import worktree_pb2 as v1
+from betcode.wording.terminal_text import one_line
 
 _LEAST_OF_AN_ID = 4
 _SHOWN = 60

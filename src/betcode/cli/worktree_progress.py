@@ -7,11 +7,11 @@ from betcode.cli.either import unless
 from betcode.cli.exit_codes import CommandFailed, ExitCode, exit_of
 from betcode.cli.questions import interrupted
 from betcode.cli.screen import Screen
-from betcode.cli.sizes import readable
 from betcode.cli.worktree_output import OutputLines
 from betcode.client import Refused
 from betcode.domain.error_codes import ErrorCode
 from betcode.v1 import worktree_pb2 as v1
+from betcode.wording.sizes import readable
 
 
 class NotSetUp(CommandFailed):

@@ -13,15 +13,16 @@ from betcode.cli.keyboard import can_ask
 from betcode.cli.options import Options
 from betcode.cli.questions import says_yes
 from betcode.cli.screen import Screen, standard_screen
-from betcode.cli.session_commands import age, connected
+from betcode.cli.session_commands import connected
 from betcode.cli.table import table
-from betcode.cli.terminal_text import one_line
 from betcode.cli.worktree_create import path_of
 from betcode.cli.worktree_finding import around, find_worktree
 from betcode.cli.worktree_words import contents_json, contents_lines, counted, in_a_line, info_json, removed_json
 from betcode.client import Client, Refused
 from betcode.domain.error_codes import ErrorCode
 from betcode.v1 import worktree_pb2 as v1
+from betcode.wording.terminal_text import one_line
+from betcode.wording.times import age
 
 _HEADINGS = ("ID", "NAME", "BRANCH", "REMOVED", "KEPT UNTIL", "HAS")
 _SPARE = ("REMOVED", "BRANCH")

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from betcode.cli.terminal_text import clean
 from betcode.v1 import worktree_pb2 as v1
+from betcode.wording.terminal_text import clean
 
 STATES: Mapping[int, str] = {
     v1.WORKTREE_STATE_CREATING: "creating",

@@ -3,8 +3,8 @@
 import pytest
 
 from betcode.cli.history_commands import hit_lines
-from betcode.cli.terminal_text import columns
 from betcode.v1 import agent_pb2 as v1
+from betcode.wording.terminal_text import columns
 
 TEXT = (
     "the agent said that the okapi sleeps in the shade 日本語のテキストもある and then said-a-very-long-word-"

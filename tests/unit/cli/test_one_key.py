@@ -1,8 +1,8 @@
 import pytest
 
 from betcode.cli.one_key import Quit, Skip, Write, keys_line, understand_key
-from betcode.cli.prompts import Allow, AllowSession, Deny, DenyAndStop, Permission, Question, Reply, ShowAll
 from betcode.v1 import agent_pb2 as v1
+from betcode.wording.prompts import Allow, AllowSession, Deny, DenyAndStop, Permission, Question, Reply, ShowAll
 
 PUSH = Permission(
     v1.PermissionRequest(

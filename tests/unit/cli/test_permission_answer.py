@@ -7,8 +7,8 @@ from betcode.cli.options import Options, options_from
 from betcode.cli.parser import build_parser
 from betcode.cli.permission_answer import Answers, answer_from
 from betcode.cli.permission_commands import find_prompt
-from betcode.cli.prompts import chosen_options
 from betcode.v1 import agent_pb2 as v1
+from betcode.wording.prompts import chosen_options
 
 PUSH = v1.PendingPrompt(
     request_id="abcd-1",

@@ -2,9 +2,9 @@
 
 import io
 
-from betcode.cli.render import turn_summary
 from betcode.cli.screen import Screen
 from betcode.v1 import agent_pb2 as v1
+from betcode.wording.render import turn_summary
 
 
 class Tty(io.StringIO):

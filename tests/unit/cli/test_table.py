@@ -3,7 +3,7 @@
 import pytest
 
 from betcode.cli.table import table
-from betcode.cli.terminal_text import columns, ending
+from betcode.wording.terminal_text import columns, ending
 
 HEADINGS = ("ID", "STATUS", "COST", "DIRECTORY", "LAST")
 ROWS = [

@@ -7,13 +7,13 @@ import pytest
 
 from betcode.cli.parser import build_parser
 from betcode.cli.session_commands import session_lines
-from betcode.cli.terminal_text import columns
 from betcode.cli.worktree_options import EXAMPLES
 from betcode.cli.worktree_place import may_lead_elsewhere
 from betcode.cli.worktree_prune import report_lines
 from betcode.cli.worktree_words import BRANCHES, SETUPS, STATES, contents_lines, state_words
 from betcode.v1 import worktree_pb2 as v1
 from betcode.v1.agent_pb2 import SessionSummary
+from betcode.wording.terminal_text import columns
 
 
 def test_every_state_has_a_word() -> None:

@@ -4,7 +4,7 @@ import codecs
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from betcode.cli.terminal_text import clean, columns, ending, padded
+from betcode.wording.terminal_text import clean, columns, ending, padded
 
 _LINE_LIMIT = 1 << 20  # a longer line is shown in parts
 _NAME_WIDTH = 60

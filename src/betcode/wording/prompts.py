@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import anyio
 
-from betcode.cli.terminal_text import one_line, tool_called
 from betcode.client import Client
 from betcode.v1 import agent_pb2 as v1
+from betcode.wording.terminal_text import one_line, tool_called
 
 _BUDGET = "Budget"  # the name under which the daemon asks for more
 _SHOWN_LINES = 24

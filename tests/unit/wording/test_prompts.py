@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from betcode.cli.prompts import (
+from betcode.v1 import agent_pb2 as v1
+from betcode.wording.prompts import (
     Allow,
     AllowSession,
     Deny,
@@ -21,8 +22,7 @@ from betcode.cli.prompts import (
     ShowChoices,
     understand,
 )
-from betcode.cli.render import Describer
-from betcode.v1 import agent_pb2 as v1
+from betcode.wording.render import Describer
 
 
 def permission(command: str = "ls", request_id: str = "r1") -> v1.AgentEvent:

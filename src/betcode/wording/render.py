@@ -1,8 +1,8 @@
 """Events as lines for a person."""
 
-from betcode.cli.deprecation_notes import DeprecationNotes
-from betcode.cli.terminal_text import one_line, tool_called
 from betcode.v1 import agent_pb2 as v1
+from betcode.wording.deprecation_notes import DeprecationNotes
+from betcode.wording.terminal_text import one_line, tool_called
 
 _WIDTH = 110
 _AS_BEFORE = "That is the answer which was given before the agent was lost"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from betcode.cli.table import table
-from betcode.cli.terminal_text import clean, columns, one_line, safe_json
+from betcode.wording.terminal_text import clean, columns, one_line, safe_json
 
 any_text = st.text(st.characters(), max_size=60)
 REORDERING = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c"

@@ -2,8 +2,8 @@
 
 import logging
 
-from betcode.cli.terminal_text import one_line
 from betcode.v1 import version_pb2 as v1
+from betcode.wording.terminal_text import one_line
 
 logger = logging.getLogger(__name__)
 

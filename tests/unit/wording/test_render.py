@@ -2,8 +2,8 @@
 
 import pytest
 
-from betcode.cli.render import Describer, turn_summary
 from betcode.v1 import agent_pb2 as v1
+from betcode.wording.render import Describer, turn_summary
 
 
 @pytest.mark.parametrize(

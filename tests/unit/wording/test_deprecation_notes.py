@@ -4,9 +4,9 @@ import logging
 
 import pytest
 
-from betcode.cli.deprecation_notes import DeprecationNotes
-from betcode.cli.render import Describer
 from betcode.v1 import agent_pb2, version_pb2
+from betcode.wording.deprecation_notes import DeprecationNotes
+from betcode.wording.render import Describer
 
 
 def warning(severity: version_pb2.Severity.ValueType, feature: str = "old_format") -> version_pb2.DeprecationWarning:

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from betcode.cli.answer import Answer
 from betcode.v1.agent_pb2 import AgentEvent, TextDelta
+from betcode.wording.answer import Answer
 
 
 def said(text: str, *, settled: bool = False, message: str = "m1", block: int = 0, parent: str = "") -> AgentEvent:

@@ -1,0 +1,20 @@
+"""Times as people say them."""
+
+import math
+from datetime import timedelta
+
+from betcode.domain.times import short_duration
+
+
+def age(delta: timedelta) -> str:
+    """How long ago, in the largest unit that says enough."""
+    seconds = max(int(delta.total_seconds()), 0)
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds // size} {unit} ago"
+    return "now" if seconds < 10 else f"{seconds} s ago"
+
+
+def when_again(retry_after_s: float | None) -> str:
+    """`; try again in 40s`, where the daemon said when."""
+    return "" if retry_after_s is None else f"; try again in {short_duration(float(math.ceil(retry_after_s)))}"
