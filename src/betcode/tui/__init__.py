@@ -1,1 +1,8 @@
-"""The screen."""
+"""The screen that people keep open: one session or all of them, prompts, and a place to write in.
+
+Starting a daemon and choosing by arguments are left to `cli`; reconnecting is left to `client`.
+"""
+
+from betcode.tui.app import BetcodeApp, Opening, run_screen
+
+__all__ = ["BetcodeApp", "Opening", "run_screen"]

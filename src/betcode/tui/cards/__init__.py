@@ -1,0 +1,1 @@
+"""What agents ask, as cards that are answered with one key."""

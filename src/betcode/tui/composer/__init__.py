@@ -1,0 +1,1 @@
+"""Where people write: several lines, history, completion, attachments, drafts."""
