@@ -1,9 +1,10 @@
 """Asks one question at a time on the terminal, and lets go of it when somebody else has answered."""
 
-from betcode.cli.editing import NotEdited, edited_in_editor, edited_in_line
+from betcode.cli.editing import edited_in_editor
 from betcode.cli.either import unless
 from betcode.cli.keyboard import Keyboard
 from betcode.cli.screen import Screen
+from betcode.wording.edited_input import NotEdited, edited_in_line
 from betcode.wording.prompts import (
     AllowEdited,
     Deny,

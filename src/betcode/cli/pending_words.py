@@ -1,18 +1,18 @@
 """Open prompts as rows of a table and as JSON."""
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from betcode.domain.times import rfc3339, rfc3339_past
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.ids import short_id
-from betcode.wording.render import telling_input
-from betcode.wording.terminal_text import one_line, tool_called
+from betcode.wording.terminal_text import one_line
+from betcode.wording.times import nearly, span
+from betcode.wording.waiting_words import tool_of, what_of
 
 HEADINGS = ("ID", "AGE", "EXPIRES", "SESSION", "TOOL", "WHAT")
 SPARE = ("EXPIRES", "AGE")  # what a narrow terminal leaves out, in this order
 _LEAST = 8  # characters of an id
-_WHAT = 400
 
 
 def row(one: v1.PendingPrompt, request_id: str, now: datetime) -> list[str]:
@@ -33,37 +33,6 @@ def short_request_ids(request_ids: Iterable[str]) -> dict[str, str]:
             length += 4
         short[one] = one[:length]
     return short
-
-
-def span(delta: timedelta) -> str:
-    """A length of time in its largest unit."""
-    seconds = max(int(delta.total_seconds()), 0)
-    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{seconds // size} {unit}"
-    return f"{seconds} s"
-
-
-def nearly(delta: timedelta) -> str:
-    """The same to the nearest: of seven days that have just begun it says seven."""
-    seconds = delta.total_seconds()
-    size = next((size for size in (86400, 3600, 60) if seconds >= size), 1)
-    return span(timedelta(seconds=round(seconds / size) * size))
-
-
-def tool_of(one: v1.PendingPrompt) -> str:
-    return tool_called(one.permission.tool_name) if one.WhichOneof("prompt") == "permission" else "question"
-
-
-def what_of(one: v1.PendingPrompt) -> str:
-    """What is asked, on one line."""
-    if one.WhichOneof("prompt") == "permission":
-        what = telling_input(one.permission, _WHAT)
-    else:
-        what = " / ".join(question.question for question in one.questions.questions)
-        if one.questions.answers:
-            what = f"{len(one.questions.answers)} of {len(one.questions.questions)} answered: {what}"
-    return one_line(f"{what} (its agent is gone)" if one.agent_is_gone else what, _WHAT)
 
 
 def pending_json(one: v1.PendingPrompt) -> dict[str, object]:

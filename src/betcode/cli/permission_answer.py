@@ -4,10 +4,10 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from betcode.cli.editing import NotEdited, edited_in_line
 from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.options import Options
 from betcode.v1 import agent_pb2 as v1
+from betcode.wording.edited_input import NotEdited, edited_in_line
 from betcode.wording.prompts import asks_each_time, chosen_options, offered
 
 

@@ -9,7 +9,7 @@ from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.finding import find_session, find_summary
 from betcode.cli.going_on import going_on
 from betcode.cli.options import Options
-from betcode.cli.pending_words import HEADINGS, SPARE, pending_json, row, short_request_ids, tool_of, what_of
+from betcode.cli.pending_words import HEADINGS, SPARE, pending_json, row, short_request_ids
 from betcode.cli.permission_answer import Answers, answer_from
 from betcode.cli.screen import Screen, standard_screen
 from betcode.cli.session_commands import connected
@@ -21,6 +21,7 @@ from betcode.wording.ids import short_id
 from betcode.wording.prompts import asks_each_time
 from betcode.wording.render import telling_input
 from betcode.wording.terminal_text import one_line
+from betcode.wording.waiting_words import tool_of, what_of
 
 _WHAT = 100
 _SAID = {

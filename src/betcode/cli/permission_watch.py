@@ -16,7 +16,7 @@ from betcode.cli.link_notes import LinkNotes
 from betcode.cli.one_key import Keys, Quit, Skip, Write, keys_line, quits, understand_key
 from betcode.cli.options import Options
 from betcode.cli.parking import was_denied
-from betcode.cli.pending_words import pending_json, tool_of, what_of
+from betcode.cli.pending_words import pending_json
 from betcode.cli.screen import Screen, standard_screen
 from betcode.cli.session_commands import connected
 from betcode.client import Client, ClientError
@@ -37,6 +37,7 @@ from betcode.wording.prompts import (
     understand,
     why,
 )
+from betcode.wording.waiting_words import tool_of, what_of
 
 SEEN_AFTER_S = 0.7
 

@@ -18,3 +18,19 @@ def age(delta: timedelta) -> str:
 def when_again(retry_after_s: float | None) -> str:
     """`; try again in 40s`, where the daemon said when."""
     return "" if retry_after_s is None else f"; try again in {short_duration(float(math.ceil(retry_after_s)))}"
+
+
+def span(delta: timedelta) -> str:
+    """A length of time in its largest unit."""
+    seconds = max(int(delta.total_seconds()), 0)
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"
+
+
+def nearly(delta: timedelta) -> str:
+    """The same to the nearest: of seven days that have just begun it says seven."""
+    seconds = delta.total_seconds()
+    size = next((size for size in (86400, 3600, 60) if seconds >= size), 1)
+    return span(timedelta(seconds=round(seconds / size) * size))

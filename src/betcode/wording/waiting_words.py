@@ -1,9 +1,12 @@
-"""What a session waits for, in a few words."""
+"""What a session waits for, and what is asked in it, in a few words."""
 
 from datetime import UTC, datetime, timedelta
 
 from betcode.v1 import agent_pb2 as v1
+from betcode.wording.render import telling_input
+from betcode.wording.terminal_text import one_line, tool_called
 
+_WHAT = 400
 _SOON = timedelta(minutes=2)
 
 
@@ -33,6 +36,21 @@ def standing(one: v1.SessionSummary, now: datetime) -> str:
     """How a session stands, in a list: what it waits for, that its agent is not started again, or its status."""
     is_broken = one.status == "idle" and one.run_state == "crashed"
     return waiting_words(one, now) or ("crashed" if is_broken else one.status)
+
+
+def tool_of(one: v1.PendingPrompt) -> str:
+    return tool_called(one.permission.tool_name) if one.WhichOneof("prompt") == "permission" else "question"
+
+
+def what_of(one: v1.PendingPrompt) -> str:
+    """What is asked, on one line."""
+    if one.WhichOneof("prompt") == "permission":
+        what = telling_input(one.permission, _WHAT)
+    else:
+        what = " / ".join(question.question for question in one.questions.questions)
+        if one.questions.answers:
+            what = f"{len(one.questions.answers)} of {len(one.questions.questions)} answered: {what}"
+    return one_line(f"{what} (its agent is gone)" if one.agent_is_gone else what, _WHAT)
 
 
 def _when(until: datetime | None, now: datetime) -> str:

@@ -1,4 +1,4 @@
-"""Another input for a tool, typed in a line or written in an editor."""
+"""Another input for a tool, written in an editor."""
 
 import io
 import json
@@ -7,27 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from betcode.cli.editing import NotEdited, edited_in_editor, edited_in_line
+from betcode.cli.editing import edited_in_editor
 from betcode.cli.screen import Screen
 from betcode.v1 import agent_pb2 as v1
+from betcode.wording.edited_input import NotEdited
 
 BASH = v1.PermissionRequest(tool_name="Bash", input_json='{"command": "ls", "timeout": 12345678901234567890}')
-EDIT = v1.PermissionRequest(tool_name="Edit", input_json='{"file_path": "/a"}')
 pytestmark = pytest.mark.anyio
-
-
-def test_a_line_is_the_new_command_and_the_rest_stays() -> None:
-    assert json.loads(edited_in_line(BASH, "ls -l")) == {"command": "ls -l", "timeout": 12345678901234567890}
-
-
-def test_a_line_of_json_is_the_whole_input() -> None:
-    assert edited_in_line(EDIT, '{"file_path": "/b"}') == '{"file_path": "/b"}'
-
-
-@pytest.mark.parametrize(("request_", "line"), [(EDIT, "/b"), (BASH, '{"command"'), (BASH, "{]")])
-def test_what_is_no_input_is_refused(request_: v1.PermissionRequest, line: str) -> None:
-    with pytest.raises(NotEdited):
-        edited_in_line(request_, line)
 
 
 def editor(tmp_path: Path, code: str) -> str:
@@ -77,11 +63,6 @@ async def test_without_an_editor_it_says_how_to_edit(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("EDITOR", "/nowhere/vi")
     with pytest.raises(NotEdited, match="cannot be started"):
         await edited_in_editor(BASH, screen)
-
-
-async def test_an_input_that_cannot_be_read_is_not_edited(screen: Screen) -> None:
-    with pytest.raises(NotEdited):
-        edited_in_line(v1.PermissionRequest(tool_name="Bash", input_json='{"command": "cut o'), "ls")
 
 
 def test_what_is_said_meanwhile_comes_afterwards_and_in_order() -> None:

@@ -1,27 +1,9 @@
 """Open prompts as people see them in a list."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
-import pytest
-
-from betcode.cli.pending_words import nearly, pending_json, short_request_ids
+from betcode.cli.pending_words import pending_json, short_request_ids
 from betcode.v1 import agent_pb2 as v1
-
-
-@pytest.mark.parametrize(
-    ("left", "said"),
-    [
-        (timedelta(days=7) - timedelta(seconds=1), "7 d"),
-        (timedelta(days=6, hours=11), "6 d"),
-        (timedelta(hours=1, minutes=40), "2 h"),
-        (timedelta(hours=23, minutes=59), "1 d"),
-        (timedelta(seconds=59.7), "1 min"),
-        (timedelta(seconds=3), "3 s"),
-        (timedelta(seconds=-3), "0 s"),
-    ],
-)
-def test_what_is_left_is_told_to_the_nearest(left: timedelta, said: str) -> None:
-    assert nearly(left) == said
 
 
 def test_nothing_was_asked_in_the_future() -> None:
