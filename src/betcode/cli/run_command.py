@@ -5,7 +5,6 @@ from collections.abc import Sequence
 
 import anyio
 
-from betcode.cli.attaching import read_files
 from betcode.cli.budgets import budget_from
 from betcode.cli.daemon_control import ensure_daemon
 from betcode.cli.exit_codes import CommandFailed, ExitCode
@@ -19,6 +18,7 @@ from betcode.cli.options import Options
 from betcode.cli.screen import standard_screen
 from betcode.cli.worktree_place import started_session
 from betcode.domain.commands import AttachedFile
+from betcode.wording.attaching import CannotAttach, read_files
 
 _OF_A_NEW_SESSION = ("provider", "model", "cwd", "worktree")
 
@@ -37,7 +37,11 @@ def run(options: Options) -> int:
             "--plan and limits are for a new one (betcode session budget changes those of another)",
             ExitCode.INVALID_ARGUMENTS,
         )
-    return anyio.run(_run, options, prompt, read_files(options.texts("attach")))
+    try:
+        files = read_files(options.texts("attach"))
+    except CannotAttach as failed:
+        raise CommandFailed(failed.message, ExitCode.INVALID_ARGUMENTS) from failed
+    return anyio.run(_run, options, prompt, files)
 
 
 async def _run(options: Options, prompt: str, files: Sequence[AttachedFile]) -> int:

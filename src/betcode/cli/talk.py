@@ -7,8 +7,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from betcode.cli.asking import edited
-from betcode.cli.attaching import read_files
-from betcode.cli.exit_codes import CommandFailed, ExitCode
+from betcode.cli.exit_codes import ExitCode
 from betcode.cli.finding import find_summary
 from betcode.cli.interrupting import Interrupting, Stop
 from betcode.cli.keyboard import Keyboard
@@ -22,6 +21,7 @@ from betcode.domain.commands import AttachedFile
 from betcode.domain.error_codes import ErrorCode
 from betcode.domain.identifiers import new_message_id
 from betcode.v1 import agent_pb2 as v1
+from betcode.wording.attaching import CannotAttach, read_files
 from betcode.wording.lock_words import holder_in, is_locked
 from betcode.wording.prompts import (
     Deny,
@@ -290,7 +290,7 @@ class Talk:
             return
         try:
             self._files += read_files([path])
-        except CommandFailed as failed:
+        except CannotAttach as failed:
             self._screen.note(failed.message)
         else:
             self._screen.note(f"Goes with the next message: {', '.join(file.filename for file in self._files)}")

@@ -1,12 +1,11 @@
-"""Files of the command line, as they are sent."""
+"""Files that people name, as they are sent."""
 
 import os
 from pathlib import Path
 
 import pytest
 
-from betcode.cli.attaching import read_files
-from betcode.cli.exit_codes import CommandFailed, ExitCode
+from betcode.wording.attaching import CannotAttach, read_files
 from support.files import JPEG
 
 
@@ -26,13 +25,12 @@ def test_a_file_is_sent_under_its_last_name_as_what_it_is(tmp_path: Path) -> Non
 def test_what_cannot_be_read_is_said_by_name(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for name, says in (("", "a directory"), ("missing", "not there"), ("pipe", "no plain file")):
-        with pytest.raises(CommandFailed, match=says) as failed:
+        with pytest.raises(CannotAttach, match=says):
             read_files([str(tmp_path / name)])
-        assert failed.value.exit_code is ExitCode.INVALID_ARGUMENTS
 
 
 def test_what_is_too_large_is_not_read(tmp_path: Path) -> None:
     with (tmp_path / "disk").open("wb") as file:
         file.truncate(10**12)
-    with pytest.raises(CommandFailed, match="attach less"):
+    with pytest.raises(CannotAttach, match="attach less"):
         read_files([str(tmp_path / "disk")])
