@@ -75,6 +75,6 @@ async def open_screen(
 
     identity = ClientIdentity(client_type="tui", client_name="a test's screen")
     async with open_client(daemon.places, identity, ladder_ms=QUICK_LADDER_MS) as client:
-        app = BetcodeApp(client, Opening(choose, start))
+        app = BetcodeApp(client, Opening(choose, start), daemon.places.state_dir / "screen")
         async with app.run_test(size=size) as pilot:
             yield ShownScreen(app, pilot, client)

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from textual.app import App
 
@@ -26,9 +27,10 @@ class BetcodeApp(App[int]):
     ENABLE_COMMAND_PALETTE = False
     TITLE = "betcode"
 
-    def __init__(self, client: Client, opening: Opening) -> None:
+    def __init__(self, client: Client, opening: Opening, kept_in: Path | None = None) -> None:
         super().__init__()
         self.client = client
+        self.kept_in = kept_in  # where drafts and the like are kept; None: nowhere
         self._opening = opening
 
     async def on_mount(self) -> None:
@@ -40,5 +42,5 @@ class BetcodeApp(App[int]):
 async def run_screen(places: Places, identity: ClientIdentity, opening: Opening) -> int:
     """Until the person leaves; the exit code."""
     async with open_client(places, identity) as client:
-        app = BetcodeApp(client, opening)
+        app = BetcodeApp(client, opening, places.state_dir / "screen")
         return await app.run_async() or 0
