@@ -43,5 +43,6 @@ def test_the_service_has_the_added_calls() -> None:
         AnswerQuestion(AnswerQuestionRequest) -> AnswerQuestionResponse
         ReadBlob(ReadBlobRequest) -> stream BlobChunk
         SetBudget(SetBudgetRequest) -> SetBudgetResponse
+        ReadEvents(ReadEventsRequest) -> ReadEventsResponse
         """
     ) <= calls_of(SERVICE)

@@ -60,6 +60,30 @@ async def test_a_follower_that_begins_at_any_event_gets_exactly_the_rest(tmp_pat
             assert numbers(rest) == numbers(whole)[cut:]
 
 
+@pytest.mark.behaviour("reconnect.from-last-sequence", "reconnect.deduplicates")
+async def test_batches_over_a_broken_line_are_the_same_events(tmp_path: Path) -> None:
+    async with (
+        obedient_daemon(tmp_path) as daemon,
+        open_client(daemon.places, ladder_ms=QUICK_LADDER, sleep=daemon.until_it_serves) as client,
+    ):
+        session = await begun(client, daemon)
+        await client.send(session, "count 300\nwait go\ncount 300")
+        batches: list[list[v1.AgentEvent]] = []
+        with anyio.fail_after(PATIENCE_S):
+            async with aclosing(client.follow_batches(session)) as followed:
+                async for batch in followed:
+                    batches.append(list(batch))
+                    if any(event.text_delta.text == "waiting" for event in batch):
+                        await daemon.restart()
+                        (daemon.work / "go").touch()
+                    if any(event.status_change.status == v1.IDLE for event in batch):
+                        break
+        whole = [event for event in await until_rest(client, session) if event.sequence]
+    assert all(batches)
+    assert len(batches) < len(whole) / 2
+    assert [event for batch in batches for event in batch if event.sequence] == whole
+
+
 @pytest.mark.behaviour("reconnect.during-tool", "reconnect.deduplicates", "converse.close.turn-continues")
 async def test_a_daemon_killed_in_the_middle_of_a_turn_costs_no_event(tmp_path: Path) -> None:
     states: list[LinkState] = []

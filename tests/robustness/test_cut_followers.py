@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 
-from betcode.client import open_client
-from betcode.client.client import Client, NewConversation
+from betcode.client import Client, NewConversation, open_client
 from betcode.v1 import agent_pb2 as v1
 from support.cutting_proxy import open_cutting_proxy
 from support.daemon import Daemon

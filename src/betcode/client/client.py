@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import anyio
 from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
@@ -24,13 +24,14 @@ from betcode.client.connection import (
 from betcode.client.conversation import Conversation, user_message
 from betcode.client.diffs import DiffReader
 from betcode.client.handshake import Handshake
+from betcode.client.new_conversation import NewConversation
 from betcode.client.pending_watch import watch_pending
 from betcode.client.policy import PolicyClient
 from betcode.client.streaming import told
 from betcode.client.worktrees import WorktreeClient
 from betcode.config.places import Places
 from betcode.domain.commands import AttachedFile
-from betcode.domain.identifiers import MessageId, new_message_id, new_session_id
+from betcode.domain.identifiers import MessageId, new_message_id
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1.admin_pb2 import AgentsAtStop, StopDaemonRequest, StopDaemonResponse
 from betcode.v1.admin_pb2_grpc import AdminServiceStub
@@ -38,24 +39,9 @@ from betcode.v1.health_pb2 import HealthDetailsRequest, HealthDetailsResponse
 from betcode.v1.health_pb2_grpc import BetCodeHealthStub
 
 _PAGE = 200
+_PAGE_BYTES = 256 * 1024
 _COMPACTION_TIMEOUT_S = 3600.0  # a model reads the whole conversation and writes a long summary
 _LOCK_TIMEOUT_S = 600.0  # each who asked before us has the holder's time to itself
-
-
-@dataclass(frozen=True, slots=True)
-class NewConversation:
-    """What a session is made with; empty means the daemon's or the agent's default."""
-
-    working_directory: str
-    provider: str = ""
-    model: str = ""
-    allowed_tools: tuple[str, ...] = ()
-    plan_mode: bool = False
-    metadata: Mapping[str, str] = field(default_factory=dict)
-    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
-    budget: v1.Budget | None = None
-    worktree_id: str = ""  # it starts there; `working_directory` is then empty, or a place in it
-    in_active_worktree: bool = False  # where the directory is in the main worktree: in the same place of the active one
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,20 +107,7 @@ class Client:
     async def start_session(self, new: NewConversation) -> str:
         """A new session's id. No agent runs before the first message. However often it is tried, one is made."""
         await self.handshake()
-        start = v1.StartConversation(
-            working_directory=new.working_directory,
-            provider=new.provider,
-            model=new.model,
-            allowed_tools=new.allowed_tools,
-            plan_mode=new.plan_mode,
-            metadata=new.metadata,
-            environment=new.environment,
-            budget=new.budget,
-            new_session_id=new_session_id(),
-            worktree_id=new.worktree_id,
-            in_active_worktree=new.in_active_worktree,
-        )
-        request = v1.SubmitRequest(request=v1.AgentRequest(start=start))
+        request = v1.SubmitRequest(request=v1.AgentRequest(start=new.start()))
         return (await self._connection.call(self._stub.Submit, request)).session_id
 
     async def send(
@@ -161,6 +134,23 @@ class Client:
         Where history was compacted, an unnumbered SessionInfo stands for what came before, unless all is wanted.
         """
         return following.follow(self._connection, session_id, after, on_link, include_compacted=include_compacted)
+
+    def follow_batches(
+        self, session_id: str, after: int = 0, *, on_link: OnLink = ignore_link, include_compacted: bool = False
+    ) -> AsyncGenerator[Sequence[v1.AgentEvent], None]:
+        """Like `follow`, as many events at once as have come; for those who draw no faster than they must."""
+        return following.follow_batches(
+            self._connection, session_id, after, on_link, include_compacted=include_compacted
+        )
+
+    async def read_events(
+        self, session_id: str, *, before: int = 0, limit_bytes: int = _PAGE_BYTES, include_compacted: bool = False
+    ) -> v1.ReadEventsResponse:
+        """One page of history: the events just before `before`, in order; 0: the newest ones."""
+        request = v1.ReadEventsRequest(
+            session_id=session_id, before_sequence=before, limit_bytes=limit_bytes, include_compacted=include_compacted
+        )
+        return await self._connection.call(self._stub.ReadEvents, request)
 
     def converse(self, session_id: str, after: int = 0, *, on_link: OnLink = ignore_link) -> Conversation:
         """Type and watch on one stream that mends itself."""

@@ -1,6 +1,6 @@
 """Every event of a session, once and in order, over as many connections as it takes."""
 
-from collections.abc import AsyncGenerator, Iterable, Iterator
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
 
 import grpc
@@ -19,14 +19,18 @@ class Position:
     def __init__(self, after: int) -> None:
         self.after = after
 
-    def fresh(self, events: Iterable[AgentEvent]) -> Iterator[AgentEvent]:
-        """The events not seen before; the position moves with each that is taken."""
+    def fresh(self, events: Iterable[AgentEvent]) -> list[AgentEvent]:
+        """The events not seen before; the position moves behind them."""
+        after, fresh = self.after, []
         for event in events:
-            if event.sequence == 0:
-                yield event
-            elif event.sequence > self.after:
-                self.after = event.sequence
-                yield event
+            sequence = event.sequence
+            if sequence > after:
+                after = sequence
+                fresh.append(event)
+            elif not sequence:
+                fresh.append(event)
+        self.after = after
+        return fresh
 
 
 class Perseverance:
@@ -72,6 +76,21 @@ async def follow(
     Raises:
         ClientError: the daemon refuses, and asking again would not help.
     """
+    batches = follow_batches(connection, session_id, after, on_link, include_compacted=include_compacted)
+    async with aclosing(batches):
+        async for batch in batches:
+            for event in batch:
+                yield event
+
+
+async def follow_batches(
+    connection: Connection, session_id: str, after: int, on_link: OnLink, *, include_compacted: bool = False
+) -> AsyncGenerator[Sequence[AgentEvent], None]:
+    """The same events, as many at once as have come; no batch is empty. Hold it in `aclosing`.
+
+    Raises:
+        ClientError: the daemon refuses, and asking again would not help.
+    """
     position = Position(after)
     request = FollowRequest(session_id=session_id, include_compacted=include_compacted)
     perseverance = Perseverance(connection.ladder(), on_link)
@@ -80,9 +99,9 @@ async def follow(
         try:
             handshake = await connection.greeting.welcome(connection.metadata)
             one_stream = _one_stream if may_batch and handshake.has("event_batching") else _one_by_one
-            async with aclosing(one_stream(connection, request, position, perseverance)) as events:
-                async for event in events:
-                    yield event
+            async with aclosing(one_stream(connection, request, position, perseverance)) as batches:
+                async for batch in batches:
+                    yield batch
             return
         except ClientError as error:
             connection.greeting.forget()
@@ -95,7 +114,7 @@ async def follow(
 
 async def _one_stream(
     connection: Connection, request: FollowRequest, position: Position, perseverance: Perseverance
-) -> AsyncGenerator[AgentEvent, None]:
+) -> AsyncGenerator[Sequence[AgentEvent], None]:
     request.from_sequence = position.after
     call = connection.stub.Follow(request, metadata=connection.metadata)
     try:
@@ -110,15 +129,15 @@ async def _one_stream(
             if batch is None:
                 return
             perseverance.progressed()
-            for event in position.fresh(batch.events):
-                yield event
+            if fresh := position.fresh(batch.events):
+                yield fresh
     finally:
         call.cancel()
 
 
 async def _one_by_one(
     connection: Connection, request: FollowRequest, position: Position, perseverance: Perseverance
-) -> AsyncGenerator[AgentEvent, None]:
+) -> AsyncGenerator[Sequence[AgentEvent], None]:
     """The same from a daemon without batches."""
     resume = ResumeSessionRequest(
         session_id=request.session_id, from_sequence=position.after, include_compacted=request.include_compacted
@@ -135,7 +154,7 @@ async def _one_by_one(
             if event is None:
                 return
             perseverance.progressed()
-            for fresh in position.fresh((event,)):
+            if fresh := position.fresh((event,)):
                 yield fresh
     finally:
         call.cancel()

@@ -19,6 +19,7 @@ from betcode.domain.rows import (
     GrantRow,
     InputRow,
     NewSession,
+    Page,
     PromptRow,
     RunRow,
     SessionRow,
@@ -61,6 +62,12 @@ class Store(Protocol):
     async def list_sessions(self, which: SessionFilter) -> tuple[Sequence[SessionRow], int]: ...
     async def read_events(self, session: SessionKey, after: Seq, limit_bytes: int) -> Batch | None:
         """What comes after `after`, at most `limit_bytes` but at least one event; None if there is nothing."""
+        ...
+
+    async def read_before(
+        self, session: SessionKey, before: Seq, not_before: Seq, limit_bytes: int, limit_events: int
+    ) -> Page:
+        """What comes just before `before`, not further back than `not_before`; at least one event, if any."""
         ...
 
     async def live_runs(self) -> Sequence[tuple[SessionId, RunRow]]: ...

@@ -286,6 +286,14 @@ class Batch:
         return join_events(self.events)
 
 
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Events in order, read backwards from somewhere, and whether there are others before them."""
+
+    events: tuple[bytes, ...] = field(repr=False)
+    has_more: bool
+
+
 def join_events(events: tuple[bytes, ...]) -> bytes:
     parts: list[bytes] = []
     for data in events:

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Map
 
 from betcode.domain.errors import InvalidRequest, SessionClosed
 from betcode.domain.identifiers import Seq, SessionId
-from betcode.domain.rows import Batch
+from betcode.domain.rows import Batch, join_events
 from betcode.domain.session import SessionStatus
 from betcode.server import budgets, requests, views
 from betcode.server.export import exported, exporter_for
@@ -75,6 +75,17 @@ class AgentCalls:
             async for batch in batches:
                 for data in batch.events:
                     await write(data)
+
+    async def read_events(self, _: Caller, request: v1.ReadEventsRequest) -> bytes:
+        """A page of the log; the bytes of events are those that were stored."""
+        session = await self._session(request.session_id)
+        looked = await self._engine.watching.before(
+            session, Seq(request.before_sequence), request.limit_bytes, include_compacted=request.include_compacted
+        )
+        rest = v1.ReadEventsResponse(
+            has_more=looked.page.has_more, compacted_before=looked.compacted_before, session_info=looked.info
+        )
+        return join_events(looked.page.events) + rest.SerializeToString()
 
     def _follow(
         self, caller: Caller, session: SessionId, request: v1.FollowRequest | v1.ResumeSessionRequest

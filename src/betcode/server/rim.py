@@ -156,8 +156,8 @@ class Rim:
         self._stopping = False
         self.connected = Connected()
 
-    def unary(self, kind: type[RequestT], handle: Callable[[Caller, RequestT], Awaitable[Message]]) -> Handler:
-        """One request, one response."""
+    def unary(self, kind: type[RequestT], handle: Callable[[Caller, RequestT], Awaitable[Message | bytes]]) -> Handler:
+        """One request, one response, which may be bytes already."""
         work = _work(kind)
 
         async def call(data: bytes, context: Context) -> bytes:
@@ -169,7 +169,8 @@ class Rim:
                     caller = self._met(caller_of(context))
                     response = await handle(caller, self._read(kind, data, caller))
                     self._tell_uses(caller, context)
-                    note_frame("out", answer := response.SerializeToString())
+                    answer = response if isinstance(response, bytes) else response.SerializeToString()
+                    note_frame("out", answer)
                     return answer
             except Exception as error:  # noqa: BLE001 the top of a call: every error becomes a status
                 data = b""  # see _abort

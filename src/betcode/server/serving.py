@@ -201,6 +201,7 @@ def _built(
         "ListSessions": rim.unary(v1.ListSessionsRequest, calls.list_sessions),
         "ResumeSession": rim.stream(v1.ResumeSessionRequest, calls.resume_session),
         "Follow": rim.stream(v1.FollowRequest, calls.follow),
+        "ReadEvents": rim.unary(v1.ReadEventsRequest, calls.read_events),
         "Submit": rim.unary(v1.SubmitRequest, calls.submit),
         "RequestInputLock": rim.waiting(v1.InputLockRequest, calls.request_input_lock),
         "AnswerLockRequest": rim.unary(v1.AnswerLockRequestRequest, calls.answer_lock_request),

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import anyio
 
 from betcode.domain.errors import BlobNotFound, InvalidRequest, SequenceOutOfRange
-from betcode.domain.identifiers import Seq, SessionId
+from betcode.domain.identifiers import Seq, SessionId, SessionKey
 from betcode.domain.lifetimes import ExtendOn
-from betcode.domain.rows import Batch
+from betcode.domain.rows import Batch, NewSession, Page, SessionState
 from betcode.sessions import events
 from betcode.sessions.clients import ClientName
 from betcode.sessions.live import LiveSession
@@ -19,6 +19,19 @@ from betcode.v1 import agent_pb2 as v1
 
 BLOB_PIECE_BYTES = 64 * 1024
 HISTORY_BATCH_BYTES = 32 * 1024  # small, since each batch is worked on at one go
+PAGE_BYTES = 256 * 1024
+LARGEST_PAGE_BYTES = 2 * 1024 * 1024  # a client with default options takes 4 MB
+PAGE_EVENTS = 4096
+_BEHIND_ALL = Seq(2**63 - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """A page of history; why nothing comes before it, where that was compacted; how the session stands, if wanted."""
+
+    page: Page
+    compacted_before: Seq
+    info: v1.SessionInfo | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +50,21 @@ class Watching:
                 return
             after = batch.last
             yield batch
+
+    async def before(self, session: SessionId, before: Seq, limit_bytes: int, *, include_compacted: bool) -> Looked:
+        """The events just before `before`, in order; 0 is behind the newest. Compacted ones only if wanted.
+
+        Raises:
+            SessionNotFound
+        """
+        row = await self.registry.row(session)
+        boundary = Seq(0) if include_compacted else row.state.compaction_sequence
+        limit = min(limit_bytes or PAGE_BYTES, LARGEST_PAGE_BYTES)
+        store = self.registry.room.store
+        page = await store.read_before(row.key, before or _BEHIND_ALL, boundary, limit, PAGE_EVENTS)
+        info = None if before else await self._standing(row.key, row.new, row.state)
+        left_out = boundary > 1 and not page.has_more
+        return Looked(page, boundary if left_out else Seq(0), info)
 
     async def follow(
         self,
@@ -102,14 +130,23 @@ class Watching:
         """What is still true of what was compacted; of one stream only, so it has no number."""
         state = live.writer.state
         event = events.session_info(live.writer.new, state, is_resumed=True)
-        event.session_info.is_compacted = True
-        event.session_info.compacted_before = state.compaction_sequence
-        if state.landmarks.info:
-            before = Seq(state.landmarks.info - 1)
-            told = await self.registry.room.store.read_events(live.writer.key, before, limit_bytes=1)
-            if told is not None:
-                event.session_info.tools.extend(v1.AgentEvent.FromString(told.events[0]).session_info.tools)
+        info = event.session_info
+        info.CopyFrom(await self._standing(live.writer.key, live.writer.new, state))
+        info.is_compacted = True
+        info.compacted_before = state.compaction_sequence
         return event.SerializeToString()
+
+    async def _standing(self, key: SessionKey, new: NewSession, state: SessionState) -> v1.SessionInfo:
+        """How a session stands, with what its agent last said that it has."""
+        info = events.session_info(new, state, is_resumed=True).session_info
+        if state.landmarks.info:
+            told = await self.registry.room.store.read_events(key, Seq(state.landmarks.info - 1), limit_bytes=1)
+            if told is not None:
+                said = v1.AgentEvent.FromString(told.events[0]).session_info
+                info.tools.extend(said.tools)
+                info.mcp_servers.extend(said.mcp_servers)
+                info.commands.extend(said.commands)
+        return info
 
     def _wake_when(self, drain: anyio.Event, live: LiveSession) -> anyio.CancelScope:
         scope = anyio.CancelScope()

@@ -19,6 +19,7 @@ from betcode.domain.rows import (
     InputState,
     Landmarks,
     NewSession,
+    Page,
     RunRow,
     SessionRow,
     SessionState,
@@ -26,7 +27,7 @@ from betcode.domain.rows import (
 from betcode.domain.run import CancelStep, RunState
 from betcode.domain.session import SessionStatus
 from betcode.storage.budgets import budget_of
-from betcode.storage.places import first_place, last_place, place_of, seq_of
+from betcode.storage.places import SEQ_MASK, first_place, last_place, place_of, seq_of
 from betcode.storage.writing import BLOB_PIECE_BYTES
 
 _SESSION = """
@@ -44,6 +45,7 @@ _FIND_SESSION = f"""{_SESSION}
 FROM sessions s JOIN session_makings m ON m.session = s.key WHERE s.session_id = ? AND s.deleted = 0
 """
 _EVENTS = "SELECT place, data FROM events WHERE place > ? AND place <= ? ORDER BY place"
+_EVENTS_BEFORE = "SELECT data FROM events WHERE place >= ? AND place < ? ORDER BY place DESC LIMIT ?"
 _NEWEST_OF_KIND = "SELECT data FROM events WHERE place BETWEEN ? AND ? AND kind = ? ORDER BY place DESC LIMIT 1"
 _OF_KIND = "SELECT data FROM events WHERE place > ? AND place <= ? AND kind = ? ORDER BY place"
 _FIRST_OF_KIND = "SELECT data FROM events WHERE place > ? AND place <= ? AND kind = ? ORDER BY place LIMIT 1"
@@ -115,6 +117,21 @@ def read_events(db: apsw.Connection, session: SessionKey, after: Seq, limit_byte
         events.append(data)
         last = place
     return Batch(Seq(seq_of(first)), Seq(seq_of(last)), tuple(events)) if events else None
+
+
+def read_before(
+    db: apsw.Connection, session: SessionKey, before: Seq, not_before: Seq, limit_bytes: int, limit_events: int
+) -> Page:
+    """Only what is given is read, and one event more."""
+    events: list[bytes] = []
+    room = limit_bytes
+    window = (place_of(session, not_before), place_of(session, min(before, SEQ_MASK)), limit_events + 1)
+    for (data,) in db.execute(_EVENTS_BEFORE, window):
+        room -= len(data)
+        if events and (room < 0 or len(events) == limit_events):
+            return Page(tuple(reversed(events)), has_more=True)
+        events.append(data)
+    return Page(tuple(reversed(events)), has_more=False)
 
 
 def newest_of_kind(db: apsw.Connection, session: SessionKey, kind: int, until: Seq) -> bytes | None:

@@ -24,6 +24,7 @@ from betcode.domain.rows import (
     GrantRow,
     InputRow,
     NewSession,
+    Page,
     PromptRow,
     RunRow,
     SessionRow,
@@ -109,6 +110,14 @@ class SqliteStore:
     async def read_events(self, session: SessionKey, after: Seq, limit_bytes: int) -> Batch | None:
         """What comes after `after`, at most `limit_bytes` but at least one event; None if there is nothing."""
         return await self._read(lambda db: reading.read_events(db, session, after, limit_bytes))
+
+    async def read_before(
+        self, session: SessionKey, before: Seq, not_before: Seq, limit_bytes: int, limit_events: int
+    ) -> Page:
+        """What comes just before `before`, not further back than `not_before`; at least one event, if any."""
+        return await self._read(
+            lambda db: reading.read_before(db, session, before, not_before, limit_bytes, limit_events)
+        )
 
     async def live_runs(self) -> Sequence[tuple[SessionId, RunRow]]:
         return await self._read(reading.live_runs)

@@ -1139,6 +1139,7 @@ class SessionInfo(_message.Message):
     TOOLS_FIELD_NUMBER: _builtins.int
     COMPACTED_BEFORE_FIELD_NUMBER: _builtins.int
     MCP_SERVERS_FIELD_NUMBER: _builtins.int
+    COMMANDS_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
     model: _builtins.str
     working_directory: _builtins.str
@@ -1157,6 +1158,10 @@ class SessionInfo(_message.Message):
     def mcp_servers(self) -> _containers.RepeatedCompositeFieldContainer[Global___AgentMcpServer]:
         """Since 0.2.0: the MCP servers that the agent has, as it reported them."""
 
+    @_builtins.property
+    def commands(self) -> _containers.RepeatedCompositeFieldContainer[Global___AgentCommand]:
+        """Since 0.2.0: the slash commands that the agent has, as it reported them; as many as fit."""
+
     def __init__(
         self,
         *,
@@ -1172,14 +1177,45 @@ class SessionInfo(_message.Message):
         tools: _abc.Iterable[_builtins.str] | None = ...,
         compacted_before: _builtins.int = ...,
         mcp_servers: _abc.Iterable[Global___AgentMcpServer] | None = ...,
+        commands: _abc.Iterable[Global___AgentCommand] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["compacted_before", b"compacted_before", "context_usage_percent", b"context_usage_percent", "is_compacted", b"is_compacted", "is_resumed", b"is_resumed", "mcp_servers", b"mcp_servers", "message_count", b"message_count", "model", b"model", "provider", b"provider", "session_id", b"session_id", "tools", b"tools", "working_directory", b"working_directory", "worktree_id", b"worktree_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["commands", b"commands", "compacted_before", b"compacted_before", "context_usage_percent", b"context_usage_percent", "is_compacted", b"is_compacted", "is_resumed", b"is_resumed", "mcp_servers", b"mcp_servers", "message_count", b"message_count", "model", b"model", "provider", b"provider", "session_id", b"session_id", "tools", b"tools", "working_directory", b"working_directory", "worktree_id", b"worktree_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___SessionInfo: _TypeAlias = SessionInfo  # noqa: Y015
+
+@_typing.final
+class AgentCommand(_message.Message):
+    """Since 0.2.0."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    DESCRIPTION_FIELD_NUMBER: _builtins.int
+    ARGUMENT_HINT_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """without the slash"""
+    description: _builtins.str
+    """shortened where it is long"""
+    argument_hint: _builtins.str
+    """such as "<file>"; empty: none, or not known"""
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        description: _builtins.str = ...,
+        argument_hint: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["argument_hint", b"argument_hint", "description", b"description", "name", b"name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AgentCommand: _TypeAlias = AgentCommand  # noqa: Y015
 
 @_typing.final
 class AgentMcpServer(_message.Message):
@@ -2095,6 +2131,77 @@ class FollowRequest(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___FollowRequest: _TypeAlias = FollowRequest  # noqa: Y015
+
+@_typing.final
+class ReadEventsRequest(_message.Message):
+    """Since 0.2.0."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SESSION_ID_FIELD_NUMBER: _builtins.int
+    BEFORE_SEQUENCE_FIELD_NUMBER: _builtins.int
+    LIMIT_BYTES_FIELD_NUMBER: _builtins.int
+    INCLUDE_COMPACTED_FIELD_NUMBER: _builtins.int
+    session_id: _builtins.str
+    before_sequence: _builtins.int
+    """the events just before this one; 0 or beyond the newest: the newest ones"""
+    limit_bytes: _builtins.int
+    """of the events together, but at least one is given; 0: 256 KiB; at most 2 MiB"""
+    include_compacted: _builtins.bool
+    """read on into what was compacted"""
+    def __init__(
+        self,
+        *,
+        session_id: _builtins.str = ...,
+        before_sequence: _builtins.int = ...,
+        limit_bytes: _builtins.int = ...,
+        include_compacted: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["before_sequence", b"before_sequence", "include_compacted", b"include_compacted", "limit_bytes", b"limit_bytes", "session_id", b"session_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReadEventsRequest: _TypeAlias = ReadEventsRequest  # noqa: Y015
+
+@_typing.final
+class ReadEventsResponse(_message.Message):
+    """Since 0.2.0."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EVENTS_FIELD_NUMBER: _builtins.int
+    HAS_MORE_FIELD_NUMBER: _builtins.int
+    COMPACTED_BEFORE_FIELD_NUMBER: _builtins.int
+    SESSION_INFO_FIELD_NUMBER: _builtins.int
+    has_more: _builtins.bool
+    """there are others before these: ask with the sequence of the first"""
+    compacted_before: _builtins.int
+    """What came before this number was compacted, and nothing else is left to be read without include_compacted."""
+    @_builtins.property
+    def events(self) -> _containers.RepeatedCompositeFieldContainer[Global___AgentEvent]:
+        """in order; 4,096 at most"""
+
+    @_builtins.property
+    def session_info(self) -> Global___SessionInfo:
+        """how the session stands now; only where before_sequence is 0"""
+
+    def __init__(
+        self,
+        *,
+        events: _abc.Iterable[Global___AgentEvent] | None = ...,
+        has_more: _builtins.bool = ...,
+        compacted_before: _builtins.int = ...,
+        session_info: Global___SessionInfo | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["session_info", b"session_info"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["compacted_before", b"compacted_before", "events", b"events", "has_more", b"has_more", "session_info", b"session_info"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReadEventsResponse: _TypeAlias = ReadEventsResponse  # noqa: Y015
 
 @_typing.final
 class SubmitRequest(_message.Message):

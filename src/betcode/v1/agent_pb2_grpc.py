@@ -160,6 +160,11 @@ class AgentServiceStub:
                 request_serializer=betcode_dot_v1_dot_agent__pb2.DiffSessionRequest.SerializeToString,
                 response_deserializer=betcode_dot_v1_dot_worktree__pb2.DiffChunk.FromString,
                 _registered_method=True)
+        self.ReadEvents = channel.unary_unary(
+                '/betcode.v1.AgentService/ReadEvents',
+                request_serializer=betcode_dot_v1_dot_agent__pb2.ReadEventsRequest.SerializeToString,
+                response_deserializer=betcode_dot_v1_dot_agent__pb2.ReadEventsResponse.FromString,
+                _registered_method=True)
 
 
 class AgentServiceServicer:
@@ -328,6 +333,13 @@ class AgentServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ReadEvents(self, request, context):
+        """One page of a session's history, backwards from anywhere: for screens that begin with what is newest. Since 0.2.0.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_AgentServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -455,6 +467,11 @@ def add_AgentServiceServicer_to_server(servicer, server):
                     servicer.DiffSession,
                     request_deserializer=betcode_dot_v1_dot_agent__pb2.DiffSessionRequest.FromString,
                     response_serializer=betcode_dot_v1_dot_worktree__pb2.DiffChunk.SerializeToString,
+            ),
+            'ReadEvents': grpc.unary_unary_rpc_method_handler(
+                    servicer.ReadEvents,
+                    request_deserializer=betcode_dot_v1_dot_agent__pb2.ReadEventsRequest.FromString,
+                    response_serializer=betcode_dot_v1_dot_agent__pb2.ReadEventsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -1132,6 +1149,33 @@ class AgentService:
             '/betcode.v1.AgentService/DiffSession',
             betcode_dot_v1_dot_agent__pb2.DiffSessionRequest.SerializeToString,
             betcode_dot_v1_dot_worktree__pb2.DiffChunk.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReadEvents(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/betcode.v1.AgentService/ReadEvents',
+            betcode_dot_v1_dot_agent__pb2.ReadEventsRequest.SerializeToString,
+            betcode_dot_v1_dot_agent__pb2.ReadEventsResponse.FromString,
             options,
             channel_credentials,
             insecure,

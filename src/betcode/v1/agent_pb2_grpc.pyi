@@ -75,6 +75,8 @@ class AgentServiceStub:
     """Limits on what a session may spend. Since 0.2.0."""
     DiffSession: _grpc.UnaryStreamMultiCallable[_agent_pb2.DiffSessionRequest, _worktree_pb2.DiffChunk]
     """What a session changed in its worktree, in one turn or in all, as a patch. Since 0.2.0."""
+    ReadEvents: _grpc.UnaryUnaryMultiCallable[_agent_pb2.ReadEventsRequest, _agent_pb2.ReadEventsResponse]
+    """One page of a session's history, backwards from anywhere: for screens that begin with what is newest. Since 0.2.0."""
 
 @_typing.type_check_only
 class AgentServiceAsyncStub(AgentServiceStub):
@@ -118,6 +120,8 @@ class AgentServiceAsyncStub(AgentServiceStub):
     """Limits on what a session may spend. Since 0.2.0."""
     DiffSession: _aio.UnaryStreamMultiCallable[_agent_pb2.DiffSessionRequest, _worktree_pb2.DiffChunk]  # type: ignore[assignment]
     """What a session changed in its worktree, in one turn or in all, as a patch. Since 0.2.0."""
+    ReadEvents: _aio.UnaryUnaryMultiCallable[_agent_pb2.ReadEventsRequest, _agent_pb2.ReadEventsResponse]  # type: ignore[assignment]
+    """One page of a session's history, backwards from anywhere: for screens that begin with what is newest. Since 0.2.0."""
 
 class AgentServiceServicer(metaclass=_abc_1.ABCMeta):
     @_abc_1.abstractmethod
@@ -308,5 +312,13 @@ class AgentServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_worktree_pb2.DiffChunk], _abc.AsyncIterator[_worktree_pb2.DiffChunk]]:
         """What a session changed in its worktree, in one turn or in all, as a patch. Since 0.2.0."""
+
+    @_abc_1.abstractmethod
+    def ReadEvents(
+        self,
+        request: _agent_pb2.ReadEventsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_agent_pb2.ReadEventsResponse, _abc.Awaitable[_agent_pb2.ReadEventsResponse]]:
+        """One page of a session's history, backwards from anywhere: for screens that begin with what is newest. Since 0.2.0."""
 
 def add_AgentServiceServicer_to_server(servicer: AgentServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

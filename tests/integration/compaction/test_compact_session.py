@@ -121,6 +121,24 @@ async def test_replay_begins_with_a_snapshot_and_goes_on_at_the_boundary(daemon:
     assert behind[0].sequence == boundary + 1
 
 
+@pytest.mark.behaviour("resume.before-compaction")
+async def test_pages_backwards_end_at_the_boundary_and_say_so(daemon: Daemon, place: Place) -> None:
+    client, session_id = place.talk.client, place.talk.session_id
+    await client.compact(session_id)
+    boundary = row_of(daemon, session_id)[0]
+    _, *kept = await place.seen()
+    page = await client.read_events(session_id)
+    assert [e.sequence for e in page.events] == [e.sequence for e in kept if e.sequence]
+    assert (page.has_more, page.compacted_before) == (False, boundary)
+    last = await client.read_events(session_id, limit_bytes=1)
+    assert (last.has_more, last.compacted_before) == (True, 0)
+    none = await client.read_events(session_id, before=boundary)
+    assert (list(none.events), none.has_more, none.compacted_before) == ([], False, boundary)
+    before = await client.read_events(session_id, before=boundary, include_compacted=True)
+    assert [e.sequence for e in before.events] == list(range(1, boundary))
+    assert (before.has_more, before.compacted_before) == (False, 0)
+
+
 @pytest.mark.behaviour("resume.before-compaction", "reconnect.after-compaction")
 async def test_every_way_of_reading_gives_the_snapshot_once(daemon: Daemon, place: Place) -> None:
     session_id = place.talk.session_id

@@ -24,12 +24,11 @@ def test_each_number_comes_through_at_most_once_and_in_order(after: int, numbers
 
 def test_what_is_not_history_comes_through_and_moves_nothing() -> None:
     position = Position(5)
-    assert len(list(position.fresh(events([0, 0])))) == 2
+    assert len(position.fresh(events([0, 0]))) == 2
     assert position.after == 5
 
 
-def test_a_position_moves_only_with_what_was_taken() -> None:
-    position = Position(0)
-    taken = position.fresh(events([1, 2, 3]))
-    next(taken)
-    assert position.after == 1
+def test_what_was_seen_before_is_dropped_from_the_middle_of_a_batch() -> None:
+    position = Position(2)
+    assert [event.sequence for event in position.fresh(events([1, 0, 3, 3, 2, 4]))] == [0, 3, 4]
+    assert position.after == 4
