@@ -1,7 +1,9 @@
-"""`betcode attach` and `betcode` alone: a conversation in plain lines."""
+"""`betcode attach` and `betcode` alone: a session on the screen, or a conversation in plain lines."""
 
 import os
 import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import anyio
@@ -10,13 +12,14 @@ from betcode.cli.directory import working_directory
 from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.finding import find_session, find_summary
 from betcode.cli.new_session import default_agent
+from betcode.cli.on_screen import on_screen, wants_screen
 from betcode.cli.options import Options
 from betcode.cli.screen import Screen, standard_screen
 from betcode.cli.session_commands import connected
-from betcode.cli.talk import Talk
 from betcode.cli.worktree_place import active_elsewhere, named_worktree, say_it_is_gone, started_session
 from betcode.client import Client
-from betcode.v1.worktree_pb2 import WORKTREE_STATE_READY
+from betcode.v1.agent_pb2 import SessionSummary
+from betcode.v1.worktree_pb2 import WORKTREE_STATE_READY, WorktreeInfo
 from betcode.wording.times import age
 
 _DEMO = "demo"
@@ -32,13 +35,22 @@ def attach(options: Options) -> int:
 
 
 async def _attach(options: Options) -> int:
+    if wants_screen(options):
+
+        async def choose(client: Client, _notes: Screen) -> SessionSummary:
+            return await find_summary(client, await _named_session(client, options))
+
+        return await on_screen(options, choose)
     screen = standard_screen()
     async with connected(options, screen) as client:
-        if options.has("worktree"):
-            session_id = await _session_of_worktree(client, options)
-        else:
-            session_id = await find_session(client, options.text("session"))
+        session_id = await _named_session(client, options)
         return await _converse(options, client, screen, session_id, show_all=options.flag("all"))
+
+
+async def _named_session(client: Client, options: Options) -> str:
+    if options.has("worktree"):
+        return await _session_of_worktree(client, options)
+    return await find_session(client, options.text("session"))
 
 
 async def _session_of_worktree(client: Client, options: Options) -> str:
@@ -61,42 +73,80 @@ def open_here(options: Options) -> int:
 
 
 async def _open_here(options: Options) -> int:
+    if wants_screen(options):
+
+        async def choose(client: Client, notes: Screen) -> SessionSummary | None:
+            return await _chosen_here(client, options, notes)
+
+        return await on_screen(options, choose)
     screen = standard_screen()
     async with connected(options, screen) as client:
-        is_named = options.has("worktree")
-        place = await (named_worktree(client, options) if is_named else active_elsewhere(client, options))
-        gone = None
-        if place is not None and not is_named and place.state != WORKTREE_STATE_READY:
-            gone, place = place, None
-        page = await client.list_sessions(
-            working_directory="" if place is not None else working_directory(options),
-            worktree_id=place.id if place is not None else "",
-            statuses=_OPEN,
-            limit=_LOOKED_AT,
-        )
-        found = list(page.sessions)
-        if found and found[0].provider == _DEMO and (agent := await default_agent(client, options)) != _DEMO:
-            found = [one for one in found if one.provider != _DEMO]
-            if not found:
-                kept = f"the one with the demo stays: betcode attach {page.sessions[0].id}"
-                screen.note(f"A new session with {agent}; {kept}")
-        if found:
-            newest = found[0]
-            session_id = newest.id
-            if gone is not None:
-                say_it_is_gone(screen, gone)
-            if place is not None and not is_named:
-                screen.note(f"In worktree {place.name} (active): {newest.working_directory}")
-            if newest.message_count:
-                ago = age(datetime.now(UTC) - newest.updated_at.ToDatetime(UTC))
-                whose = "this directory" if place is None else f"worktree {place.name}"
-                screen.note(f"Going on with the session of {whose}, last used {ago}; /new begins another")
+        here = await _sessions_here(client, options, screen)
+        if here.sessions:
+            session_id = here.sessions[0].id
+            here.say_which(screen)
         else:
             session_id = await started_session(client, options, screen)
         return await _converse(options, client, screen, session_id, show_all=False)
 
 
+async def _chosen_here(client: Client, options: Options, notes: Screen) -> SessionSummary | None:
+    """The newest; None where several are at work or wait for somebody, so that a person says which is meant."""
+    here = await _sessions_here(client, options, notes)
+    if not here.sessions:
+        return await find_summary(client, await started_session(client, options, notes))
+    if sum(one.status == "active" or one.pending_prompts > 0 for one in here.sessions) > 1:
+        return None
+    here.say_which(notes)
+    return here.sessions[0]
+
+
+@dataclass(frozen=True, slots=True)
+class _Here:
+    """The open sessions of a directory or worktree, newest first."""
+
+    sessions: Sequence[SessionSummary]
+    place: WorktreeInfo | None  # the worktree that they are of
+    is_named: bool  # by the person
+    gone: WorktreeInfo | None  # the one that is active, and not there
+
+    def say_which(self, screen: Screen) -> None:
+        """Which session it goes on with, and why this one."""
+        newest = self.sessions[0]
+        if self.gone is not None:
+            say_it_is_gone(screen, self.gone)
+        if self.place is not None and not self.is_named:
+            screen.note(f"In worktree {self.place.name} (active): {newest.working_directory}")
+        if newest.message_count:
+            ago = age(datetime.now(UTC) - newest.updated_at.ToDatetime(UTC))
+            whose = "this directory" if self.place is None else f"worktree {self.place.name}"
+            screen.note(f"Going on with the session of {whose}, last used {ago}; {screen.begins_another}")
+
+
+async def _sessions_here(client: Client, options: Options, screen: Screen) -> _Here:
+    is_named = options.has("worktree")
+    place = await (named_worktree(client, options) if is_named else active_elsewhere(client, options))
+    gone = None
+    if place is not None and not is_named and place.state != WORKTREE_STATE_READY:
+        gone, place = place, None
+    page = await client.list_sessions(
+        working_directory="" if place is not None else working_directory(options),
+        worktree_id=place.id if place is not None else "",
+        statuses=_OPEN,
+        limit=_LOOKED_AT,
+    )
+    found = list(page.sessions)
+    if found and found[0].provider == _DEMO and (agent := await default_agent(client, options)) != _DEMO:
+        found = [one for one in found if one.provider != _DEMO]
+        if not found:
+            kept = f"the one with the demo stays: betcode attach {page.sessions[0].id}"
+            screen.note(f"A new session with {agent}; {kept}")
+    return _Here(found, place, is_named, gone)
+
+
 async def _converse(options: Options, client: Client, screen: Screen, session_id: str, *, show_all: bool) -> int:
+    from betcode.cli.talk import Talk  # who has a screen does not pay for it
+
     wanted: str | None = session_id
     code = ExitCode.OK
     while wanted is not None:

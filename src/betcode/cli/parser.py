@@ -28,7 +28,7 @@ from betcode.cli.worktree_options import add_worktree
 from betcode.config.units import NotUnderstood, duration_s
 
 _EPILOG = """\
-Without a command, betcode opens the conversation of the current directory.
+Without a command, betcode opens the session of the current directory on a screen; its keys are told by F1.
 
 Exit codes: 0 done, 1 the agent failed or something is broken, 2 no connection to the daemon, 3 permission denied or
 left to be answered, 4 rate limited or over budget, 5 invalid arguments, 6 session not found, 7 internal error,
@@ -87,6 +87,7 @@ def build_parser() -> Parser:
         metavar="NAME",
         help="open the conversation of this worktree",
     )
+    _add_presentation(parser, top=True)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
     _add_run(commands)
     _add_attach(commands)
@@ -178,7 +179,16 @@ def _add_attach(commands: "Commands[Parser]") -> None:
     attach.add_argument(
         "-w", "--worktree", action=WorktreeWord, metavar="NAME", help="the session of this worktree, in place of ID"
     )
-    attach.add_argument("--all", action="store_true", help="show the whole history first, not only its end")
+    attach.add_argument("--all", action="store_true", help="in lines: show the whole history first, not only its end")
+    _add_presentation(attach, top=False)
+
+
+def _add_presentation(parser: Parser, *, top: bool) -> None:
+    for flag, says in (
+        ("--plain", "a conversation in lines in place of the screen; as without a terminal, or with TERM=dumb"),
+        ("--no-mouse", "leave the mouse to the terminal"),
+    ):
+        parser.add_argument(flag, action="store_true", default=False if top else argparse.SUPPRESS, help=says)
 
 
 def _add_session(commands: "Commands[Parser]") -> None:

@@ -15,6 +15,8 @@ from betcode.wording.terminal_text import clean, one_line, safe_json
 class Screen:
     """Keeps the two streams in order where both are the same terminal."""
 
+    begins_another = "/new begins another"  # how a person gets another session there
+
     def __init__(self, out: TextIO, err: TextIO, *, colour: bool, rewrites: bool = False) -> None:
         self._out = out
         self._err = err

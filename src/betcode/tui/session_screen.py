@@ -22,10 +22,7 @@ _FRAMES_A_SECOND = 30
 class SessionScreen(Screen[None]):
     """Everything it shows comes from the daemon; what is typed goes there."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "cancel", "cancel"),
-        Binding("ctrl+q", "app.quit", "leave"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "cancel")]
 
     def __init__(self, client: Client, summary: v1.SessionSummary) -> None:
         super().__init__()
@@ -34,6 +31,10 @@ class SessionScreen(Screen[None]):
         self._feed = SessionFeed(client, summary, self._model_changed)
         self._is_stale = True
         self._open: dict[str, v1.PendingPrompt] = {}
+
+    @property
+    def session_id(self) -> str:
+        return self._summary.id
 
     def compose(self) -> ComposeResult:
         yield ConversationView(self._feed.conversation)

@@ -1,0 +1,69 @@
+"""A session on the screen: what the command line knows of it, and what is left to say when it is over."""
+
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from io import StringIO
+
+from betcode.cli.daemon_control import ensure_daemon
+from betcode.cli.greeting import greeted_client
+from betcode.cli.identity import own_identity
+from betcode.cli.keyboard import can_ask
+from betcode.cli.options import Options
+from betcode.cli.screen import Screen, standard_screen
+from betcode.cli.worktree_place import started_session
+from betcode.client import Client
+from betcode.v1.agent_pb2 import SessionSummary
+
+Choose = Callable[[Client, Screen], Awaitable[SessionSummary | None]]
+
+
+def wants_screen(options: Options) -> bool:
+    """A person sits at a terminal that can be painted, and did not ask for lines."""
+    wants_lines = options.flag("plain") or options.flag("all") or options.as_json
+    return not wants_lines and can_ask() and sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+
+
+class _Notes(Screen):
+    """Keeps what would be written, for the screen that is open meanwhile."""
+
+    begins_another = "Ctrl+N begins another"
+
+    def __init__(self) -> None:
+        super().__init__(StringIO(), StringIO(), colour=False)
+        self._kept: list[str] = []
+
+    def note(self, text: str) -> None:
+        self._kept.append(text)
+
+    show = note
+
+    def taken(self) -> list[str]:
+        """Each is told once."""
+        kept, self._kept = self._kept, []
+        return kept
+
+
+async def on_screen(options: Options, choose: Choose) -> int:
+    """Until the person leaves. What is to be asked before is asked in lines; the screen opens on a daemon that serves.
+
+    Raises:
+        CommandFailed: there is no daemon, or no such session.
+    """
+    lines = standard_screen()
+    await ensure_daemon(options, lines.note, announce=True)
+    notes = _Notes()
+    async with greeted_client(options.places, own_identity(options, "tui"), notes) as client:
+        # Imported only now: what is said before the screen opens does not wait for it.
+        from betcode.tui import Opening, run_screen
+
+        opening = Opening(
+            choose=lambda client: choose(client, notes),
+            start=lambda client: started_session(client, options, notes),
+            notes=notes.taken,
+            has_mouse=not options.flag("no_mouse"),
+        )
+        parting = await run_screen(client, opening, options.places.state_dir / "screen")
+    if parting.session_id:
+        lines.note(f"Come back with: betcode attach {parting.session_id}")
+    return parting.code

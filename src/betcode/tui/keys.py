@@ -1,0 +1,141 @@
+"""Every key of the screen in one table: what it does, where, and the words that the help has for it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from textual.binding import Binding, BindingType
+
+
+class Place(Enum):
+    """Where a key counts; the value is its heading in the help."""
+
+    APP = "Everywhere"
+    SESSION = "In a session"
+    WRITING = "Where you write"
+    READING = "In the conversation"
+    CARDS = "On a card"
+    SESSIONS = "In the list of sessions"
+    INBOX = "In the inbox"
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """Several keys that do the same are separated by commas; without an action the widget there heeds them itself."""
+
+    keys: str
+    words: str
+    action: str = ""
+    has_priority: bool = False  # before whatever has the focus
+    shown: str = ""  # where the names of the keys would say less
+
+
+KEYS: dict[Place, tuple[Key, ...]] = {
+    Place.APP: (
+        # Key("f1", "this help; also ? on an empty draft", "help", has_priority=True),
+        Key("ctrl+q", "leave; agents go on", "leave", has_priority=True),
+        Key("ctrl+z", "set aside, until fg", "suspend_process", has_priority=True),
+        Key("f2", "next theme", "next_theme", has_priority=True),
+    ),
+    Place.SESSION: (
+        Key("escape", "stop the turn; again to insist", "cancel"),
+        Key("ctrl+s", "list of sessions", "sessions", has_priority=True),
+        Key("ctrl+o", "inbox: all that waits for you", "inbox", has_priority=True),
+        Key("ctrl+f", "search in all sessions", "search", has_priority=True),
+        Key("ctrl+n", "new session here", "new_session", has_priority=True),
+        Key("ctrl+x", "menu of this session", "menu", has_priority=True),
+        Key("ctrl+t", "todos and plan", "panels", has_priority=True),
+        Key("ctrl+l", "ask to type, where another does", "lock", has_priority=True),
+        Key(
+            ",".join(f"alt+{number}" for number in range(1, 10)),
+            "the session of that number",
+            "numbered",
+            has_priority=True,
+            shown="Alt+1…9",
+        ),
+        Key("alt+left", "session before", "beside(-1)", has_priority=True),
+        Key("alt+right", "session after", "beside(1)", has_priority=True),
+        Key("tab", "writing, conversation, cards"),
+        Key("ctrl+c", "copy what is marked, or clear the draft; twice leaves", "interrupt", has_priority=True),
+        Key("ctrl+d", "leave, on an empty draft", "leave_empty", has_priority=True),
+        Key("question_mark", "help, on an empty draft", "help_empty", has_priority=True),
+    ),
+    Place.WRITING: (
+        Key("enter", "send"),
+        Key("ctrl+j,shift+enter,alt+enter", "new line"),
+        Key("up,down", "earlier messages, on the first and last line"),
+        Key("@", "a file"),
+        Key("/", "a command of the agent"),
+        Key("pageup,pagedown", "scroll the conversation"),
+        Key("ctrl+home,ctrl+end", "its beginning and end"),
+    ),
+    Place.READING: (
+        Key("up,down", "choose a piece"),
+        Key("enter,space", "open or fold it"),
+        Key("o", "open or fold all"),
+        Key("y,ctrl+y", "copy it"),
+        Key("pageup,pagedown", "scroll"),
+        Key("home,end", "beginning and end"),
+    ),
+    Place.CARDS: (
+        Key("y", "allow once"),
+        Key("a", "allow always; 1-9 says what"),
+        Key("n", "deny"),
+        Key("d", "deny with a reason"),
+        Key("s", "deny and stop the turn"),
+        Key("e", "edit, then allow"),
+        Key("v", "see the whole input"),
+        Key("1…9,space", "choose an answer"),
+        Key("left,right", "another card"),
+        Key("escape", "back to the draft"),
+    ),
+    Place.SESSIONS: (),
+    Place.INBOX: (),
+}
+
+
+def bindings(place: Place) -> list[BindingType]:
+    """What Textual is told of the keys of a place."""
+    return [
+        Binding(
+            each,
+            key.action if key.action != "numbered" else f"numbered({each[-1]})",
+            key.words,
+            priority=key.has_priority,
+        )
+        for key in KEYS[place]
+        if key.action
+        for each in key.keys.split(",")
+    ]
+
+
+_NAMES = {
+    "escape": "Esc",
+    "question_mark": "?",
+    "pageup": "PgUp",
+    "pagedown": "PgDn",
+    "up": "↑",
+    "down": "↓",
+    "left": "←",
+    "right": "→",
+}
+
+
+def shown(key: Key) -> str:
+    """Its keys as they stand on a keyboard."""
+    return key.shown or " ".join(_shown(each) for each in key.keys.split(","))
+
+
+def _shown(name: str) -> str:
+    parts = [_NAMES.get(part, part) for part in name.split("+")]
+    if len(parts) > 1 or len(parts[0]) > 1:
+        parts = [
+            part.capitalize() if part.isascii() and part.isalpha() and part not in _NAMES.values() else part
+            for part in parts
+        ]
+    return "+".join(part.upper() if len(part) == 1 and len(parts) > 1 else part for part in parts)
+
+
+def table() -> Sequence[tuple[str, Sequence[tuple[str, str]]]]:
+    """For the help and the page about it: headings, each with its keys and what they do."""
+    return [(place.value, [(shown(key), key.words) for key in keys]) for place, keys in KEYS.items() if keys]

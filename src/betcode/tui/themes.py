@@ -1,0 +1,93 @@
+"""How the screen is coloured, and which of it was chosen last."""
+
+import os
+from collections.abc import Collection
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from textual.app import App
+from textual.theme import Theme
+
+DARK = "betcode-dark"
+LIGHT = "betcode-light"
+PLAIN = "betcode-plain"
+
+_OWN = (
+    Theme(
+        DARK,
+        primary="#7AA2F7",
+        secondary="#9D7CD8",
+        accent="#E0AF68",
+        warning="#E0AF68",
+        error="#F7768E",
+        success="#9ECE6A",
+        foreground="#C9D1D9",
+        background="#10141A",
+        surface="#161B22",
+        panel="#21262D",
+    ),
+    Theme(
+        LIGHT,
+        primary="#1F5FBF",
+        secondary="#7A3E9D",
+        accent="#9A6700",
+        warning="#9A6700",
+        error="#B3261E",
+        success="#1A7F37",
+        foreground="#1F2328",
+        background="#FFFFFF",
+        surface="#F6F8FA",
+        panel="#E4E8EC",
+        dark=False,
+    ),
+    Theme(
+        PLAIN,  # the colours are taken away when it is drawn
+        primary="#E0E0E0",
+        secondary="#E0E0E0",
+        accent="#FFFFFF",
+        warning="#FFFFFF",
+        error="#FFFFFF",
+        success="#E0E0E0",
+        foreground="#E0E0E0",
+        background="#000000",
+        surface="#000000",
+        panel="#000000",
+        variables={
+            "block-cursor-text-style": "reverse",
+            "block-cursor-blurred-text-style": "underline",
+            "input-cursor-text-style": "reverse",
+            "button-focus-text-style": "reverse",
+        },
+    ),
+)
+
+
+def register_themes(app: App[Any]) -> None:
+    for theme in _OWN:
+        app.register_theme(theme)
+
+
+class ThemeMemory:
+    """The name of the last theme in a file; what cannot be kept is not."""
+
+    def __init__(self, kept_in: Path | None) -> None:
+        self._file = kept_in / "theme" if kept_in is not None else None
+
+    def last(self, known: Collection[str]) -> str:
+        """The one that was chosen last, where it is known."""
+        name = ""
+        if self._file is not None:
+            with suppress(OSError, UnicodeDecodeError):
+                name = self._file.read_text()[:100].strip()
+        return name if name in known else DARK
+
+    def keep(self, name: str) -> None:
+        if self._file is None:
+            return
+        with suppress(OSError):
+            self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            unfinished = self._file.with_name(f"theme.{os.getpid()}")
+            unfinished.write_text(name)
+            unfinished.chmod(0o600)
+            unfinished.replace(self._file)
