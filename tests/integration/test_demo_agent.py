@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from demo_cassettes import conversations
 
-from betcode.agents.demo.repertoire import NAMES, choose, path_of
+from betcode.agents.demo.repertoire import COMMANDS, NAMES, UNKNOWN, choose, other_paths_of, path_of
 from support.patience import PATIENCE_S
 from support.stdio_agent import Frame, StdioAgent, spawn_agent
 
@@ -263,11 +263,11 @@ def test_a_flood_is_no_quicker_than_its_rate(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_shipped_cassettes_are_what_the_script_writes(name: str) -> None:
     tapes = conversations()
-    for each in (name, f"{name}.denied"):
-        if each in tapes:
-            shipped = [json.loads(line) for line in path_of(each).read_text("utf-8").splitlines()]
-            assert shipped == tapes[each].rows
-    assert name in tapes
+    own = {each for each in tapes if each.split(".")[0] == name}
+    assert own == {path.stem for path in (path_of(name), *other_paths_of(name))}
+    for each in own:
+        shipped = [json.loads(line) for line in path_of(each).read_text("utf-8").splitlines()]
+        assert shipped == tapes[each].rows
 
 
 @pytest.mark.parametrize(
@@ -277,6 +277,8 @@ def test_the_shipped_cassettes_are_what_the_script_writes(name: str) -> None:
         ("Hello, show me a tool call", "permission"),
         ("What is this?", "what"),
         ("give me a tour", "tour"),
+        ("/tour", "tour"),
+        ("reconnect", "reconnect"),
         ("ask me a question", "question"),
         ("fix the parser", "unknown"),
         ("", "unknown"),
@@ -284,3 +286,45 @@ def test_the_shipped_cassettes_are_what_the_script_writes(name: str) -> None:
 )
 def test_key_words_choose_the_conversation(message: str, name: str) -> None:
     assert choose(message) == name
+
+
+def test_the_commands_that_are_offered_are_known() -> None:
+    assert UNKNOWN not in {choose(f"/{command}") for command in COMMANDS}
+
+
+@pytest.mark.parametrize(
+    ("answers", "heard", "unheard"),
+    [
+        ((True, True), ("4 passed", "Noted."), "You said no"),
+        ((False, True), ("You said no", "Noted."), "4 passed"),
+        ((True, False), ("4 passed", "No answer"), "You said no"),
+        ((False, False), ("You said no", "No answer"), "4 passed"),
+    ],
+)
+def test_the_tour_goes_on_whatever_is_answered(
+    tmp_path: Path, answers: tuple[bool, bool], heard: tuple[str, str], unheard: str
+) -> None:
+    with demo(tmp_path, "--speed=0") as agent:
+        agent.say("tour")
+        frames: list[Frame] = []
+        for tool, allow in zip(("Edit", "AskUserQuestion"), answers, strict=True):
+            frames += agent.until("control_request")
+            assert frames[-1]["request"]["tool_name"] == tool
+            agent.answer(frames[-1], allow=allow)
+        frames += agent.until(finished)
+        agent.say("tour")  # and again, from its beginning
+        frames_again = agent.until("control_request")
+    said = json.dumps(frames)
+    assert all(words in said for words in heard)
+    assert unheard not in said
+    assert "That was the tour" in text_of(frames)
+    calls = [
+        block["id"]
+        for frame in frames
+        if frame["type"] == "assistant"
+        for block in frame["message"]["content"]
+        if block["type"] == "tool_use"
+    ]
+    assert sorted(calls) == sorted(result["tool_use_id"] for result in results(frames))
+    assert frames_again[-1]["request"]["tool_name"] == "Edit"
+    assert list(tmp_path.iterdir()) == []

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from betcode.v1 import agent_pb2 as v1
 from support.runs import runs_in
 from support.talk import assert_whole, is_idle, kinds, settled_text, states_of
 from support.world import demo_sessions, demo_talk
@@ -99,9 +100,33 @@ async def test_a_daemon_that_finds_idle_sessions_starts_no_agent(tmp_path: Path)
 async def test_a_journal_of_one_session_can_be_played_in_another(tmp_path: Path) -> None:
     async with demo_sessions(tmp_path) as (daemon, client):
         talk = await demo_talk(daemon, client, speed=0)
-        original = await talk.turn("a tour")
+        original = await talk.turn("what is this?")
         (run,) = runs_in(daemon.places.runs)
         copy = await demo_talk(daemon, client, speed=0, cassette=run.directory)
         played = await copy.turn("again, please")
         assert settled_text(played) == settled_text(original)
         assert kinds(played) == kinds(original)
+
+
+async def test_the_tour_shows_everything_that_a_screen_can_show(tmp_path: Path) -> None:
+    async with demo_sessions(tmp_path) as (daemon, client):
+        talk = await demo_talk(daemon, client, speed=0)
+        await talk.say("tour")
+        request = await talk.asked()
+        assert request.tool_name == "Edit"
+        await talk.answer(request, allow=True)
+        question = (await talk.until("user_question"))[-1].user_question
+        await client.answer_question(question.question_id, {question.question: question.options[0].label})
+        await talk.until(is_idle)
+        wanted = {"thinking_delta", "text_delta", "tool_call_start", "tool_call_result", "todo_update"}
+        assert wanted <= set(kinds(talk.events))
+        below = [event for event in talk.events if event.parent_tool_use_id]
+        assert {event.tool_call_start.tool_name for event in below if event.HasField("tool_call_start")} == {
+            "Grep",
+            "Read",
+        }
+        todos = [event.todo_update for event in talk.events if event.HasField("todo_update")]
+        assert [len(one.items) for one in todos] == [3, 3, 3, 3]
+        assert {item.status for item in todos[-1].items} == {v1.COMPLETED}
+        assert list(daemon.work.iterdir()) == []
+        assert_whole(talk.events)

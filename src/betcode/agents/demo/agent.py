@@ -69,12 +69,8 @@ def _converse(stage: Stage, options: argparse.Namespace) -> int:
 
 def _by_heart(message: str, stage: Stage) -> Player:
     name = repertoire.choose(message)
-    denied = repertoire.denied_path_of(name)
-    return Player(
-        load_cassette(repertoire.path_of(name)),
-        stage,
-        denied=load_cassette(denied) if denied else (),
-    )
+    others = [load_cassette(path) for path in repertoire.other_paths_of(name)]
+    return Player(load_cassette(repertoire.path_of(name)), stage, others=others)
 
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:

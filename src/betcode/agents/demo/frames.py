@@ -14,7 +14,7 @@ class Ids(TypedDict):
 
 
 MODEL = "betcode-demo"
-TOOLS = ("AskUserQuestion", "Bash", "Read")
+TOOLS = ("Agent", "AskUserQuestion", "Bash", "Edit", "Grep", "Read", "TodoWrite")
 _NOTHING_USED = {
     "input_tokens": 0,
     "output_tokens": 0,
@@ -65,6 +65,15 @@ def text_start(index: int) -> Frame:
 
 def text_delta(index: int, text: str) -> Frame:
     return {"type": "content_block_delta", "index": index, "delta": {"type": "text_delta", "text": text}}
+
+
+def thinking_start(index: int) -> Frame:
+    block = {"type": "thinking", "thinking": "", "signature": ""}
+    return {"type": "content_block_start", "index": index, "content_block": block}
+
+
+def thinking_delta(index: int, text: str) -> Frame:
+    return {"type": "content_block_delta", "index": index, "delta": {"type": "thinking_delta", "thinking": text}}
 
 
 def tool_start(index: int, tool_id: str, name: str) -> Frame:

@@ -6,7 +6,7 @@ import signal
 import sys
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from betcode.agents.demo import frames
@@ -23,11 +23,11 @@ _NO_RESULT = "(nothing was run: the recording has no result for an allowed call)
 
 
 class Player:
-    """A recording and a place in it. `denied` is how it goes on where the host denies and the recording did not."""
+    """A recording and a place in it. `others` are how it goes on where the host answers otherwise."""
 
-    def __init__(self, cassette: Cassette, stage: Stage, *, denied: Cassette = ()) -> None:
+    def __init__(self, cassette: Cassette, stage: Stage, *, others: Sequence[Cassette] = ()) -> None:
         self._recorded = cassette
-        self._denied = denied
+        self._others = others
         self._stage = stage
         self._rows = cassette
         self._at = 0
@@ -37,8 +37,9 @@ class Player:
 
     def _begin(self) -> None:
         self._rows, self._at = self._recorded, 0
-        self._names = Names(self._recorded + self._denied, self._stage.part.session_id, uuid.uuid4().hex)
-        self._answers = 0
+        everything = sum(self._others, self._recorded)
+        self._names = Names(everything, self._stage.part.session_id, uuid.uuid4().hex)
+        self._answers: list[bool] = []  # of the host, so far: whether it allowed
         self._chosen: dict[str, str] = {}  # by tool call: what the host answered to its questions
         self._cost_before = self._cost
         self._progress = Progress()
@@ -182,17 +183,28 @@ class Player:
             return False  # it was never asked: the tool is allowed, or the recording answered something unknown
         answer = self._stage.answer_to(request_id)
         tool_id = self._progress.prompts.pop(request_id)
-        self._answers += 1
+        self._answers.append(answer.allowed)
         if answer.interrupt and not answer.allowed:
             raise Interrupted(None)
         if answer.allowed == ((recorded.get("response") or {}).get("behavior") == "allow"):
             self._note_choice(tool_id, answer)
             return False
-        if not answer.allowed and self._denied:
-            self._rows, self._at = self._denied, _after_answer(self._denied, self._answers)
+        if other := self._going_on():
+            self._rows, self._at = other, _after_answer(other, len(self._answers))
+            self._note_choice(tool_id, answer)
             return False
         self._improvise(tool_id, answer)
         return True
+
+    def _going_on(self) -> Cassette:
+        """The recording in which the last answer was this one, and most of those before it; none if there is none."""
+        number = len(self._answers)
+        agreeing = {
+            sum(mine == given for mine, given in zip(answers, self._answers, strict=False)): tape
+            for tape in (*self._others, self._recorded)
+            if len(answers := _answers_of(tape)) >= number and answers[number - 1] == self._answers[-1]
+        }
+        return agreeing[max(agreeing)] if agreeing else ()
 
     def _note_choice(self, tool_id: str, answer: Answer) -> None:
         chosen = (answer.updated_input or {}).get("answers")
@@ -222,6 +234,16 @@ class Player:
             stage.say(frames.stream_event(event, **stage.ids()))
         stage.end_turn(frames.result(text, **stage.ids()))
         self._skip_to_message()
+
+
+def _answers_of(cassette: Cassette) -> list[bool]:
+    """What the recorded host answered, one after the other: whether it allowed."""
+    responses = [
+        (row.frame.get("response") or {}).get("response") or {}
+        for row in cassette
+        if row.direction is Direction.IN and row.type == "control_response" and row.frame is not None
+    ]
+    return [response.get("behavior") == "allow" for response in responses]
 
 
 def _after_answer(cassette: Cassette, number: int) -> int:

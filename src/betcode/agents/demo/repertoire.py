@@ -1,21 +1,30 @@
 """The conversations the demo agent knows by heart, and which of them a message asks for."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 CASSETTES = Path(__file__).with_name("cassettes")
 
 # In this order: who says hello and asks for a tool wants to see the tool.
 _ASKS_FOR: tuple[tuple[str, frozenset[str]], ...] = (
+    ("tour", frozenset(("tour",))),
+    ("reconnect", frozenset(("reconnect", "reconnects", "restart"))),
     ("permission", frozenset(("permission", "permissions", "tool", "tools", "allow", "approve", "deny", "command"))),
     ("question", frozenset(("question", "questions", "ask", "choose", "choice"))),
-    ("tour", frozenset(("tour", "show", "demonstrate", "demonstration"))),
     ("long", frozenset(("long", "slow", "slowly", "count", "story"))),
     ("hello", frozenset(("hello", "hi", "hey", "hallo", "welcome", "greetings", "morning"))),
     ("what", frozenset(("what", "who", "how", "why", "help", "betcode", "explain", "about"))),
 )
 UNKNOWN = "unknown"
 NAMES = (*(name for name, _ in _ASKS_FOR), UNKNOWN)
+COMMANDS: Mapping[str, str] = {
+    "tour": "Everything in a minute: a tool, a diff, a permission, a question",
+    "tool": "A shell command that asks for your permission",
+    "question": "A question with choices",
+    "reconnect": "Restart the daemon while I speak",
+    "long": "A long answer, to practise stopping me",
+}
 
 
 def choose(message: str) -> str:
@@ -28,7 +37,6 @@ def path_of(name: str) -> Path:
     return CASSETTES / f"{name}.ndjson"
 
 
-def denied_path_of(name: str) -> Path | None:
-    """How it goes on when its request is denied, if that was recorded."""
-    path = CASSETTES / f"{name}.denied.ndjson"
-    return path if path.exists() else None
+def other_paths_of(name: str) -> list[Path]:
+    """How it goes on where a person answers otherwise, as far as that was recorded."""
+    return sorted(CASSETTES.glob(f"{name}.*.ndjson"))

@@ -11,6 +11,9 @@ from typing import Any
 
 from betcode.agents.demo import frames
 from betcode.agents.demo.inbox import Answer, Asked, Inbox, UserLine
+from betcode.agents.demo.repertoire import COMMANDS
+
+_COMMANDS = [{"name": name, "description": what, "argumentHint": ""} for name, what in COMMANDS.items()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +140,7 @@ class Stage:
             case "interrupt":
                 self.reply_to_interrupt(asked)
             case "initialize":
-                self.say(frames.success(asked.request_id, {"commands": [], "agents": [], "models": []}))
+                self.say(frames.success(asked.request_id, {"commands": _COMMANDS, "agents": [], "models": []}))
             case "set_permission_mode" | "set_model" | "keep_alive":
                 self.say(frames.success(asked.request_id, {}))
             case _:
