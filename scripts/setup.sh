@@ -62,7 +62,7 @@ install() {
     index=$(other_index)
     if [ -z "$index" ]; then
         # shellcheck disable=SC2086
-        "$1" sync --frozen --no-python-downloads --python "$python" $groups
+        "$1" sync --compile-bytecode --frozen --no-python-downloads --python "$python" $groups
     else
         # The lock names where each file is on the usual index; elsewhere the same versions and hashes are asked for.
         say "using the package index that is configured here"
@@ -72,7 +72,7 @@ install() {
         "$1" export --quiet --frozen --no-emit-project --no-python-downloads --python "$python" \
             ${groups%--inexact} --output-file "$wanted" >/dev/null &&
             { [ -x .venv/bin/python ] || "$1" venv --no-python-downloads --python "$python" .venv; } &&
-            "$1" pip install --python .venv/bin/python --no-deps --require-hashes --requirement "$wanted" &&
+            "$1" pip install --compile-bytecode --python .venv/bin/python --no-deps --require-hashes --requirement "$wanted" &&
             "$1" pip install --python .venv/bin/python --no-deps --editable .
     fi
 }
@@ -88,6 +88,8 @@ else
     fetch_uv
     install "$boot/bin/uv" || stop "the packages could not be installed; see above."
 fi
+# What is compiled now is not compiled when somebody waits for the first screen.
+.venv/bin/python -m compileall -q -j 0 src || say "bytecode could not be written; betcode starts more slowly"
 printf '%s' "$here" >.venv/.place
 touch .venv/.for-use
 [ "$what" = use ] || touch .venv/.for-work

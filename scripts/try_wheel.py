@@ -20,7 +20,8 @@ NEEDED = (
     "betcode/v1/agent_pb2_grpc.py",
     "obey/local/v1/local_pb2.pyi",
     "betcode/holder/program.py",
-    "betcode/agents/demo/cassettes/hello.ndjson",
+    "betcode/agents/demo/cassettes/tour.ndjson",
+    "betcode/tui/screen.tcss",
 )
 
 
