@@ -14,6 +14,7 @@ from textual.filter import LineFilter, NoColor
 
 from betcode.client import Client, ClientError
 from betcode.tui import keys
+from betcode.tui.pending_board import PendingBoard
 from betcode.tui.session_screen import SessionScreen
 from betcode.tui.themes import PLAIN, ThemeMemory, register_themes
 from betcode.v1 import agent_pb2 as v1
@@ -62,6 +63,7 @@ class BetcodeApp(App[int]):
     def __init__(self, client: Client, opening: Opening, kept_in: Path | None = None) -> None:
         super().__init__()
         self.client = client
+        self.board = PendingBoard(client)  # what waits for a person, in all sessions
         self.kept_in = kept_in  # where drafts and the like are kept; None: nowhere
         self.session_id = ""  # of the session that is shown, or was last
         self.failure: Exception | None = None
@@ -77,6 +79,7 @@ class BetcodeApp(App[int]):
     def on_mount(self) -> None:
         self.set_interval(_NOTES_EVERY_S, self._tell_notes)
         self.run_worker(self._open_first(), exit_on_error=False)
+        self.run_worker(self.board.run(), exit_on_error=False)
 
     async def _open_first(self) -> None:
         try:
@@ -88,7 +91,7 @@ class BetcodeApp(App[int]):
 
     async def show_summary(self, summary: v1.SessionSummary) -> None:
         """Show this session."""
-        screen = SessionScreen(self.client, summary)
+        screen = SessionScreen(self.client, summary, self.board)
         await self.push_screen(screen)
         self.session_id = summary.id
         self._say_title(summary)

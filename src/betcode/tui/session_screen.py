@@ -1,6 +1,5 @@
 """One session on the screen: conversation, cards, the place to write in, and how it stands."""
 
-from contextlib import aclosing
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -10,11 +9,11 @@ from textual.screen import Screen
 from betcode.client import Client, ClientError
 from betcode.tui.cards.deck import CardDeck
 from betcode.tui.composer.composer import Composer
+from betcode.tui.pending_board import PendingBoard
 from betcode.tui.session_feed import SessionFeed
 from betcode.tui.status_line import StatusLine
 from betcode.tui.view.conversation_view import ConversationView
 from betcode.v1 import agent_pb2 as v1
-from betcode.wording.prompts import give_answer
 
 _FRAMES_A_SECOND = 30
 
@@ -24,13 +23,13 @@ class SessionScreen(Screen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "cancel")]
 
-    def __init__(self, client: Client, summary: v1.SessionSummary) -> None:
+    def __init__(self, client: Client, summary: v1.SessionSummary, board: PendingBoard) -> None:
         super().__init__()
         self._client = client
         self._summary = summary
         self._feed = SessionFeed(client, summary, self._model_changed)
         self._is_stale = True
-        self._open: dict[str, v1.PendingPrompt] = {}
+        self._board = board
 
     @property
     def session_id(self) -> str:
@@ -38,7 +37,7 @@ class SessionScreen(Screen[None]):
 
     def compose(self) -> ComposeResult:
         yield ConversationView(self._feed.conversation)
-        yield CardDeck()
+        yield CardDeck(self._board, self._summary.id)
         yield Composer()
         yield StatusLine()
 
@@ -47,7 +46,6 @@ class SessionScreen(Screen[None]):
         self.query_one(Composer).focus()
         self.set_interval(1 / _FRAMES_A_SECOND, self._draw)
         self.run_worker(self._feed.run(), exit_on_error=False)
-        self.run_worker(self._watch_prompts(), exit_on_error=False)
 
     def _model_changed(self) -> None:
         self._is_stale = True
@@ -60,29 +58,14 @@ class SessionScreen(Screen[None]):
         self.query_one(ConversationView).blocks_changed()
         self.query_one(StatusLine).show(self._feed.standing, self._feed.link)
 
-    async def _watch_prompts(self) -> None:
-        async with aclosing(self._client.watch_pending(self._summary.id)) as changes:
-            async for change in changes:
-                match change.WhichOneof("change"):
-                    case "opened":
-                        self._open[change.opened.request_id] = change.opened
-                    case "resolved":
-                        self._open.pop(change.resolved.request_id, None)
-                    case _:
-                        pass
-                self.query_one(CardDeck).show(tuple(self._open.values()))
+    def on_screen_resume(self) -> None:
+        self.query_one(CardDeck).seen_anew()
 
     async def on_composer_submitted(self, message: Composer.Submitted) -> None:
         try:
             await self._client.send(self._summary.id, message.text, message.attachments)
         except ClientError as error:
             self.query_one(Composer).give_back(message.text)
-            self.notify(error.message, severity="error", markup=False)
-
-    async def on_card_deck_answered(self, message: CardDeck.Answered) -> None:
-        try:
-            await give_answer(self._client, message.prompt, message.given)
-        except ClientError as error:
             self.notify(error.message, severity="error", markup=False)
 
     async def action_cancel(self) -> None:

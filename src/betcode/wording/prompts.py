@@ -31,7 +31,7 @@ class Permission:
     def lines(self, *, whole: bool = False) -> list[str]:
         """The tool, what it is for, and its input, with nothing left out silently."""
         request = self.request
-        if self._is_of_budget:
+        if self.is_of_budget:
             return [request.description]
         plan = "The agent has a plan and asks whether to go ahead"
         title = plan if self.is_plan else f"{tool_called(request.tool_name)} asks for permission"
@@ -39,7 +39,7 @@ class Permission:
         shown = [f"{title}: {purpose}" if purpose else title]
         if request.deciding_rule and not self.is_plan:
             shown.append(f"    (asked because {why(request)})")
-        shown += [f"    {line}" for line in _input_lines(request, whole=whole)]
+        shown += [f"    {line}" for line in input_lines(request, whole=whole)]
         if self.was_cut:
             shown.append("    (too long to be shown whole)")
         if request.note:
@@ -47,7 +47,7 @@ class Permission:
         return shown
 
     @property
-    def _is_of_budget(self) -> bool:
+    def is_of_budget(self) -> bool:
         """Whether the daemon asks, and no agent: its sentence says everything that its input does."""
         return self.request.tool_name == _BUDGET and not self.request.tool_use_id and bool(self.request.description)
 
@@ -57,7 +57,7 @@ class Permission:
 
     @property
     def is_editable(self) -> bool:
-        return not self.is_plan and not self.was_cut and not self._is_of_budget
+        return not self.is_plan and not self.was_cut and not self.is_of_budget
 
     def choices(self) -> list[str]:
         """What may be granted for the rest of the session, each by its number."""
@@ -68,7 +68,7 @@ class Permission:
 
     @property
     def question(self) -> str:
-        if self._is_of_budget:
+        if self.is_of_budget:
             return "Raise it? [y = yes, n = no, n REASON] "
         session = "s NUMBER = for this session, " if self.request.grant_offers else ""
         edit = "e = edit, " if self.is_editable else ""
@@ -77,7 +77,7 @@ class Permission:
     @property
     def again(self) -> str:
         """What is said to a line that is no answer."""
-        if self._is_of_budget:
+        if self.is_of_budget:
             return "That is no answer: type y or n"
         session = "s and a number, " if self.request.grant_offers else ""
         return f"That is no answer: type y, {session}{'e, ' if self.is_editable else ''}n, i or v"
@@ -353,9 +353,10 @@ async def give_answer(client: Client, prompt: Prompt, typed: Given) -> None:
             await client.answer_question(prompt.asked.question_id, {prompt.asked.question: text})
 
 
-def _input_lines(request: v1.PermissionRequest, *, whole: bool) -> list[str]:
+def input_lines(request: v1.PermissionRequest, *, whole: bool) -> list[str]:
+    """Every field of a tool's input, with its name; as much as is read at a glance where not all is wanted."""
     lines: list[str] = []
-    for name, value in _fields(request.input_json).items():
+    for name, value in fields_of(request.input_json).items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         first, *rest = text.split("\n")
         lines.append(f"{name}: {first}")
@@ -373,7 +374,8 @@ def _input_lines(request: v1.PermissionRequest, *, whole: bool) -> list[str]:
     return shown
 
 
-def _fields(input_json: str) -> Mapping[str, object]:
+def fields_of(input_json: str) -> Mapping[str, object]:
+    """A tool's input; what cannot be read stands there as it is, as `input`."""
     try:
         value = json.loads(input_json or "{}")
     except (ValueError, RecursionError):

@@ -1,45 +1,171 @@
 """The cards of one session, the one that was asked first on top."""
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 
-from textual import events
-from textual.message import Message
+from textual.app import ComposeResult
+from textual.containers import Vertical
 from textual.widgets import Static
 
+from betcode.client import LinkState
+from betcode.tui.cards.card import Card, ReadFile, Standing
+from betcode.tui.cards.changes import read_local
+from betcode.tui.cards.words import how_it_ended
+from betcode.tui.composer.composer import Composer
+from betcode.tui.pending_board import Changed, Closed, Delivery, News, Opened, PendingBoard
 from betcode.v1 import agent_pb2 as v1
-from betcode.wording.prompts import Allow, Deny, Given, Permission, Prompt
-from betcode.wording.terminal_text import clean
+from betcode.wording.prompts import Given, Prompt
+
+_TOLD_FOR_S = 12.0
 
 
-class CardDeck(Static, can_focus=True):
-    """Hidden while nothing is asked."""
+class CardDeck(Vertical):
+    """Hidden while nothing is asked; a new card takes the focus only from an empty draft."""
 
-    class Answered(Message):
-        """A person has decided; the screen tells the daemon."""
+    DEFAULT_CSS = """
+    CardDeck { height: auto; }
+    CardDeck > #card-told { height: auto; color: $text-warning; }
+    """
 
-        def __init__(self, prompt: Prompt, given: Given) -> None:
-            super().__init__()
-            self.prompt = prompt
-            self.given = given
-
-    def __init__(self) -> None:
-        super().__init__(id="cards", markup=False)
+    def __init__(
+        self,
+        board: PendingBoard,
+        session_id: str = "",
+        *,
+        read_file: ReadFile = read_local,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__(id="cards")
         self.display = False
-        self._open: tuple[v1.PendingPrompt, ...] = ()
+        self._board = board
+        self._session_id = session_id
+        self._read_file = read_file
+        self._clock = clock
+        self._open: Sequence[v1.PendingPrompt] = ()
+        self._current = ""
+        self._stop_listening: Callable[[], None] | None = None
+
+    def compose(self) -> ComposeResult:
+        told = Static(id="card-told", markup=False)
+        told.display = False
+        yield told
+        yield Card(read_file=self._read_file, clock=self._clock)
+
+    def on_mount(self) -> None:
+        self._stop_listening = self._board.listen(self._hear)
+        self.set_interval(1.0, self._card.times_changed)
+        self.show(self._board.of(self._session_id))
+
+    def on_unmount(self) -> None:
+        if self._stop_listening is not None:
+            self._stop_listening()
+
+    def show_session(self, session_id: str) -> None:
+        """The cards of another session from now on."""
+        self._session_id = session_id
+        self._current = ""
+        self._tell("")
+        self.show(self._board.of(session_id))
 
     def show(self, prompts: Sequence[v1.PendingPrompt]) -> None:
         """What is open in this session now."""
-        self._open = tuple(one for one in prompts if one.WhichOneof("prompt") == "permission")
-        self.display = bool(self._open)
-        if self._open:
-            lines = Permission(self._open[0].permission, False).lines()
-            self.update(clean("\n".join([*lines, "[y] allow  [n] deny"])))
-
-    def on_key(self, event: events.Key) -> None:
-        if not self._open:
+        before = [each.request_id for each in self._open]
+        self._open = tuple(prompts)
+        ids = [each.request_id for each in self._open]
+        card = self._card
+        card.display = bool(ids) or card.is_over
+        self.display = card.display or self.query_one("#card-told").display
+        if card.is_over:
             return
-        prompt = Permission(self._open[0].permission, False)
-        if event.key == "y":
-            self.post_message(self.Answered(prompt, Allow()))
-        elif event.key == "n":
-            self.post_message(self.Answered(prompt, Deny("")))
+        if not ids:
+            if card.has_focus_within:
+                self._back_to_the_draft()
+            self._current = ""
+            return
+        is_new = self._current not in ids
+        if is_new:
+            place = before.index(self._current) if self._current in before else 0
+            self._current = ids[min(place, len(ids) - 1)]
+        place = ids.index(self._current)
+        card.show(self._open[place], self._standing(self._current, place))
+        if is_new:
+            self._take_focus_from_an_empty_draft()
+
+    def failed(self, request_id: str, message: str) -> None:
+        """Say on the card why an answer was not taken."""
+        self._board.failed(request_id, message)
+
+    def seen_anew(self) -> None:
+        """The screen was behind another one until now."""
+        self._card.seen_anew()
+
+    def _standing(self, request_id: str, place: int) -> Standing:
+        link = self._board.link
+        return Standing(
+            place=f"{place + 1} of {len(self._open)}" if len(self._open) > 1 else "",
+            delivery=self._board.delivery(request_id),
+            failure=self._board.failure(request_id),
+            is_link_broken=link is not None and link.state is LinkState.BROKEN,
+        )
+
+    def _hear(self, news: News) -> None:
+        match news:
+            case Closed(prompt, told, by_us) if prompt.session_id == self._session_id and not by_us:
+                words = how_it_ended(prompt, told)
+                if prompt.request_id == self._card.request_id and self._card.is_typing:
+                    self._card.end(words)
+                else:
+                    self._tell(words)
+            case Opened() | Closed() | Changed():
+                pass
+        self.show(self._board.of(self._session_id))
+
+    def _tell(self, words: str) -> None:
+        told = self.query_one("#card-told", Static)
+        told.update(words)
+        told.display = bool(words)
+        if words:
+            self.display = True
+            self.set_timer(_TOLD_FOR_S, self._forget_told)
+
+    def _forget_told(self) -> None:
+        self._tell("")
+        self.show(self._open)
+
+    @property
+    def _card(self) -> Card:
+        return self.query_one(Card)
+
+    def _take_focus_from_an_empty_draft(self) -> None:
+        focused = self.screen.focused
+        if focused is None or (isinstance(focused, Composer) and not focused.text.strip()):
+            self._card.focus()
+
+    def _back_to_the_draft(self) -> None:
+        composer = self.screen.query(Composer)
+        if composer:
+            composer.first().focus()
+
+    def on_card_answered(self, message: Card.Answered) -> None:
+        message.stop()
+        self._answer(message.prompt, message.given)
+
+    def _answer(self, prompt: Prompt, given: Given) -> None:
+        if self._board.delivery(prompt.request_id) is Delivery.NONE:
+            self._board.give(prompt, given)
+
+    def on_card_stepped(self, message: Card.Stepped) -> None:
+        message.stop()
+        ids = [each.request_id for each in self._open]
+        if len(ids) > 1:
+            self._current = ids[(ids.index(self._current) + message.by) % len(ids)]
+            self.show(self._open)
+
+    def on_card_left(self, message: Card.Left) -> None:
+        message.stop()
+        self._back_to_the_draft()
+
+    def on_card_dismissed(self, message: Card.Dismissed) -> None:
+        message.stop()
+        self._current = ""
+        self.show(self._open)

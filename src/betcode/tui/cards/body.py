@@ -1,0 +1,96 @@
+"""Many lines in a small place: only what is seen is drawn."""
+
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+from rich.cells import cell_len, chop_cells
+from rich.segment import Segment
+from textual.geometry import Size
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from betcode.tui.cards.lines import Kind, Line
+
+_TAB = "    "
+_LEAST_ROWS = 3
+
+
+class CardBody(ScrollView, can_focus=False):
+    """As high as its lines need, within the rows that it is given; the rest is scrolled to."""
+
+    DEFAULT_CSS = """
+    CardBody { height: auto; overflow-x: hidden; scrollbar-size-vertical: 1; }
+    CardBody > .card--title { text-style: bold; }
+    CardBody > .card--dim { color: $text-muted; }
+    CardBody > .card--note { color: $text-warning; text-style: bold; }
+    CardBody > .card--added { color: $text-success; }
+    CardBody > .card--removed { color: $text-error; }
+    CardBody > .card--place { color: $text-primary; }
+    CardBody > .card--chosen { text-style: reverse; }
+    """
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"card--{kind.value}" for kind in Kind}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lines: Sequence[Line] = ()
+        self._rows: list[Line] = []
+        self._width = 0
+
+    def show(self, lines: Sequence[Line], *, from_the_top: bool) -> None:
+        """Other lines, where they are others."""
+        if lines == self._lines and not from_the_top:
+            return
+        self._lines = lines
+        self._width = 0
+        self._fold(self.scrollable_content_region.width or self.size.width)
+        if from_the_top:
+            self.scroll_to(0, 0, animate=False, immediate=True)
+
+    def allow_rows(self, count: int) -> None:
+        """How many rows of the screen it may take."""
+        self.styles.max_height = max(count, _LEAST_ROWS)
+
+    def on_resize(self) -> None:
+        self._fold(self.scrollable_content_region.width)
+
+    def see(self, kind: Kind) -> None:
+        """Scroll to the line of this kind."""
+        at = next((number for number, line in enumerate(self._rows) if line.kind is kind), None)
+        if at is None:
+            return
+        top, height = self.scroll_offset.y, self.size.height
+        if not top <= at < top + height:
+            self.scroll_to(0, max(at - height // 2, 0), animate=False, immediate=True)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002 - Textual's own
+        self._fold(width)
+        return len(self._rows)
+
+    def render_line(self, y: int) -> Strip:
+        at = y + self.scroll_offset.y
+        width = self.size.width
+        if at >= len(self._rows):
+            return Strip.blank(width, self.rich_style)
+        line = self._rows[at]
+        style = self.get_component_rich_style(f"card--{line.kind.value}")
+        return Strip([Segment(line.text, style)]).adjust_cell_length(width, self.rich_style)
+
+    def _fold(self, width: int) -> None:
+        if width <= 0 or width == self._width:
+            return
+        self._width = width
+        self._rows = [Line(piece, line.kind) for line in self._lines for piece in folded(line.text, width)]
+        self.virtual_size = Size(width, len(self._rows))
+        self.refresh(layout=True)
+
+
+def folded(text: str, width: int) -> Iterator[str]:
+    """A line in pieces that fit, and nothing of it lost."""
+    text = text.replace("\t", _TAB)
+    if len(text) <= width // 2 or cell_len(text) <= width:
+        yield text
+    elif text.isascii():
+        for at in range(0, len(text), width):
+            yield text[at : at + width]
+    else:
+        yield from chop_cells(text, width)

@@ -1,0 +1,356 @@
+"""One prompt on the screen: what is asked, and one key for each answer."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import assert_never
+
+import anyio.to_thread
+from rich.text import Text
+from textual import events
+from textual.app import ComposeResult, SuspendNotSupported
+from textual.containers import Vertical
+from textual.message import Message
+from textual.widgets import Input, Static
+
+from betcode.tui.cards.body import CardBody
+from betcode.tui.cards.card_state import (
+    TYPING,
+    CardState,
+    Effect,
+    Give,
+    Leave,
+    Mode,
+    Scroll,
+    Step,
+    TooEarly,
+    hints,
+    press,
+    typed,
+)
+from betcode.tui.cards.changes import changed_path, read_local
+from betcode.tui.cards.input_editor import Draft, InputEditor, written_in_editor
+from betcode.tui.cards.lines import Kind, Line, pattern_lines, permission_lines, question_lines
+from betcode.tui.cards.words import waits
+from betcode.tui.pending_board import Delivery
+from betcode.v1 import agent_pb2 as v1
+from betcode.wording.edited_input import NotEdited
+from betcode.wording.prompts import AllowEdited, Given, Prompt, fields_of
+from betcode.wording.terminal_text import one_line
+
+ReadFile = Callable[[str], str | None]
+_BESIDE_ROWS = 12  # frame, keys, the draft, the status and a little of the conversation
+
+
+def read_nothing(_path: str) -> str | None:
+    """For a daemon elsewhere: its files are not those of this machine."""
+    return None
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What a card says of its prompt beside the prompt itself."""
+
+    place: str = ""  # "2 of 5"
+    where: str = ""  # its session, where several are shown together
+    delivery: Delivery = Delivery.NONE
+    failure: str = ""
+    is_link_broken: bool = False
+
+
+class Card(Vertical, can_focus=True):
+    """Nothing that an agent wrote can answer it, and no key that was pressed before it could be read."""
+
+    DEFAULT_CSS = """
+    Card { height: auto; border: round $warning; padding: 0 1; }
+    Card:focus, Card:focus-within { border: round $accent; }
+    Card > #card-state { height: auto; }
+    Card > #card-keys { height: auto; color: $text-muted; }
+    Card > Input { height: 1; border: none; padding: 0; background: $boost; }
+    Card > Input:focus { border: none; }
+    Card > InputEditor { height: auto; min-height: 3; border: none; padding: 0; }
+    """
+
+    class Answered(Message):
+        """A person has decided."""
+
+        def __init__(self, prompt: Prompt, given: Given) -> None:
+            super().__init__()
+            self.prompt = prompt
+            self.given = given
+
+    class Stepped(Message):
+        """Another card is wanted."""
+
+        def __init__(self, by: int) -> None:
+            super().__init__()
+            self.by = by
+
+    class Left(Message):
+        """The person goes back to the draft; the card stays."""
+
+    class Dismissed(Message):
+        """A card that was over, and stayed for the sake of what was being typed, has been read."""
+
+    def __init__(
+        self,
+        *,
+        read_file: ReadFile = read_local,
+        clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], datetime] = _utc_now,
+    ) -> None:
+        super().__init__()
+        self._read_file = read_file
+        self.clock = clock
+        self._now = now
+        self._state: CardState | None = None
+        self._standing = Standing()
+        self._over = ""  # how it ended, while somebody was still typing on it
+        self._on_disk: str | None = None
+        self._trouble = ""
+        self._draft: Draft | None = None
+
+    def compose(self) -> ComposeResult:
+        yield CardBody()
+        yield Static(id="card-state", markup=False)
+        yield Static(id="card-keys", markup=False)
+
+    @property
+    def request_id(self) -> str:
+        """Of the prompt that is shown; empty where none is."""
+        return self._state.prompt.request_id if self._state is not None else ""
+
+    @property
+    def is_typing(self) -> bool:
+        """Whether words are typed here that would be lost, or go elsewhere, with the card."""
+        return self._state is not None and self._state.mode in TYPING
+
+    @property
+    def is_over(self) -> bool:
+        return bool(self._over)
+
+    def show(self, prompt: v1.PendingPrompt, standing: Standing) -> None:
+        """This prompt now; where it is the one that is shown already, only what has changed about it."""
+        self._standing = standing
+        if self._state is not None and not self._over and self._state.shows_the_same(prompt):
+            self._state = replace(self._state, prompt=prompt)
+            self._draw()
+            return
+        self._over = self._trouble = ""
+        self._on_disk = None
+        self._enter(CardState(prompt, self.clock()))
+        self._draw(from_the_top=True)
+        path = changed_path(
+            prompt.permission.tool_name, fields_of(prompt.permission.input_json), prompt.working_directory
+        )
+        if path:
+            self.run_worker(self._look_at(path), group="file", exclusive=True, exit_on_error=False)
+
+    def end(self, words: str) -> None:
+        """It is over while somebody types on it: said here, and nothing typed goes elsewhere by mistake."""
+        self._over = words
+        self._draw()
+
+    def seen_anew(self) -> None:
+        """Something else was in front of it until now."""
+        if self._state is not None:
+            self._state = replace(self._state, shown_at=self.clock())
+
+    def times_changed(self) -> None:
+        """A moment has passed."""
+        if self._state is not None and self.is_mounted:
+            self._frame(self._state)
+
+    async def _look_at(self, path: str) -> None:
+        state = self._state
+        text = await anyio.to_thread.run_sync(self._read_file, path, abandon_on_cancel=True)
+        if text is not None and state is not None and self.request_id == state.prompt.request_id:
+            self._on_disk = text
+            self._draw()
+
+    def on_descendant_focus(self) -> None:
+        self._draw()
+
+    def on_descendant_blur(self) -> None:
+        self._draw()
+
+    def on_focus(self) -> None:
+        self._draw()
+
+    def on_blur(self) -> None:
+        self._draw()
+
+    def on_key(self, event: events.Key) -> None:
+        if self.press(event.key):
+            event.stop()
+            event.prevent_default()
+
+    def press(self, key: str) -> bool:
+        """A key that was pressed on the card, or beside it and is meant for it; whether it says anything here."""
+        state = self._state
+        if state is None or (state.mode in TYPING and key != "escape"):
+            return False
+        if self._over:
+            if key == "escape":
+                self._dismiss()
+            return True
+        if self._standing.delivery is not Delivery.NONE and key not in _ALWAYS:
+            return True
+        after, effect = press(state, key, self.clock())
+        if after == state and effect is None:
+            return False  # it may mean something to the screen
+        self._trouble = ""
+        self._enter(after)
+        self._do(effect)
+        self._draw(from_the_top=(after.mode, after.is_whole) != (state.mode, state.is_whole))
+        return True
+
+    def _do(self, effect: Effect | None) -> None:
+        match effect:
+            case Give(given):
+                self._give(given)
+            case Step(by):
+                self.post_message(self.Stepped(by))
+            case Leave():
+                self.post_message(self.Left())
+            case Scroll(by, pages):
+                body = self.query_one(CardBody)
+                body.scroll_relative(y=by * (max(body.size.height - 1, 1) if pages else 1), animate=False)
+            case TooEarly():
+                self._trouble = "That key came before this could be read: press it again"
+            case None:
+                pass
+            case other:
+                assert_never(other)
+
+    def _dismiss(self) -> None:
+        assert self._state is not None
+        self._over = ""
+        self._enter(replace(self._state, mode=Mode.CHOOSE))
+        self._state = None
+        self.post_message(self.Dismissed())
+
+    def on_input_submitted(self, message: Input.Submitted) -> None:
+        message.stop()
+        if self._state is None:
+            return
+        if self._over:
+            self._dismiss()
+        elif (effect := typed(self._state, message.value)) is not None:
+            self._enter(replace(self._state, mode=Mode.CHOOSE))
+            self._give(effect.given)
+            self._draw(from_the_top=True)
+
+    def on_input_editor_written(self, message: InputEditor.Written) -> None:
+        message.stop()
+        if self._over:
+            self._dismiss()
+            return
+        self._give_edited(message.text, is_whole=False)
+
+    async def on_input_editor_wants_editor(self, message: InputEditor.WantsEditor) -> None:
+        message.stop()
+        if self._draft is None:
+            return
+        shown = self._draft.whole(self.query_one(InputEditor).text)
+        try:
+            with self.app.suspend():
+                text = await anyio.to_thread.run_sync(written_in_editor, shown)
+        except SuspendNotSupported:
+            self._trouble = "An editor cannot be opened here"
+        except NotEdited as trouble:
+            self._trouble = str(trouble)
+        else:
+            self._give_edited(text, is_whole=True)
+        self._draw()
+
+    def _give_edited(self, text: str, *, is_whole: bool) -> None:
+        if self._draft is None or self._state is None or self._over:
+            return
+        try:
+            edited = self._draft.checked_whole(text) if is_whole else self._draft.checked(text)
+        except NotEdited as trouble:
+            self._trouble = str(trouble)
+        else:
+            self._enter(replace(self._state, mode=Mode.CHOOSE))
+            self._give(AllowEdited(edited))
+        self._draw(from_the_top=True)
+
+    def _give(self, given: Given) -> None:
+        assert self._state is not None
+        self._trouble = ""
+        self.post_message(self.Answered(self._state.asked, given))
+
+    def _enter(self, state: CardState) -> None:
+        """Show what the mode needs to be typed in, and take away what the one before needed."""
+        mode = self._state.mode if self._state is not None else Mode.CHOOSE
+        had_focus = self.has_focus_within
+        self._state = state
+        if state.mode is mode:
+            return
+        self.query("Input, InputEditor").remove()
+        if state.mode not in TYPING:
+            if had_focus:
+                self.focus()
+            return
+        if state.mode is Mode.EDIT:
+            self._draft = Draft(state.prompt.permission)
+            field: Input | InputEditor = InputEditor(self._draft.text)
+        else:
+            offers = state.prompt.permission.grant_offers
+            field = Input(offers[-1].pattern if offers and state.mode is Mode.PATTERN else "", select_on_focus=False)
+        self.mount(field, before="#card-state")
+        field.focus()
+
+    def _draw(self, *, from_the_top: bool = False) -> None:
+        state = self._state
+        if state is None or not self.is_mounted:
+            return
+        body = self.query_one(CardBody)
+        body.allow_rows(min(self.screen.size.height - _BESIDE_ROWS, self.screen.size.height // 2))
+        body.display = state.mode is not Mode.EDIT
+        body.show(self._lines(state), from_the_top=from_the_top)
+        if state.question is not None:
+            body.see(Kind.CHOSEN)
+        said = self._said()
+        shown = self.query_one("#card-state", Static)
+        shown.display = bool(said)
+        shown.update(Text(said, style="bold"))
+        keys = "Enter or Esc closes this" if self._over else hints(state)
+        self.query_one("#card-keys", Static).update(Text(keys if self.has_focus_within else f"Tab to answer: {keys}"))
+        self._frame(state)
+
+    def _lines(self, state: CardState) -> list[Line]:
+        where = [Line(one_line(self._standing.where, 200), Kind.DIM)] if self._standing.where else []
+        if state.question is not None:
+            return where + question_lines(state.prompt, state.question, state.cursor, state.chosen)
+        if state.mode is Mode.PATTERNS or state.mode is Mode.PATTERN:
+            return where + pattern_lines(state.prompt.permission)
+        return where + permission_lines(state.prompt, whole=state.is_whole, on_disk=self._on_disk)
+
+    def _said(self) -> str:
+        standing = self._standing
+        if self._over:
+            return one_line(self._over, 400)
+        if standing.delivery is Delivery.WAITS_FOR_CONNECTION or (
+            standing.delivery is Delivery.ON_ITS_WAY and standing.is_link_broken
+        ):
+            return "The connection is lost: your answer waits for it"
+        if standing.delivery is Delivery.ON_ITS_WAY:
+            return "Your answer is on its way"
+        if self._trouble or standing.failure:
+            return one_line(self._trouble or standing.failure, 400)
+        return "The connection is lost: an answer will wait for it" if standing.is_link_broken else ""
+
+    def _frame(self, state: CardState) -> None:
+        kind = "question" if state.question is not None else "permission"
+        self.border_title = " · ".join(filter(None, (kind, self._standing.place)))  # words of ours alone
+        self.border_subtitle = waits(state.prompt, self._now())
+
+
+_ALWAYS = frozenset({"escape", "left", "right", "pageup", "pagedown", "left_square_bracket", "right_square_bracket"})

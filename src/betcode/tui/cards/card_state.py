@@ -1,0 +1,251 @@
+"""What a key does to a card: pure, with time passed in."""
+
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import assert_never
+
+from betcode.v1 import agent_pb2 as v1
+from betcode.wording.prompts import (
+    Allow,
+    AllowSession,
+    Deny,
+    DenyAndStop,
+    Given,
+    Permission,
+    Prompt,
+    Question,
+    Reply,
+    chosen_options,
+    offered,
+)
+
+SEEN_AFTER_S = 0.4  # a finger on its way was meant for what stood there before
+
+
+class Mode(Enum):
+    CHOOSE = "choose"
+    PATTERNS = "patterns"  # which "always like this"
+    PATTERN = "pattern"  # a line is typed: a pattern,
+    REASON = "reason"  # why not,
+    WORDS = "words"  # an answer in own words
+    EDIT = "edit"  # another input
+
+
+TYPING = frozenset({Mode.PATTERN, Mode.REASON, Mode.WORDS, Mode.EDIT})
+
+
+@dataclass(frozen=True, slots=True)
+class CardState:
+    """One prompt as it is shown to one person."""
+
+    prompt: v1.PendingPrompt
+    shown_at: float
+    mode: Mode = Mode.CHOOSE
+    is_whole: bool = False
+    cursor: int = 0
+    chosen: frozenset[int] = frozenset()
+
+    @property
+    def question(self) -> v1.UserQuestion | None:
+        """The one that is to be answered now; None for permissions."""
+        group = self.prompt.questions
+        return next((each for each in group.questions if each.question not in group.answers), None)
+
+    @property
+    def asked(self) -> Prompt:
+        question = self.question
+        return Permission(self.prompt.permission) if question is None else Question(question)
+
+    def shows_the_same(self, other: v1.PendingPrompt) -> bool:
+        """Whether nothing that is asked is another there."""
+        return other.request_id == self.prompt.request_id and CardState(other, 0).question == self.question
+
+
+@dataclass(frozen=True, slots=True)
+class Give:
+    """A person has decided."""
+
+    given: Given
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Show another card."""
+
+    by: int
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """Back to the draft; the card stays open."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scroll:
+    by: int  # lines, or pages where that is the word
+    pages: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TooEarly:
+    """Nobody can have read it yet."""
+
+
+Effect = Give | Step | Leave | Scroll | TooEarly
+_STEPS = {"left": -1, "right": 1, "left_square_bracket": -1, "right_square_bracket": 1}
+_SCROLLS = {"up": Scroll(-1), "down": Scroll(1), "pageup": Scroll(-1, pages=True), "pagedown": Scroll(1, pages=True)}
+
+
+def press(state: CardState, key: str, now: float) -> tuple[CardState, Effect | None]:
+    """The card after a key, and what is to be done about it; a key that says nothing changes nothing."""
+    if key == "escape":
+        return (state, Leave()) if state.mode is Mode.CHOOSE else (replace(state, mode=Mode.CHOOSE), None)
+    if state.mode is Mode.CHOOSE and key in _STEPS:
+        return state, Step(_STEPS[key])
+    if key in ("pageup", "pagedown"):
+        return state, _SCROLLS[key]
+    if now - state.shown_at < SEEN_AFTER_S:
+        return state, TooEarly()
+    match state.mode:
+        case Mode.CHOOSE:
+            question = state.question
+            return _permission(state, key) if question is None else _question(state, question, key)
+        case Mode.PATTERNS:
+            return _pattern(state, key)
+        case Mode.PATTERN | Mode.REASON | Mode.WORDS | Mode.EDIT:
+            return state, None  # what is typed there is no key of ours
+        case other:
+            assert_never(other)
+
+
+def _permission(state: CardState, key: str) -> tuple[CardState, Effect | None]:
+    asked = Permission(state.prompt.permission)
+    match key:
+        case "y":
+            return state, Give(Allow())
+        case "a" if may_always(asked):
+            return replace(state, mode=Mode.PATTERNS), None
+        case "e" if asked.is_editable:
+            return replace(state, mode=Mode.EDIT), None
+        case "v" if not asked.is_of_budget:
+            return replace(state, is_whole=not state.is_whole), None
+        case "up" | "down":
+            return state, _SCROLLS[key]
+        case "space":
+            return state, Scroll(1, pages=True)
+        case _:
+            return _no(state, key)
+
+
+def _no(state: CardState, key: str) -> tuple[CardState, Effect | None]:
+    match key:
+        case "n":
+            return state, Give(Deny())
+        case "d":
+            return replace(state, mode=Mode.REASON), None
+        case "s":
+            return state, Give(DenyAndStop())
+        case _:
+            return state, None
+
+
+def _pattern(state: CardState, key: str) -> tuple[CardState, Effect | None]:
+    if key == "t":
+        return replace(state, mode=Mode.PATTERN), None
+    if key in ("up", "down"):
+        return state, _SCROLLS[key]
+    pattern = offered(state.prompt.permission.grant_offers, _digit(key))
+    return (state, None) if pattern is None else (state, Give(AllowSession(pattern)))
+
+
+def _question(state: CardState, question: v1.UserQuestion, key: str) -> tuple[CardState, Effect | None]:
+    count = len(question.options)
+    number = _digit(key)
+    if 1 <= number <= count:
+        at = replace(state, cursor=number - 1)
+        return _toggled(at) if question.multi_select else (at, _reply(question, [number]))
+    match key:
+        case "up" | "down" if count:
+            return replace(state, cursor=(state.cursor + (1 if key == "down" else -1)) % count), None
+        case "space" if question.multi_select and count:
+            return _toggled(state)
+        case "enter" if question.multi_select and count:
+            return state, _reply(question, [each + 1 for each in sorted(state.chosen)]) if state.chosen else None
+        case "enter" | "space" if count:
+            return state, _reply(question, [state.cursor + 1])
+        case "t" | "enter":
+            return replace(state, mode=Mode.WORDS), None
+        case "up" | "down":
+            return state, _SCROLLS[key]
+        case _:
+            return _no(state, key)
+
+
+def _toggled(state: CardState) -> tuple[CardState, None]:
+    return replace(state, chosen=state.chosen ^ {state.cursor}), None
+
+
+def _reply(question: v1.UserQuestion, numbers: list[int]) -> Give | None:
+    text = chosen_options(question, ",".join(map(str, numbers)))
+    return None if text is None else Give(Reply(text))
+
+
+def typed(state: CardState, text: str) -> Give | None:
+    """What a typed line says; None: nothing yet. A denial needs no reason."""
+    line = text.strip()
+    match state.mode:
+        case Mode.REASON:
+            return Give(Deny(line))
+        case Mode.PATTERN if line:
+            return Give(AllowSession(line))
+        case Mode.WORDS if line:
+            return Give(Reply(line))
+        case _:
+            return None
+
+
+def may_always(asked: Permission) -> bool:
+    """Whether something can be granted for the rest of the session."""
+    return not asked.is_plan and not asked.is_of_budget
+
+
+def hints(state: CardState) -> str:
+    """Which keys there are now."""
+    match state.mode:
+        case Mode.CHOOSE:
+            return _question_hints(state.question) if state.question is not None else _permission_hints(state)
+        case Mode.PATTERNS:
+            count = min(len(state.prompt.permission.grant_offers), 9)
+            which = ("1 choose · " if count == 1 else f"1-{count} choose · ") if count else ""
+            return f"{which}t own pattern · Esc back"
+        case Mode.PATTERN:
+            return "Enter allow what the pattern covers · Esc back"
+        case Mode.REASON:
+            return "Enter deny with this reason · Esc back"
+        case Mode.WORDS:
+            return "Enter answer · Esc back"
+        case Mode.EDIT:
+            return "Ctrl+S allow with this · Ctrl+E editor · Esc back"
+        case other:
+            assert_never(other)
+
+
+def _permission_hints(state: CardState) -> str:
+    asked = Permission(state.prompt.permission)
+    always = "a always · " if may_always(asked) else ""
+    edit = "e edit · " if asked.is_editable else ""
+    whole = "" if asked.is_of_budget else f" · v {'less' if state.is_whole else 'all'}"
+    return f"y allow · {always}{edit}n deny · d reason · s stop{whole}"
+
+
+def _question_hints(question: v1.UserQuestion) -> str:
+    count = len(question.options)
+    if not count:
+        return "t answer · n no answer · d reason · s stop"
+    if question.multi_select:
+        return "Space choose · Enter send · t own words · n no answer · d reason · s stop"
+    return f"1-{min(count, 9)} or Enter choose · t own words · n no answer · d reason · s stop"
+
+
+def _digit(key: str) -> int:
+    return int(key) if len(key) == 1 and key.isascii() and key.isdigit() else 0

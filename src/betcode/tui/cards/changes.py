@@ -1,0 +1,109 @@
+"""What a tool would do to a file, as a unified diff."""
+
+import json
+import os
+import stat
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+_FILE_LIMIT = 1 << 20
+_COMPARED_LINES = 4000  # of both sides: comparing takes the square of it at worst
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    title: str
+    diff: Sequence[str]  # lines that begin with a space, +, - or @@
+
+
+def changes_of(tool: str, fields: Mapping[str, object], on_disk: str | None) -> list[Change]:
+    """The changes of a tool that is known to make some; none for all others, and where its input is odd."""
+    path = _text(fields, "file_path") or _text(fields, "notebook_path") or ""
+    match tool:
+        case "Write" if (content := _text(fields, "content")) is not None:
+            title = f"{path} (written anew)" if on_disk is None else path
+            return [Change(title, unified(on_disk or "", content))]
+        case "Edit" | "MultiEdit":
+            edits = fields.get("edits") if tool == "MultiEdit" else [fields]
+            return _edited(path, edits, on_disk) if isinstance(edits, list) else []
+        case "NotebookEdit" if (source := _text(fields, "new_source")) is not None:
+            before = _cell(on_disk, _text(fields, "cell_id")) if _text(fields, "edit_mode") != "insert" else None
+            what = _text(fields, "edit_mode") or "replace"
+            after = "" if what == "delete" else source
+            return [Change(f"{path} ({what} cell {_text(fields, 'cell_id') or ''})", unified(before or "", after))]
+        case _:
+            return []
+
+
+def _edited(path: str, edits: Sequence[object], on_disk: str | None) -> list[Change]:
+    pairs: list[tuple[str, str, bool]] = []
+    for edit in edits:
+        if not isinstance(edit, dict):
+            return []
+        old, new = _text(edit, "old_string"), _text(edit, "new_string")
+        if old is None or new is None:
+            return []
+        pairs.append((old, new, edit.get("replace_all") is True))
+    whole = on_disk
+    for old, new, everywhere in pairs:
+        if whole is None or not old or old not in whole:
+            whole = None  # it is another file than we can see here
+            break
+        whole = whole.replace(old, new) if everywhere else whole.replace(old, new, 1)
+    if whole is not None and on_disk is not None:
+        return [Change(path, unified(on_disk, whole))]
+    return [
+        Change(f"{path} (everywhere)" if everywhere else path, [*unified(old, new)]) for old, new, everywhere in pairs
+    ]
+
+
+def unified(old: str, new: str) -> list[str]:
+    """The difference in lines; where there are too many to be compared, all of the old and all of the new ones."""
+    import difflib
+
+    before, after = old.splitlines(), new.splitlines()
+    if len(before) + len(after) > _COMPARED_LINES:
+        return [
+            f"@@ -1,{len(before)} +1,{len(after)} @@",
+            *(f"-{each}" for each in before),
+            *(f"+{each}" for each in after),
+        ]
+    return list(difflib.unified_diff(before, after, lineterm=""))[2:]
+
+
+def changed_path(tool: str, fields: Mapping[str, object], directory: str) -> str:
+    """The file that a tool would change; empty where it is none."""
+    if tool not in ("Write", "Edit", "MultiEdit", "NotebookEdit"):
+        return ""
+    path = _text(fields, "file_path") or _text(fields, "notebook_path") or ""
+    return os.path.join(directory, path) if path and "\0" not in path else ""  # noqa: PTH118 of another's machine
+
+
+def read_local(path: str) -> str | None:
+    """A plain file's text, where it can be read here at once; None otherwise."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (OSError, ValueError):
+        return None
+    with os.fdopen(descriptor, "rb") as file:
+        facts = os.fstat(descriptor)
+        if not stat.S_ISREG(facts.st_mode) or facts.st_size > _FILE_LIMIT:
+            return None
+        try:
+            return file.read(_FILE_LIMIT).decode()
+        except (OSError, UnicodeError):
+            return None
+
+
+def _cell(on_disk: str | None, cell_id: str | None) -> str | None:
+    try:
+        cells = json.loads(on_disk or "{}")["cells"]
+        (source,) = [cell["source"] for cell in cells if cell.get("id") == cell_id]
+    except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
+        return None
+    return "".join(source) if isinstance(source, str | list) else None
+
+
+def _text(fields: Mapping[str, object], name: str) -> str | None:
+    value = fields.get(name)
+    return value if isinstance(value, str) else None

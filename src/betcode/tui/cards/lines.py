@@ -1,0 +1,139 @@
+"""What stands on a card, line by line: everything an agent wrote is made safe here, and says what it is."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from betcode.tui.cards.changes import Change, changes_of
+from betcode.v1 import agent_pb2 as v1
+from betcode.wording.prompts import Permission, asks_each_time, fields_of, input_lines, why
+from betcode.wording.terminal_text import clean, one_line, tool_called
+
+_SHOWN_LINES = 400
+_SHOWN_LETTERS = 40_000
+_TITLE_WIDTH = 2000
+_PATTERN_WIDTH = 400
+_GONE = "Its agent is gone: the answer is kept for the one that goes on"
+
+
+class Kind(Enum):
+    """How a line is drawn; each says the same without colours."""
+
+    PLAIN = "plain"
+    TITLE = "title"
+    DIM = "dim"
+    NOTE = "note"
+    ADDED = "added"
+    REMOVED = "removed"
+    PLACE = "place"
+    CHOSEN = "chosen"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    text: str
+    kind: Kind = Kind.PLAIN
+
+
+_KINDS = {"+": Kind.ADDED, "-": Kind.REMOVED, "@": Kind.PLACE}
+
+
+def permission_lines(prompt: v1.PendingPrompt, *, whole: bool = False, on_disk: str | None = None) -> list[Line]:
+    """What is asked, why, and what would be done; `on_disk` is the file that would be changed, where it is known."""
+    request = prompt.permission
+    asked = Permission(request)
+    if asked.is_of_budget:
+        return [*_lines(request.description, Kind.TITLE), *_gone(prompt)]
+    title = "The agent has a plan and asks whether to go ahead" if asked.is_plan else tool_called(request.tool_name)
+    purpose = one_line(request.description, _TITLE_WIDTH)
+    lines = [Line(f"{title}: {purpose}" if purpose else title, Kind.TITLE)]
+    if request.note:
+        lines.append(Line(f"Note: {one_line(request.note, _TITLE_WIDTH)}", Kind.NOTE))
+    lines += _gone(prompt)
+    if request.agent_id:
+        lines.append(Line(f"asked by the subagent {one_line(request.agent_id, _PATTERN_WIDTH)}", Kind.DIM))
+    if request.deciding_rule and not asked.is_plan:
+        lines.append(Line(f"asked because {why(request)}", Kind.DIM))
+    if whole:
+        return [*lines, *(piece for line in input_lines(request, whole=True) for piece in _lines(line))]
+    return [*lines, *_bounded(_telling(asked, on_disk))]
+
+
+def _telling(asked: Permission, on_disk: str | None) -> Iterable[Line]:
+    request = asked.request
+    fields = fields_of(request.input_json)
+    if asked.is_plan and isinstance(plan := fields.get("plan"), str):
+        return _lines(plan)
+    if changes := changes_of(request.tool_name, fields, on_disk):
+        return _changed(changes)
+    command = fields.get("command")
+    if not isinstance(command, str):
+        return (piece for line in input_lines(request, whole=False) for piece in _lines(line))
+    lines = [Line(f"$ {line}" if not number else f"  {line}") for number, line in enumerate(clean(command).split("\n"))]
+    if len(request.segments) > 1:
+        lines.append(Line(f"{len(request.segments)} commands:", Kind.DIM))
+        lines += [Line(f"  • {one_line(segment, _TITLE_WIDTH)}") for segment in request.segments]
+    rest = {name: value for name, value in fields.items() if name not in ("command", "description")}
+    return [
+        *lines,
+        *(Line(f"{one_line(name, 60)}: {one_line(str(value), 200)}", Kind.DIM) for name, value in rest.items()),
+    ]
+
+
+def _changed(changes: Sequence[Change]) -> Iterable[Line]:
+    for change in changes:
+        yield Line(one_line(change.title, _TITLE_WIDTH), Kind.DIM)
+        for text in change.diff:
+            yield Line(clean(text).replace("\n", "␊"), _KINDS.get(text[:1], Kind.PLAIN))
+
+
+def _bounded(lines: Iterable[Line]) -> Iterable[Line]:
+    letters = 0
+    for number, line in enumerate(lines):
+        letters += len(line.text)
+        if number >= _SHOWN_LINES or letters > _SHOWN_LETTERS:
+            yield Line(line.text[: max(_SHOWN_LETTERS + len(line.text) - letters, 0)], line.kind)
+            yield Line("… and more: v shows all", Kind.NOTE)
+            return
+        yield line
+
+
+def pattern_lines(request: v1.PermissionRequest) -> list[Line]:
+    """What may be granted for the rest of the session, each by its number."""
+    lines = [Line("Always like this, for the rest of the session:", Kind.TITLE)]
+    if asks_each_time(request):
+        lines.append(Line("a rule asks each time, whatever is granted", Kind.NOTE))
+    for number, offer in enumerate(request.grant_offers, 1):
+        label = f"{one_line(offer.label, 60)}: " if offer.label else ""
+        lines.append(Line(f"{number if number < 10 else ' '}  {label}{one_line(offer.pattern, _PATTERN_WIDTH)}"))
+    return lines
+
+
+def question_lines(
+    prompt: v1.PendingPrompt, question: v1.UserQuestion, cursor: int, chosen: frozenset[int]
+) -> list[Line]:
+    """The question and its options, with what is chosen and where the cursor stands."""
+    header = f"{one_line(question.header, 100)}: " if question.header else ""
+    count = len(prompt.questions.questions)
+    place = [each.question_id for each in prompt.questions.questions].index(question.question_id) + 1
+    lines = [Line(f"question {place} of {count}", Kind.DIM)] if count > 1 else []
+    lines.append(Line(f"{header}{one_line(question.question, _TITLE_WIDTH)}", Kind.TITLE))
+    if question.note:
+        lines.append(Line(f"Note: {one_line(question.note, _TITLE_WIDTH)}", Kind.NOTE))
+    lines += _gone(prompt)
+    for number, option in enumerate(question.options):
+        box = ("☑ " if number in chosen else "☐ ") if question.multi_select else ""
+        mark = "▸" if number == cursor else " "
+        label = one_line(option.label or option.value, _PATTERN_WIDTH)
+        lines.append(Line(f"{mark}{number + 1} {box}{label}", Kind.CHOSEN if number == cursor else Kind.PLAIN))
+        if option.description:
+            lines.append(Line(f"     {one_line(option.description, _TITLE_WIDTH)}", Kind.DIM))
+    return lines
+
+
+def _gone(prompt: v1.PendingPrompt) -> list[Line]:
+    return [Line(_GONE, Kind.NOTE)] if prompt.agent_is_gone else []
+
+
+def _lines(text: str, kind: Kind = Kind.PLAIN) -> list[Line]:
+    return [Line(line, kind) for line in clean(text).split("\n")]

@@ -1,0 +1,236 @@
+"""Everything that waits for a person, in all sessions: one watcher for cards, inbox and what calls for attention."""
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from enum import Enum
+
+import anyio
+from anyio.abc import TaskGroup
+
+from betcode.client import Client, ClientError, Link, LinkState, Unreachable
+from betcode.v1 import agent_pb2 as v1
+from betcode.wording.prompts import Deny, DenyAndStop, Given, Prompt, Question, Reply, give_answer
+
+_REFRESH_S = 20.0  # times move with what goes on in a session, and nobody tells of that
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """Something waits for a person now."""
+
+    prompt: v1.PendingPrompt
+    was_open_before: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """It waits no more; `by_us`: with the answer that was given here."""
+
+    prompt: v1.PendingPrompt
+    resolved: v1.PermissionResolved
+    by_us: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """Something else about what is shown: the connection, an answer on its way, the facts of a prompt."""
+
+
+News = Opened | Closed | Changed
+Listener = Callable[[News], None]
+
+
+class Delivery(Enum):
+    """What became of the answer that was given here."""
+
+    NONE = "none"
+    ON_ITS_WAY = "on its way"
+    WAITS_FOR_CONNECTION = "waits for the connection"
+
+
+class PendingBoard:
+    """What is open, in the order in which it was asked. Answers are delivered one at a time for each prompt."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._open: dict[str, v1.PendingPrompt] = {}
+        self._deliveries: dict[str, Delivery] = {}
+        self._failures: dict[str, str] = {}
+        self._over: dict[str, tuple[v1.PendingPrompt, v1.PermissionResolved]] = {}  # while our answer is on its way
+        self._listeners: list[Listener] = []
+        self._given: deque[tuple[Prompt, Given]] = deque()  # and not yet on their way
+        self._was_given = anyio.Event()
+        self._connected = anyio.Event()
+        self.link: Link | None = None
+        self.trouble = ""  # why nothing is watched any more
+
+    @property
+    def all(self) -> Sequence[v1.PendingPrompt]:
+        return tuple(self._open.values())
+
+    def of(self, session_id: str) -> Sequence[v1.PendingPrompt]:
+        """What waits in one session."""
+        return tuple(one for one in self._open.values() if one.session_id == session_id)
+
+    def delivery(self, request_id: str) -> Delivery:
+        return self._deliveries.get(request_id, Delivery.NONE)
+
+    def failure(self, request_id: str) -> str:
+        """Why the last answer was not taken; empty where it was, or none was given."""
+        return self._failures.get(request_id, "")
+
+    def failed(self, request_id: str, message: str) -> None:
+        """Have this said on the card."""
+        self._failures[request_id] = message
+        self._tell(Changed())
+
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        """Tell the listener whatever happens from now on; what is returned ends that."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    def give(self, prompt: Prompt, given: Given) -> bool:
+        """Have the answer delivered, however long the daemon is away; whether it was taken: never two at once."""
+        if prompt.request_id not in self._open or prompt.request_id in self._deliveries:
+            return False
+        self._deliveries[prompt.request_id] = Delivery.ON_ITS_WAY
+        self._failures.pop(prompt.request_id, None)
+        self._given.append((prompt, given))
+        self._was_given.set()
+        self._tell(Changed())
+        return True
+
+    async def run(self) -> None:
+        """Until it is cancelled, or the daemon refuses."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._deliver_all, tasks)
+            tasks.start_soon(self._refresh_now_and_then)
+            try:
+                await self._watch()
+            except ClientError as error:
+                self.trouble = error.message
+            self._tell(Changed())
+            tasks.cancel_scope.cancel()
+
+    async def _watch(self) -> None:
+        async with aclosing(self._client.watch_pending("", on_link=self._linked)) as changes:
+            async for change in changes:
+                match change.WhichOneof("change"):
+                    case "opened":
+                        self._open[change.opened.request_id] = change.opened
+                        self._tell(Opened(change.opened, change.was_open_before))
+                    case "resolved":
+                        self._resolved(change.resolved)
+                    case "all_told":
+                        self._tell(Changed())
+                    case _:
+                        pass
+
+    def _linked(self, link: Link) -> None:
+        self.link = link
+        if link.state is LinkState.CONNECTED:
+            self._connected.set()
+        elif self._connected.is_set():
+            self._connected = anyio.Event()
+        self._tell(Changed())
+
+    def _resolved(self, told: v1.PermissionResolved) -> None:
+        prompt = self._open.pop(told.request_id, None)
+        if prompt is None:
+            return  # we answered it, and have said so
+        if told.request_id in self._deliveries:
+            self._over[told.request_id] = (prompt, told)  # whose answer counted is known when ours comes back
+            self._tell(Changed())
+        else:
+            self._failures.pop(told.request_id, None)
+            self._tell(Closed(prompt, told, by_us=False))
+
+    async def _deliver_all(self, tasks: TaskGroup) -> None:
+        while True:
+            await self._was_given.wait()
+            self._was_given = anyio.Event()
+            while self._given:
+                tasks.start_soon(self._deliver, *self._given.popleft())
+
+    async def _deliver(self, prompt: Prompt, given: Given) -> None:
+        request_id = prompt.request_id
+        failure = ""
+        while True:
+            try:
+                await give_answer(self._client, prompt, given)
+            except Unreachable:
+                if request_id not in self._open:
+                    break  # it was over before we could be heard
+                self._deliveries[request_id] = Delivery.WAITS_FOR_CONNECTION
+                self._tell(Changed())
+                await self._connected.wait()
+                continue
+            except ClientError as error:
+                failure = error.message
+            else:
+                self._taken(prompt, given)
+                return
+            break
+        del self._deliveries[request_id]
+        over = self._over.pop(request_id, None)
+        if over is not None:
+            self._tell(Closed(*over, by_us=False))
+        elif request_id in self._open:
+            self._failures[request_id] = failure
+            await self._refresh()  # part of a group may have been answered elsewhere
+        self._tell(Changed())
+
+    def _taken(self, prompt: Prompt, given: Given) -> None:
+        """The daemon has our answer; it need not tell us of it."""
+        del self._deliveries[prompt.request_id]
+        shown, told = self._over.pop(prompt.request_id, (None, v1.PermissionResolved(request_id=prompt.request_id)))
+        if shown is None:
+            shown = self._open.get(prompt.request_id)
+            if shown is not None and isinstance(prompt, Question) and isinstance(given, Reply):
+                shown = _with_answer(shown, prompt.asked.question, given.text)
+                if any(each.question not in shown.questions.answers for each in shown.questions.questions):
+                    self._open[prompt.request_id] = shown
+                    self._tell(Changed())
+                    return
+            self._open.pop(prompt.request_id, None)
+        if shown is not None:
+            told.decision = told.decision or (v1.DENY if isinstance(given, Deny | DenyAndStop) else v1.ALLOW_ONCE)
+            self._tell(Closed(shown, told, by_us=True))
+
+    async def _refresh_now_and_then(self) -> None:
+        while True:
+            await anyio.sleep(_REFRESH_S)
+            if self._open and self._connected.is_set():
+                await self._refresh()
+                self._tell(Changed())
+
+    async def _refresh(self) -> None:
+        """The facts of what is open; what opens and closes is told by the watch alone."""
+        try:
+            found = {one.request_id: one for one in await self._client.pending()}
+        except ClientError:
+            return
+        for request_id in [each for each in self._open if each in found]:
+            self._open[request_id] = _newer(self._open[request_id], found[request_id])
+
+    def _tell(self, news: News) -> None:
+        for listener in tuple(self._listeners):
+            listener(news)
+
+
+def _with_answer(prompt: v1.PendingPrompt, question: str, text: str) -> v1.PendingPrompt:
+    changed = v1.PendingPrompt()
+    changed.CopyFrom(prompt)
+    changed.questions.answers[question] = text
+    return changed
+
+
+def _newer(known: v1.PendingPrompt, found: v1.PendingPrompt) -> v1.PendingPrompt:
+    """What was asked for before our last answer came back may lack that answer."""
+    answers: Mapping[str, str] = known.questions.answers
+    for question, text in answers.items():
+        if question not in found.questions.answers:
+            found = _with_answer(found, question, text)
+    return found
