@@ -43,6 +43,7 @@ def test_the_service_has_the_added_calls() -> None:
         AnswerQuestion(AnswerQuestionRequest) -> AnswerQuestionResponse
         ReadBlob(ReadBlobRequest) -> stream BlobChunk
         SetBudget(SetBudgetRequest) -> SetBudgetResponse
+        WithdrawMessage(WithdrawMessageRequest) -> WithdrawMessageResponse
         ReadEvents(ReadEventsRequest) -> ReadEventsResponse
         """
     ) <= calls_of(SERVICE)

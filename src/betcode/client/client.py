@@ -271,6 +271,11 @@ class Client:
         request = v1.CancelTurnRequest(session_id=session_id, cancel_queued=cancel_queued)
         return await self._connection.call(self._stub.CancelTurn, request)
 
+    async def withdraw(self, session_id: str, message_id: str) -> bool:
+        """Take a message back; False where the agent has it already. Tried again, the answer is the same."""
+        request = v1.WithdrawMessageRequest(session_id=session_id, message_id=message_id)
+        return (await self._connection.call(self._stub.WithdrawMessage, request)).withdrawn
+
     async def compact(self, session_id: str) -> v1.CompactSessionResponse:
         """Have the agent put a summary in place of its context; returns when that is done.
 

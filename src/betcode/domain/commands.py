@@ -58,6 +58,14 @@ class Interrupt:
 
 
 @dataclass(frozen=True, slots=True)
+class WithdrawMessage:
+    """Let go of a message that the agent has queued and not begun with."""
+
+    request_id: str
+    message_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class ScreenCalls:
     """From now on the agent asks before every use of a tool, whatever its own rules say."""
 
@@ -99,6 +107,7 @@ Command = (
     | AnswerPermission
     | AnswerQuestions
     | Interrupt
+    | WithdrawMessage
     | RefuseRequest
     | CompactContext
     | ScreenCalls

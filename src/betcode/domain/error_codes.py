@@ -32,6 +32,7 @@ class ErrorCode(StrEnum):
         "NO_INPUT_LOCK",
         "another client types in this session; nothing was sent. `holder_client_id` says who",
     )
+    MESSAGE_NOT_FOUND = ("MESSAGE_NOT_FOUND", "no such message was sent to this session")
     BLOB_NOT_FOUND = ("BLOB_NOT_FOUND", "no such blob in this session")
     FORK_REFUSED = (
         "FORK_REFUSED",

@@ -12,6 +12,7 @@ BetcodeError
 ├── PermissionStale           PERMISSION_STALE
 ├── AnswerRefused             ANSWER_REFUSED
 ├── NoInputLock               NO_INPUT_LOCK
+├── MessageNotFound           MESSAGE_NOT_FOUND
 ├── BlobNotFound              BLOB_NOT_FOUND
 ├── ForkRefused               FORK_REFUSED
 ├── RepositoryNotFound        REPOSITORY_NOT_FOUND
@@ -147,6 +148,17 @@ class NoInputLock(BetcodeError):
             holder_client_id=holder_client_id,
             holder_client_type=holder_client_type,
             holder_client_name=holder_client_name,
+        )
+
+
+class MessageNotFound(BetcodeError):
+    code = ErrorCode.MESSAGE_NOT_FOUND
+
+    def __init__(self, session_id: str, message_id: str) -> None:
+        super().__init__(
+            f"No message {message_id} was sent to this session: look for its id in the session's history",
+            session_id=session_id,
+            message_id=message_id,
         )
 
 

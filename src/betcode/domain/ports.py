@@ -188,6 +188,7 @@ class Capabilities:
     screens_calls: bool = False  # can be made to ask about every use of a tool
     fork: bool = False  # at any turn since the conversation was last compacted
     compaction: bool = False
+    withdraw: bool = False  # a message that it has queued can be taken back
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,6 +298,11 @@ class Dialogue(Protocol):
     @property
     def answering(self) -> tuple[str, ...]:
         """The messages that the open turn has begun to answer; others may be queued in the agent."""
+        ...
+
+    @property
+    def withdrawing(self) -> frozenset[str]:
+        """The messages that the agent was told to let go of, and has not said yet whether it did."""
         ...
 
     @property

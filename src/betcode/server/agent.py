@@ -194,6 +194,10 @@ class AgentCalls:
         done = await self._engine.cancel_turn(session, cancel_queued=request.cancel_queued, client=who)
         return v1.CancelTurnResponse(was_active=done.was_active, withdrawn_message_ids=done.withdrawn)
 
+    async def withdraw_message(self, caller: Caller, request: v1.WithdrawMessageRequest) -> v1.WithdrawMessageResponse:
+        session, who = await self._session(request.session_id), caller.client.client_id
+        return views.withdrawn(await self._engine.withdraw(session, request.message_id, who))
+
     async def compact_session(self, _: Caller, request: v1.CompactSessionRequest) -> v1.CompactSessionResponse:
         session = await self._session(request.session_id)
         return views.compacted(await self._engine.compact(session, request.idempotency_key))

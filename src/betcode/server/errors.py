@@ -27,6 +27,7 @@ STATUS: Mapping[ErrorCode, grpc.StatusCode] = {
     ErrorCode.PERMISSION_TIMEOUT: grpc.StatusCode.DEADLINE_EXCEEDED,
     ErrorCode.ANSWER_REFUSED: grpc.StatusCode.PERMISSION_DENIED,
     ErrorCode.NO_INPUT_LOCK: grpc.StatusCode.PERMISSION_DENIED,
+    ErrorCode.MESSAGE_NOT_FOUND: grpc.StatusCode.NOT_FOUND,
     ErrorCode.BLOB_NOT_FOUND: grpc.StatusCode.NOT_FOUND,
     ErrorCode.FORK_REFUSED: grpc.StatusCode.FAILED_PRECONDITION,
     ErrorCode.REPOSITORY_NOT_FOUND: grpc.StatusCode.NOT_FOUND,

@@ -206,6 +206,7 @@ def _built(
         "RequestInputLock": rim.waiting(v1.InputLockRequest, calls.request_input_lock),
         "AnswerLockRequest": rim.unary(v1.AnswerLockRequestRequest, calls.answer_lock_request),
         "CancelTurn": rim.unary(v1.CancelTurnRequest, calls.cancel_turn),
+        "WithdrawMessage": rim.waiting(v1.WithdrawMessageRequest, calls.withdraw_message),
         "CompactSession": rim.waiting(v1.CompactSessionRequest, calls.compact_session),
         "CloseSession": rim.unary(v1.CloseSessionRequest, calls.close_session),
         "DeleteSession": rim.unary(v1.DeleteSessionRequest, calls.delete_session),

@@ -6,9 +6,9 @@ from types import MappingProxyType
 
 from betcode.domain.documents import SearchPage
 from betcode.domain.identifiers import SessionId
-from betcode.domain.rows import GrantRow, PromptKind, PromptRow, SessionRow
+from betcode.domain.rows import GrantRow, InputState, PromptKind, PromptRow, SessionRow
 from betcode.server import budgets
-from betcode.sessions import Compacted, Summary
+from betcode.sessions import Compacted, Summary, Withdrawn
 from betcode.v1 import agent_pb2 as v1
 
 _UINT32_MAX = 2**32 - 1
@@ -52,6 +52,11 @@ def _mark(prompt: v1.PermissionRequest | v1.UserQuestion, *, agent_is_gone: bool
     prompt.is_replay = True
     if agent_is_gone:
         prompt.note = f"{prompt.note}. {AGENT_IS_GONE}" if prompt.note else AGENT_IS_GONE
+
+
+def withdrawn(done: Withdrawn) -> v1.WithdrawMessageResponse:
+    state = v1.MessageState.Value(f"MESSAGE_STATE_{done.state.name}")
+    return v1.WithdrawMessageResponse(withdrawn=done.state is InputState.CANCELLED, state=state)
 
 
 def pending(session: SessionId, prompt: PromptRow, *, agent_is_gone: bool) -> v1.PendingPrompt:

@@ -15,6 +15,7 @@ from betcode.sessions.reported import Reported
 from betcode.sessions.stopping import AgentsAtStop, Parting
 from betcode.sessions.supervisor import Supervisor
 from betcode.sessions.told import Accepted, EngineFacts, Summary
+from betcode.sessions.withdrawing import Withdrawn
 
 __all__ = [
     "Accepted",
@@ -30,5 +31,6 @@ __all__ = [
     "Reported",
     "Summary",
     "Supervisor",
+    "Withdrawn",
     "open_supervisor",
 ]

@@ -149,11 +149,13 @@ class BudgetGate:
             return [], []
         return [events.resolved(self.prompt.request_id, "withdrawn", message=why)], self._taken_back(why, by)
 
-    def in_vain(self, given_up: Container[str], why: str) -> tuple[list[v1.AgentEvent], list[Change]]:
+    def in_vain(
+        self, given_up: Container[str], why: str, by: DecidedBy = DecidedBy.AGENT
+    ) -> tuple[list[v1.AgentEvent], list[Change]]:
         """What is said and stored where all that waits for the answer is given up; `settle` follows."""
         if any(row.input_id not in given_up for row in self.waiting):
             return [], []
-        return self.withdrawn(why, DecidedBy.AGENT)
+        return self.withdrawn(why, by)
 
     def settle(self) -> None:
         """After inputs were given up: nothing waits for an answer any more."""

@@ -33,15 +33,15 @@ async def cancel_turn(session: LiveSession, *, cancel_queued: bool) -> Cancelled
 
 
 async def _cancel(session: LiveSession, *, cancel_queued: bool) -> Cancelled:
-    waiting = _waiting(session)
+    waiting = waiting_messages(session)
     if compacting.is_waiting(session):
         return await _cancel_compaction(session, waiting if cancel_queued else [])
-    if session.at_rest or not (session.run and _works(session, session.run)):
-        return await _cancel_without_agent(session, waiting, cancel_queued=cancel_queued)
+    if session.at_rest or not (session.run and is_at_work(session, session.run)):
+        return await cancel_without_agent(session, waiting, cancel_queued=cancel_queued)
     return await _cancel_agent(session, session.run, waiting, cancel_queued=cancel_queued)
 
 
-def _waiting(session: LiveSession) -> list[InputRow]:
+def waiting_messages(session: LiveSession) -> list[InputRow]:
     """The messages that no agent has, or only one that makes way."""
     run = session.run
     holder = None if run is None or run.row.cancel_step is CancelStep.LEAVING else run.row.key
@@ -49,14 +49,14 @@ def _waiting(session: LiveSession) -> list[InputRow]:
     return [row for row in messages if row.run is None or row.run != holder]
 
 
-def _works(session: LiveSession, run: AgentRun) -> bool:
+def is_at_work(session: LiveSession, run: AgentRun) -> bool:
     if run.row.cancel_step is CancelStep.LEAVING or not run.row.key:
         return False
     answers = any(row.kind is InputKind.ANSWER for row in session.inputs.values())
     return run.dialogue.turn_open or session.unconsumed(run) or answers or session.writer.state.turn_interrupted
 
 
-def _begun(session: LiveSession, waiting: list[InputRow]) -> list[InputRow]:
+def begun_before(session: LiveSession, waiting: list[InputRow]) -> list[InputRow]:
     """Those among the messages that wait which an agent before had begun to answer: the turn that is continued."""
     return [row for row in waiting if row.number] if session.writer.state.turn_interrupted else []
 
@@ -65,9 +65,9 @@ async def _cancel_agent(
     session: LiveSession, run: AgentRun, waiting: list[InputRow], *, cancel_queued: bool
 ) -> Cancelled:
     # What an agent before had begun is this one's turn, given to it or not: its end comes with the turn's.
-    begun = {row.input_id for row in _begun(session, waiting)}
+    begun = {row.input_id for row in begun_before(session, waiting)}
     dropped = [row for row in waiting if row.input_id not in begun] if cancel_queued else []
-    said, changes = _withdrawn(dropped)
+    said, changes = withdrawn(dropped)
     again = run.row.cancel_step is not CancelStep.NONE
     row = replace(run.row, cancel_queued=cancel_queued or run.row.cancel_queued)
     interrupt: InputRow | None = None
@@ -91,13 +91,15 @@ async def _cancel_agent(
     return Cancelled(True, tuple(row.input_id for row in dropped))
 
 
-async def _cancel_without_agent(session: LiveSession, waiting: list[InputRow], *, cancel_queued: bool) -> Cancelled:
+async def cancel_without_agent(
+    session: LiveSession, waiting: list[InputRow], *, cancel_queued: bool, why: str = "cancelled"
+) -> Cancelled:
     """No agent works: what a crashed one had begun, else the first message that waits, is the turn; others are queued.
 
     At rest messages wait too, once the turn was given up: they are the ones to be rid of where no agent survives them.
     """
     was_active = not session.at_rest and bool(waiting)
-    turn = (_begun(session, waiting) or waiting[:1]) if was_active else []
+    turn = (begun_before(session, waiting) or waiting[:1]) if was_active else []
     dropped = waiting if cancel_queued else turn
     if not dropped:
         return Cancelled(False)
@@ -105,10 +107,9 @@ async def _cancel_without_agent(session: LiveSession, waiting: list[InputRow], *
     ended = left_prompts.withdrawn(
         session.session_id, open_prompts, left_prompts.CANCELLED, DecidedBy.PERSON, session.stopped_by
     )
-    said, changes = _withdrawn(dropped)
+    said, changes = withdrawn(dropped, why)
     said[:0] = ended.said
     changes += ended.changes
-    withdrawn = tuple(row.input_id for row in dropped)
     status = session.writer.state.status
     # Nor does the next agent go on with the turn that one died in.
     fields: dict[str, object] = {"turn_interrupted": False, "crashes": NO_CRASHES}
@@ -128,13 +129,13 @@ async def _cancel_without_agent(session: LiveSession, waiting: list[InputRow], *
     if session.at_rest:
         session.room.slots.give_back(session)
     session.go_on()
-    return Cancelled(was_active, withdrawn)
+    return Cancelled(was_active, tuple(row.input_id for row in dropped))
 
 
 async def _cancel_compaction(session: LiveSession, dropped: list[InputRow]) -> Cancelled:
     """No agent has heard of it yet; messages behind it go on, but for those that are dropped too."""
     compactions = [row for row in session.inputs.values() if row.kind is InputKind.COMPACTION]
-    said, changes = _withdrawn(dropped)
+    said, changes = withdrawn(dropped)
     changes += [MoveInput(row.session, row.input_id, InputState.CANCELLED) for row in compactions]
     said.append(events.turn_complete("cancelled"))
     rests = not any(row.kind is InputKind.MESSAGE and row not in dropped for row in session.inputs.values())
@@ -151,8 +152,9 @@ async def _cancel_compaction(session: LiveSession, dropped: list[InputRow]) -> C
     return Cancelled(True, tuple(row.input_id for row in dropped))
 
 
-def _withdrawn(rows: list[InputRow]) -> tuple[list[v1.AgentEvent], list[Change]]:
-    said = [events.message_state(row.input_id, v1.MESSAGE_STATE_CANCELLED, "cancelled") for row in rows]
+def withdrawn(rows: list[InputRow], why: str = "cancelled") -> tuple[list[v1.AgentEvent], list[Change]]:
+    """What is said and stored of messages that no agent will answer."""
+    said = [events.message_state(row.input_id, v1.MESSAGE_STATE_CANCELLED, why) for row in rows]
     return said, [MoveInput(row.session, row.input_id, InputState.CANCELLED) for row in rows]
 
 

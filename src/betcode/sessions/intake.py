@@ -43,6 +43,7 @@ class Intake(PromptIntake):
     turn_cancelled: bool = False
     settled: list[str] = field(default_factory=list)  # messages that came to an end
     compaction_settled: bool = False  # and whether a compaction did
+    let_go: bool = False  # the agent let go of a message that it had not begun with
 
     async def take(self, dialogue: Dialogue, run: RunRow, records: Sequence[Record]) -> RunRow:
         """Translate the records and return the run as it is after them."""
@@ -117,6 +118,7 @@ class Intake(PromptIntake):
         state = _INPUT_STATE.get(change.state)
         if state is not None:
             self._move(change.message_id, state)
+            self.let_go |= state is InputState.CANCELLED
 
     def _handed_over(self, run: RunRow, number: int) -> None:
         """An answer or a control command is done with once the holder has it; a message is so only when consumed."""
@@ -142,7 +144,7 @@ class Intake(PromptIntake):
             self._end_turn()
             failed = events.error(ErrorCode.COMPACTION_FAILED, "Session compaction failed", reason=_NEVER_BEGAN)
             self.said += [failed, events.turn_complete("error")]
-        else:
+        elif not self.let_go or any(event.status_change.status == v1.IDLE for event in self.said):
             return
         if not any(row.kind in OPENS_TURN for row in self.inputs.values()):
             self.said.append(events.status(v1.IDLE))

@@ -17,6 +17,7 @@ from betcode.domain.run import LIVE, CancelStep
 from betcode.domain.session import SessionStatus, SessionStimulus, advance
 from betcode.rules import Place
 from betcode.sessions import compacting
+from betcode.sessions.bell import Bell
 from betcode.sessions.budgets import OF_NO_RUN, BudgetGate
 from betcode.sessions.ending import End
 from betcode.sessions.followers import Followers
@@ -62,6 +63,7 @@ class LiveSession:
         self.closed_words = "the session was closed"  # or deleted: why what was open in it is not any more
         self.stopped_by = ""  # the client that closed it or cancelled its turn last; empty: not known, nobody
         self.deliverable = anyio.Event()
+        self.changed = Bell()  # rung when something was taken in, or an agent came or went
 
     # ------------------------------------------------------------ what others see
 
@@ -143,6 +145,7 @@ class LiveSession:
 
     def go_on(self) -> None:
         """Do what can be done now: ask for a slot, start an agent, wake the one who delivers. Never waits."""
+        self.changed.ring()
         if self.writer.state.status is SessionStatus.CLOSED or not self.may_start or self.room.stopping.is_set():
             return
         if self.recovery.waiting:

@@ -43,6 +43,7 @@ from betcode.sessions.submitting import submit
 from betcode.sessions.told import Accepted, EngineFacts, Summary
 from betcode.sessions.waiting import Waiting, for_api
 from betcode.sessions.watching import Watching
+from betcode.sessions.withdrawing import Withdrawn, withdraw_message
 
 logger = logging.getLogger(__name__)
 
@@ -204,6 +205,16 @@ class Supervisor:
         async with self._registry.using(session) as live:
             live.stopped_by = client
             return await cancel_turn(live, cancel_queued=cancel_queued)
+
+    async def withdraw(self, session: SessionId, message_id: str, client: str = "") -> Withdrawn:
+        """Take one message back, unless an agent has begun to answer it.
+
+        Raises:
+            InvalidRequest, SessionNotFound, MessageNotFound, StorageDegraded
+        """
+        async with self._registry.using(session) as live:
+            live.stopped_by = client
+            return await withdraw_message(live, message_id)
 
     async def compact(self, session: SessionId, request_id: str = "") -> Compacted:
         """Have the agent compact its context; returns when that is done, and goes on without the caller.

@@ -2354,6 +2354,56 @@ class CancelTurnResponse(_message.Message):
 Global___CancelTurnResponse: _TypeAlias = CancelTurnResponse  # noqa: Y015
 
 @_typing.final
+class WithdrawMessageRequest(_message.Message):
+    """Since 0.2.0."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SESSION_ID_FIELD_NUMBER: _builtins.int
+    MESSAGE_ID_FIELD_NUMBER: _builtins.int
+    session_id: _builtins.str
+    message_id: _builtins.str
+    def __init__(
+        self,
+        *,
+        session_id: _builtins.str = ...,
+        message_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["message_id", b"message_id", "session_id", b"session_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WithdrawMessageRequest: _TypeAlias = WithdrawMessageRequest  # noqa: Y015
+
+@_typing.final
+class WithdrawMessageResponse(_message.Message):
+    """Since 0.2.0."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    WITHDRAWN_FIELD_NUMBER: _builtins.int
+    STATE_FIELD_NUMBER: _builtins.int
+    withdrawn: _builtins.bool
+    """no agent answers it: it was cancelled now, or before"""
+    state: Global___MessageState.ValueType
+    """Where it was not: DELIVERED is with the agent, which has begun with it or does not let go of it."""
+    def __init__(
+        self,
+        *,
+        withdrawn: _builtins.bool = ...,
+        state: Global___MessageState.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["state", b"state", "withdrawn", b"withdrawn"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WithdrawMessageResponse: _TypeAlias = WithdrawMessageResponse  # noqa: Y015
+
+@_typing.final
 class InputLockRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -165,6 +165,11 @@ class AgentServiceStub:
                 request_serializer=betcode_dot_v1_dot_agent__pb2.ReadEventsRequest.SerializeToString,
                 response_deserializer=betcode_dot_v1_dot_agent__pb2.ReadEventsResponse.FromString,
                 _registered_method=True)
+        self.WithdrawMessage = channel.unary_unary(
+                '/betcode.v1.AgentService/WithdrawMessage',
+                request_serializer=betcode_dot_v1_dot_agent__pb2.WithdrawMessageRequest.SerializeToString,
+                response_deserializer=betcode_dot_v1_dot_agent__pb2.WithdrawMessageResponse.FromString,
+                _registered_method=True)
 
 
 class AgentServiceServicer:
@@ -340,6 +345,13 @@ class AgentServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def WithdrawMessage(self, request, context):
+        """Take one message back, as long as no agent has begun to answer it. Asked again, the answer is the same. Since 0.2.0.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_AgentServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -472,6 +484,11 @@ def add_AgentServiceServicer_to_server(servicer, server):
                     servicer.ReadEvents,
                     request_deserializer=betcode_dot_v1_dot_agent__pb2.ReadEventsRequest.FromString,
                     response_serializer=betcode_dot_v1_dot_agent__pb2.ReadEventsResponse.SerializeToString,
+            ),
+            'WithdrawMessage': grpc.unary_unary_rpc_method_handler(
+                    servicer.WithdrawMessage,
+                    request_deserializer=betcode_dot_v1_dot_agent__pb2.WithdrawMessageRequest.FromString,
+                    response_serializer=betcode_dot_v1_dot_agent__pb2.WithdrawMessageResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -1176,6 +1193,33 @@ class AgentService:
             '/betcode.v1.AgentService/ReadEvents',
             betcode_dot_v1_dot_agent__pb2.ReadEventsRequest.SerializeToString,
             betcode_dot_v1_dot_agent__pb2.ReadEventsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def WithdrawMessage(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/betcode.v1.AgentService/WithdrawMessage',
+            betcode_dot_v1_dot_agent__pb2.WithdrawMessageRequest.SerializeToString,
+            betcode_dot_v1_dot_agent__pb2.WithdrawMessageResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -77,6 +77,8 @@ class AgentServiceStub:
     """What a session changed in its worktree, in one turn or in all, as a patch. Since 0.2.0."""
     ReadEvents: _grpc.UnaryUnaryMultiCallable[_agent_pb2.ReadEventsRequest, _agent_pb2.ReadEventsResponse]
     """One page of a session's history, backwards from anywhere: for screens that begin with what is newest. Since 0.2.0."""
+    WithdrawMessage: _grpc.UnaryUnaryMultiCallable[_agent_pb2.WithdrawMessageRequest, _agent_pb2.WithdrawMessageResponse]
+    """Take one message back, as long as no agent has begun to answer it. Asked again, the answer is the same. Since 0.2.0."""
 
 @_typing.type_check_only
 class AgentServiceAsyncStub(AgentServiceStub):
@@ -122,6 +124,8 @@ class AgentServiceAsyncStub(AgentServiceStub):
     """What a session changed in its worktree, in one turn or in all, as a patch. Since 0.2.0."""
     ReadEvents: _aio.UnaryUnaryMultiCallable[_agent_pb2.ReadEventsRequest, _agent_pb2.ReadEventsResponse]  # type: ignore[assignment]
     """One page of a session's history, backwards from anywhere: for screens that begin with what is newest. Since 0.2.0."""
+    WithdrawMessage: _aio.UnaryUnaryMultiCallable[_agent_pb2.WithdrawMessageRequest, _agent_pb2.WithdrawMessageResponse]  # type: ignore[assignment]
+    """Take one message back, as long as no agent has begun to answer it. Asked again, the answer is the same. Since 0.2.0."""
 
 class AgentServiceServicer(metaclass=_abc_1.ABCMeta):
     @_abc_1.abstractmethod
@@ -320,5 +324,13 @@ class AgentServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_agent_pb2.ReadEventsResponse, _abc.Awaitable[_agent_pb2.ReadEventsResponse]]:
         """One page of a session's history, backwards from anywhere: for screens that begin with what is newest. Since 0.2.0."""
+
+    @_abc_1.abstractmethod
+    def WithdrawMessage(
+        self,
+        request: _agent_pb2.WithdrawMessageRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_agent_pb2.WithdrawMessageResponse, _abc.Awaitable[_agent_pb2.WithdrawMessageResponse]]:
+        """Take one message back, as long as no agent has begun to answer it. Asked again, the answer is the same. Since 0.2.0."""
 
 def add_AgentServiceServicer_to_server(servicer: AgentServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -167,6 +167,7 @@ class Asked(Struct):
     permission_suggestions: list[Raw] | None = None
     tool_use_id: str = ""
     requires_user_interaction: bool = False
+    message_uuid: str = ""  # ours: the message to let go of
     is_exact: bool = field(default=True, name="betcode:exact")  # ours: `input` is the agent's own text
     own_text: Raw = field(default=Raw(), name="betcode:own")  # ours: that text, where `input` is not
 
@@ -180,8 +181,9 @@ class ControlCancel(Struct, tag="control_cancel_request"):
     request_id: str = ""
 
 
-class Behaviour(Struct, gc=False):
+class Behaviour(Struct):
     behavior: str = ""
+    cancelled: Raw = EMPTY_LIST  # true or false of one message, a list of ids after an interrupt
 
 
 class ControlAnswer(Struct):

@@ -89,6 +89,9 @@ class Agent(Compacting):
             elif frame["type"] == "control_response":
                 self._answers.put(frame["response"])
             elif frame["type"] == "control_request" and not self._is_deaf:
+                if frame["request"]["subtype"] == "cancel_async_message":
+                    self._let_go(frame)
+                    continue
                 if frame["request"]["subtype"] == "initialize":
                     self._is_screened = True
                 else:
@@ -96,6 +99,19 @@ class Agent(Compacting):
                 ok = {"subtype": "success", "request_id": frame["request_id"], "response": {"still_queued": []}}
                 self._write({"type": "control_response", "response": ok})
         self._messages.put(None)
+
+    def _let_go(self, frame: Frame) -> None:
+        wanted, kept = frame["request"]["message_uuid"], list[Frame | None]()
+        while not self._messages.empty():
+            kept.append(self._messages.get())
+        found = [each for each in kept if each and each.get("uuid") == wanted]
+        for each in kept:
+            if each not in found:
+                self._messages.put(each)
+        for each in found:
+            self._lifecycle(each, "cancelled")
+        answer = {"subtype": "success", "request_id": frame["request_id"], "response": {"cancelled": bool(found)}}
+        self._write({"type": "control_response", "response": answer})
 
     def _turn(self, message: Frame) -> None:
         if os.environ.pop("OBEDIENT_DAWDLES", ""):

@@ -11,7 +11,7 @@ from betcode.domain.commands import AnswerPermission, Behaviour
 from betcode.domain.identifiers import RunId, RunKey, Seq, SessionId, SessionKey
 from betcode.domain.looks import NoAnswer
 from betcode.domain.records import Record, RecordKind
-from betcode.domain.rows import Kept, NewSession, PromptKind, PromptRow, PromptState, RunRow
+from betcode.domain.rows import InputKind, InputRow, Kept, NewSession, PromptKind, PromptRow, PromptState, RunRow
 from betcode.domain.run import CancelStep, RunState
 from betcode.providers.claude import ClaudeProvider
 from betcode.sessions.intake import Intake
@@ -207,3 +207,50 @@ async def test_a_cancelled_turn_is_seen_behind_the_one_that_came_after_it() -> N
     assert ends == ["cancelled", "end_turn"]
     assert (intake.turn_completed, intake.turn_cancelled) == (True, True)
     assert after.cancel_step is CancelStep.NONE
+
+
+def told(line: str, number: int) -> Record:
+    return Record(RecordKind.IN, number, number, number, line.encode(), offset=number, end=number + 1)
+
+
+MESSAGE = "5b1d6f0e-0000-4000-8000-00000000000a"
+LET_GO = (
+    '{"type":"control_request","request_id":"w-1","request":{"subtype":"cancel_async_message","message_uuid":"'
+    + MESSAGE
+    + '"}}'
+)
+CANCELLED = '{"type":"command_lifecycle","command_uuid":"' + MESSAGE + '","state":"cancelled"}'
+DONE = '{"type":"control_response","response":{"subtype":"success","request_id":"w-1","response":{"cancelled":true}}}'
+
+
+@pytest.mark.parametrize("answers", [(CANCELLED, DONE), (DONE, CANCELLED), (DONE,)], ids=["usual", "turned", "short"])
+async def test_an_idle_agent_that_lets_go_of_its_only_message_leaves_the_session_idle(answers: tuple[str, ...]) -> None:
+    dialogue = ClaudeProvider().dialogue(NewSession(SessionId(CONVERSATION), "claude", "/"), CONVERSATION)
+    run = RunRow(RunKey(1), SessionKey(1), RunId("r"), RunState.RUNNING, started_ns=1)
+    row = InputRow(MESSAGE, SessionKey(1), InputKind.MESSAGE, b"", run=RunKey(1), number=1)
+    intake = Intake(SessionKey(1), Seq(1), {MESSAGE: row}, {}, {}, SessionId(CONVERSATION), 1, None)
+    message = '{"type":"user","message":{"role":"user","content":"hello"},"uuid":"' + MESSAGE + '"}'
+    records = [told(message, 1), told(LET_GO, 2), *(said(line, 3 + n) for n, line in enumerate(answers))]
+    await intake.take(dialogue, run, records)
+    delivered, cancelled, idle = intake.said
+    assert delivered.message_state.state == v1.MESSAGE_STATE_DELIVERED
+    assert (cancelled.message_state.state, cancelled.message_state.reason) == (
+        v1.MESSAGE_STATE_CANCELLED,
+        "withdrawn",
+    )
+    assert idle.status_change.status == v1.IDLE
+    assert not intake.inputs
+    assert not dialogue.withdrawing
+
+
+@pytest.mark.parametrize("subtype", ["success", "error"])
+async def test_an_agent_that_does_not_let_go_still_has_the_message(subtype: str) -> None:
+    dialogue = ClaudeProvider().dialogue(NewSession(SessionId(CONVERSATION), "claude", "/"), CONVERSATION)
+    message = '{"type":"user","message":{"role":"user","content":"hello"},"uuid":"' + MESSAGE + '"}'
+    for record in (told(message, 1), told(LET_GO, 2)):
+        dialogue.receive(record)
+    assert dialogue.withdrawing == {MESSAGE}
+    refused = DONE.replace("true", "false").replace("success", subtype)
+    assert dialogue.receive(said(refused, 3)) == []
+    assert not dialogue.withdrawing
+    assert dialogue.turn_open

@@ -36,6 +36,7 @@ class Asked:
     request_id: str
     subtype: str
     cancel_queued: bool = False
+    message_uuid: str = ""
 
 
 Line = UserLine | Answer | Asked
@@ -90,6 +91,7 @@ def _parse(raw: bytes) -> Line | None:
                 request_id=str(frame.get("request_id", "")),
                 subtype=str(request.get("subtype", "")),
                 cancel_queued=bool(request.get("cancel_queued")),
+                message_uuid=str(request.get("message_uuid") or ""),
             )
         case _:
             return None

@@ -139,12 +139,22 @@ class Stage:
         match asked.subtype:
             case "interrupt":
                 self.reply_to_interrupt(asked)
+            case "cancel_async_message":
+                self._let_go(asked)
             case "initialize":
                 self.say(frames.success(asked.request_id, {"commands": _COMMANDS, "agents": [], "models": []}))
             case "set_permission_mode" | "set_model" | "keep_alive":
                 self.say(frames.success(asked.request_id, {}))
             case _:
                 self.say(frames.refusal(asked.request_id, f"The demo agent does not know {asked.subtype!r}"))
+
+    def _let_go(self, asked: Asked) -> None:
+        kept = [line for line in self._waiting if line.uuid != asked.message_uuid]
+        was_there = len(kept) < len(self._waiting)
+        if was_there:
+            self._waiting = deque(kept)
+            self._lifecycle(asked.message_uuid, "cancelled")
+        self.say(frames.success(asked.request_id, {"cancelled": was_there}))
 
     def reply_to_interrupt(self, asked: Asked) -> None:
         """Say what still waits, or that it no longer does."""

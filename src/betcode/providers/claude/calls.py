@@ -8,7 +8,7 @@ from msgspec import Raw, Struct
 from betcode.domain.ports import CallScreening, ToolCall
 from betcode.providers.claude import turns
 from betcode.providers.claude.moment import Moment
-from betcode.providers.claude.state import State
+from betcode.providers.claude.state import State, begin_withdrawing
 from betcode.v1 import agent_pb2 as v1
 from betcode.wire.frames import EMPTY_OBJECT, Asked, ControlRequest, ControlResponse
 
@@ -64,6 +64,8 @@ def on_command(frame: ControlRequest, now: Moment) -> None:
     if frame.request.subtype == "initialize":
         now.state.screening = CallScreening.TOLD
         now.state.screening_asked = frame.request_id
+    elif frame.request.subtype == "cancel_async_message":
+        begin_withdrawing(now.state, frame.request_id, frame.request.message_uuid)
     else:
         turns.on_interrupt(frame, now)
 
@@ -76,6 +78,8 @@ def on_reply(frame: ControlResponse, now: Moment) -> None:
         now.state.screening_asked = ""
         if not done:
             now.notice(v1.NOTICE_KIND_RUN, _NOT_SHOWN)
+    elif frame.response.request_id in now.state.withdrawing:
+        turns.on_withdrawn(frame, now)
 
 
 def _call(request_id: str, asked: Asked) -> ToolCall:

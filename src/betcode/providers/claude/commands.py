@@ -19,6 +19,7 @@ from betcode.domain.commands import (
     RefuseRequest,
     ScreenCalls,
     SendMessage,
+    WithdrawMessage,
 )
 from betcode.domain.errors import InvalidRequest
 from betcode.domain.text import valid
@@ -48,10 +49,11 @@ def line(command: Command) -> bytes:
         case AnswerQuestions():
             return _response(command.request_id, f'{{"behavior":"allow","updatedInput":{_with_answers(command)}}}')
         case Interrupt():
-            request: dict[str, Any] = {"subtype": "interrupt"}
-            if command.cancel_queued:
-                request["cancel_queued"] = True
-            return _encoded({"type": "control_request", "request_id": command.request_id, "request": request})
+            return _request(
+                command.request_id, "interrupt", **({"cancel_queued": True} if command.cancel_queued else {})
+            )
+        case WithdrawMessage():
+            return _request(command.request_id, "cancel_async_message", message_uuid=command.message_id)
         case ScreenCalls():
             return calls.registration(command.request_id)
         case AnswerCall(verdict=CallVerdict.UNDECIDED):
@@ -71,6 +73,10 @@ def _said(message_id: str, content: str | list[dict[str, Any]]) -> bytes:
 
 def _encoded(value: dict[str, Any]) -> bytes:
     return json.dumps(value).encode() + b"\n"
+
+
+def _request(request_id: str, subtype: str, **wanted: str | bool) -> bytes:
+    return _encoded({"type": "control_request", "request_id": request_id, "request": {"subtype": subtype, **wanted}})
 
 
 def _response(request_id: str, response: str) -> bytes:

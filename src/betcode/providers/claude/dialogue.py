@@ -168,6 +168,10 @@ class ClaudeDialogue:
         return tuple(turns.begun(self._state)) if self._state.turn else ()
 
     @property
+    def withdrawing(self) -> frozenset[str]:
+        return frozenset(self._state.withdrawing.values())
+
+    @property
     def holds(self) -> tuple[str, ...]:
         state = self._state
         return (

@@ -31,6 +31,7 @@ class ClaudeProvider:
         screens_calls=True,
         fork=True,
         compaction=True,
+        withdraw=True,
     )
 
     def __init__(self, binary: Path | None = None, versions: AgentVersions | None = None) -> None:

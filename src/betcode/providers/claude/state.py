@@ -91,6 +91,7 @@ class State(Struct, omit_defaults=True):
     has_spoken: bool = False
     pending: dict[str, int] = field(default_factory=dict)  # messages delivered: 0, queued: 1, started: 2
     has_lifecycle: bool = False
+    withdrawing: dict[str, str] = field(default_factory=dict)  # requests of ours, and the message each is about
     own_turn: str = ""  # begun by the agent itself, as when it goes on with the one it was killed in
     repeats: list[str] = field(default_factory=list)  # pending ones it knew before: that turn may be theirs
     is_reset: bool = False  # /clear came; the new id comes with the next init
@@ -162,6 +163,12 @@ def open_tool(state: State, tool_id: str, tool: OpenTool) -> None:
     state.tools[tool_id] = tool
     if len(state.tools) > _OPEN_TOOLS:
         del state.tools[next(iter(state.tools))]
+
+
+def begin_withdrawing(state: State, request_id: str, message_id: str) -> None:
+    state.withdrawing[request_id] = message_id
+    if len(state.withdrawing) > _REMEMBERED:
+        del state.withdrawing[next(iter(state.withdrawing))]
 
 
 def await_message(state: State, message_id: str) -> None:

@@ -10,12 +10,22 @@ from betcode.providers.claude.advice import failure_in
 from betcode.providers.claude.moment import Moment, dollars, uint32, uint64
 from betcode.providers.claude.state import State, await_message, remember
 from betcode.v1 import agent_pb2 as v1
-from betcode.wire.frames import Assistant, CommandLifecycle, ControlRequest, ModelUsage, Result, Usage, User
+from betcode.wire.frames import (
+    Assistant,
+    CommandLifecycle,
+    ControlRequest,
+    ControlResponse,
+    ModelUsage,
+    Result,
+    Usage,
+    User,
+)
 
 _RATE_LIMITED = 429
 _COMPACT = "compact"
 _PERCENT_STEP = 0.5  # a smaller change of the context's filling is not worth an event
 _LONGEST_ERROR = 4000
+WITHDRAWN = "withdrawn"  # why a message was cancelled
 POINT_SEPARATOR = "@"  # between a conversation's id and the message where it can be forked
 _ERRORS_TAKEN = 3
 
@@ -66,10 +76,20 @@ def on_lifecycle(frame: CommandLifecycle, now: Moment) -> None:
         case "completed":
             _settle(now, message_id, v1.MESSAGE_STATE_CONSUMED)
         case "cancelled":
-            _settle(now, message_id, v1.MESSAGE_STATE_CANCELLED)
+            reason = WITHDRAWN if message_id in state.withdrawing.values() else ""
+            _settle(now, message_id, v1.MESSAGE_STATE_CANCELLED, reason)
         case _:
             pass
     rest(now)
+
+
+def on_withdrawn(frame: ControlResponse, now: Moment) -> None:
+    """The agent has let go of a message or, having begun with it, has not; what it said of the message counts first."""
+    message_id = now.state.withdrawing.pop(frame.response.request_id)
+    answer = frame.response.response
+    if answer is not None and bytes(answer.cancelled) == b"true" and message_id in now.state.pending:
+        _settle(now, message_id, v1.MESSAGE_STATE_CANCELLED, WITHDRAWN)
+        rest(now)
 
 
 def _on_own_turn(frame: CommandLifecycle, now: Moment) -> None:

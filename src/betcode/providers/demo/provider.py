@@ -29,6 +29,7 @@ class DemoProvider:
         permissions=True,
         deltas=True,
         recognises_repeats=True,  # and a recording has no effects that could happen twice
+        withdraw=True,
         fork=True,  # it remembers nothing, so that there is nothing to branch off
     )
 
