@@ -1,63 +1,270 @@
 """The conversation on the screen."""
 
-from rich.segment import Segment
-from textual.geometry import Size
+from bisect import bisect_right
+from typing import ClassVar
+
+from rich.cells import cell_len
+from rich.style import Style
+from textual import events, work
+from textual.binding import Binding, BindingType
+from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
+from textual.selection import Selection
 from textual.strip import Strip
+from textual.widget import Widget
 
-from betcode.tui.model.blocks import Block, Said, Told, ToolUse, TurnEnd, Words
 from betcode.tui.model.conversation import Conversation
-from betcode.wording.terminal_text import clean, wrapped
+from betcode.tui.view import inks, markdown_lines
+from betcode.tui.view.cursor import Cursor
+from betcode.tui.view.drawing import text_of_block
+from betcode.tui.view.drawings import Drawings
+from betcode.tui.view.layout import Layout
+from betcode.tui.view.spans import text_of
+from betcode.wording.terminal_text import clean
+
+_WHEEL = 3
+_NEAR_THE_TOP = 2  # windows
+_MOST_COPIED = 20_000  # lines
 
 
 class ConversationView(ScrollView, can_focus=True):
     """Shows the end of it while somebody reads there, and stays where it is when they have scrolled up."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = inks.NAMES
+    DEFAULT_CSS = (
+        "ConversationView { overflow-x: hidden; overflow-y: scroll; scrollbar-size-vertical: 1; }\n" + inks.CSS
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "choose(-1)", show=False),
+        Binding("down", "choose(1)", show=False),
+        Binding("enter,space", "open_or_fold", show=False),
+        Binding("o", "toggle_seen", show=False),
+        Binding("y,ctrl+y", "copy_block", show=False),
+    ]
 
     class WantsOlder(Message):
         """The beginning of what is loaded is near."""
 
     def __init__(self, conversation: Conversation) -> None:
         super().__init__(id="conversation")
+        self._inks = inks.Inks(self._style_of)
+        self._is_placing = self._is_stale = self._is_painting = self._is_loading = False
+        self._asked_at = -1  # where the loaded part began when older ones were asked for
+        self._wanted = 0  # the number of an event to go to once it is loaded
+        self._begin(conversation)
+
+    def _begin(self, conversation: Conversation) -> None:
         self._conversation = conversation
-        self._lines: list[str] = []
+        self._drawings = Drawings()
+        self._layout_of = Layout(self._drawings)
+        self._cursor = Cursor(self._layout_of, self._drawings)
+        self._asked_at, self._wanted = -1, 0
+
+    # ── what others call ──
 
     def show(self, conversation: Conversation) -> None:
-        """Another session's."""
-        self._conversation = conversation
-        self.blocks_changed()
-        self.scroll_end(animate=False)
+        """Another session's, from its end."""
+        self._begin(conversation)
+        self._lay_out()
 
     def blocks_changed(self) -> None:
         """The model has changed: drawn again in a moment, however often this is called until then."""
-        follows = self.is_vertical_scroll_end
-        width = max(self.size.width, 1)
-        self._lines = [line for block in self._conversation.blocks for line in _lines(block, width)]
-        self.virtual_size = Size(width, len(self._lines))
-        if follows:
-            self.scroll_end(animate=False)
-        self.refresh()
+        if not self._is_stale:
+            self._is_stale = True
+            self.call_next(self._lay_out)
 
-    def on_resize(self) -> None:
+    def jump_to(self, sequence: int) -> None:
+        """To the block that an event is part of; older ones are asked for where it is not loaded yet."""
+        self._wanted = sequence
         self.blocks_changed()
 
+    # ── lines ──
+
+    def _lay_out(self) -> None:
+        self._is_stale = False
+        window = self.scrollable_content_region.size  # without the bar
+        if not window:
+            return
+        layout = self._layout_of
+        layout.resize(window.width, window.height)
+        layout.take(self._conversation.blocks)
+        if self._wanted:
+            self._go_to_wanted()
+        layout.settle()
+        self._load_markdown()
+        self._placed()
+
+    def _placed(self) -> None:
+        """Tell Textual where we are; the size of the screen's parts depends on none of it, so nothing is laid out."""
+        layout = self._layout_of
+        self._is_placing = True
+        self.set_reactive(Widget.virtual_size, Size(layout.width, layout.total))
+        self.vertical_scrollbar.window_virtual_size = layout.total
+        self.scroll_target_y = self.scroll_y = layout.top
+        self._is_placing = False
+        self.refresh()
+        self._ask_for_older()
+
+    def _ask_for_older(self) -> None:
+        layout, oldest = self._layout_of, self._conversation.oldest
+        if layout.top > _NEAR_THE_TOP * layout.height:
+            self._asked_at = -1
+        elif self._asked_at != oldest and getattr(self._conversation, "has_older", False):
+            self._asked_at = oldest
+            self.post_message(self.WantsOlder())
+
+    def _go_to_wanted(self) -> None:
+        blocks = self._layout_of.blocks
+        index = bisect_right(blocks, self._wanted, key=lambda block: block.first) - 1
+        is_loaded = self._conversation.oldest <= self._wanted or not getattr(self._conversation, "has_older", False)
+        if index >= 0 and is_loaded:
+            self._wanted = 0
+            self._layout_of.show(index, 0, self._layout_of.height // 3)
+            self._cursor.put(index, blocks[index].key)
+        else:
+            self._layout_of.go_to(0)
+
+    @work(thread=True, exclusive=True, exit_on_error=False)
+    def _fetch_markdown(self) -> None:
+        markdown_lines.load()
+        self.app.call_from_thread(self._markdown_loaded)
+
+    def _load_markdown(self) -> None:
+        """The first picture does not wait for it."""
+        if self._drawings.is_plain and self._layout_of.blocks and not self._is_loading:
+            if markdown_lines.is_loaded():
+                self._markdown_loaded()
+            else:
+                self._is_loading = True
+                self._fetch_markdown()
+
+    def _markdown_loaded(self) -> None:
+        self._is_loading = False
+        self._drawings.no_longer_plain()
+        self.blocks_changed()
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        self._is_painting = True
+        try:
+            return super().render_lines(crop)
+        finally:
+            self._is_painting = False
+
     def render_line(self, y: int) -> Strip:
-        at = y + self.scroll_offset.y
-        line = self._lines[at] if at < len(self._lines) else ""
-        return Strip([Segment(line)]).adjust_cell_length(self.size.width)
+        """One line of the window; asked for by the mouse it also says which letters stand where."""
+        layout, width = self._layout_of, self._layout_of.width
+        at = layout.top + y
+        line, part = layout.line(at)
+        strip = self._inks.strip(line, width)
+        if part is not None and part.key == self._cursor.key and self.has_focus:
+            strip = Strip.join([strip.crop(0, 1).apply_style(self._inks.style("cursor")), strip.crop(1)])
+        if (selection := self.text_selection) and (span := selection.get_span(at)):
+            strip = self._marked(strip, text_of(line), *span)
+        if y == layout.height - 1 and (count := layout.new_lines):
+            news = f" ↓ {count:,} new {'line' if count == 1 else 'lines'} "
+            mark = self._inks.strip(((news, "news"),), min(len(news), width))
+            strip = Strip.join([strip.crop(0, width - mark.cell_length), mark])
+        return strip if self._is_painting else strip.apply_offsets(0, at)
 
+    def _marked(self, strip: Strip, text: str, start: int, end: int) -> Strip:
+        """With what the mouse has selected in it."""
+        first, last = cell_len(text[:start]), cell_len(text if end < 0 else text[:end])
+        style = self.screen.get_component_rich_style("screen--selection")
+        parts = [strip.crop(0, first), strip.crop(first, last).apply_style(style), strip.crop(last)]
+        return Strip.join(parts)
 
-def _lines(block: Block, width: int) -> list[str]:
-    match block:
-        case Said():
-            return [f"> {line}" for line in wrapped(block.text, width - 2)] + [""]
-        case Words():
-            return [piece for line in clean(block.text).split("\n") for piece in wrapped(line, width) or [""]] + [""]
-        case ToolUse():
-            return [f"● {block.name} {block.telling} {block.state.name.lower()}"[:width]]
-        case Told():
-            return list(block.lines)
-        case TurnEnd():
-            return [f"── {block.summary}", ""]
-        case _:
-            return []
+    def _style_of(self, name: str) -> Style:
+        return self.get_component_rich_style(inks.PREFIX + name, partial=True) if name else self.rich_style
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self._inks.clear()
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """The text that the mouse went over, as it stands there."""
+        start, end = selection
+        first = start.y if start else 0
+        last = min(end.y if end else self._layout_of.total - 1, first + _MOST_COPIED)
+        texts = [text_of(self._layout_of.line(at)[0]) for at in range(first, last + 1)]
+        spans = [selection.get_span(at) or (0, 0) for at in range(first, last + 1)]
+        cut = [text[a:] if b < 0 else text[a:b] for text, (a, b) in zip(texts, spans, strict=True)]
+        return "\n".join(line.rstrip() for line in cut), "\n"
+
+    def selection_updated(self, selection: Selection | None) -> None:
+        del selection  # it is asked for when a line is drawn
+        self.refresh()
+
+    # ── keys and mouse ──
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        if not self._is_placing and round(new_value) != self._layout_of.top:
+            self._layout_of.go_to(round(new_value))
+            self.call_next(self._placed)
+
+    def scroll_lines(self, lines: int) -> None:
+        """By so many lines; whoever has the focus may call it."""
+        self._layout_of.move(lines)
+        self._placed()
+
+    def action_page_up(self) -> None:
+        self.scroll_lines(2 - self._layout_of.height)
+
+    def action_page_down(self) -> None:
+        self.scroll_lines(self._layout_of.height - 2)
+
+    def action_scroll_home(self) -> None:
+        self._layout_of.go_to(0)
+        self._placed()
+
+    def action_scroll_end(self) -> None:
+        self._layout_of.go_to_end()
+        self._placed()
+
+    def action_choose(self, by: int) -> None:
+        self._cursor.step(by)
+        self._placed()
+
+    def action_open_or_fold(self) -> None:
+        self._cursor.toggle()
+        self._placed()
+
+    def action_toggle_seen(self) -> None:
+        self._cursor.toggle_seen()
+        self._placed()
+
+    def action_copy_block(self) -> None:
+        found = self._cursor.place()
+        if found and found[1].block is not None:
+            self.app.copy_to_clipboard(clean(text_of_block(found[1].block)))
+            self.notify("Copied", timeout=2)
+
+    def on_resize(self) -> None:
+        self._lay_out()
+
+    def on_focus(self) -> None:
+        self.refresh()
+
+    def on_blur(self) -> None:
+        self.refresh()
+
+    def _on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        event.stop()
+        self.scroll_lines(_WHEEL)
+
+    def _on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        event.stop()
+        self.scroll_lines(-_WHEEL)
+
+    def on_click(self, event: events.Click) -> None:
+        if self.screen.get_selected_text():
+            return
+        layout = self._layout_of
+        if event.y == layout.height - 1 and layout.new_lines:
+            self.action_scroll_end()
+            return
+        found, part = layout.at(layout.top + event.y), layout.line(layout.top + event.y)[1]
+        if found and part:
+            self._cursor.put(found[0], part.key)
+            self.action_open_or_fold()

@@ -1,0 +1,62 @@
+"""What an edit changes, as the lines that go and come."""
+
+import difflib
+from collections.abc import Iterator
+
+from betcode.tui.view.spans import Line, fold, shown
+
+_MOST_LINES = 2000  # comparing takes longer than their number grows
+_CONTEXT = 3
+
+
+def diff_lines(old: str, new: str, width: int) -> list[Line]:
+    """From `old` to `new`: removed lines with a minus, new ones with a plus, a few of those around them."""
+    before, after = _lines(old), _lines(new)
+    if len(before) + len(after) > _MOST_LINES:
+        return [*_marked("-", before, "removed", width), *_marked("+", after, "added", width)]
+    lines: list[Line] = []
+    for group in difflib.SequenceMatcher(None, before, after, autojunk=False).get_grouped_opcodes(_CONTEXT):
+        if lines:
+            lines.append((("  ⋮", "quiet"),))
+        for tag, start, end, new_start, new_end in group:
+            if tag == "equal":
+                lines += _marked(" ", before[start:end], "quiet", width)
+            elif tag == "replace" and end - start == new_end - new_start == 1:
+                lines += _changed_words(before[start], after[new_start], width)
+            else:
+                lines += _marked("-", before[start:end], "removed", width)
+                lines += _marked("+", after[new_start:new_end], "added", width)
+    return lines
+
+
+def patch_lines(text: str, width: int) -> list[Line]:
+    """A patch that is one already."""
+    lines: list[Line] = []
+    for line in shown(text).split("\n"):
+        ink = {"+": "added", "-": "removed", "@": "strong"}.get(line[:1], "")
+        lines += fold([(line, ink)], width)
+    return lines
+
+
+def _changed_words(old: str, new: str, width: int) -> Iterator[Line]:
+    """One line became another: what differs is told from what stays."""
+    start = 0
+    while start < min(len(old), len(new)) and old[start] == new[start]:
+        start += 1
+    end = 0
+    while end < min(len(old), len(new)) - start and old[-1 - end] == new[-1 - end]:
+        end += 1
+    for mark, line, ink in (("- ", old, "removed"), ("+ ", new, "added")):
+        middle = (line[:start], ink), (line[start : len(line) - end], f"{ink} changed"), (line[len(line) - end :], ink)
+        for part in fold([span for span in middle if span[0]], max(width - 2, 1)):
+            yield (mark, ink), *part
+
+
+def _marked(mark: str, lines: list[str], ink: str, width: int) -> Iterator[Line]:
+    for line in lines:
+        for part in fold([(line, ink)] if line else (), max(width - 2, 1)):
+            yield (f"{mark} ", ink), *part
+
+
+def _lines(text: str) -> list[str]:
+    return shown(text.removesuffix("\n")).split("\n") if text else []

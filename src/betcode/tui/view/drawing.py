@@ -1,0 +1,183 @@
+"""What a block looks like: its lines, and which of them belong to something that opens."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from betcode.tui.model.blocks import Asked, Block, Said, Thoughts, Told, Tone, ToolUse, TurnEnd, Words
+from betcode.tui.view.markdown_lines import plain_lines
+from betcode.tui.view.spans import Line, cut, cut_line, indented, shown, wrap
+from betcode.v1 import agent_pb2 as v1
+
+GUTTER = 2  # columns before every line: a mark of what it is, and a space
+NOTHING = ("  ", "")
+_LONG_SAID = 20_000  # characters of a message that are drawn
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Lines from `start` on belong to what `key` names; `opens` says whether a key press changes them."""
+
+    start: int
+    key: str
+    opens: bool = False
+    block: Block | None = None  # whose text is copied
+
+
+@dataclass(slots=True)
+class Drawing:
+    """Every line begins with a gutter."""
+
+    lines: list[Line] = field(default_factory=list)
+    parts: list[Part] = field(default_factory=list)
+
+    def part_at(self, line: int) -> Part | None:
+        return next((part for part in reversed(self.parts) if part.start <= line), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Canvas:
+    """What a drawing depends on beside its block."""
+
+    width: int
+    opened: Mapping[str, int]  # how far something was opened, by its key
+    words: Callable[[Words, int], list[Line]]  # markdown, remembered as it grows
+    child: Callable[[Block, int], Drawing]  # one block inside another
+
+
+def draw(block: Block, canvas: Canvas) -> Drawing:
+    """The block as it is now."""
+    match block:
+        case ToolUse():
+            from betcode.tui.view.tool_lines import draw_tool  # it draws children with this
+
+            return draw_tool(block, canvas)
+        case Thoughts():
+            return _thoughts(block, canvas)
+        case Words():
+            lines = list(indented(canvas.words(block, canvas.width - GUTTER), NOTHING, NOTHING))
+            if block.is_partial:
+                lines.append((NOTHING, ("… cut off here", "quiet")))
+            return Drawing(lines, [Part(0, block.key, block=block)])
+        case Said():
+            return _said(block, canvas)
+        case Asked():
+            return _asked(block, canvas)
+        case Told():
+            return _told(block, canvas)
+        case TurnEnd():
+            return _turn_end(block, canvas)
+        case _:
+            return Drawing()
+
+
+def gap_before(block: Block, previous: Block | None) -> int:
+    """Empty lines before a block: what is told in one line stands close together."""
+    if previous is None:
+        return 0
+    if isinstance(block, TurnEnd):
+        return 0
+    return 0 if _is_short(block) and _is_short(previous) else 1
+
+
+def estimated(block: Block, width: int) -> int:
+    """About how many lines it will have, found without drawing it."""
+    room = max(width - GUTTER, 10)
+    match block:
+        case Thoughts() | ToolUse() | TurnEnd() | Asked():
+            return 1
+        case Words():
+            return sum(len(piece) // room + piece.count("\n") for piece in block.pieces) + 1
+        case Said():
+            return len(block.text) // room + block.text.count("\n") + 1
+        case Told():
+            return max(len(block.lines), 1)
+        case _:
+            return 0
+
+
+def text_of_block(block: Block) -> str:
+    """What is copied of it, not yet made safe."""
+    match block:
+        case Words() | Said():
+            return block.text
+        case ToolUse():
+            return "\n".join(part for part in (f"{block.name} {block.telling}".strip(), block.output) if part)
+        case Told():
+            return "\n".join(block.lines)
+        case Asked():
+            return "\n".join(part for part in (block.title, block.outcome) if part)
+        case TurnEnd():
+            return block.summary
+        case _:
+            return ""
+
+
+def _is_short(block: Block) -> bool:
+    return isinstance(block, ToolUse | Thoughts | Asked | Told) or type(block) is Block
+
+
+_STATES: dict[v1.MessageState.ValueType, tuple[str, str]] = {
+    v1.MESSAGE_STATE_ACCEPTED: ("queued", "quiet"),
+    v1.MESSAGE_STATE_DELIVERED: ("delivered", "quiet"),
+    v1.MESSAGE_STATE_CANCELLED: ("cancelled", "bad"),
+    v1.MESSAGE_STATE_UNKNOWN: ("not known whether it arrived", "bad"),
+}
+
+
+def _said(block: Said, canvas: Canvas) -> Drawing:
+    room = canvas.width - GUTTER
+    text = shown(block.text[:_LONG_SAID])
+    inked = [part for line in text.split("\n") for part in wrap([(line, "said")], room)]
+    if len(block.text) > _LONG_SAID:
+        inked.append(((f"… {len(block.text) - _LONG_SAID:,} characters more", "quiet"),))
+    inked += [((cut(f"⎘ {shown(name)}", room), "attachment"),) for name in block.attachments]
+    lines = list(indented(inked, ("> ", "said mark"), NOTHING))
+    if state := _STATES.get(block.state):
+        words, ink = state
+        reason = f": {shown(block.reason)}" if block.reason else ""
+        lines += indented(wrap([(f"({words}{reason})", ink)], room), NOTHING, NOTHING)
+    return Drawing(lines, [Part(0, block.key, block=block)])
+
+
+def _thoughts(block: Thoughts, canvas: Canvas) -> Drawing:
+    room = canvas.width - GUTTER
+    text = block.text
+    verb = "thought" if block.is_settled else "thinking"
+    words = len(text.split()) if len(text) < 100_000 else len(text) // 6
+    head = f"{verb}, {words:,} {'word' if words == 1 else 'words'}"
+    if canvas.opened.get(block.key):
+        lines: list[Line] = [(("▾ ", "thought"), (cut(head, room), "thought"))]
+        lines += indented(plain_lines(text, room), NOTHING, NOTHING)
+        lines = [tuple((part, f"{ink} thought".strip()) for part, ink in line) for line in lines]
+    else:
+        rest = cut(shown(text[-room * 4 :] if not block.is_settled else text[: room * 4]), max(room - len(head) - 2, 0))
+        lines = [cut_line([("▸ ", "thought"), (head, "thought"), (f"  {rest}", "thought quiet")], canvas.width)]
+    return Drawing(lines, [Part(0, block.key, opens=True, block=block)])
+
+
+def _asked(block: Asked, canvas: Canvas) -> Drawing:
+    title, outcome = shown(block.title), shown(block.outcome)
+    spans = [(title, ""), (": " if title and outcome else "", "quiet")]
+    spans.append((outcome, "strong") if outcome else (" waits for an answer", "notable"))
+    lines = wrap([span for span in spans if span[0]], canvas.width - GUTTER)
+    return Drawing(list(indented(lines, ("? ", "notable"), NOTHING)), [Part(0, block.key, block=block)])
+
+
+_TONES = {Tone.QUIET: ("· ", "quiet"), Tone.NOTABLE: ("! ", "notable"), Tone.BAD: ("✗ ", "bad")}
+
+
+def _told(block: Told, canvas: Canvas) -> Drawing:
+    mark, ink = _TONES[block.tone]
+    lines: list[Line] = []
+    for told in block.lines:
+        wrapped = [part for line in shown(told).split("\n") for part in wrap([(line, ink)], canvas.width - GUTTER)]
+        lines += indented(wrapped, (mark, ink), NOTHING)
+    return Drawing(lines, [Part(0, block.key, block=block)])
+
+
+def _turn_end(block: TurnEnd, canvas: Canvas) -> Drawing:
+    reason = "" if block.stop_reason in ("", "end_turn", "success", "completed") else block.stop_reason
+    words = cut(shown(" · ".join(part for part in (reason, block.summary) if part)), canvas.width - 6)
+    head = f"── {words} " if words else "──"
+    rest = "─" * max(min(canvas.width, 100) - len(head) - 1, 0)
+    return Drawing([((head, "rule"), (rest, "rule"))], [Part(0, block.key, block=block)])

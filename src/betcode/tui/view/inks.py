@@ -1,0 +1,84 @@
+"""What the names in lines look like in a theme; without colours bold, dim and reversed letters carry the meaning."""
+
+from collections.abc import Callable
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
+
+from betcode.tui.view.spans import Line
+
+PREFIX = "conversation--"
+_RULES = {
+    "said": "color: $secondary; text-style: bold;",
+    "mark": "color: $accent; text-style: bold;",
+    "attachment": "color: $secondary; text-style: italic;",
+    "tool": "text-style: bold;",
+    "good": "color: $success; text-style: bold;",
+    "bad": "color: $error; text-style: bold;",
+    "running": "color: $warning; text-style: bold;",
+    "notable": "color: $warning; text-style: bold;",
+    "quiet": "text-style: dim;",
+    "thought": "text-style: italic;",
+    "rule": "text-style: dim;",
+    "nested": "color: $accent; text-style: dim;",
+    "heading": "color: $primary; text-style: bold underline;",
+    "subheading": "color: $primary; text-style: bold;",
+    "strong": "text-style: bold;",
+    "emphasis": "text-style: italic;",
+    "struck": "text-style: strike;",
+    "link": "color: $accent; text-style: underline;",
+    "target": "text-style: dim;",
+    "quote": "text-style: italic;",
+    "inline-code": "color: $warning; text-style: bold;",
+    "code": "",
+    "code-keyword": "color: $primary; text-style: bold;",
+    "code-name": "color: $secondary; text-style: bold;",
+    "code-string": "color: $success;",
+    "code-number": "color: $warning;",
+    "code-comment": "text-style: italic dim;",
+    "added": "color: $success;",
+    "removed": "color: $error;",
+    "changed": "text-style: reverse;",
+    "cursor": "text-style: reverse;",
+    "news": "text-style: bold reverse;",
+}
+NAMES = {f"{PREFIX}{name}" for name in _RULES}
+CSS = "\n".join(f"ConversationView > .{PREFIX}{name} {{ {rule} }}" for name, rule in _RULES.items())
+_MOST_STRIPS = 1000  # a few screens; a strip is a large thing
+
+
+class Inks:
+    """Turns lines into strips of exactly the width; the same line is turned once."""
+
+    def __init__(self, style_of: Callable[[str], Style]) -> None:
+        self._style_of = style_of
+        self._styles: dict[str, Style] = {}
+        self._strips: dict[tuple[Line, int], Strip] = {}
+
+    def clear(self) -> None:
+        """Another theme."""
+        self._styles.clear()
+        self._strips.clear()
+
+    def style(self, inks: str) -> Style:
+        """Of names with spaces between them; the later wins where two say something of the same."""
+        style = self._styles.get(inks)
+        if style is None:
+            style = self._style_of("")
+            for name in inks.split():
+                style += self._style_of(name)
+            self._styles[inks] = style
+        return style
+
+    def strip(self, line: Line, width: int) -> Strip:
+        found = self._strips.get((line, width))
+        if found is None:
+            if len(self._strips) >= _MOST_STRIPS:
+                self._strips.clear()
+            segments = [Segment(text, self.style(ink)) for text, ink in line]
+            used = sum(cell_len(text) for text, _ in line)
+            found = Strip(segments, used).adjust_cell_length(width, self.style(""))
+            self._strips[(line, width)] = found
+        return found

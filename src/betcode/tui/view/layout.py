@@ -1,0 +1,193 @@
+"""Which lines of a conversation are seen: only they are drawn, and what somebody reads does not move under their eyes.
+
+Heights of blocks that were never drawn are estimated. The place is a block and a line of it, so that an estimate that
+turns out wrong changes numbers and nothing that is seen.
+"""
+
+from collections.abc import Sequence
+
+from betcode.tui.model.blocks import Block
+from betcode.tui.view.drawing import Drawing, Part, estimated, gap_before
+from betcode.tui.view.drawings import Drawings
+from betcode.tui.view.heights import Heights
+from betcode.tui.view.spans import Line
+
+
+class Layout:
+    """Of one conversation in a window of some size."""
+
+    def __init__(self, drawings: Drawings) -> None:
+        self.follows = True  # the end stays in view
+        self.top = 0  # the first line that is seen
+        self.width = self.height = 1
+        self._drawings = drawings
+        self._blocks: list[Block] = []
+        self._gaps: list[int] = []
+        self._places: dict[str, int] = {}
+        self._heights = Heights()
+        self._block = self._line = 0  # what stands at the top
+        self._seen = (0, 0)  # the last block when the end went out of sight, and its height
+
+    @property
+    def total(self) -> int:
+        return self._heights.total
+
+    @property
+    def blocks(self) -> Sequence[Block]:
+        return self._blocks
+
+    @property
+    def new_lines(self) -> int:
+        """That came after the end had gone out of sight."""
+        if self.follows or not self._blocks:
+            return 0
+        index, height = self._seen
+        return max(self.total - self._heights.above(index) - height, 0)
+
+    def resize(self, width: int, height: int) -> None:
+        """Lines break elsewhere; the block at the top stays there."""
+        if width != self.width and self._blocks:
+            part = self._line / max(self._heights[self._block], 1)
+            self.width = width
+            self._heights = Heights(
+                gap + estimated(block, width) for gap, block in zip(self._gaps, self._blocks, strict=True)
+            )
+            self._draw(self._block)
+            self._line = int(part * self._heights[self._block])
+            self._seen = (len(self._blocks) - 1, self._draw_height(len(self._blocks) - 1))
+        self.width, self.height = width, max(height, 1)
+
+    def take(self, blocks: Sequence[Block]) -> None:
+        """The blocks as they are now; what came at the end costs only itself."""
+        known = len(self._blocks)
+        if known and not (
+            len(blocks) >= known and blocks[0] is self._blocks[0] and blocks[known - 1] is self._blocks[-1]
+        ):
+            self._take_anew(blocks)
+            return
+        for index in range(known, len(blocks)):
+            self._append(blocks[index], self._blocks[-1] if self._blocks else None)
+        if self._blocks:
+            self._draw(len(self._blocks) - 1)  # it grows even where nobody looks
+
+    def settle(self) -> None:
+        """Draw what is seen, and find out where it stands."""
+        if not self._blocks:
+            self.top = 0
+            return
+        if not self.follows:
+            self._draw(self._block)
+            self._line = min(self._line, max(self._heights[self._block] - 1, 0))
+            filled, index = -self._line, self._block
+            while filled < self.height and index < len(self._blocks):
+                self._draw(index)
+                filled += self._heights[index]
+                index += 1
+            if filled <= self.height and index == len(self._blocks):
+                self.follows = True
+            else:
+                self.top = self._heights.above(self._block) + self._line
+        if self.follows:
+            filled, index = 0, len(self._blocks)
+            while filled < self.height and index > 0:
+                index -= 1
+                self._draw(index)
+                filled += self._heights[index]
+            self.top = max(self.total - self.height, 0)
+            self._block, self._line = self._heights.find(self.top)
+            self._seen = (len(self._blocks) - 1, self._heights[len(self._blocks) - 1])
+
+    def move(self, lines: int) -> None:
+        """Up or down by exactly so many lines, however wrong the estimates are there."""
+        if not self._blocks:
+            return
+        self.follows = False
+        self._line += lines
+        while self._line < 0 and self._block > 0:
+            self._block -= 1
+            self._line += self._draw_height(self._block)
+        self._line = max(self._line, 0)
+        while self._line >= self._draw_height(self._block) and self._block < len(self._blocks) - 1:
+            self._line -= self._heights[self._block]
+            self._block += 1
+        self.settle()
+
+    def go_to(self, line: int) -> None:
+        """So far from the beginning, as somebody who pulls at the bar estimates it."""
+        if self._blocks:
+            self.follows = line >= self.total - self.height
+            self._block, self._line = self._heights.find(line)
+            self.settle()
+
+    def go_to_end(self) -> None:
+        self.follows = True
+        self.settle()
+
+    def show(self, index: int, line: int, row: int) -> None:
+        """This line of this block at that row of the window."""
+        self._block, self._line, self.follows = index, 0, False
+        self._draw(index)
+        self.move(self._gaps[index] + line - row)
+
+    def drawing(self, index: int) -> Drawing:
+        """Of a block, as it is now."""
+        return self._draw(index)
+
+    def index_of(self, key: str) -> int | None:
+        """Of the block with this key, if it still is one of the conversation's own."""
+        return self._places.get(key)
+
+    def at(self, line: int) -> tuple[int, int] | None:
+        """The block at a line, and which line of its drawing it is, negative in the gap before it."""
+        if not 0 <= line < self.total:
+            return None
+        index, inner = self._heights.find(line)
+        return index, inner - self._gaps[index]
+
+    def line(self, line: int) -> tuple[Line, Part | None]:
+        """What stands at a line, and to what it belongs."""
+        found = self.at(line)
+        if found is None:
+            return (), None
+        index, inner = found
+        drawing = self._draw(index)
+        return (drawing.lines[inner], drawing.part_at(inner)) if 0 <= inner < len(drawing.lines) else ((), None)
+
+    def row_of(self, index: int, line: int) -> int:
+        """Where in the window it stands; below 0 or beyond the height where it is not seen."""
+        return self._heights.above(index) + self._gaps[index] + line - self.top
+
+    def _draw(self, index: int) -> Drawing:
+        drawing = self._drawings.of(self._blocks[index], self.width)
+        self._heights.put(index, self._gaps[index] + len(drawing.lines) if drawing.lines else 0)
+        return drawing
+
+    def _draw_height(self, index: int) -> int:
+        self._draw(index)
+        return self._heights[index]
+
+    def _append(self, block: Block, previous: Block | None) -> None:
+        gap = gap_before(block, previous)
+        self._places[block.key] = len(self._blocks)
+        self._blocks.append(block)
+        self._gaps.append(gap)
+        self._heights.append(gap + estimated(block, self.width))
+
+    def _take_anew(self, blocks: Sequence[Block]) -> None:
+        """Older ones came before these, or some moved below others."""
+        known = {block.key: self._heights[at] - self._gaps[at] for at, block in enumerate(self._blocks)}
+        wanted = [block.key for block in self._blocks[self._block :]]
+        seen_key, seen_height = self._blocks[min(self._seen[0], len(self._blocks) - 1)].key, self._seen[1]
+        was_at, line = self._gaps[self._block], self._line
+        self._blocks = list(blocks)
+        self._gaps = [gap_before(block, blocks[at - 1] if at else None) for at, block in enumerate(blocks)]
+        self._heights = Heights(
+            gap + known.get(block.key, estimated(block, self.width))
+            for gap, block in zip(self._gaps, blocks, strict=True)
+        )
+        self._places = places = {block.key: at for at, block in enumerate(blocks)}
+        self._block = next((places[key] for key in wanted if key in places), max(len(blocks) - 1, 0))
+        if blocks:
+            self._line = max(line + self._gaps[self._block] - was_at, 0)
+            self._seen = (places.get(seen_key, len(blocks) - 1), seen_height)
+            self._draw(len(blocks) - 1)

@@ -1,0 +1,226 @@
+"""Markdown as lines; the parser is loaded when there is something to parse."""
+
+import re
+import sys
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from betcode.tui.view.code import code_lines
+from betcode.tui.view.pieces import Kind, Piece, Pieces
+from betcode.tui.view.spans import Line, Span, fold, indented, shown, wrap
+from betcode.tui.view.table_lines import table_lines
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+
+_DEEPEST = 8  # quotes and lists in each other; what is deeper is shown as it was written
+_TOO_DEEP = re.compile(r"^(?:[ \t]*(?:>|[-*+] |\d{1,9}[.)] )){9,}", re.MULTILINE)
+_TOO_MANY_MARKS = re.compile(r"[\[*_~`!]{60,}")  # the time to parse these grows faster than their number
+_NARROWEST = 8
+
+
+def is_loaded() -> bool:
+    """Whether markdown can be drawn without waiting for its parser."""
+    return "markdown_it" in sys.modules and "pygments.lexers" in sys.modules
+
+
+def load() -> None:
+    """Fetch the parser and the highlighter; takes a tenth of a second, once."""
+    import_module("pygments.lexers")
+    _parser()
+
+
+class MarkdownLines:
+    """The lines of words that grow: every settled piece is drawn once."""
+
+    def __init__(self, width: int) -> None:
+        self._width = width
+        self._text = ""
+        self._pieces = Pieces()
+        self._lines: list[Line] = []  # of the settled pieces
+        self._drawn = 0
+
+    def lines(self, text: str) -> list[Line]:
+        """Of the text as it is now, whatever it was before."""
+        if not text.startswith(self._text):
+            self._text, self._pieces, self._lines, self._drawn = "", Pieces(), [], 0
+        self._text = text
+        self._pieces.take(text)
+        for piece in self._pieces.settled[self._drawn :]:
+            self._lines += self._of(piece, self._lines)
+        self._drawn = len(self._pieces.settled)
+        last = self._pieces.last
+        return [*self._lines, *self._of(last, self._lines)] if last else list(self._lines)
+
+    def _of(self, piece: Piece, before: list[Line]) -> list[Line]:
+        gap: list[Line] = [()] if before and not piece.continues else []
+        return gap + piece_lines(piece, self._width)
+
+
+def plain_lines(text: str, width: int) -> list[Line]:
+    """As it was written, wrapped."""
+    return [part for line in shown(text).split("\n") for part in wrap([(line, "")], width)]
+
+
+def piece_lines(piece: Piece, width: int) -> list[Line]:
+    match piece.kind:
+        case Kind.CODE:
+            return _code(piece.text, piece.language, width)
+        case Kind.PLAIN:
+            return plain_lines(piece.text, width)
+        case Kind.PROSE:
+            return markdown_lines(piece.text, width)
+
+
+def markdown_lines(text: str, width: int) -> list[Line]:
+    """One piece of prose; as it was written where it is too deep or too odd to be parsed."""
+    if _TOO_DEEP.search(text) or _TOO_MANY_MARKS.search(text):
+        return plain_lines(text, width)
+    tokens = _parser().parse(text)
+    if any(token.level > _DEEPEST * 2 for token in tokens):
+        return plain_lines(text, width)
+    return _Drawing(tokens).blocks(width)
+
+
+@cache
+def _parser() -> "MarkdownIt":
+    from markdown_it import MarkdownIt
+
+    # Pieces know nothing of each other, so what one defines for another is shown as it was written; so is HTML.
+    parser = MarkdownIt("commonmark", {"maxNesting": 40, "html": False}).enable(["table", "strikethrough"])
+    return parser.disable(["reference", "html_block", "html_inline"])
+
+
+class _Drawing:
+    """Goes through the tokens once."""
+
+    def __init__(self, tokens: "list[Token]") -> None:
+        self._tokens = tokens
+        self._at = 0
+
+    def blocks(self, width: int, end: str = "", *, tight: bool = False) -> list[Line]:
+        """All blocks up to the token that ends what holds them."""
+        width = max(width, _NARROWEST)
+        lines: list[Line] = []
+        while self._at < len(self._tokens):
+            token = self._tokens[self._at]
+            self._at += 1
+            if token.type == end:
+                break
+            block = self._block(token, width)
+            if lines and block and not tight:
+                lines.append(())
+            lines += block
+        return lines
+
+    def _block(self, token: "Token", width: int) -> list[Line]:
+        match token.type:
+            case "heading_open":
+                ink = "heading" if token.tag in ("h1", "h2") else "subheading"
+                return wrap([(f"{token.markup} ", f"{ink} quiet"), *self._inline(ink)], width)
+            case "paragraph_open":
+                return wrap(self._inline(""), width)
+            case "inline":
+                return wrap(inline_spans(token, ""), width)
+            case "fence" | "code_block":
+                return _code(token.content.removesuffix("\n"), (token.info.split() or [""])[0], width)
+            case "blockquote_open":
+                bar = ("▎ ", "quiet")
+                inner = self.blocks(width - 2, "blockquote_close")
+                return [(bar, *((text, f"quote {ink}".strip()) for text, ink in line)) for line in inner]
+            case "bullet_list_open":
+                return self._list(width, "bullet_list_close", None)
+            case "ordered_list_open":
+                return self._list(width, "ordered_list_close", int(token.attrs.get("start", 1)))
+            case "table_open":
+                return table_lines(self._rows(), width)
+            case "hr":
+                return [(("─" * min(width, 40), "quiet"),)]
+            case _:
+                return []
+
+    def _inline(self, ink: str) -> list[Span]:
+        """What stands in a heading or paragraph that was just opened, up to its end."""
+        spans = inline_spans(self._tokens[self._at], ink)
+        self._at += 2
+        return spans
+
+    def _list(self, width: int, end: str, number: int | None) -> list[Line]:
+        is_tight = self._is_tight()
+        lines: list[Line] = []
+        while self._at < len(self._tokens) and self._tokens[self._at].type != end:
+            self._at += 1  # list_item_open
+            mark = "• " if number is None else f"{number}. "
+            inner = self.blocks(width - len(mark), "list_item_close", tight=is_tight) or [()]
+            if lines and not is_tight:
+                lines.append(())
+            lines += indented(inner, (mark, "mark"), (" " * len(mark), ""))
+            number = None if number is None else number + 1
+        self._at += 1
+        return lines
+
+    def _is_tight(self) -> bool:
+        level = self._tokens[self._at].level + 1
+        for token in self._tokens[self._at :]:
+            if token.level < level - 1:
+                break
+            if token.type == "paragraph_open" and token.level == level:
+                return token.hidden
+        return True
+
+    def _rows(self) -> list[list[list[Span]]]:
+        rows: list[list[list[Span]]] = []
+        while (token := self._tokens[self._at]).type != "table_close":
+            if token.type == "tr_open":
+                rows.append([])
+            elif token.type == "inline":
+                rows[-1].append(inline_spans(token, ""))
+            self._at += 1
+        self._at += 1
+        return rows
+
+
+_MARKS = {"strong": "strong", "em": "emphasis", "s": "struck"}
+
+
+def inline_spans(token: "Token", ink: str) -> list[Span]:
+    """Safe spans; a link shows where it leads, since nobody sees that otherwise."""
+    return [span for span in _inline(token, ink) if span[0]]
+
+
+def _inline(token: "Token", ink: str) -> Iterator[Span]:
+    inks = [ink] if ink else []
+    links: list[tuple[str, list[str]]] = []
+    for child in token.children or ():
+        now = " ".join(inks)
+        kind, _, edge = child.type.rpartition("_")
+        match child.type:
+            case "softbreak" | "hardbreak":  # agents write lines where they mean lines
+                yield "\n", now
+            case "code_inline":
+                yield shown(child.content), f"{now} inline-code".strip()
+            case "link_open":
+                links.append((str(child.attrs.get("href", "")), []))
+                inks.append("link")
+            case "link_close":
+                inks.remove("link")
+                target, words = links.pop()
+                if "".join(words) not in (target, target.removeprefix("mailto:")):
+                    yield f" ({shown(target)})", " ".join([*inks, "target"])
+            case "image":
+                yield f"[{shown(child.content)}] ({shown(str(child.attrs.get('src', '')))})", f"{now} link".strip()
+            case _ if kind in _MARKS:
+                inks.append(_MARKS[kind]) if edge == "open" else inks.remove(_MARKS[kind])
+            case _:
+                if links:
+                    links[-1][1].append(child.content)
+                yield shown(child.content).replace("\n", " "), now
+
+
+def _code(text: str, language: str, width: int) -> list[Line]:
+    """With a bar before it, so that it is told from prose without colours."""
+    bar = ("│ ", "quiet")
+    return [(bar, *part) for line in code_lines(text, language) for part in fold(line, max(width - 2, 1))]

@@ -1,0 +1,119 @@
+"""Words that are still being said, cut into pieces of which all but the last are settled.
+
+Where it is cut depends on the text alone and never on how it arrived; so the same words always look the same.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum, auto
+
+_LIMIT = 6000  # characters of a piece; what is longer is no prose, and would be parsed again and again
+_CODE_LINES = 120
+_UNDECIDED = 200  # characters of an unfinished line after which it can no longer become something else
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
+_HEADING = re.compile(r"#{1,6}(?:[ \t]|$)")
+_ITEM = re.compile(r"[-*+]|\d{1,9}[.)]")
+
+
+class Kind(Enum):
+    PROSE = auto()  # markdown
+    PLAIN = auto()  # the rest of something too long to be markdown
+    CODE = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    kind: Kind
+    text: str
+    language: str = ""
+    continues: bool = False  # belongs to the one before it: no empty line between them
+
+
+@dataclass(frozen=True, slots=True)
+class _Beginning:
+    """How a piece begins, and where."""
+
+    at: int
+    kind: Kind = Kind.PROSE
+    fence: str = ""  # what closes it
+    language: str = ""
+    continues: bool = False
+
+
+class Pieces:
+    """Takes a text that grows; `settled` only ever grows, and `last` is what may still change."""
+
+    def __init__(self) -> None:
+        self.settled: list[Piece] = []
+        self.last: Piece | None = None
+        self._now = _Beginning(0)
+
+    def take(self, text: str) -> None:
+        """The whole text as it is now; it begins with what was taken before."""
+        while True:
+            end, following = self._code_end(text) if self._now.kind is Kind.CODE else self._prose_end(text)
+            piece = self._piece(text[self._now.at : end])
+            if following is None:
+                self.last = piece
+                return
+            if piece is not None:
+                self.settled.append(piece)
+            self._now = following
+
+    def _piece(self, text: str) -> Piece | None:
+        now = self._now
+        text = text.removesuffix("\n") if now.kind is Kind.CODE else text.strip("\n")
+        if not text.strip() and (now.kind is not Kind.CODE or now.continues):
+            return None
+        return Piece(now.kind, text, now.language, now.continues)
+
+    def _code_end(self, text: str) -> tuple[int, _Beginning | None]:
+        """Where it ends, and how the next piece begins; None as long as it may go on."""
+        now = self._now
+        for number, (start, end, line) in enumerate(_lines(text, now.at)):
+            bare = line.strip()
+            if bare.startswith(now.fence) and not bare.strip(now.fence[0]) and len(line) - len(line.lstrip(" ")) < 4:
+                return start, _Beginning(end) if _is_whole(text, end) else None
+            if number >= _CODE_LINES or end - now.at > _LIMIT:
+                cut = start if start > now.at else now.at + _LIMIT
+                return cut, _Beginning(cut, Kind.CODE, now.fence, now.language, continues=True)
+        return len(text), None
+
+    def _prose_end(self, text: str) -> tuple[int, _Beginning | None]:
+        begin = self._now.at
+        begun = after_blank = False
+        for start, end, line in _lines(text, begin):
+            if not _is_whole(text, end) and len(line) <= _UNDECIDED:
+                break
+            fence = _FENCE.match(line) if len(line) <= _UNDECIDED else None
+            if fence and not ("`" in fence[2] and fence[1][0] == "`") and not self._is_in_a_list(text, start):
+                words = fence[2].split()
+                return start, _Beginning(end, Kind.CODE, fence[1], words[0] if words else "")
+            if begun and (_HEADING.match(line) or (after_blank and line[:1] not in ("", " ", "\t", "\r"))):
+                return start, _Beginning(start)
+            if end - begin > _LIMIT:
+                cut = start if start > begin else begin + _LIMIT
+                return cut, _Beginning(cut, Kind.PLAIN, continues=True)
+            begun = begun or bool(line.strip())
+            after_blank = not line.strip()
+        return len(text), None
+
+    def _is_in_a_list(self, text: str, start: int) -> bool:
+        """Indented code below an item of a list is part of the list."""
+        if text[start] != " ":
+            return False
+        above = text[self._now.at : start].split("\n")
+        return any(_ITEM.match(line) for line in above)
+
+
+def _is_whole(text: str, end: int) -> bool:
+    return text[end - 1] == "\n"
+
+
+def _lines(text: str, start: int) -> Iterator[tuple[int, int, str]]:
+    while start < len(text):
+        found = text.find("\n", start)
+        end = len(text) if found < 0 else found + 1
+        yield start, end, text[start:end].removesuffix("\n").removesuffix("\r")
+        start = end

@@ -1,0 +1,207 @@
+"""Lines as they will stand on the screen: safe text with names of inks, of a known width, without colours yet.
+
+Everything foreign that is drawn passes `shown`; there is no other way into a line.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from rich.cells import cell_len
+
+from betcode.wording.terminal_text import clean
+
+Span = tuple[str, str]  # a text and the names of its inks, with spaces between them
+Line = tuple[Span, ...]
+
+# Terminals disagree about the width of these: some draw a joined family as one picture of two columns, others as three
+# pictures, and a heart with a selector on one column or on two. Without them everybody counts the same.
+_JOINED = re.compile("[\u200d\ufe00-\ufe0f]|(?<=[\u2600-\u27bf\U0001f300-\U0001faff])[\U0001f3fb-\U0001f3ff]")
+_LONE_TONE = re.compile("[\U0001f3fb-\U0001f3ff]")
+_PLAIN = re.compile("[\x20-\x7e\n]*")
+_MARKS_IN_A_ROW = (
+    4  # marks above and below one letter; a thousand of them would be one letter of the size of the screen
+)
+_TAB = 4
+_CJK = (
+    "\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe4f\uff00-\uff60\uffe0-\uffe6\U00020000-\U0003fffd"
+)
+_TOKENS = re.compile(f"\n| +|[{_CJK}]|[^ \n{_CJK}]+")
+
+
+def shown(text: str) -> str:
+    """The text as it may be drawn: nothing in it acts on the terminal, and its width is beyond dispute."""
+    if _PLAIN.fullmatch(text):
+        return text
+    text = clean(text)
+    if "\t" in text:
+        text = text.expandtabs(_TAB)
+    if text.isascii():
+        return text
+    return _few_marks(_LONE_TONE.sub("▫", _JOINED.sub("", text)))
+
+
+def _few_marks(text: str) -> str:
+    kept: list[str] = []
+    marks = 0
+    for letter in text:
+        if letter.isascii() or cell_len(letter):
+            marks = 0
+        else:
+            marks += 1
+            if marks > _MARKS_IN_A_ROW:
+                continue
+        kept.append(letter)
+    return "".join(kept)
+
+
+def width_of(line: Iterable[Span]) -> int:
+    """In columns."""
+    return sum(cell_len(text) for text, _ in line)
+
+
+def text_of(line: Iterable[Span]) -> str:
+    return "".join(text for text, _ in line)
+
+
+def cut(text: str, width: int) -> str:
+    """Text that `shown` gave, on one line of at most so many columns; an ellipsis stands for the rest."""
+    flat = " ".join(text[: width * 8 + 80].split())
+    if cell_len(flat) <= width:
+        return flat
+    return _split_at(flat, max(width - 1, 0))[0] + "…" if width > 0 else ""
+
+
+def cut_line(line: Sequence[Span], width: int) -> Line:
+    """So much of the line as fits."""
+    if width_of(line) <= width:
+        return tuple(line)
+    kept: list[Span] = []
+    room = width - 1
+    for text, ink in line:
+        size = cell_len(text)
+        if size > room:
+            kept.append((_split_at(text, room)[0] + "…", ink))
+            break
+        kept.append((text, ink))
+        room -= size
+    return tuple(kept)
+
+
+def fold(line: Sequence[Span], width: int) -> list[Line]:
+    """A line of code or output, broken wherever the width is reached; its spaces stay."""
+    if width_of(line) <= width:
+        return [tuple(line)]
+    lines: list[Line] = []
+    current: list[Span] = []
+    room = width
+    for text, ink in line:
+        rest = text
+        while cell_len(rest) > room:
+            head, rest = _split_at(rest, room)
+            if head:
+                current.append((head, ink))
+            elif not current:  # a letter wider than the line
+                rest = rest[1:]
+                continue
+            lines.append(tuple(current))
+            current, room = [], width
+        if rest:
+            current.append((rest, ink))
+            room -= cell_len(rest)
+    return [*lines, tuple(current)]
+
+
+def wrap(spans: Iterable[Span], width: int) -> list[Line]:
+    """Prose: broken between words where that can be; a newline breaks too."""
+    wrapping = _Wrapping(max(width, 1))
+    for text, ink in spans:
+        for part in _TOKENS.findall(text):
+            wrapping.take(part, ink)
+    return wrapping.finish()
+
+
+def indented(lines: Iterable[Line], first: Span, rest: Span) -> Iterator[Line]:
+    """With `first` before the first line, and `rest` before the others."""
+    before = first
+    for line in lines:
+        yield (before, *line)
+        before = rest
+
+
+class _Wrapping:
+    def __init__(self, width: int) -> None:
+        self._width = width
+        self._lines: list[Line] = []
+        self._line: list[Span] = []
+        self._used = 0
+        self._space: Span | None = None
+        self._word: list[Span] = []
+        self._word_width = 0
+
+    def take(self, text: str, ink: str) -> None:
+        if text == "\n":
+            self._place()
+            self._break()
+        elif text[0] == " ":
+            self._place()
+            self._space = (" ", ink)
+        elif len(text) == 1 and cell_len(text) == 2:  # between such letters a line may be broken
+            self._place()
+            self._word, self._word_width = [(text, ink)], 2
+            self._place()
+        else:
+            self._word.append((text, ink))
+            self._word_width += cell_len(text)
+
+    def finish(self) -> list[Line]:
+        self._place()
+        if self._line or not self._lines:
+            self._break()
+        return self._lines
+
+    def _place(self) -> None:
+        if not self._word:
+            return
+        space = 1 if self._space and self._line else 0
+        if self._used + space + self._word_width > self._width and self._line:
+            self._break()
+            space = 0
+        if space and self._space:
+            self._line.append(self._space)
+            self._used += 1
+        self._space = None
+        if self._word_width <= self._width:
+            self._line += self._word
+            self._used += self._word_width
+        else:
+            *full, last = fold(self._word, self._width)
+            self._lines += full
+            self._line, self._used = list(last), width_of(last)
+        self._word, self._word_width = [], 0
+
+    def _break(self) -> None:
+        self._lines.append(joined(self._line))
+        self._line, self._used, self._space = [], 0, None
+
+
+def joined(spans: Iterable[Span]) -> Line:
+    """Neighbours of one ink become one."""
+    line: list[Span] = []
+    for text, ink in spans:
+        if line and line[-1][1] == ink:
+            line[-1] = (line[-1][0] + text, ink)
+        else:
+            line.append((text, ink))
+    return tuple(line)
+
+
+def _split_at(text: str, width: int) -> tuple[str, str]:
+    """Before the first letter that goes beyond the width, with the marks that belong to the letter before it."""
+    if text.isascii():
+        return text[:width], text[width:]
+    used = 0
+    for index, letter in enumerate(text):
+        used += cell_len(letter)
+        if used > width:
+            return text[:index], text[index:]
+    return text, ""
