@@ -8,25 +8,9 @@ from betcode.tui.view.markdown_lines import MarkdownLines
 from betcode.tui.view.pieces import Kind, Pieces
 
 _BITS = st.sampled_from(
-    [
-        "# ",
-        "#",
-        "\n",
-        "\n\n",
-        "- a",
-        "1. b",
-        "  ",
-        "   ```",
-        "```",
-        "```python\n",
-        "`",
-        "~~~",
-        "> ",
-        "| a | b |\n",
-        "|-|-|\n",
-    ]
-    + ["**", "*", "word ", "日本", "[x](y)", "\r\n", "\t", "===", "x" * 40, "\x1b[31m", "&#x202e;", "<b>"]
-)
+    ("# ", "#", "\n", "\n\n", "- a", "1. b", "  ", "   ```", "```", "```python\n", "`", "~~~", "> ", "| a | b |\n", "|-|-|\n",
+     "**", "*", "word ", "日本", "[x](y)", "\r\n", "\t", "===", "x" * 40, "\x1b[31m", "&#x202e;", "<b>")
+)  # fmt: skip
 _TEXTS = st.lists(_BITS, max_size=40).map("".join)
 
 
