@@ -2,7 +2,7 @@
 
 import anyio
 
-from betcode.cli.budgets import budget_from, budget_lines
+from betcode.cli.budgets import budget_from
 from betcode.cli.exit_codes import ExitCode
 from betcode.cli.finding import find_session, find_summary
 from betcode.cli.options import Options
@@ -10,6 +10,7 @@ from betcode.cli.screen import standard_screen
 from betcode.cli.session_commands import connected
 from betcode.domain.events_json import budget_json, budget_use_json
 from betcode.v1 import agent_pb2 as v1
+from betcode.wording.budgets import budget_lines
 
 
 def budget(options: Options) -> int:

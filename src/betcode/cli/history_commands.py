@@ -1,12 +1,10 @@
 """What is done with histories: name, fork, export and delete a session, and find what was said in any."""
 
 import codecs
-import os
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import BinaryIO
 
 import anyio
 
@@ -21,10 +19,10 @@ from betcode.client import Client
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.ids import short_id
 from betcode.wording.terminal_text import columns, one_line, wrapped
+from betcode.wording.whole_files import NotWritten, format_of, write_whole
 
 _HEADINGS = ("SESSION", "TIME", "WHO", "TEXT")
 _LEAST_TEXT = 40  # columns that the text needs beside the rest
-_FORMATS = {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html"}
 
 
 def rename(options: Options) -> int:
@@ -68,7 +66,7 @@ def export(options: Options) -> int:
 async def _export(options: Options) -> int:
     screen = standard_screen()
     file = Path(options.text("output")) if options.text("output") else None
-    file_format = options.text("format") or (_FORMATS.get(file.suffix.lower(), "json") if file else "json")
+    file_format = options.text("format") or (format_of(file) if file else "json")
     raw = options.flag("raw")
     async with connected(options, screen) as client:
         session_id = await find_session(client, options.text("session"))
@@ -89,34 +87,15 @@ async def _print(pieces: AsyncGenerator[bytes, None], screen: Screen) -> None:
 
 
 async def write_file(pieces: AsyncGenerator[bytes, None], file: Path) -> None:
-    """A whole file under its name, or none: it appears there only when it is complete, readable by its owner alone."""
-    out, unfinished, target = _begin_file(file)
-    try:
-        with out:
-            async with aclosing(pieces):
-                async for piece in pieces:
-                    out.write(piece)
-        unfinished.replace(target)
-    except BaseException:
-        unfinished.unlink(missing_ok=True)
-        raise
-
-
-def _begin_file(file: Path) -> tuple[BinaryIO, Path, Path]:
-    """Where to write, its name meanwhile, and the one that it gets.
+    """A whole file under its name, or none.
 
     Raises:
         CommandFailed: nothing can be written there.
     """
-    target = file.resolve()
-    if target.exists() and not target.is_file():
-        raise CommandFailed(f"{file} is no plain file: leave out -o for stdout", ExitCode.INVALID_ARGUMENTS)
-    unfinished = target.with_name(f"{target.name}.{os.getpid()}.unfinished")
     try:
-        descriptor = os.open(unfinished, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o600)
-    except OSError as trouble:
-        raise CommandFailed(f"{file} cannot be written: {trouble.strerror}", ExitCode.INVALID_ARGUMENTS) from trouble
-    return os.fdopen(descriptor, "wb"), unfinished, target
+        await write_whole(pieces, file)
+    except NotWritten as trouble:
+        raise CommandFailed(str(trouble), ExitCode.INVALID_ARGUMENTS) from trouble
 
 
 def delete(options: Options) -> int:

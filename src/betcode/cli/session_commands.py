@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 import anyio
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from betcode.cli.budgets import budget_fact
 from betcode.cli.daemon_control import ensure_daemon
 from betcode.cli.directory import working_directory
 from betcode.cli.exit_codes import ExitCode
@@ -25,6 +24,7 @@ from betcode.cli.worktree_place import named_worktree
 from betcode.client import Client
 from betcode.domain.events_json import connections_json, event_json, summary_json
 from betcode.v1 import agent_pb2 as v1
+from betcode.wording.budgets import budget_fact
 from betcode.wording.ids import short_id
 from betcode.wording.lock_words import called
 from betcode.wording.terminal_text import one_line
