@@ -1,11 +1,13 @@
 """A session on the screen: what the command line knows of it, and what is left to say when it is over."""
 
 import os
+import socket
 import sys
 from collections.abc import Awaitable, Callable
 from io import StringIO
 
 from betcode.cli.daemon_control import ensure_daemon
+from betcode.cli.directory import working_directory
 from betcode.cli.greeting import greeted_client
 from betcode.cli.identity import own_identity
 from betcode.cli.keyboard import can_ask
@@ -57,11 +59,14 @@ async def on_screen(options: Options, choose: Choose) -> int:
         # Imported only now: what is said before the screen opens does not wait for it.
         from betcode.tui import Opening, run_screen
 
+        remote = options.places.remote
         opening = Opening(
             choose=lambda client: choose(client, notes),
             start=lambda client: started_session(client, options, notes),
             notes=notes.taken,
             has_mouse=not options.flag("no_mouse"),
+            machine=str(remote.address) if remote is not None else socket.gethostname().partition(".")[0],
+            here=working_directory(options),
         )
         parting = await run_screen(client, opening, options.places.state_dir / "screen")
     if parting.session_id:

@@ -11,11 +11,15 @@ from typing import ClassVar
 from textual.app import App
 from textual.binding import BindingType
 from textual.filter import LineFilter, NoColor
+from textual.screen import ModalScreen
 
 from betcode.client import Client, ClientError
 from betcode.tui import keys
+from betcode.tui.kept_screens import KeptScreens
 from betcode.tui.pending_board import PendingBoard
 from betcode.tui.session_screen import SessionScreen
+from betcode.tui.sessions.directory import Directory
+from betcode.tui.sessions.rows import called
 from betcode.tui.themes import PLAIN, ThemeMemory, register_themes
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.terminal_text import clean, one_line
@@ -37,6 +41,8 @@ class Opening:
     start: Callable[[Client], Awaitable[str]]  # a new session here
     notes: Callable[[], Sequence[str]] = _nothing  # what there was to say meanwhile; each is given once
     has_mouse: bool = True
+    machine: str = ""  # where the daemon runs, as people call it
+    here: str = ""  # the directory whose sessions come first where the person is asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +73,9 @@ class BetcodeApp(App[int]):
         self.kept_in = kept_in  # where drafts and the like are kept; None: nowhere
         self.session_id = ""  # of the session that is shown, or was last
         self.failure: Exception | None = None
+        self.directory = Directory(client)
         self._opening = opening
+        self._kept = KeptScreens()
         self._themes = ThemeMemory(kept_in)
         register_themes(self)
         self.theme = PLAIN if self.no_color else self._themes.last(self.available_themes)
@@ -78,30 +86,152 @@ class BetcodeApp(App[int]):
 
     def on_mount(self) -> None:
         self.set_interval(_NOTES_EVERY_S, self._tell_notes)
+        self.run_worker(self.directory.run(), exit_on_error=False)
         self.run_worker(self._open_first(), exit_on_error=False)
         self.run_worker(self.board.run(), exit_on_error=False)
 
     async def _open_first(self) -> None:
         try:
             summary = await self._opening.choose(self.client)
-            assert summary is not None
-            await self.show_summary(summary)
+            if summary is not None:
+                await self._show(SessionScreen(self.client, summary, self.board))
+            else:
+                self._pick()
         except Exception as error:  # noqa: BLE001 - the top of a task; whoever opened the screen says why it ended
             self._end_with(error)
 
-    async def show_summary(self, summary: v1.SessionSummary) -> None:
-        """Show this session."""
-        screen = SessionScreen(self.client, summary, self.board)
-        await self.push_screen(screen)
-        self.session_id = summary.id
-        self._say_title(summary)
+    async def open_session(self, session_id: str, sequence: int = 0) -> None:
+        """Show this session, at this event of it where one is given; where it was left, if it was shown lately."""
+        try:
+            screen = self._kept.get(session_id)
+            if screen is None:
+                summary = await self.directory.find(session_id)
+                if summary is None:
+                    self.notify("That session is not there any more", severity="warning", markup=False)
+                    return
+                screen = SessionScreen(self.client, summary, self.board)
+        except ClientError as error:
+            self.say_error(error)
+            return
+        await self._show(screen)
+        if sequence:
+            screen.jump_to(sequence)
 
-    def _say_title(self, summary: v1.SessionSummary) -> None:
-        name = one_line(summary.name or summary.last_message_preview or Path(summary.working_directory).name, 40)
-        self.title = one_line(f"betcode · {name}", _TITLE_WIDTH)
+    async def _show(self, screen: SessionScreen) -> None:
+        while isinstance(self.screen, ModalScreen):
+            await self.pop_screen()
+        is_first = not isinstance(self.screen, SessionScreen)
+        if not self.is_screen_installed(screen):
+            self.install_screen(screen, f"session-{screen.session_id}")
+        self.session_id = screen.session_id
+        self.directory.numbers.add(screen.session_id)
+        await (self.push_screen(screen) if is_first else self.switch_screen(screen))
+        self._say_title(screen.session_id)
+        for old in self._kept.keep(screen):
+            self.uninstall_screen(old)
+            await old.remove()
+
+    def _say_title(self, session_id: str) -> None:
+        known = self.directory.known(session_id)
+        self.title = one_line(f"betcode · {called(known)}" if known is not None else "betcode", _TITLE_WIDTH)
+
+    @property
+    def machine(self) -> str:
+        """Where the daemon runs, in words."""
+        return self._opening.machine
+
+    def waiting_elsewhere(self, session_id: str) -> int:
+        """How many prompts are open in other sessions."""
+        return sum(one.session_id != session_id for one in self.board.all)
+
+    def _pick(self) -> None:
+        """Which session, where nobody can know it; who does not say leaves."""
+
+        from betcode.tui.sessions.list import SessionList
+
+        def picked(session_id: str | None) -> None:
+            if session_id is None:
+                self.exit(0)
+            else:
+                self._list_closed(session_id)
+
+        screen = SessionList(self.directory, "", self._do, title="Which session?", here=self._opening.here)
+        self.push_screen(screen, picked)
+
+    # ------------------------------------------------------------ what keys do
 
     def action_leave(self) -> None:
         self.exit(0)
+
+    def action_help(self) -> None:
+        from betcode.tui.help import HelpScreen
+
+        if not isinstance(self.screen, ModalScreen):
+            self.push_screen(HelpScreen())
+
+    def action_sessions(self) -> None:
+        from betcode.tui.sessions.list import SessionList
+
+        self.push_screen(SessionList(self.directory, self.session_id, self._do), self._list_closed)
+
+    def _list_closed(self, session_id: str | None) -> None:
+        if session_id == "":
+            self.action_new_session()
+        elif session_id is not None:
+            self.run_worker(self.open_session(session_id), exit_on_error=False)
+
+    def action_search(self) -> None:
+        from betcode.tui.sessions.search import Hit, SearchScreen
+
+        def found(hit: Hit | None) -> None:
+            if hit is not None:
+                self.run_worker(self.open_session(*hit), exit_on_error=False)
+
+        self.push_screen(SearchScreen(self.client), found)
+
+    def action_new_session(self) -> None:
+        self.run_worker(self._start(), exit_on_error=False)
+
+    async def _start(self) -> None:
+        try:
+            session_id = await self._opening.start(self.client)
+        except Exception as error:  # noqa: BLE001 - what was asked for on the command line may be wrong in many ways
+            self.notify(clean(str(error)), severity="error", markup=False)
+        else:
+            await self.open_session(session_id)
+            self.directory.look()
+
+    def action_menu(self) -> None:
+        from betcode.tui.sessions.menu import DEED_OF, session_menu
+
+        shown = self.screen
+        if not isinstance(shown, SessionScreen):
+            return
+        one = self.directory.known(shown.session_id) or shown.summary
+
+        def chosen(key: str | None) -> None:
+            if key is not None:
+                self._do(DEED_OF[key], one, shown.place)
+
+        self.push_screen(session_menu(one), chosen)
+
+    def _do(self, name: str, one: v1.SessionSummary, at: int = 0) -> None:
+        from betcode.tui.sessions.deeds import Deeds
+
+        def opened(session_id: str) -> None:
+            self.run_worker(self.open_session(session_id), exit_on_error=False)
+
+        self.run_worker(Deeds(self, self.client, self.directory, opened).do(name, one, at), exit_on_error=False)
+
+    def action_numbered(self, number: int) -> None:
+        self._change_to(self.directory.numbers.session(number))
+
+    def action_beside(self, step: int) -> None:
+        self._change_to(self.directory.numbers.beside(self.session_id, step))
+
+    def _change_to(self, session_id: str) -> None:
+        if session_id and session_id != self.session_id:
+            self.run_worker(self.open_session(session_id), exit_on_error=False)
 
     def action_next_theme(self) -> None:
         names = sorted(self.available_themes, key=lambda name: (not name.startswith("betcode-"), name))

@@ -32,29 +32,29 @@ class Key:
 
 KEYS: dict[Place, tuple[Key, ...]] = {
     Place.APP: (
-        # Key("f1", "this help; also ? on an empty draft", "help", has_priority=True),
+        Key("f1", "this help; also ? on an empty draft", "help", has_priority=True),
         Key("ctrl+q", "leave; agents go on", "leave", has_priority=True),
         Key("ctrl+z", "set aside, until fg", "suspend_process", has_priority=True),
         Key("f2", "next theme", "next_theme", has_priority=True),
     ),
     Place.SESSION: (
         Key("escape", "stop the turn; again to insist", "cancel"),
-        Key("ctrl+s", "list of sessions", "sessions", has_priority=True),
-        Key("ctrl+o", "inbox: all that waits for you", "inbox", has_priority=True),
-        Key("ctrl+f", "search in all sessions", "search", has_priority=True),
-        Key("ctrl+n", "new session here", "new_session", has_priority=True),
-        Key("ctrl+x", "menu of this session", "menu", has_priority=True),
+        Key("ctrl+s", "list of sessions", "app.sessions", has_priority=True),
+        Key("ctrl+o", "inbox: all that waits for you", "app.inbox", has_priority=True),
+        Key("ctrl+f", "search in all sessions", "app.search", has_priority=True),
+        Key("ctrl+n", "new session here", "app.new_session", has_priority=True),
+        Key("ctrl+x", "menu of this session", "app.menu", has_priority=True),
         Key("ctrl+t", "todos and plan", "panels", has_priority=True),
         Key("ctrl+l", "ask to type, where another does", "lock", has_priority=True),
         Key(
             ",".join(f"alt+{number}" for number in range(1, 10)),
             "the session of that number",
-            "numbered",
+            "app.numbered",
             has_priority=True,
             shown="Alt+1…9",
         ),
-        Key("alt+left", "session before", "beside(-1)", has_priority=True),
-        Key("alt+right", "session after", "beside(1)", has_priority=True),
+        Key("alt+left", "session before", "app.beside(-1)", has_priority=True),
+        Key("alt+right", "session after", "app.beside(1)", has_priority=True),
         Key("tab", "writing, conversation, cards"),
         Key("ctrl+c", "copy what is marked, or clear the draft; twice leaves", "interrupt", has_priority=True),
         Key("ctrl+d", "leave, on an empty draft", "leave_empty", has_priority=True),
@@ -89,7 +89,16 @@ KEYS: dict[Place, tuple[Key, ...]] = {
         Key("left,right", "another card"),
         Key("escape", "back to the draft"),
     ),
-    Place.SESSIONS: (),
+    Place.SESSIONS: (
+        Key("escape", "back", "close_list"),
+        Key("tab", "from finding to the list, where the keys below count"),
+        Key("n", "new session here", "new"),
+        Key("r", "rename", "deed('rename')"),
+        Key("f", "fork", "deed('fork')"),
+        Key("x", "export to a file", "deed('export')"),
+        Key("c", "close", "deed('close')"),
+        Key("d", "delete", "deed('delete')"),
+    ),
     Place.INBOX: (),
 }
 
@@ -99,7 +108,7 @@ def bindings(place: Place) -> list[BindingType]:
     return [
         Binding(
             each,
-            key.action if key.action != "numbered" else f"numbered({each[-1]})",
+            f"{key.action}({each[-1]})" if key.action == "app.numbered" else key.action,
             key.words,
             priority=key.has_priority,
         )
@@ -127,13 +136,8 @@ def shown(key: Key) -> str:
 
 
 def _shown(name: str) -> str:
-    parts = [_NAMES.get(part, part) for part in name.split("+")]
-    if len(parts) > 1 or len(parts[0]) > 1:
-        parts = [
-            part.capitalize() if part.isascii() and part.isalpha() and part not in _NAMES.values() else part
-            for part in parts
-        ]
-    return "+".join(part.upper() if len(part) == 1 and len(parts) > 1 else part for part in parts)
+    parts = [_NAMES.get(part, part) for part in name.split("+")] if name != "+" else [name]
+    return "+".join(part[:1].upper() + part[1:] if len(parts) > 1 or len(part) > 1 else part for part in parts)
 
 
 def table() -> Sequence[tuple[str, Sequence[tuple[str, str]]]]:

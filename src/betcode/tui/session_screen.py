@@ -1,72 +1,313 @@
 """One session on the screen: conversation, cards, the place to write in, and how it stands."""
 
-from typing import ClassVar
+import asyncio
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, ClassVar, cast
 
+from textual.actions import SkipAction
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
+from textual.widgets import Static, TextArea
 
-from betcode.client import Client, ClientError
+from betcode.client import Client, ClientError, Link, LinkState
+from betcode.tui import keys
 from betcode.tui.cards.deck import CardDeck
 from betcode.tui.composer.composer import Composer
+from betcode.tui.head_line import HeadLine
+from betcode.tui.locks import LockCard, LockView, lock_view, told
 from betcode.tui.pending_board import PendingBoard
 from betcode.tui.session_feed import SessionFeed
-from betcode.tui.status_line import StatusLine
+from betcode.tui.sessions.rows import called
+from betcode.tui.sessions.side_panel import SidePanel
+from betcode.tui.status_line import Moment, StatusLine
 from betcode.tui.view.conversation_view import ConversationView
 from betcode.v1 import agent_pb2 as v1
+from betcode.wording.lock_words import holder_in, is_locked
+from betcode.wording.terminal_text import clean, one_line
+from betcode.wording.times import when_again
 
-_FRAMES_A_SECOND = 30
+if TYPE_CHECKING:
+    from betcode.tui.app import BetcodeApp
+
+_FRAME_S = 1 / 30
+_TWICE_S = 2.0  # two presses within this are one wish
 
 
 class SessionScreen(Screen[None]):
     """Everything it shows comes from the daemon; what is typed goes there."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "cancel")]
+    BINDINGS: ClassVar[list[BindingType]] = keys.bindings(keys.Place.SESSION)
 
     def __init__(self, client: Client, summary: v1.SessionSummary, board: PendingBoard) -> None:
         super().__init__()
         self._client = client
         self._summary = summary
         self._feed = SessionFeed(client, summary, self._model_changed)
-        self._is_stale = True
+        self._is_stale = False
+        self._drawn_at = 0.0
         self._board = board
+        self._lock = LockView(client.identity.client_id)
+        self._asks_for_lock = False
+        self._sending = asyncio.Lock()  # messages are sent in the order in which they were typed
+        self._link: Link | None = None
+        self._broken_at = 0.0
+        self._refusal = ""
+        self._turn_began: float | None = None
+        self._was_at_work: bool | None = None
+        self._stops = 0  # how often the person asked for the end of this turn
+        self._interrupted_at = 0.0
 
     @property
     def session_id(self) -> str:
         return self._summary.id
 
+    @property
+    def summary(self) -> v1.SessionSummary:
+        """What the list of sessions said of it when it was opened."""
+        return self._summary
+
+    @property
+    def length(self) -> int:
+        """How many blocks are loaded."""
+        return len(self._feed.conversation.blocks)
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether what it shows cannot become newer."""
+        return bool(self._refusal)
+
+    @property
+    def place(self) -> int:
+        """The event that is looked at; 0: the newest."""
+        return 0
+
+    def jump_to(self, sequence: int) -> None:
+        """Show this event."""
+
+    @property
+    def owner(self) -> "BetcodeApp":
+        return cast("BetcodeApp", self.app)
+
     def compose(self) -> ComposeResult:
-        yield ConversationView(self._feed.conversation)
-        yield CardDeck(self._board, self._summary.id)
-        yield Composer()
+        yield HeadLine()
+        with Horizontal(id="middle"):
+            with Vertical(id="main"):
+                yield ConversationView(self._feed.conversation)
+                yield CardDeck(self._board, self._summary.id)
+                yield LockCard()
+                yield Static(id="ended", markup=False)
+                yield Composer()
+            yield SidePanel()
         yield StatusLine()
 
     def on_mount(self) -> None:
+        self.query_one("#ended").display = False
         self.query_one(Composer).show_session(self._summary.id, self._summary.working_directory)
         self.query_one(Composer).focus()
-        self.set_interval(1 / _FRAMES_A_SECOND, self._draw)
-        self.run_worker(self._feed.run(), exit_on_error=False)
+        self.set_interval(1.0, self._tick)
+        self.run_worker(self._follow(), exit_on_error=False)
+        self._model_changed()
 
-    def _model_changed(self) -> None:
-        self._is_stale = True
-
-    def _draw(self) -> None:
-        """At most so often as an eye sees, however much comes in."""
-        if not self._is_stale:
-            return
-        self._is_stale = False
-        self.query_one(ConversationView).blocks_changed()
-        self.query_one(StatusLine).show(self._feed.standing, self._feed.link)
+    # ------------------------------------------------------------ what is shown
 
     def on_screen_resume(self) -> None:
         self.query_one(CardDeck).seen_anew()
+        self._model_changed()
 
-    async def on_composer_submitted(self, message: Composer.Submitted) -> None:
+    def on_resize(self) -> None:
+        self._model_changed()
+
+    def _model_changed(self) -> None:
+        """At most so often as an eye sees, however much comes in; at once where nothing was drawn for a while."""
+        if self._is_stale or not self.is_attached:
+            return
+        self._is_stale = True
+        due_s = self._drawn_at + _FRAME_S - time.monotonic()
+        if due_s <= 0:
+            self.call_later(self._draw)
+        else:
+            self.set_timer(due_s, self._draw)
+
+    def _draw(self) -> None:
+        self._is_stale = False
+        if self not in self.app.screen_stack:
+            return  # it is drawn when somebody looks
+        self._drawn_at = time.monotonic()
+        self._take_note()
+        self.query_one(ConversationView).blocks_changed()
+        self._draw_lines()
+
+    def _tick(self) -> None:
+        """What changes by itself: seconds."""
+        if self in self.app.screen_stack:
+            self._draw_lines()
+
+    def _draw_lines(self) -> None:
+        standing = self._feed.standing
+        self.query_one(StatusLine).show(standing, self._lock, self._moment())
+        self.query_one(LockCard).show(self._lock, datetime.now(UTC))
+        listed = self.owner.directory.known(self.session_id) or self._summary
+        name = called(listed)
+        self.query_one(HeadLine).show(name, self.owner.machine, self.owner.waiting_elsewhere(self.session_id))
+        side = self.query_one(SidePanel)
+        if side.display:
+            side.show(self.owner.directory, self.session_id)
+        if self._feed.has_ended or self._refusal:
+            self._show_end()
+
+    def _moment(self) -> Moment:
+        now = time.monotonic()
+        link = self._link
+        is_broken = link is not None and link.state is LinkState.BROKEN
+        return Moment(
+            link=link,
+            retry_in_s=max(self._broken_at + link.retry_in_s - now, 0.0) if is_broken and link is not None else 0.0,
+            refusal=self._refusal,
+            turn_s=now - self._turn_began if self._turn_began is not None else None,
+            is_stopping=self._stops > 0,
+            has_ended=self._feed.has_ended,
+        )
+
+    def _take_note(self) -> None:
+        """What follows from how the session stands now, and is not drawn."""
+        if self._feed.link is not self._link:
+            self._link, self._broken_at = self._feed.link, time.monotonic()
+        is_at_work = self._feed.standing.is_at_work
+        if is_at_work != self._was_at_work:
+            self._turn_began = time.monotonic() if is_at_work and self._was_at_work is False else None
+            self._stops = 0
+            self._was_at_work = is_at_work
+        before, self._lock = self._lock, lock_view(self._feed.standing.lock, self._client.identity.client_id)
+        if (words := told(before, self._lock)) and not self._asks_for_lock:
+            self.notify(words, markup=False)
+        if self._lock.asking_id and not before.asking_id:
+            self.app.bell()
+            if not self.query_one(Composer).text:
+                self.query_one(LockCard).display = True
+                self.query_one(LockCard).focus()
+        elif before.asking_id and not self._lock.asking_id and self.query_one(LockCard).has_focus:
+            self.query_one(Composer).focus()
+
+    def _show_end(self) -> None:
+        ended = self.query_one("#ended", Static)
+        if ended.display:
+            return
+        forks = "Ctrl+X, f: go on in a fork · " if self._feed.has_ended else ""
+        words = self._refusal or "The session is closed and takes no messages; its history stays."
+        ended.update(f"{one_line(words, 200)} {forks}Ctrl+N: a new session · Ctrl+S: others")
+        ended.display = True
+        self.query_one(Composer).disabled = True
+        self.query_one(ConversationView).focus()
+        self.owner.directory.look()
+
+    # ------------------------------------------------------------ what comes in
+
+    async def _follow(self) -> None:
         try:
-            await self._client.send(self._summary.id, message.text, message.attachments)
+            await self._feed.run()
         except ClientError as error:
-            self.query_one(Composer).give_back(message.text)
-            self.notify(error.message, severity="error", markup=False)
+            self._refusal = error.message
+        self._model_changed()
 
-    async def action_cancel(self) -> None:
-        await self._client.cancel(self._summary.id)
+    # ------------------------------------------------------------ what people do
+
+    def on_composer_submitted(self, message: Composer.Submitted) -> None:
+        self.run_worker(self._send(message), exit_on_error=False)
+
+    async def _send(self, message: Composer.Submitted) -> None:
+        async with self._sending:
+            try:
+                await self._client.send(self._summary.id, message.text, message.attachments)
+            except ClientError as error:
+                self.query_one(Composer).give_back(message.text)
+                if is_locked(error):
+                    words = f"Not sent: {holder_in(error)} types in this session. Ctrl+L asks to type"
+                else:
+                    words = f"Not sent: {error.message}{when_again(error.retry_after_s)}"
+                self._say(words, bad=True)
+
+    def action_cancel(self) -> None:
+        if not self._feed.standing.is_at_work:
+            return
+        self._stops += 1
+        self.run_worker(self._cancel(self._stops), exit_on_error=False)
+        self._model_changed()
+
+    async def _cancel(self, presses: int) -> None:
+        try:
+            was_open = await self._client.cancel(self._summary.id)
+        except ClientError as error:
+            self._stops = 0
+            self._say(f"Not stopped: {error.message}", bad=True)
+            return
+        if not was_open:
+            self._stops = 0
+        elif presses > 1:
+            self._say("The agent was told again, and is ended where it does not listen")
+
+    def action_lock(self) -> None:
+        if self._lock.asking_id:
+            self.post_message(LockCard.Answered(self._lock.asking_id, grant=True))
+        elif self._lock.is_ours:
+            self._say("You type here already")
+        elif not self._asks_for_lock:
+            self.run_worker(self._ask_for_lock(), exit_on_error=False)
+
+    async def _ask_for_lock(self) -> None:
+        self._asks_for_lock = True
+        holder = one_line(self._lock.holder, 60)
+        if holder:
+            self._say(f"Asking {holder}, who has a moment to answer")
+        try:
+            answer = await self._client.request_lock(self._summary.id)
+        except ClientError as error:
+            self._say(error.message, bad=True)
+        else:
+            refused = f"{holder or 'The other one'} goes on typing; you are next when they leave or rest"
+            self._say("You may type now" if answer.granted else refused)
+        finally:
+            self._asks_for_lock = False
+
+    def on_lock_card_answered(self, message: LockCard.Answered) -> None:
+        self.query_one(Composer).focus()
+        self.run_worker(self._answer_lock(message), exit_on_error=False)
+
+    async def _answer_lock(self, message: LockCard.Answered) -> None:
+        try:
+            await self._client.answer_lock_request(self._summary.id, message.asking_id, grant=message.grant)
+        except ClientError as error:
+            self._say(error.message, bad=True)
+        else:
+            self._say("Given; Ctrl+L asks to type again" if message.grant else "You go on; the other one waits in line")
+
+    def action_interrupt(self) -> None:
+        composer = self.query_one(Composer)
+        selected = self.get_selected_text() or composer.selected_text
+        now = time.monotonic()
+        if selected:
+            self.app.copy_to_clipboard(selected)
+            self.clear_selection()
+            self._say("Copied")
+        elif composer.text:
+            composer.text = ""
+        elif now - self._interrupted_at < _TWICE_S:
+            self.owner.action_leave()
+        else:
+            self._say("Ctrl+C again leaves; Esc stops the turn")
+            self._interrupted_at = now
+
+    def action_leave_empty(self) -> None:
+        if self.query_one(Composer).text:
+            raise SkipAction
+        self.owner.action_leave()
+
+    def action_help_empty(self) -> None:
+        if isinstance(self.focused, TextArea) and (self.focused is not self.query_one(Composer) or self.focused.text):
+            raise SkipAction
+        self.owner.action_help()
+
+    def _say(self, words: str, *, bad: bool = False) -> None:
+        self.notify(clean(words), severity="error" if bad else "information", markup=False)

@@ -1,22 +1,148 @@
 """The line at the foot of the screen: how the session stands, and whether what is shown is of now."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from textual.content import Content
 from textual.widgets import Static
 
 from betcode.client import Link, LinkState
+from betcode.tui.locks import LockView
 from betcode.tui.model.standing import Standing
+from betcode.v1 import agent_pb2 as v1
+from betcode.wording.terminal_text import columns, one_line
+
+_WIDE = 100
+_BAR = 8
+_NAME = 24
+_BETWEEN = " · "
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A few words; where there is no room for all, those that weigh least are left out."""
+
+    text: str
+    weight: int
+    style: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What the line tells beside the standing, at one moment."""
+
+    link: Link | None = None  # None: not connected yet
+    retry_in_s: float = 0.0  # from now on, where the link is broken
+    refusal: str = ""  # the daemon does not want this client, or the session is gone
+    turn_s: float | None = None  # how long the turn has been open; None: not known
+    is_stopping: bool = False  # somebody here asked for the end of the turn
+    queued: int = 0
+    has_ended: bool = False
 
 
 class StatusLine(Static):
+    """Shows what fits."""
+
     def __init__(self) -> None:
         super().__init__(id="status", markup=False)
+        self._last: tuple[Sequence[Part], int] = ((), 0)
 
-    def show(self, standing: Standing, link: Link | None) -> None:
-        """Both as they are now."""
-        if link is None:
-            connection = "connecting"
-        elif link.state is LinkState.CONNECTED:
-            connection = "connected"
-        else:
-            connection = f"connection lost, trying again in {link.retry_in_s:.0f} s"
-        work = "at work" if standing.is_at_work else "idle"
-        self.update(f"{connection} · {work} · {standing.model or standing.provider} · ${standing.cost_usd:.2f}")
+    def show(self, standing: Standing, lock: LockView, moment: Moment) -> None:
+        """All as they are now."""
+        width = max(self.size.width, 1)
+        parts = fitting(parts_of(standing, lock, moment, width), width)
+        if (parts, width) != self._last:
+            self._last = (parts, width)
+            between = Content.styled(_BETWEEN, "$text-muted")
+            self.update(between.join(Content.styled(part.text, part.style) for part in parts))
+
+
+def fitting(parts: Sequence[Part], width: int) -> list[Part]:
+    """Those that weigh most, in their order; the last one that is left is cut."""
+    left = [part for part in parts if part.text]
+    while len(left) > 1 and _width(left) > width:
+        left.remove(min(reversed(left), key=lambda part: part.weight))
+    if left and _width(left) > width:
+        left = [Part(one_line(left[0].text, width), left[0].weight, left[0].style)]
+    return left
+
+
+def _width(parts: Sequence[Part]) -> int:
+    return sum(columns(part.text) for part in parts) + len(_BETWEEN) * (len(parts) - 1)
+
+
+def parts_of(standing: Standing, lock: LockView, moment: Moment, width: int) -> list[Part]:
+    """Everything that there is to tell, for a line of this width."""
+    tokens = standing.tokens_in + standing.tokens_out
+    others = sum(1 for each in standing.present if each.client_id != lock.own_id)
+    return [
+        _connection(moment),
+        _work(standing, moment),
+        Part(f"{moment.queued} queued" if moment.queued else "", 8),
+        Part("plan mode" if standing.plan_mode else "", 8, "$warning"),
+        Part(f"{one_line(lock.holder, _NAME)} types" if lock.is_held_elsewhere else "", 9, "$warning"),
+        _context(standing.context_percent, width),
+        Part(f"${standing.cost_usd:.2f}", 7),
+        Part(one_line(standing.model or standing.provider, _NAME), 5),
+        Part(one_line(_place(standing), _NAME), 4),
+        Part(f"{short_count(tokens)} tokens" if tokens else "", 3),
+        Part(f"{others} other{'s' if others > 1 else ''} here" if others else "", 4),
+        Part("F1: keys", 1, "$text-muted"),
+    ]
+
+
+def _connection(moment: Moment) -> Part:
+    if moment.refusal:
+        return Part(f"not connected: {one_line(moment.refusal, 60)}", 11, "$error")
+    if moment.has_ended:
+        return Part("the session has ended", 11, "$warning")
+    if moment.link is None:
+        return Part("connecting", 11, "$warning")
+    if moment.link.state is LinkState.CONNECTED:
+        return Part("connected", 10, "$text-muted")
+    wait = f"again in {moment.retry_in_s:.0f} s" if moment.retry_in_s >= 1 else "trying again"
+    return Part(f"connection lost, {wait}", 11, "$error")
+
+
+def _work(standing: Standing, moment: Moment) -> Part:
+    if not standing.is_at_work:
+        return Part("failed" if standing.status == v1.ERROR else "idle", 10)
+    if moment.is_stopping:
+        return Part("stopping, Esc insists", 12, "$warning")
+    words = {
+        v1.EXECUTING_TOOL: "runs a tool",
+        v1.WAITING_FOR_USER: "waits for you",
+        v1.COMPACTING: "compacts",
+    }.get(standing.status, "at work")
+    took = f" {elapsed(moment.turn_s)}" if moment.turn_s is not None else ""
+    return Part(words + took, 12, "$warning" if standing.status == v1.WAITING_FOR_USER else "$success")
+
+
+def _context(percent: float, width: int) -> Part:
+    if not percent:
+        return Part("", 6)
+    style = "$error" if percent >= 90 else "$warning" if percent >= 75 else ""
+    if width < _WIDE:
+        return Part(f"{percent:.0f}% full", 6, style)
+    filled = min(round(percent / 100 * _BAR), _BAR)
+    return Part(f"context {'█' * filled}{'░' * (_BAR - filled)} {percent:.0f}%", 6, style)
+
+
+def _place(standing: Standing) -> str:
+    return " ".join(filter(None, (standing.worktree, f"⎇ {standing.branch}" if standing.branch else "")))
+
+
+def elapsed(seconds: float) -> str:
+    """`9 s`, `2:05`, `1:02:05`."""
+    whole = int(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    hours, rest = divmod(whole, 3600)
+    return f"{hours}:{rest // 60:02}:{rest % 60:02}" if hours else f"{rest // 60}:{rest % 60:02}"
+
+
+def short_count(number: int) -> str:
+    """`950`, `12.3k`, `4.5M`."""
+    if number < 1000:
+        return str(number)
+    return f"{number / 1000:.1f}k" if number < 1_000_000 else f"{number / 1_000_000:.1f}M"

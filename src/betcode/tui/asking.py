@@ -1,0 +1,106 @@
+"""Small questions above everything else: a line, yes or no, one of a few; and a text to be read."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from betcode.wording.terminal_text import clean
+
+
+class AskLine(ModalScreen[str | None]):
+    """A line of text; None where the person thought better of it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "leave it")]
+
+    def __init__(self, question: str, given: str = "") -> None:
+        super().__init__()
+        self._question = question
+        self._given = given
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog"):
+            yield Static(clean(self._question), markup=False)
+            yield Input(clean(self._given))
+            yield Static("Enter: do it · Esc: leave it", classes="hint", markup=False)
+
+    def on_input_submitted(self, message: Input.Submitted) -> None:
+        self.dismiss(message.value)
+
+
+class AskYesNo(ModalScreen[bool]):
+    """Only a y is yes."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y", "dismiss(True)", "yes"),
+        Binding("n,escape,enter", "dismiss(False)", "no"),
+    ]
+
+    def __init__(self, question: str) -> None:
+        super().__init__()
+        self._question = question
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog"):
+            yield Static(clean(self._question), markup=False)
+            yield Static("y: yes · n: no", classes="hint", markup=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A choice in a menu, and the key that makes it."""
+
+    key: str
+    words: str
+
+
+class KeyMenu(ModalScreen[str | None]):
+    """One of a few, by its key, by arrows and Enter, or by the mouse; the key is what is given back."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "leave it")]
+
+    def __init__(self, title: str, entries: Sequence[Entry]) -> None:
+        super().__init__()
+        self._title = title
+        self._entries = {entry.key: entry for entry in entries}
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog"):
+            yield Static(clean(self._title), classes="title", markup=False)
+            yield OptionList(
+                *(Option(Content(f"{entry.key}  {clean(entry.words)}"), entry.key) for entry in self._entries.values())
+            )
+
+    def on_key(self, event: events.Key) -> None:
+        if event.character in self._entries:
+            event.stop()
+            self.dismiss(event.character)
+
+    def on_option_list_option_selected(self, message: OptionList.OptionSelected) -> None:
+        self.dismiss(message.option_id)
+
+
+class TextView(ModalScreen[None]):
+    """A text that is read and scrolled; a patch is coloured by its lines."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "dismiss(None)", "close")]
+
+    def __init__(self, title: str, text: Content) -> None:
+        super().__init__()
+        self._title = title
+        self._text = text
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog tall"):
+            yield Static(clean(self._title), classes="title", markup=False)
+            with VerticalScroll(can_focus=True):
+                yield Static(self._text)
+            yield Static("↑ ↓ PgUp PgDn: scroll · Esc: close", classes="hint", markup=False)

@@ -1,0 +1,33 @@
+"""The line at the top: which session this is, on which machine, and what waits elsewhere."""
+
+from textual.content import Content
+from textual.widgets import Static
+
+from betcode.wording.terminal_text import columns, one_line
+
+
+class HeadLine(Static):
+    """Its parts keep their sides; the name gives way."""
+
+    def __init__(self) -> None:
+        super().__init__(id="head", markup=False)
+        self._last: tuple[str, str, int, int] = ("", "", 0, 0)
+
+    def show(self, name: str, machine: str, waiting: int) -> None:
+        """`waiting`: prompts in other sessions."""
+        width = max(self.size.width, 1)
+        now = (name, machine, waiting, width)
+        if now == self._last:
+            return
+        self._last = now
+        left, right = head_parts(name, machine, waiting, width)
+        between = " " * max(width - columns(left) - columns(right), 1)
+        self.update(Content.assemble((left, "bold"), between, (right, "$warning" if waiting else "$text-muted")))
+
+
+def head_parts(name: str, machine: str, waiting: int, width: int) -> tuple[str, str]:
+    """The name, and what stands at the right of it; on a narrow line that is only what waits."""
+    waits = f"{waiting} wait{'s' if waiting == 1 else ''} elsewhere: Ctrl+O" if waiting else ""
+    place = one_line(machine, 30) if width >= 60 or not waits else ""
+    right = " · ".join(filter(None, (waits, place)))
+    return one_line(name, max(width - columns(right) - 1, 8)), right

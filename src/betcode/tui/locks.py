@@ -1,0 +1,94 @@
+"""Who types: as it stands, what is told when that changes, and the card by which one who asks is answered."""
+
+import math
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from textual import events
+from textual.message import Message
+from textual.widgets import Static
+
+from betcode.v1 import agent_pb2 as v1
+from betcode.wording.lock_words import called
+from betcode.wording.terminal_text import one_line
+
+_NAME = 60
+
+
+@dataclass(frozen=True, slots=True)
+class LockView:
+    """The input lock as one client sees it."""
+
+    own_id: str
+    holder_id: str = ""
+    holder: str = ""  # in words
+    asking_id: str = ""  # who asks us; empty: nobody
+    asking: str = ""
+    answer_by: datetime | None = None
+    waits: bool = False  # we are in line
+
+    @property
+    def is_ours(self) -> bool:
+        return self.holder_id == self.own_id
+
+    @property
+    def is_held_elsewhere(self) -> bool:
+        return bool(self.holder_id) and not self.is_ours
+
+
+def lock_view(change: v1.InputLockChange, own_id: str) -> LockView:
+    """What a change means for this client."""
+    is_ours = change.holder_client_id == own_id
+    asks_us = is_ours and bool(change.asking_client_id)
+    return LockView(
+        own_id=own_id,
+        holder_id=change.holder_client_id,
+        holder=called(change.holder_client_id, change.holder_client_type, change.holder_client_name),
+        asking_id=change.asking_client_id if asks_us else "",
+        asking=called(change.asking_client_id, change.asking_client_type, change.asking_client_name) if asks_us else "",
+        answer_by=change.answer_by.ToDatetime(UTC) if asks_us and change.HasField("answer_by") else None,
+        waits=own_id in change.waiting_client_ids,
+    )
+
+
+def told(before: LockView, now: LockView) -> str:
+    """What a person is told of a change; empty where there is nothing to tell."""
+    if before.is_ours and now.is_held_elsewhere:
+        return f"{one_line(now.holder, _NAME)} types now; Ctrl+L asks to type again"
+    if now.is_ours and before.waits:
+        return "You type now"
+    if before.asking_id and not now.asking_id and now.is_ours:
+        return "Nobody asks to type any more; you go on"
+    return ""
+
+
+class LockCard(Static, can_focus=True):
+    """Somebody asks to type here; silence gives it to them."""
+
+    class Answered(Message):
+        """Whether who asks may type."""
+
+        def __init__(self, asking_id: str, *, grant: bool) -> None:
+            super().__init__()
+            self.asking_id = asking_id
+            self.grant = grant
+
+    def __init__(self) -> None:
+        super().__init__(id="lock", markup=False)
+        self.display = False
+        self._view = LockView("")
+
+    def show(self, view: LockView, now: datetime) -> None:
+        """As it stands now; the seconds that are left count down."""
+        self._view = view
+        self.display = bool(view.asking_id)
+        if not view.asking_id:
+            return
+        left = f" in {max(math.ceil((view.answer_by - now).total_seconds()), 0)} s" if view.answer_by else ""
+        keys = "y: give · n: keep" if self.has_focus else "Ctrl+L: give · Tab, then n: keep"
+        self.update(f"{one_line(view.asking, _NAME)} asks to type here, and may{left} without an answer. {keys}")
+
+    def on_key(self, event: events.Key) -> None:
+        if event.key in ("y", "n") and self._view.asking_id:
+            event.stop()
+            self.post_message(self.Answered(self._view.asking_id, grant=event.key == "y"))

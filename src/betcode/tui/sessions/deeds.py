@@ -1,0 +1,151 @@
+"""What is done to a session as a whole, from the list or its menu: each asks what it needs and says how it went."""
+
+from collections.abc import Callable
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+from textual.app import App
+from textual.content import Content
+
+from betcode.client import Client, ClientError
+from betcode.tui.asking import AskLine, AskYesNo, TextView
+from betcode.tui.sessions.directory import Directory
+from betcode.tui.sessions.rows import called
+from betcode.v1 import agent_pb2 as v1
+from betcode.wording.budgets import budget_lines
+from betcode.wording.ids import short_id
+from betcode.wording.patches import PatchPainter
+from betcode.wording.terminal_text import clean, one_line
+from betcode.wording.whole_files import NotWritten, format_of, write_whole
+
+_SHOWN_BYTES = 2 * 1024 * 1024  # of a patch
+_NAME = 40
+
+Open = Callable[[str], None]
+
+
+class Deeds:
+    """Runs in a task of the screen, above whatever is shown."""
+
+    def __init__(self, app: App[Any], client: Client, directory: Directory, open_session: Open) -> None:
+        self._app = app
+        self._client = client
+        self._directory = directory
+        self._open = open_session
+
+    async def do(self, name: str, one: v1.SessionSummary, at: int = 0) -> None:
+        """The deed of this name; what the daemon refuses is said."""
+        deeds = {
+            "rename": self._rename,
+            "fork": self._fork,
+            "export": self._export,
+            "compact": self._compact,
+            "budget": self._budget,
+            "close": self._close,
+            "delete": self._delete,
+            "copy": self._copy,
+            "diff": self._diff,
+        }
+        try:
+            if name == "fork_here":
+                await self._fork(one, at)
+            else:
+                await deeds[name](one)
+        except ClientError as error:
+            self._say(error.message, bad=True)
+        self._directory.look()
+
+    async def _rename(self, one: v1.SessionSummary) -> None:
+        name = await self._app.push_screen_wait(AskLine("What is the session called? Empty: no name", one.name))
+        if name is not None:
+            await self._client.rename(one.id, name.strip())
+            self._say(f"It is called {name.strip()}" if name.strip() else "It has no name any more")
+
+    async def _fork(self, one: v1.SessionSummary, at: int = 0) -> None:
+        made = await self._client.fork(one.id, at_sequence=at)
+        self._say(f"Forked from {one_line(called(one), _NAME)}; this is the new one")
+        self._open(made.session_id)
+
+    async def _export(self, one: v1.SessionSummary) -> None:
+        usual = f"betcode-{short_id(one.id)}.html"
+        file = await self._app.push_screen_wait(AskLine("Into which file? It may end in .html, .md or .json", usual))
+        if not file or not file.strip():
+            return
+        path = Path(file.strip()).expanduser()
+        try:
+            await write_whole(self._client.export(one.id, format_of(path)), path)
+        except NotWritten as trouble:
+            self._say(str(trouble), bad=True)
+        else:
+            self._say(f"Written to {path.resolve()}")
+
+    async def _compact(self, one: v1.SessionSummary) -> None:
+        self._say("The agent shortens its context; that takes a while")
+        done = await self._client.compact(one.id)
+        saved = f": {done.tokens_saved:,} tokens less" if done.tokens_saved else ""
+        self._say(f"The context was shortened{saved}")
+
+    async def _budget(self, one: v1.SessionSummary) -> None:
+        now = await self._directory.find(one.id) or one
+        lines = budget_lines(now.budget, now.budget_use)
+        change = f"Change it with: betcode session budget {short_id(one.id)}"
+        await self._app.push_screen_wait(TextView("Budget", Content("\n".join([*lines, "", change]))))
+
+    async def _close(self, one: v1.SessionSummary) -> None:
+        about = " Its agent is at work and will be ended." if one.status == "active" else ""
+        question = f"Close {one_line(called(one), _NAME)}?{about} Its history stays."
+        if await self._app.push_screen_wait(AskYesNo(question)):
+            was_open = await self._client.close(one.id)
+            self._say("The session is closed" if was_open else "The session was closed already")
+
+    async def _delete(self, one: v1.SessionSummary) -> None:
+        about = " Its agent is at work and will be ended." if one.status == "active" else ""
+        question = f"Delete {one_line(called(one), _NAME)} and its whole history?{about}"
+        if await self._app.push_screen_wait(AskYesNo(question)):
+            await self._client.delete(one.id)
+            self._say("The session and its history are deleted")
+
+    async def _copy(self, one: v1.SessionSummary) -> None:
+        self._app.copy_to_clipboard(one.id)
+        self._say(f"Copied: {one.id}")
+
+    async def _diff(self, one: v1.SessionSummary) -> None:
+        """What the last turn changed; where turns are not counted, all of them."""
+        now = await self._directory.find(one.id) or one
+        turn = now.budget_use.turns
+        painter = PatchPainter(colour=False)
+        notes: list[str] = []
+        text, size = "", 0
+        async with aclosing(self._client.diffs.of_session(one.id, turn=turn)) as chunks:
+            async for chunk in chunks:
+                notes += [f"Note: {clean(chunk.note)}"] if chunk.note else []
+                size += len(chunk.data)
+                if size > _SHOWN_BYTES:
+                    notes.append(f"Cut: see all of it with betcode session diff {short_id(one.id)}")
+                    break
+                text += painter.feed(chunk.data)
+        text += painter.feed(b"", final=True)
+        body = painted_patch(text) if text else Content("Nothing was changed")
+        title = f"What turn {turn} changed" if turn else "What was changed"
+        shown = Content("\n").join([*(Content(note) for note in notes), body])
+        await self._app.push_screen_wait(TextView(title, shown))
+
+    def _say(self, words: str, *, bad: bool = False) -> None:
+        self._app.notify(clean(words), severity="error" if bad else "information", markup=False)
+
+
+def painted_patch(text: str) -> Content:
+    """A patch with its lines in the theme's colours."""
+    in_hunk = False
+    lines: list[Content] = []
+    for line in text.split("\n"):
+        in_hunk = line.startswith("@@ ") or (in_hunk and not line.startswith("diff --git "))
+        if line.startswith("@@ "):
+            style = "$primary"
+        elif not in_hunk:
+            style = "bold"
+        else:
+            style = {"+": "$success", "-": "$error"}.get(line[:1], "")
+        lines.append(Content.styled(line, style) if style else Content(line))
+    return Content("\n").join(lines)

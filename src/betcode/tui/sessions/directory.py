@@ -1,0 +1,122 @@
+"""Which sessions there are, asked again every so often, and the numbers by which they are changed to."""
+
+from collections.abc import Iterable, Sequence
+from contextlib import aclosing
+
+import anyio
+
+from betcode.client import Client, ClientError
+from betcode.v1 import agent_pb2 as v1
+
+_EVERY_S = 3.0
+_LISTED = 200
+_NUMBERS = 9
+
+
+class Directory:
+    """The newest sessions as the daemon lists them; `revision` says that there is something new to show."""
+
+    def __init__(self, client: Client) -> None:
+        self.sessions: tuple[v1.SessionSummary, ...] = ()
+        self.total = 0
+        self.trouble = ""  # why what is shown may be old
+        self.revision = 0
+        self.numbers = Numbers()
+        self._client = client
+        self._wanted = anyio.Event()
+
+    async def run(self) -> None:
+        """As long as the screen is open."""
+        while True:
+            wanted = self._wanted = anyio.Event()
+            await self.ask()
+            with anyio.move_on_after(_EVERY_S):
+                await wanted.wait()
+
+    def look(self) -> None:
+        """Something was done to a session: ask at once."""
+        self._wanted.set()
+
+    async def ask(self) -> None:
+        """What there is now; where the daemon does not answer, what there was stays."""
+        try:
+            page = await self._client.list_sessions(limit=_LISTED)
+        except ClientError as error:
+            self.trouble = error.message
+        else:
+            self.sessions, self.total, self.trouble = tuple(page.sessions), page.total, ""
+            self.numbers.see(self.sessions)
+        self.revision += 1
+
+    def known(self, session_id: str) -> v1.SessionSummary | None:
+        """As it was listed last."""
+        return next((one for one in self.sessions if one.id == session_id), None)
+
+    async def find(self, session_id: str) -> v1.SessionSummary | None:
+        """As it is now; None where there is no such session.
+
+        Raises:
+            ClientError: the daemon does not answer.
+        """
+        async with aclosing(self._client.all_sessions()) as sessions:
+            async for one in sessions:
+                if one.id == session_id:
+                    return one
+        return None
+
+
+class Numbers:
+    """Sessions keep their numbers as long as they are open, so that fingers learn them."""
+
+    def __init__(self) -> None:
+        self._places: list[str] = [""] * _NUMBERS
+
+    def see(self, sessions: Sequence[v1.SessionSummary]) -> None:
+        """Those that have ended give their numbers to others, the newest first."""
+        is_open = {one.id for one in sessions if one.status != "closed"}
+        self._places = [each if each in is_open else "" for each in self._places]
+        for one in sessions:
+            if one.status != "closed":
+                self.add(one.id)
+
+    def add(self, session_id: str) -> None:
+        """It gets the first number that is free, where one is."""
+        if session_id not in self._places and "" in self._places:
+            self._places[self._places.index("")] = session_id
+
+    def of(self, session_id: str) -> int:
+        """0: it has none."""
+        return self._places.index(session_id) + 1 if session_id in self._places else 0
+
+    def session(self, number: int) -> str:
+        """Empty where nobody has the number."""
+        return self._places[number - 1]
+
+    def beside(self, session_id: str, step: int) -> str:
+        """The session that comes so many places later, around the end; empty where there is no other."""
+        taken = [each for each in self._places if each]
+        if session_id not in taken:
+            return taken[0] if taken else ""
+        other = taken[(taken.index(session_id) + step) % len(taken)]
+        return other if other != session_id else ""
+
+
+def waits_for_person(one: v1.SessionSummary) -> bool:
+    return one.pending_prompts > 0 or one.waiting_for == "person"
+
+
+def in_order(sessions: Iterable[v1.SessionSummary], here: str = "") -> list[v1.SessionSummary]:
+    """What waits for a person first, then what is at work, then the newest; those that are closed at the end."""
+
+    def rank(one: v1.SessionSummary) -> tuple[bool, int, int]:
+        kind = 0 if waits_for_person(one) else 1 if one.status == "active" else 3 if one.status == "closed" else 2
+        return bool(here) and one.working_directory != here, kind, -one.updated_at.ToNanoseconds()
+
+    return sorted(sessions, key=rank)
+
+
+def matches(one: v1.SessionSummary, words: str) -> bool:
+    """Whether every word occurs in what a row says of it, or its id begins so."""
+    said = f"{one.name}\n{one.last_message_preview}\n{one.provider} {one.model}"
+    whole = f"{said}\n{one.working_directory}\n{one.worktree_name}".lower()
+    return all(word in whole or one.id.startswith(word) for word in words.lower().split())

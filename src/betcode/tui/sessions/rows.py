@@ -1,0 +1,42 @@
+"""A session in one line."""
+
+from datetime import UTC, datetime
+from pathlib import PurePath
+
+from betcode.tui.sessions.directory import waits_for_person
+from betcode.v1 import agent_pb2 as v1
+from betcode.wording.terminal_text import one_line, padded
+from betcode.wording.times import age
+from betcode.wording.waiting_words import standing
+
+_NARROW = 60
+_WIDE = 90
+_STATE, _AGE, _COST, _PLACE = 15, 10, 8, 18
+
+
+def mark(one: v1.SessionSummary) -> str:
+    """How it stands in one letter, which needs no colour."""
+    if waits_for_person(one):
+        return "?"
+    return {"active": "●", "closed": "✗"}.get(one.status, "○")
+
+
+def called(one: v1.SessionSummary) -> str:
+    """Its name, or what was said last in it, or where it is."""
+    return one.name or one.last_message_preview or f"new, in {PurePath(one.working_directory).name}"
+
+
+def row(one: v1.SessionSummary, number: int, now: datetime, width: int) -> str:
+    """What fits of it; its name or last message gets what is left."""
+    ago = age(now - one.updated_at.ToDatetime(UTC))
+    head = f"{number or ' '} {mark(one)} "
+    if width < _NARROW:
+        short = ago.removesuffix(" ago").replace(" ", "").replace("min", "m")
+        return head + padded(one_line(short, 4), 5) + one_line(called(one), max(width - len(head) - 5, 1))
+    cells = [padded(one_line(standing(one, now), _STATE), _STATE), padded(ago, _AGE)]
+    if width >= _WIDE:
+        cells.append(padded(f"${one.total_cost_usd:.2f}" if one.total_cost_usd else "", _COST))
+        place = one.worktree_name or PurePath(one.working_directory).name
+        cells.append(padded(one_line(place, _PLACE), _PLACE))
+    line = head + "  ".join(cells) + "  "
+    return line + one_line(called(one), max(width - sum(len(cell) + 2 for cell in cells) - len(head), 1))

@@ -1,0 +1,39 @@
+"""Beside a wide conversation: the sessions that have numbers, and how they stand."""
+
+from datetime import UTC, datetime
+
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import Static
+
+from betcode.tui.sessions.directory import Directory, waits_for_person
+from betcode.tui.sessions.rows import row
+
+_NUMBERS = range(1, 10)
+
+
+class SidePanel(Vertical):
+    """Drawn again only where something is new."""
+
+    def __init__(self) -> None:
+        super().__init__(id="side")
+        self._last: tuple[int, str, int] = (-1, "", 0)
+
+    def compose(self) -> ComposeResult:
+        yield Static(id="side-sessions", markup=False)
+
+    def show(self, directory: Directory, current: str) -> None:
+        """Those that Alt and a number leads to."""
+        width = max(self.size.width - 2, 10)
+        now = (directory.revision, current, width)
+        if now == self._last:
+            return
+        self._last = now
+        lines = [Content.styled("Sessions · Alt+1…9", "bold")]
+        for number in _NUMBERS:
+            one = directory.known(directory.numbers.session(number))
+            if one is not None:
+                style = "reverse" if one.id == current else "$warning" if waits_for_person(one) else ""
+                lines.append(Content.styled(row(one, number, datetime.now(UTC), width), style))
+        self.query_one("#side-sessions", Static).update(Content("\n").join(lines))
