@@ -8,14 +8,14 @@ from betcode.tui.view.markdown_lines import MarkdownLines
 from betcode.tui.view.pieces import Kind, Pieces
 
 _BITS = st.sampled_from(
-    ("# ", "#", "\n", "\n\n", "- a", "1. b", "  ", "   ```", "```", "```python\n", "`", "~~~", "> ", "| a | b |\n", "|-|-|\n",
-     "**", "*", "word ", "日本", "[x](y)", "\r\n", "\t", "===", "x" * 40, "\x1b[31m", "&#x202e;", "<b>")
+    ("# ", "#", "\n", "\n\n", "- a", "1. b", "  ", "   ```", "```", "```python\n", "`", "~~~", "> ", "| a | b |\n",
+     "|-|-|\n", "**", "*", "word ", "日本", "[x](y)", "\r\n", "\t", "===", "x" * 40, "\x1b[31m", "&#x202e;", "<b>")
 )  # fmt: skip
 _TEXTS = st.lists(_BITS, max_size=40).map("".join)
 
 
 @given(_TEXTS, st.lists(st.integers(0, 400), max_size=12), st.sampled_from([20, 40, 80]))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_lines_do_not_depend_on_where_the_deltas_were_cut(text: str, cuts: list[int], width: int) -> None:
     growing = MarkdownLines(width)
     for cut in sorted(cuts):
@@ -24,7 +24,7 @@ def test_lines_do_not_depend_on_where_the_deltas_were_cut(text: str, cuts: list[
 
 
 @given(_TEXTS, st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_long_text_is_cut_at_the_same_places_too(text: str, data: st.DataObject) -> None:
     text *= 40  # far beyond the limit of a piece
     growing = Pieces()
