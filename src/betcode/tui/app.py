@@ -180,6 +180,9 @@ class BetcodeApp(App[int]):
         elif session_id is not None:
             self.run_worker(self.open_session(session_id), exit_on_error=False)
 
+    def action_inbox(self) -> None:
+        self.action_sessions()
+
     def action_search(self) -> None:
         from betcode.tui.sessions.search import Hit, SearchScreen
 

@@ -18,6 +18,7 @@ from betcode.tui.cards.deck import CardDeck
 from betcode.tui.composer.composer import Composer
 from betcode.tui.head_line import HeadLine
 from betcode.tui.locks import LockCard, LockView, lock_view, told
+from betcode.tui.model.blocks import TurnEnd
 from betcode.tui.pending_board import PendingBoard
 from betcode.tui.session_feed import SessionFeed
 from betcode.tui.sessions.rows import called
@@ -81,11 +82,15 @@ class SessionScreen(Screen[None]):
 
     @property
     def place(self) -> int:
-        """The event that is looked at; 0: the newest."""
-        return 0
+        """Where the turn ends that is looked at; 0: the newest."""
+        blocks = self._feed.conversation.blocks
+        at = self.query_one(ConversationView).looked_at
+        rest = range(at, len(blocks)) if at >= 0 else ()
+        return next((blocks[index].first for index in rest if isinstance(blocks[index], TurnEnd)), 0)
 
     def jump_to(self, sequence: int) -> None:
         """Show this event."""
+        self.query_one(ConversationView).jump_to(sequence)
 
     @property
     def owner(self) -> "BetcodeApp":
@@ -298,6 +303,11 @@ class SessionScreen(Screen[None]):
         else:
             self._say("Ctrl+C again leaves; Esc stops the turn")
             self._interrupted_at = now
+
+    def action_panels(self) -> None:
+        """Beside the conversation where it is wide, below it where it is not."""
+        self.toggle_class("-turned")
+        self._model_changed()
 
     def action_leave_empty(self) -> None:
         if self.query_one(Composer).text:

@@ -79,6 +79,13 @@ class ConversationView(ScrollView, can_focus=True):
         self._wanted = sequence
         self.blocks_changed()
 
+    @property
+    def looked_at(self) -> int:
+        """The place among the blocks of the one that is chosen, or else of the last that is seen; -1: none is."""
+        found = self._cursor.place() if self.has_focus else None
+        seen = found or self._layout_of.at(min(self._layout_of.top + self._layout_of.height, self._layout_of.total) - 1)
+        return seen[0] if seen else -1
+
     # ── lines ──
 
     def _lay_out(self) -> None:

@@ -1,0 +1,24 @@
+"""Who types, as one client sees it."""
+
+from datetime import UTC, datetime
+
+from betcode.tui.locks import LockView, lock_view, told
+from betcode.v1 import agent_pb2 as v1
+
+
+def test_somebody_who_asks_is_shown_to_the_one_who_types_alone() -> None:
+    change = v1.InputLockChange(holder_client_id="me", asking_client_id="you", asking_client_type="cli")
+    change.answer_by.FromDatetime(datetime(2026, 1, 1, tzinfo=UTC))
+    mine = lock_view(change, "me")
+    assert (mine.asking_id, mine.asking, mine.answer_by) == ("you", "cli you", datetime(2026, 1, 1, tzinfo=UTC))
+    theirs = lock_view(change, "them")
+    assert (theirs.asking_id, theirs.is_held_elsewhere) == ("", True)
+
+
+def test_a_person_is_told_when_somebody_else_types_and_when_they_may_again() -> None:
+    mine, theirs = LockView("me", "me"), LockView("me", "you", "cli bob")
+    waiting = LockView("me", "you", "cli bob", waits=True)
+    assert told(mine, theirs) == "cli bob types now; Ctrl+L asks to type again"
+    assert told(waiting, mine) == "You type now"
+    assert told(LockView("me", "me", asking_id="you"), mine) == "Nobody asks to type any more; you go on"
+    assert told(mine, mine) == told(theirs, theirs) == ""

@@ -1,0 +1,80 @@
+"""The line at the foot of the screen, with literals."""
+
+import pytest
+
+from betcode.client import Link, LinkState
+from betcode.tui.head_line import head_parts
+from betcode.tui.locks import LockView
+from betcode.tui.model.standing import Standing
+from betcode.tui.status_line import Moment, Part, elapsed, fitting, parts_of, short_count
+from betcode.v1 import agent_pb2 as v1
+from betcode.wording.terminal_text import columns
+
+UP = Link(LinkState.CONNECTED)
+BUSY = Standing(
+    model="opus-5",
+    status=v1.THINKING,
+    branch="main",
+    worktree="shop",
+    cost_usd=1.234,
+    tokens_in=12_000,
+    tokens_out=345,
+    context_percent=42.0,
+    present=(v1.PresentClient(client_id="me"), v1.PresentClient(client_id="you")),
+)
+
+
+def line(standing: Standing, moment: Moment, width: int, lock: LockView | None = None) -> str:
+    return " · ".join(part.text for part in fitting(parts_of(standing, lock or LockView("me"), moment, width), width))
+
+
+def test_a_wide_line_tells_everything() -> None:
+    told = line(BUSY, Moment(link=UP, turn_s=65, queued=2), 200)
+    assert told == (
+        "connected · at work 1:05 · 2 queued · context ███░░░░░ 42% · $1.23 · opus-5 · shop ⎇ main · 12.3k tokens"
+        " · 1 other here · F1: keys"
+    )
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120])
+def test_a_line_is_never_wider_than_the_screen_and_keeps_what_matters(width: int) -> None:
+    told = line(BUSY, Moment(link=UP, turn_s=65, queued=2), width)
+    assert columns(told) <= width
+    assert told.startswith("connected · at work 1:05 · 2 queued")
+
+
+def test_a_broken_connection_counts_down_and_outweighs_the_rest() -> None:
+    broken = Moment(link=Link(LinkState.BROKEN, retry_in_s=8.0), retry_in_s=4.6)
+    assert line(BUSY, broken, 45) == "connection lost, again in 5 s · at work"
+    assert "trying again" in line(BUSY, Moment(link=Link(LinkState.BROKEN)), 80)
+
+
+def test_what_is_not_connected_is_never_called_so() -> None:
+    assert line(Standing(), Moment(), 80).startswith("connecting")
+    refused = line(Standing(), Moment(link=UP, refusal="Client too old"), 80)
+    assert refused.startswith("not connected: Client too old")
+
+
+def test_who_types_is_told_where_it_is_somebody_else() -> None:
+    theirs = LockView("me", holder_id="you", holder="cli bob")
+    assert "cli bob types" in line(Standing(), Moment(link=UP), 60, theirs)
+    assert "types" not in line(Standing(), Moment(link=UP), 60, LockView("me", holder_id="me", holder="tui me"))
+
+
+def test_a_turn_that_is_being_stopped_says_how_to_insist() -> None:
+    assert "stopping, Esc insists" in line(BUSY, Moment(link=UP, is_stopping=True), 40)
+
+
+def test_a_line_with_one_part_too_many_cuts_it() -> None:
+    assert [part.text for part in fitting([Part("a long sentence", 1)], 8)] == ["a long …"]
+
+
+def test_times_and_counts_are_short() -> None:
+    assert [elapsed(seconds) for seconds in (9.9, 65, 3725)] == ["9 s", "1:05", "1:02:05"]
+    assert [short_count(number) for number in (950, 12_345, 4_500_000)] == ["950", "12.3k", "4.5M"]
+
+
+def test_the_head_line_gives_up_the_machine_before_what_waits() -> None:
+    assert head_parts("my session", "box", 0, 40) == ("my session", "box")
+    assert head_parts("a session with a long name", "box", 2, 40) == ("a session with…", "2 wait elsewhere: Ctrl+O")
+    assert head_parts("name", "box", 1, 80)[1] == "1 waits elsewhere: Ctrl+O · box"
