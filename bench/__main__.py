@@ -25,9 +25,11 @@ from bench import (
     latency,
     memory,
     noting,
+    paging,
     replay,
     restart,
     ruling,
+    screen,
     searching,
     single,
     start,
@@ -53,6 +55,8 @@ BENCHES: Mapping[str, Bench] = {
     "asking": asking.measure,
     "worktrees": worktrees.measure,
     "noting": noting.measure,
+    "screen": screen.measure,
+    "paging": paging.measure,
 }
 _WIDTH = 150  # where nobody says how wide it may be
 _progress = Console(stderr=True, highlight=False)

@@ -13,12 +13,11 @@ from betcode.domain.session import SessionStatus
 from betcode.storage import open_store
 from betcode.v1.agent_pb2 import AgentEvent, TextDelta
 
-_TEXT_DELTA = 10
 _EVENTS_AT_ONCE = 2_000
 _SESSIONS_AT_ONCE = 250
 
 
-Making = Callable[[int], AgentEvent]  # the event of a number, a text_delta
+Making = Callable[[int], AgentEvent]  # the event of a number
 
 
 def delta(text_bytes: int) -> Making:
@@ -31,7 +30,9 @@ def event(seq: int, making: Making) -> StoredEvent:
     """One event, said now."""
     made = making(seq)
     made.timestamp.FromNanoseconds(time.time_ns())
-    return StoredEvent(Seq(seq), _TEXT_DELTA, made.SerializeToString())
+    kind = made.WhichOneof("event")
+    assert kind is not None
+    return StoredEvent(Seq(seq), AgentEvent.DESCRIPTOR.fields_by_name[kind].number, made.SerializeToString())
 
 
 async def fill_sessions(state_dir: Path, number: int) -> list[str]:
