@@ -5,7 +5,7 @@ from betcode.domain.events_json import event_json
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.answer import Answer
 from betcode.wording.prompts import Permission
-from betcode.wording.render import Describer, turn_summary
+from betcode.wording.render import Describer, turn_end_words, turn_summary
 
 
 class Transcript:
@@ -42,8 +42,7 @@ class Transcript:
                 self._usage = turn_summary(event.usage)
             case "turn_complete":
                 self._turn_over()
-                ending = event.turn_complete.stop_reason
-                told = self._usage if ending in ("", "end_turn") else ", ".join(filter(None, (ending, self._usage)))
+                told = turn_end_words(event.turn_complete.stop_reason, self._usage)
                 self._screen.line(f"── {told}" if told else "──")
                 self._usage = ""
             case _:

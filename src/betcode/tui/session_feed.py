@@ -17,13 +17,12 @@ class SessionFeed:
     """Follows a session and calls `changed` after each batch; keys are answered in between."""
 
     def __init__(self, client: Client, summary: v1.SessionSummary, changed: Callable[[], None]) -> None:
-        self.conversation = Conversation()
-        self.standing = Standing()
+        self.conversation = Conversation(client.identity.client_id)
+        self.standing = Standing(client.identity.client_id)
         self.standing.begin(summary)
         self.link: Link | None = None
         self.has_ended = False
         self._client = client
-        self._past_until = summary.last_sequence
         self._changed = changed
 
     async def run(self) -> None:
@@ -37,13 +36,13 @@ class SessionFeed:
         async with aclosing(follow) as events:
             async for event in events:
                 self.conversation.take((event,))
-                if event.sequence > self._past_until or not event.sequence:
-                    self.standing.take(event)
+                self.standing.take(event)
                 self._changed()
                 taken += 1
                 if taken % _AT_ONCE == 0:
                     await anyio.lowlevel.checkpoint()
         self.has_ended = True
+        self.conversation.end()
         self._changed()
 
     def _linked(self, link: Link) -> None:

@@ -1,5 +1,7 @@
 """Events as lines for a person."""
 
+from collections.abc import Sequence
+
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.deprecation_notes import DeprecationNotes
 from betcode.wording.terminal_text import one_line, tool_called
@@ -32,24 +34,20 @@ class Describer:
                     f"  {_BOXES.get(item.status, '·')} {one_line(item.subject, _WIDTH)}"
                     for item in event.todo_update.items
                 ]
-            case "error" | "notice" | "gap":
-                return [_plain(event)]
             case "message_state":
-                return _message_state(event.message_state)
+                words = message_words(event.message_state.state, event.message_state.reason)
+                return [words] if words else []
             case "permission_resolved":
-                given = [_AS_BEFORE] if event.permission_resolved.rule.startswith("the answer to ") else []
-                return [*self._resolved(event.permission_resolved), *given]
+                resolved = event.permission_resolved
+                given = [_AS_BEFORE] if was_answered_before(resolved) else []
+                return [outcome_words(resolved, is_question=resolved.request_id in self._questions), *given]
             case "user_question":
                 self._questions.add(event.user_question.group_id or event.user_question.question_id)
                 return []
-            case "plan_mode" | "permission_reminder":
-                return [_standing(event)]
             case "deprecation":
                 return self._deprecations.lines(event.deprecation)
-            case "compaction" | "session_info":
-                return _compaction(event)
             case _:
-                return []
+                return remark(event)
 
     def _result(self, result: v1.ToolCallResult) -> list[str]:
         name = self._tools.pop(result.tool_id, "tool")
@@ -59,22 +57,52 @@ class Describer:
         output = one_line(result.output, _WIDTH)
         return [f"✓ {name}{took}" + (f": {output}" if output else "")]
 
-    def _resolved(self, resolved: v1.PermissionResolved) -> list[str]:
-        if resolved.resolution != "answered":
-            return [f"The question is {resolved.resolution}" + (f": {resolved.message}" if resolved.message else "")]
-        match resolved.decision:
-            case v1.ALLOW_ONCE if resolved.request_id not in self._questions:
-                return ["Allowed"]
-            case v1.ALLOW_SESSION:
-                return [f"Allowed for this session: {one_line(resolved.grant_pattern, _WIDTH)}"]
-            case v1.ALLOW_WITH_EDIT:
-                return [f"Allowed with another input: {one_line(resolved.updated_input_json, _WIDTH)}"]
-            case v1.DENY | v1.DENY_NO_INTERRUPT:
-                return ["Denied" + (f": {resolved.message}" if resolved.message else "")]
-            case v1.DENY_WITH_INTERRUPT:
-                return ["Denied, and the turn is stopped" + (f": {resolved.message}" if resolved.message else "")]
-            case _:
-                return ["Answered"]
+
+def remark(event: v1.AgentEvent) -> list[str]:
+    """The lines of what is told beside the conversation, and needs no other event to be understood."""
+    match event.WhichOneof("event"):
+        case "error" | "notice" | "gap":
+            return [_plain(event)]
+        case "plan_mode" | "permission_reminder":
+            return [_standing(event)]
+        case "compaction" | "session_info":
+            return _compaction(event)
+        case _:
+            return []
+
+
+def was_answered_before(resolved: v1.PermissionResolved) -> bool:
+    """Whether nobody was asked now: the answer is one that was given to an agent that was lost."""
+    return resolved.rule.startswith("the answer to ")
+
+
+def outcome_words(resolved: v1.PermissionResolved, *, is_question: bool) -> str:
+    """What became of a prompt."""
+    told = f": {resolved.message}" if resolved.message else ""
+    if resolved.resolution != "answered":
+        return f"The question is {resolved.resolution}{told}"
+    match resolved.decision:
+        case v1.ALLOW_ONCE if not is_question:
+            return "Allowed"
+        case v1.ALLOW_SESSION:
+            return f"Allowed for this session: {one_line(resolved.grant_pattern, _WIDTH)}"
+        case v1.ALLOW_WITH_EDIT:
+            return f"Allowed with another input: {one_line(resolved.updated_input_json, _WIDTH)}"
+        case v1.DENY | v1.DENY_NO_INTERRUPT:
+            return f"Denied{told}"
+        case v1.DENY_WITH_INTERRUPT:
+            return f"Denied, and the turn is stopped{told}"
+        case _:
+            return "Answered"
+
+
+def todo_words(items: Sequence[v1.TodoItem]) -> str:
+    """A list of things to do in one line: how many are done, and which is at work."""
+    if not items:
+        return "The list of things to do is empty"
+    done = sum(item.status == v1.COMPLETED for item in items)
+    now = next((item.active_form or item.subject for item in items if item.status == v1.IN_PROGRESS), "")
+    return f"{done} of {len(items)} things done" + (f", now: {one_line(now, _WIDTH)}" if now else "")
 
 
 def telling_input(use: v1.ToolCallStart | v1.PermissionRequest, width: int = _WIDTH) -> str:
@@ -96,6 +124,11 @@ def turn_summary(usage: v1.UsageReport) -> str:
     return ", ".join(took)
 
 
+def turn_end_words(stop_reason: str, summary: str) -> str:
+    """How a turn ended, where that needs a word, and what it took."""
+    return summary if stop_reason in ("", "end_turn") else ", ".join(filter(None, (stop_reason, summary)))
+
+
 def _plain(event: v1.AgentEvent) -> str:
     if event.HasField("error"):
         return f"error: {event.error.message}"
@@ -108,6 +141,8 @@ def _plain(event: v1.AgentEvent) -> str:
 
 def _standing(event: v1.AgentEvent) -> str:
     if event.HasField("plan_mode"):
+        if event.plan_mode.active and event.plan_mode.plan:
+            return "The agent has written a plan"
         return "Plan mode is on" if event.plan_mode.active else "Plan mode is off"
     reminder = event.permission_reminder
     return f"Still waiting for an answer: {one_line(f'{reminder.tool_name} {reminder.description}'.strip(), _WIDTH)}"
@@ -124,13 +159,14 @@ def _compaction(event: v1.AgentEvent) -> list[str]:
     return [f"The conversation was compacted{saved}"]
 
 
-def _message_state(change: v1.MessageStateChange) -> list[str]:
-    match change.state:
-        case v1.MESSAGE_STATE_ACCEPTED if change.reason:
-            return [change.reason]
+def message_words(state: v1.MessageState.ValueType, reason: str) -> str:
+    """What is to be said of a message that was not simply taken; mostly nothing."""
+    match state:
+        case v1.MESSAGE_STATE_ACCEPTED:
+            return reason
         case v1.MESSAGE_STATE_CANCELLED:
-            return ["The message was cancelled" + (f": {change.reason}" if change.reason else "")]
+            return "The message was cancelled" + (f": {reason}" if reason else "")
         case v1.MESSAGE_STATE_UNKNOWN:
-            return [f"Whether the agent took the message is not known: {change.reason}"]
+            return f"Whether the agent took the message is not known: {reason}"
         case _:
-            return []
+            return ""

@@ -14,10 +14,16 @@ def waiting_words(one: v1.SessionSummary, now: datetime) -> str:
     """Nothing where it waits for nothing."""
     if one.pending_prompts or one.waiting_for == "person":
         return "waits for you"
-    until = one.waiting_until.ToDatetime(UTC) if one.HasField("waiting_until") else None
-    match one.waiting_for:
+    return words_for(one.waiting_for, one.waiting_until.ToDatetime(UTC) if one.HasField("waiting_until") else None, now)
+
+
+def words_for(waiting_for: str, until: datetime | None, now: datetime) -> str:
+    """The same for what a session waits for, where that is known in one word."""
+    match waiting_for:
         case "":
             return ""
+        case "person":
+            return "waits for you"
         case "slot":
             return "waits in line"
         case "retry":

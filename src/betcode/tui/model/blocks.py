@@ -1,7 +1,7 @@
 """What a conversation consists of for somebody who reads it.
 
 Blocks change while their events come in, thousands a second where an agent streams; so they are changed in place, and
-`revision` says that what was drawn of one is out of date.
+`revision` says that what was drawn of one is out of date. Two blocks are the same only if they are one object.
 """
 
 from dataclasses import dataclass, field
@@ -15,33 +15,60 @@ class ToolState(Enum):
     DONE = auto()
     FAILED = auto()
     DENIED = auto()
-    BROKEN_OFF = auto()  # its turn ended without a result
+    BROKEN_OFF = auto()  # its turn or its agent ended without a result
 
 
-@dataclass(slots=True)
+class AskedState(Enum):
+    OPEN = auto()
+    ALLOWED = auto()
+    DENIED = auto()
+    ANSWERED = auto()
+    GONE = auto()  # withdrawn, superseded or expired: nobody decided
+
+
+class Tone(Enum):
+    QUIET = auto()
+    NOTABLE = auto()
+    BAD = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A value that was too long for its event; `Client.read_blob` gives the whole."""
+
+    field: str  # such as "tool_call_result.output"
+    size_bytes: int
+    sha256: str
+
+
+@dataclass(slots=True, eq=False)
 class Block:
     """One piece, found again by `key` however its events arrive; `first` is the number of the first of them."""
 
     key: str
     first: int
+    at: float = 0.0  # when that was, in seconds since 1970; 0: not known
+    parent_id: str = ""  # of the tool call whose subagent said it
+    parent: "ToolUse | None" = field(default=None, repr=False)  # that call, if it is loaded
     revision: int = 0
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Said(Block):
     """A message of a person."""
 
     text: str = ""
     message_id: str = ""
     client_id: str = ""
+    by: str = ""  # who typed it, as people call them; empty: here
     attachments: tuple[str, ...] = ()
     state: v1.MessageState.ValueType = v1.MESSAGE_STATE_ACCEPTED
     reason: str = ""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Words(Block):
-    """What the agent says, piece by piece until it is settled."""
+    """What the agent says, piece by piece until it is settled; void where the settled text is empty."""
 
     pieces: list[str] = field(default_factory=list)
     is_settled: bool = False
@@ -54,15 +81,20 @@ class Words(Block):
         return self.pieces[0] if self.pieces else ""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Thoughts(Words):
     """What the agent thinks; folded unless somebody opens it."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class ToolUse(Block):
-    """A call of a tool with its result, and what a subagent said that it began."""
+    """A call of a tool with its result, and what a subagent said that it began.
 
+    One whose call is not loaded is not `is_called`, and stands where its result came.
+    """
+
+    tool_id: str = ""
+    is_called: bool = False
     name: str = ""
     telling: str = ""  # the one part of the input that says most
     input_json: str = ""
@@ -71,26 +103,24 @@ class ToolUse(Block):
     state: ToolState = ToolState.RUNNING
     denied_by: str = ""
     duration_ms: int = 0
-    cuts: tuple[v1.Cut, ...] = ()  # what was too long for its event
+    cuts: tuple[Cut, ...] = ()  # what was too long for its events
     children: list[Block] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Asked(Block):
     """A permission or question, open or long answered."""
 
-    request_id: str = ""
+    request_id: str = ""  # of questions that were asked together: their group
     title: str = ""
-    outcome: str = ""  # empty while it is open
+    is_question: bool = False
+    tool_use_id: str = ""  # the call that waits for it
+    note: str = ""
+    state: AskedState = AskedState.OPEN
+    outcome: str = ""  # in words; empty while it is open
 
 
-class Tone(Enum):
-    QUIET = auto()
-    NOTABLE = auto()
-    BAD = auto()
-
-
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Told(Block):
     """What betcode or the agent tells beside the conversation, in one line or a few."""
 
@@ -98,9 +128,10 @@ class Told(Block):
     tone: Tone = Tone.QUIET
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class TurnEnd(Block):
     """Where a turn ended, how, and what it took."""
 
     stop_reason: str = ""
-    summary: str = ""
+    summary: str = ""  # what it took
+    can_fork: bool = False  # another session can go on from here

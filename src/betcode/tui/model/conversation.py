@@ -2,125 +2,93 @@
 
 from collections.abc import Iterable
 
-from betcode.tui.model.blocks import Block, Said, Thoughts, Told, Tone, ToolState, ToolUse, TurnEnd, Words
+from betcode.tui.model.blocks import Block, Said
+from betcode.tui.model.joining import put_before
+from betcode.tui.model.stretch import Stretch
 from betcode.v1 import agent_pb2 as v1
-from betcode.wording.render import Describer, telling_input, turn_summary
-
-_TELLING_WIDTH = 400
+from betcode.wording.lock_words import called
 
 
 class Conversation:
-    """Takes events as they come; `blocks` are in the order in which each began."""
+    """Takes newer events at its end and older ones at its beginning; each counts once."""
 
-    def __init__(self) -> None:
-        self.blocks: list[Block] = []
+    def __init__(self, own_client_id: str = "") -> None:
         self.revision = 0  # of the whole: what is drawn is out of date when it has changed
-        self.oldest = 0  # the number of the first event that was taken; 0: none
-        self._by_key: dict[str, Block] = {}
-        self._describer = Describer()
-        self._usage = ""
+        self.oldest = 0  # the numbers of the first and the last event that were taken; 0: none
+        self.newest = 0
+        self.has_older = False  # there is more before the oldest, and it can be loaded
+        self.compacted_before = 0  # what came before this number was compacted; 0: nothing was
+        self._own_client_id = own_client_id
+        self._names: dict[str, str] = {}  # of clients that were heard of
+        self._stretch = Stretch(self._name_of)
+
+    @property
+    def blocks(self) -> list[Block]:
+        """The roots, in the order in which each began."""
+        return self._stretch.blocks
+
+    def block(self, key: str) -> Block | None:
+        """The one with this key, wherever it stands."""
+        return self._stretch.by_key.get(key)
+
+    def drain_touched(self) -> set[Block]:
+        """The roots that are new or have changed, themselves or below, since this was last asked."""
+        touched, self._stretch.touched = self._stretch.touched, set()
+        return touched
 
     def take(self, events: Iterable[v1.AgentEvent]) -> None:
-        """Events that are newer than all that were taken before."""
+        """Events that come after all that were taken before; those that were are left out."""
         for event in events:
-            if event.sequence and not self.oldest:
-                self.oldest = event.sequence
-            self._take(event)
+            if event.sequence:
+                if event.sequence <= self.newest:
+                    continue
+                self.newest = event.sequence
+                self.oldest = self.oldest or event.sequence
+            else:
+                self._heard(event)
+            self._stretch.take(event)
         self.revision += 1
 
-    def _take(self, event: v1.AgentEvent) -> None:
-        kind = event.WhichOneof("event")
-        seq = event.sequence
-        match kind:
-            case "user_input":
-                said = event.user_input
-                self._add(
-                    event,
-                    Said(
-                        f"said-{said.message_id or seq}",
-                        seq,
-                        text=said.content,
-                        message_id=said.message_id,
-                        client_id=said.client_id,
-                        attachments=tuple(said.attachments),
-                    ),
-                )
-            case "text_delta":
-                self._words(event, event.text_delta, Words)
-            case "thinking_delta":
-                self._words(event, event.thinking_delta, Thoughts)
-            case "tool_call_start":
-                start = event.tool_call_start
-                self._add(
-                    event,
-                    ToolUse(
-                        f"tool-{start.tool_id}",
-                        seq,
-                        name=start.tool_name,
-                        telling=telling_input(start, _TELLING_WIDTH),
-                        input_json=start.input_json,
-                        description=start.description,
-                    ),
-                )
-            case "tool_call_result":
-                self._result(event)
-            case "usage":
-                self._usage = turn_summary(event.usage)
-            case "turn_complete":
-                self._add(
-                    event, TurnEnd(f"end-{seq}", seq, stop_reason=event.turn_complete.stop_reason, summary=self._usage)
-                )
-                self._usage = ""
-            case "message_state":
-                block = self._by_key.get(f"said-{event.message_state.message_id}")
-                if isinstance(block, Said):
-                    block.state, block.reason = event.message_state.state, event.message_state.reason
-                    block.revision += 1
-            case "error" | "notice" | "gap" | "compaction":
-                if lines := self._describer.describe(event):
-                    tone = Tone.BAD if kind in ("error", "gap") else Tone.QUIET
-                    self._add(event, Told(f"told-{seq}", seq, lines=tuple(lines), tone=tone))
+    def prepend(self, events: Iterable[v1.AgentEvent]) -> None:
+        """Events that come before all that were taken; the blocks are as if all had been taken in order."""
+        older = Stretch(self._name_of)
+        first = 0
+        for event in events:
+            if event.sequence and (event.sequence < self.oldest or not self.oldest):
+                first = first or event.sequence
+                older.take(event)
+        put_before(older, self._stretch)
+        self.newest = self.newest or older.newest
+        self.oldest = first or self.oldest
+        self._stretch.newest = self.newest
+        self.revision += 1
+
+    def end(self) -> None:
+        """The session has ended: nothing that is open comes to an end of its own."""
+        self._stretch.break_off(subagents=True)
+        self.revision += 1
+
+    # ------------------------------------------------------------ who typed
+
+    def _heard(self, event: v1.AgentEvent) -> None:
+        """What is told beside history: who is there, and that some of it was compacted."""
+        match event.WhichOneof("event"):
+            case "presence":
+                for one in event.presence.clients:
+                    self._learn(one.client_id, called(one.client_id, one.client_type, one.client_name))
+            case "session_info":
+                self.compacted_before = event.session_info.compacted_before or self.compacted_before
             case _:
                 pass
 
-    def _words(self, event: v1.AgentEvent, delta: v1.TextDelta | v1.ThinkingDelta, kind: type[Words]) -> None:
-        key = f"{kind.__name__}-{delta.message_id}-{delta.block}"
-        block = self._by_key.get(key)
-        if not isinstance(block, Words):
-            block = kind(key, event.sequence)
-            self._add(event, block)
-        if block.is_settled:
+    def _learn(self, client_id: str, name: str) -> None:
+        if self._names.get(client_id) == name:
             return
-        if delta.is_complete:
-            block.pieces = [delta.text]
-            block.is_settled, block.is_partial = True, delta.is_partial
-        else:
-            block.pieces.append(delta.text)
-        block.revision += 1
-        self._touch_parent(event)
+        self._names[client_id] = name
+        for block in self._stretch.by_key.values():
+            if isinstance(block, Said) and block.client_id == client_id and client_id != self._own_client_id:
+                block.by = name
+                self._stretch.touch(block)
 
-    def _result(self, event: v1.AgentEvent) -> None:
-        result = event.tool_call_result
-        block = self._by_key.get(f"tool-{result.tool_id}")
-        if not isinstance(block, ToolUse):
-            return
-        block.output, block.duration_ms, block.denied_by = result.output, result.duration_ms, result.denied_by
-        denied, failed = ToolState.DENIED, ToolState.FAILED
-        block.state = denied if result.denied_by else failed if result.is_error else ToolState.DONE
-        block.cuts = tuple(event.cuts)
-        block.revision += 1
-        self._touch_parent(event)
-
-    def _add(self, event: v1.AgentEvent, block: Block) -> None:
-        self._by_key[block.key] = block
-        parent = self._by_key.get(f"tool-{event.parent_tool_use_id}") if event.parent_tool_use_id else None
-        if isinstance(parent, ToolUse):
-            parent.children.append(block)
-            parent.revision += 1
-        else:
-            self.blocks.append(block)
-
-    def _touch_parent(self, event: v1.AgentEvent) -> None:
-        parent = self._by_key.get(f"tool-{event.parent_tool_use_id}") if event.parent_tool_use_id else None
-        if parent is not None:
-            parent.revision += 1
+    def _name_of(self, client_id: str) -> str:
+        return "" if client_id == self._own_client_id else self._names.get(client_id, client_id)

@@ -1,14 +1,30 @@
 """How a session stands now, for the line at the foot of the screen and the panels beside it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
+from betcode.domain.error_codes import ErrorCode
+from betcode.tui.model.queue import MessageQueue, QueuedMessage
 from betcode.v1 import agent_pb2 as v1
+from betcode.wording.lock_words import called
+from betcode.wording.waiting_words import words_for
+
+_AT_REST = frozenset({v1.IDLE, v1.AGENT_STATUS_UNSPECIFIED, v1.ERROR})
+_DOING = {
+    v1.THINKING: "thinking",
+    v1.EXECUTING_TOOL: "uses a tool",
+    v1.WAITING_FOR_USER: "waits for you",
+    v1.COMPACTING: "compacting",
+    v1.ERROR: "failed",
+}
 
 
 @dataclass(slots=True)
 class Standing:
-    """Changed in place as events come in."""
+    """Changed in place as events come in; each is counted once, in the summary or here."""
 
+    own_client_id: str = ""
     session_id: str = ""
     name: str = ""
     provider: str = ""
@@ -17,50 +33,191 @@ class Standing:
     worktree: str = ""
     branch: str = ""
     status: v1.AgentStatus.ValueType = v1.IDLE
+    doing: str = ""  # the tool at work
+    run_state: str = ""
     is_closed: bool = False
+    waiting_for: str = ""  # as in SessionSummary
+    waiting_until: datetime | None = None
     cost_usd: float = 0.0
     tokens_in: int = 0
     tokens_out: int = 0
-    context_percent: float = 0.0
+    context_percent: float = 0.0  # 0: not known
+    context_tokens: int = 0
+    budget_reached: tuple[str, ...] = ()  # "cost", "tokens", "turns", "time"
     todos: tuple[v1.TodoItem, ...] = ()
     plan: str = ""
     plan_mode: bool = False
     lock: v1.InputLockChange = field(default_factory=v1.InputLockChange)
     present: tuple[v1.PresentClient, ...] = ()
+    _queue: MessageQueue = field(default_factory=MessageQueue)
+    _counted_until: int = 0  # the number up to which cost and tokens are counted
+    _todos_at: int = 0  # the numbers of the events that told of todos and plan; 0: none did
+    _plan_at: int = 0
+
+    # ------------------------------------------------------------ for those who show it
 
     @property
     def is_at_work(self) -> bool:
-        return self.status not in (v1.IDLE, v1.AGENT_STATUS_UNSPECIFIED, v1.ERROR)
+        return self.status not in _AT_REST
+
+    @property
+    def queue(self) -> Sequence[QueuedMessage]:
+        """Messages that wait for the agent or with it, the oldest first."""
+        return self._queue.shown(self.own_client_id)
+
+    @property
+    def lock_holder(self) -> str:
+        """Who types, as people call them; empty: nobody."""
+        lock = self.lock
+        return called(lock.holder_client_id, lock.holder_client_type, lock.holder_client_name)
+
+    @property
+    def is_lock_ours(self) -> bool:
+        return bool(self.own_client_id) and self.lock.holder_client_id == self.own_client_id
+
+    @property
+    def lock_asker(self) -> str:
+        """Who asks to type; empty: nobody."""
+        lock = self.lock
+        return called(lock.asking_client_id, lock.asking_client_type, lock.asking_client_name)
+
+    @property
+    def lock_answer_by(self) -> datetime | None:
+        """Until when the holder may refuse who asks."""
+        return self.lock.answer_by.ToDatetime(UTC) if self.lock.HasField("answer_by") else None
+
+    @property
+    def others(self) -> Sequence[str]:
+        """Who else follows the session, as people call them."""
+        here = [one for one in self.present if one.client_id != self.own_client_id]
+        return [called(one.client_id, one.client_type, one.client_name) for one in here]
+
+    def words(self, now: datetime) -> str:
+        """What it does or waits for, in a few words."""
+        if self.is_closed:
+            return "closed"
+        if self.status == v1.WAITING_FOR_USER:
+            return "waits for you"
+        if waits := words_for(self.waiting_for, self.waiting_until, now):
+            return waits
+        if not self.is_at_work and self.run_state == "crashed":
+            return "crashed"
+        if self.status == v1.EXECUTING_TOOL and self.doing:
+            return f"uses {self.doing}"
+        return _DOING.get(self.status, "idle")
+
+    # ------------------------------------------------------------ what changes it
 
     def begin(self, summary: v1.SessionSummary) -> None:
-        """What the list of sessions says of it."""
+        """What the list of sessions says of it; also of one that is followed already."""
         self.session_id, self.name, self.provider = summary.id, summary.name, summary.provider
-        self.model, self.directory, self.worktree = summary.model, summary.working_directory, summary.worktree_name
+        self.directory, self.worktree = summary.working_directory, summary.worktree_name
+        if summary.last_sequence < self._counted_until:
+            return  # we have heard more than it says
+        self.model = summary.model
+        self.is_closed = summary.status == "closed"
+        self.status = v1.IDLE if summary.status != "active" else self.status if self.is_at_work else v1.THINKING
+        self.run_state, self.waiting_for = summary.run_state, summary.waiting_for
+        self.waiting_until = summary.waiting_until.ToDatetime(UTC) if summary.HasField("waiting_until") else None
         self.cost_usd = summary.total_cost_usd
         self.tokens_in, self.tokens_out = summary.total_input_tokens, summary.total_output_tokens
-        self.is_closed = summary.status == "closed"
-        self.status = v1.THINKING if summary.status == "active" else v1.IDLE
+        self.budget_reached = tuple(summary.budget_use.reached) if summary.HasField("budget") else ()
+        self._counted_until = summary.last_sequence
+
+    def recall(self, event: v1.AgentEvent) -> None:
+        """An event of before: things to do and a plan hold until newer ones are told."""
+        if event.HasField("todo_update") and event.sequence > self._todos_at:
+            self.todos, self._todos_at = tuple(event.todo_update.items), event.sequence
+        elif event.HasField("plan_mode") and event.sequence > self._plan_at:
+            if not self._plan_at:
+                self.plan_mode = event.plan_mode.active
+            if event.plan_mode.plan:
+                self.plan, self._plan_at = event.plan_mode.plan, event.sequence
 
     def take(self, event: v1.AgentEvent) -> None:
-        """What a new event changes; those of the past were counted in the summary."""
+        """The next event; what the summary has counted already is not counted again."""
+        kind = event.WhichOneof("event")
+        is_new = not event.sequence or event.sequence > self._counted_until
+        self._counted_until = max(self._counted_until, event.sequence)
+        if kind in ("text_delta", "thinking_delta"):
+            self.waiting_for = ""  # the model answers
+            return
+        self._queue.take(event, is_at_work=self.is_at_work)
+        match kind:
+            case "usage":
+                self._usage(event.usage, is_new=is_new)
+            case "error" if is_new:
+                self._error(event.error)
+            case "notice" if is_new:
+                self._notice(event.notice)
+            case "todo_update" | "plan_mode":
+                self.recall(event)
+                self.plan_mode = event.plan_mode.active if kind == "plan_mode" else self.plan_mode
+            case "user_input" if not self.is_at_work:
+                self._something_new_begins()
+            case "turn_complete":
+                self.waiting_for = self.waiting_for if self.waiting_for == "limit" else ""
+            case _:
+                self._be_told(event)
+
+    def _be_told(self, event: v1.AgentEvent) -> None:
         match event.WhichOneof("event"):
             case "status_change":
-                self.status = event.status_change.status
-            case "usage":
-                self.cost_usd += event.usage.cost_usd
-                self.tokens_in += event.usage.input_tokens
-                self.tokens_out += event.usage.output_tokens
+                self._status(event.status_change)
             case "session_info":
                 self.model = event.session_info.model or self.model
                 self.context_percent = event.session_info.context_usage_percent or self.context_percent
-            case "todo_update":
-                self.todos = tuple(event.todo_update.items)
-            case "plan_mode":
-                self.plan_mode = event.plan_mode.active
-                self.plan = event.plan_mode.plan or self.plan
+            case "compaction":
+                self._compacted(event.compaction)
             case "input_lock":
                 self.lock = event.input_lock
             case "presence":
                 self.present = tuple(event.presence.clients)
             case _:
                 pass
+
+    def _usage(self, usage: v1.UsageReport, *, is_new: bool) -> None:
+        self.context_tokens = usage.context_tokens or self.context_tokens
+        if is_new:
+            self.cost_usd += usage.cost_usd
+            self.tokens_in += usage.input_tokens
+            self.tokens_out += usage.output_tokens
+
+    def _something_new_begins(self) -> None:
+        if all(item.status == v1.COMPLETED for item in self.todos):
+            self.todos = ()
+        if not self.plan_mode:
+            self.plan = ""
+
+    def _status(self, change: v1.StatusChange) -> None:
+        self.status, self.doing = change.status, change.message if change.status == v1.EXECUTING_TOOL else ""
+        if self.is_at_work:
+            self.waiting_for, self.run_state = "", "running"
+
+    def _compacted(self, boundary: v1.CompactionBoundary) -> None:
+        if boundary.tokens_before and self.context_percent:
+            self.context_percent *= min(boundary.tokens_after / boundary.tokens_before, 1.0)
+        else:
+            self.context_percent = 0.0
+        self.context_tokens = boundary.tokens_after
+
+    def _error(self, error: v1.ErrorEvent) -> None:
+        if error.code == ErrorCode.SUBPROCESS_CRASHED and error.is_fatal:
+            self.waiting_for, self.run_state = "", "crashed"
+        elif error.code == ErrorCode.SUBPROCESS_CRASHED:
+            self._wait("retry", error.details.get("retry_at", ""))
+        elif error.code == ErrorCode.RATE_LIMITED:
+            self._wait("limit", error.details.get("reset_at", ""))
+
+    def _notice(self, notice: v1.Notice) -> None:
+        if notice.kind == v1.NOTICE_KIND_BUDGET:
+            self.budget_reached = tuple(filter(None, notice.details.get("reached", "").split(",")))
+        elif waits := notice.details.get("waiting_for", ""):
+            self._wait(waits, notice.details.get("reset_at", ""))
+
+    def _wait(self, waits: str, until: str) -> None:
+        self.waiting_for = waits
+        try:
+            self.waiting_until = datetime.fromisoformat(until) if until else None
+        except ValueError:
+            self.waiting_until = None
