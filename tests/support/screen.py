@@ -34,6 +34,15 @@ class ShownScreen:
     def text(self) -> str:
         return "\n".join(self.lines)
 
+    @property
+    def notes(self) -> list[str]:
+        """What the screen told in passing, the oldest first; a note would cover what a test looks at."""
+        return [note.message for note in self.app._notifications]
+
+    async def notes_say(self, words: str) -> None:
+        """Wait until one of them has these words in it."""
+        await self.comes_to(lambda _: any(words in note for note in self.notes), f"to note {words!r}")
+
     async def shows(self, *wanted: str) -> str:
         """Wait, within a bound, until all of this stands there; the whole text."""
         return await self.comes_to(lambda text: all(words in text for words in wanted), f"to show {wanted}")

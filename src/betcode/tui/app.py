@@ -204,6 +204,11 @@ class BetcodeApp(App[int]):
             await self.open_session(session_id)
             self.directory.look()
 
+    def do_here(self, name: str, given: str = "") -> None:
+        """What somebody wrote as a command: a deed for the session that is shown, and what it needs."""
+        if isinstance(shown := self.screen, SessionScreen):
+            self._do(name, self.directory.known(shown.session_id) or shown.summary, shown.place, given)
+
     def action_menu(self) -> None:
         from betcode.tui.sessions.menu import DEED_OF, session_menu
 
@@ -218,13 +223,14 @@ class BetcodeApp(App[int]):
 
         self.push_screen(session_menu(one), chosen)
 
-    def _do(self, name: str, one: v1.SessionSummary, at: int = 0) -> None:
+    def _do(self, name: str, one: v1.SessionSummary, at: int = 0, given: str = "") -> None:
         from betcode.tui.sessions.deeds import Deeds
 
         def opened(session_id: str) -> None:
             self.run_worker(self.open_session(session_id), exit_on_error=False)
 
-        self.run_worker(Deeds(self, self.client, self.directory, opened).do(name, one, at), exit_on_error=False)
+        deeds = Deeds(self, self.client, self.directory, opened)
+        self.run_worker(deeds.do(name, one, at, given), exit_on_error=False)
 
     def action_numbered(self, number: int) -> None:
         self._change_to(self.directory.numbers.session(number))

@@ -1,6 +1,5 @@
 """One session on the screen: conversation, cards, the place to write in, and how it stands."""
 
-import asyncio
 import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, ClassVar, cast
@@ -16,6 +15,7 @@ from betcode.client import Client, ClientError, Link, LinkState
 from betcode.tui import keys
 from betcode.tui.cards.deck import CardDeck
 from betcode.tui.composer.composer import Composer
+from betcode.tui.composer.desk import WritingDesk
 from betcode.tui.head_line import HeadLine
 from betcode.tui.locks import LockCard, LockView, lock_view, told
 from betcode.tui.model.blocks import TurnEnd
@@ -34,6 +34,16 @@ if TYPE_CHECKING:
     from betcode.tui.app import BetcodeApp
 
 _FRAME_S = 1 / 30
+_COMMANDS = {
+    "help": "app.help",
+    "sessions": "app.sessions",
+    "inbox": "app.inbox",
+    "new": "app.new_session",
+    "theme": "app.next_theme",
+    "quit": "app.leave",
+    "cancel": "screen.cancel",
+    "lock": "screen.lock",
+}
 _TWICE_S = 2.0  # two presses within this are one wish
 
 
@@ -52,7 +62,6 @@ class SessionScreen(Screen[None]):
         self._board = board
         self._lock = LockView(client.identity.client_id)
         self._asks_for_lock = False
-        self._sending = asyncio.Lock()  # messages are sent in the order in which they were typed
         self._link: Link | None = None
         self._broken_at = 0.0
         self._refusal = ""
@@ -104,13 +113,12 @@ class SessionScreen(Screen[None]):
                 yield CardDeck(self._board, self._summary.id)
                 yield LockCard()
                 yield Static(id="ended", markup=False)
-                yield Composer()
+                yield WritingDesk(self._client, self._summary.id, self._summary.working_directory, self.owner.kept_in)
             yield SidePanel()
         yield StatusLine()
 
     def on_mount(self) -> None:
         self.query_one("#ended").display = False
-        self.query_one(Composer).show_session(self._summary.id, self._summary.working_directory)
         self.query_one(Composer).focus()
         self.set_interval(1.0, self._tick)
         self.run_worker(self._follow(), exit_on_error=False)
@@ -143,6 +151,7 @@ class SessionScreen(Screen[None]):
         self._drawn_at = time.monotonic()
         self._take_note()
         self.query_one(ConversationView).blocks_changed()
+        self.query_one(WritingDesk).show((), (), self._link)
         self._draw_lines()
 
     def _tick(self) -> None:
@@ -190,7 +199,7 @@ class SessionScreen(Screen[None]):
             self.notify(words, markup=False)
         if self._lock.asking_id and not before.asking_id:
             self.app.bell()
-            if not self.query_one(Composer).text:
+            if not self.query_one(Composer).has_draft:
                 self.query_one(LockCard).display = True
                 self.query_one(LockCard).focus()
         elif before.asking_id and not self._lock.asking_id and self.query_one(LockCard).has_focus:
@@ -219,20 +228,20 @@ class SessionScreen(Screen[None]):
 
     # ------------------------------------------------------------ what people do
 
-    def on_composer_submitted(self, message: Composer.Submitted) -> None:
-        self.run_worker(self._send(message), exit_on_error=False)
+    def on_writing_desk_not_sent(self, message: WritingDesk.NotSent) -> None:
+        error = message.error
+        if is_locked(error):
+            words = f"Not sent: {holder_in(error)} types in this session. Ctrl+L asks to type"
+        else:
+            words = f"Not sent: {error.message}{when_again(error.retry_after_s)}"
+        self._say(words, bad=True)
 
-    async def _send(self, message: Composer.Submitted) -> None:
-        async with self._sending:
-            try:
-                await self._client.send(self._summary.id, message.text, message.attachments)
-            except ClientError as error:
-                self.query_one(Composer).give_back(message.text)
-                if is_locked(error):
-                    words = f"Not sent: {holder_in(error)} types in this session. Ctrl+L asks to type"
-                else:
-                    words = f"Not sent: {error.message}{when_again(error.retry_after_s)}"
-                self._say(words, bad=True)
+    async def on_composer_command(self, message: Composer.Command) -> None:
+        """A command of the screen that was written in place of a message."""
+        if (action := _COMMANDS.get(message.name)) is not None:
+            await self.run_action(action)
+        else:
+            self.owner.do_here(message.name, message.rest)
 
     def action_cancel(self) -> None:
         if not self._feed.standing.is_at_work:
@@ -296,8 +305,8 @@ class SessionScreen(Screen[None]):
             self.app.copy_to_clipboard(selected)
             self.clear_selection()
             self._say("Copied")
-        elif composer.text:
-            composer.text = ""
+        elif composer.has_draft:
+            composer.clear_draft()
         elif now - self._interrupted_at < _TWICE_S:
             self.owner.action_leave()
         else:
@@ -310,7 +319,7 @@ class SessionScreen(Screen[None]):
         self._model_changed()
 
     def action_leave_empty(self) -> None:
-        if self.query_one(Composer).text:
+        if self.query_one(Composer).has_draft:
             raise SkipAction
         self.owner.action_leave()
 

@@ -1,45 +1,355 @@
 """The place to write in."""
 
 from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar
 
 from textual import events
+from textual.actions import SkipAction
+from textual.binding import Binding, BindingType
 from textual.message import Message
+from textual.timer import Timer
 from textual.widgets import TextArea
 
 from betcode.domain.commands import AttachedFile
+from betcode.tui.composer.attaching import Attaching
+from betcode.tui.composer.chips import ChipBar
+from betcode.tui.composer.completing import Completing
+from betcode.tui.composer.completion import Candidate, Kind, Wanted, own_command, wanted_at
+from betcode.tui.composer.completion import Command as AgentCommand
+from betcode.tui.composer.completion_list import CompletionList
+from betcode.tui.composer.drafts import TEXT_LIMIT, Drafts
+from betcode.tui.composer.history import HistoryFile, Sent, Walk, in_order
+from betcode.tui.composer.outside import NotEdited, edited_outside
+from betcode.tui.composer.pasting import writable
+from betcode.tui.composer.pieces import Draft, attachment_of
+from betcode.tui.composer.queue_bar import QueueBar
+
+_KEPT_AFTER_S = 0.3
+_NEW_LINE = ("ctrl+j", "shift+enter", "alt+enter")
 
 
 class Composer(TextArea):
-    """Enter sends, Shift+Enter or Ctrl+J begins a line."""
+    """Enter sends; Ctrl+J, Shift+Enter, Alt+Enter or a backslash at the end begin a line."""
+
+    DEFAULT_CSS = """
+    Composer { height: auto; min-height: 3; max-height: 40vh; border: round $panel; padding: 0; }
+    Composer:focus { border: round $primary; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+e", "edit_outside", "write in the editor", show=False),
+        Binding("ctrl+r", "search_history", "search what was sent", show=False),
+        Binding("alt+p", "expand_last", "put what was pasted into the text", show=False),
+        Binding("ctrl+underscore,alt+z", "undo", "undo", show=False),
+    ]
 
     class Submitted(Message):
-        """A message that is to be sent; the screen does it, and gives it back where it is refused."""
+        """A message that is to be sent, and given back where it is refused."""
 
         def __init__(self, text: str, attachments: Sequence[AttachedFile] = ()) -> None:
             super().__init__()
             self.text = text
             self.attachments = tuple(attachments)
 
-    def __init__(self) -> None:
-        super().__init__(id="composer", show_line_numbers=False)
+    class Command(Message):
+        """A command of the screen itself, and what stood behind it."""
 
-    def show_session(self, session_id: str, directory: str) -> None:
-        """Whose draft is written here from now on."""
+        def __init__(self, name: str, rest: str) -> None:
+            super().__init__()
+            self.name = name
+            self.rest = rest
 
-    def give_back(self, text: str) -> None:
+    def __init__(
+        self, completions: CompletionList, chips: ChipBar, queue: QueueBar, kept_in: Path | None = None
+    ) -> None:
+        super().__init__(id="composer", placeholder="Write a message", highlight_cursor_line=False)
+        self._queue_bar = queue
+        self._completing = Completing(self, completions)
+        self.attaching = Attaching(self, chips, self.on_text_area_changed, self._type)
+        self._drafts = Drafts(kept_in / "drafts") if kept_in else None
+        self._history = HistoryFile(kept_in / "history.jsonl") if kept_in else None
+        self._walk = Walk((), "")
+        self._session_id = ""
+        self._directory = ""
+        self._keeping: Timer | None = None
+        self._before_search: str | None = None
+        self._has_complained = False
+
+    # -- what others see of it
+
+    @property
+    def draft(self) -> Draft:
+        return Draft(self.text, self.attaching.all)
+
+    @property
+    def has_draft(self) -> bool:
+        """Whether something is written or attached here."""
+        return not self.draft.is_empty
+
+    def show_session(self, session_id: str, directory: str, commands: Sequence[AgentCommand] = ()) -> None:
+        """Whose draft is written here from now on; that of the session before is kept."""
+        self.show_commands(commands)
+        self._completing.show_directory(directory)
+        self._directory = directory
+        if session_id == self._session_id:
+            return
+        self.keep()
+        self._session_id = session_id
+        draft = self._drafts.read(session_id) if self._drafts else Draft()
+        self.load_text(writable(draft.text))
+        self.move_cursor(self.document.end)
+        self.attaching.put(draft.attachments)
+
+    def show_commands(self, commands: Sequence[AgentCommand]) -> None:
+        """Those that the agent says it has."""
+        self._completing.commands = tuple(commands)
+
+    def give_back(self, text: str, attachments: Sequence[AttachedFile] = ()) -> None:
         """What was not sent, before what was written since."""
-        self.text = "\n".join(filter(None, (text, self.text)))
+        self._rewrite("\n".join(filter(None, (writable(text), self.text))))
+        self.attaching.put((*map(attachment_of, attachments), *self.attaching.all))
+        self.focus()
+
+    def clear_draft(self) -> None:
+        """Nothing is written any more; the text can be had again by undo."""
+        self._rewrite("")
+        self.attaching.put(())
+
+    def keep(self) -> None:
+        """Have the draft in its file now."""
+        if self._keeping is not None:
+            self._keeping.stop()
+            self._keeping = None
+        if self._drafts is not None and self._session_id:
+            try:
+                self._drafts.write(self._session_id, self.draft)
+            except OSError as trouble:
+                self._complain(f"The draft cannot be kept: {trouble.strerror}")
+
+    # -- keys
 
     async def _on_key(self, event: events.Key) -> None:
-        if event.key == "enter":
-            event.prevent_default()
-            event.stop()
-            text, self.text = self.text, ""
-            if text.strip():
-                self.post_message(self.Submitted(text))
-        elif event.key in ("ctrl+j", "shift+enter"):
-            event.prevent_default()
-            event.stop()
-            self.insert("\n")
+        if event.key in _NEW_LINE:
+            self._heed(event)
+            self._replace_via_keyboard("\n", *self.selection)
+        elif event.key == "enter":
+            self._heed(event)
+            self._enter()
+        elif event.key == "tab" and self._completing.is_open:
+            self._heed(event)
+            self._take_selected()
+        elif event.key == "escape" and self._completing.is_open:
+            self._heed(event)
+            self._close_list()
         else:
             await super()._on_key(event)
+
+    def _heed(self, event: events.Key) -> None:
+        event.prevent_default()
+        event.stop()
+
+    def action_cursor_up(self, select: bool = False) -> None:
+        if self._completing.is_open:
+            self._completing.move(-1)
+        elif select or not self.navigator.is_first_wrapped_line(self.cursor_location):
+            super().action_cursor_up(select)
+        elif not (not self.has_draft and self._walk.is_at_draft and self._queue_bar.select_last()):
+            self._walk_history(older=True)
+
+    def action_cursor_down(self, select: bool = False) -> None:
+        if self._completing.is_open:
+            self._completing.move(1)
+        elif select or not self.navigator.is_last_wrapped_line(self.cursor_location):
+            super().action_cursor_down(select)
+        else:
+            self._walk_history(older=False)
+
+    def action_cursor_page_up(self) -> None:
+        raise SkipAction  # the conversation is scrolled
+
+    def action_cursor_page_down(self) -> None:
+        raise SkipAction
+
+    def action_delete_left(self) -> None:
+        if self.selection.is_empty and self.cursor_location == (0, 0) and self.attaching.all:
+            self.attaching.take(-1)
+        else:
+            super().action_delete_left()
+
+    def action_cut(self) -> None:
+        if self.selection.is_empty:
+            raise SkipAction
+        super().action_cut()
+
+    # -- sending
+
+    def _enter(self) -> None:
+        wanted, selected = self._completing.wanted, self._completing.selected
+        if wanted is not None and selected is not None:
+            is_whole = wanted.kind is Kind.COMMAND and selected.inserted.strip() == wanted.query
+            if not is_whole:
+                self.take(selected)
+                return
+        row, column = self.cursor_location
+        line = self.document.get_line(row)
+        if column == len(line) and line.endswith("\\"):
+            self._replace_via_keyboard("\n", (row, column - 1), (row, column))
+            return
+        self._completing.close()
+        self._submit()
+
+    def _submit(self) -> None:
+        draft = self.draft
+        if draft.is_empty:
+            return
+        if self.attaching.is_reading:
+            self.notify("A file is still being read: wait for it, then send", markup=False)
+            return
+        command = own_command(draft.text, {one.name for one in self._completing.commands})
+        self._remember(draft.text)
+        if command is not None:
+            self.load_text("")
+            if command[0] == "attach":
+                self._attach_named(command[1])
+            else:
+                self.post_message(self.Command(*command))
+        else:
+            self.load_text("")
+            self.attaching.put(())
+            self.post_message(self.Submitted(draft.text, draft.files))
+
+    def _remember(self, text: str) -> None:
+        self._walk = Walk((), "")
+        if self._history is not None:
+            try:
+                self._history.add(Sent(text, self._directory))
+            except OSError as trouble:
+                self._complain(f"What was sent cannot be kept: {trouble.strerror}")
+
+    # -- history
+
+    def _walk_history(self, *, older: bool) -> None:
+        if older and self._walk.is_at_draft and self._history is not None:
+            self._walk = Walk(self._shown_history(), self._directory)
+        text = self._walk.older(self.text) if older else self._walk.newer(self.text)
+        if text is not None:
+            self._rewrite(text)
+            self.move_cursor((0, len(self.document.get_line(0))) if older else self.document.end)
+            self._completing.dismiss()
+        elif older:
+            super().action_cursor_up()
+        else:
+            super().action_cursor_down()
+
+    def _shown_history(self) -> list[Sent]:
+        sent = self._history.read() if self._history else []
+        return [Sent(writable(one.text), one.directory) for one in sent]
+
+    def action_search_history(self) -> None:
+        """What was sent and has in it what is written here; the draft comes back with Escape."""
+        if self._before_search is not None:
+            self._completing.move(1)
+            return
+        self._completing.history = in_order(self._shown_history(), self._directory)
+        self._before_search = self.text
+        self._look()
+        if not self._completing.is_open:
+            self._before_search = None
+            self.notify("Nothing like that was sent from here", markup=False)
+
+    # -- completion
+
+    def on_text_area_changed(self) -> None:
+        self._look()
+        if self._drafts is not None and self._keeping is None and self.is_attached:
+            self._keeping = self.set_timer(_KEPT_AFTER_S, self.keep)
+
+    def on_text_area_selection_changed(self) -> None:
+        self._look()
+
+    def _look(self) -> None:
+        if self._before_search is not None:
+            self._completing.look(Wanted(Kind.HISTORY, self.text, 0, 0))
+            return
+        row, column = self.cursor_location
+        wanted = wanted_at(self.document.get_line(row), column) if self.selection.is_empty else None
+        is_late_command = wanted is not None and wanted.kind is Kind.COMMAND and row > 0
+        self._completing.look(None if is_late_command else wanted)
+
+    def _take_selected(self) -> None:
+        if self._completing.selected is not None:
+            self.take(self._completing.selected)
+
+    def take(self, candidate: Candidate) -> None:
+        """Write it in place of the word at the cursor, or of all where it was sent before."""
+        wanted = self._completing.wanted
+        if wanted is None:
+            return
+        self._before_search = None
+        self._completing.close()
+        if wanted.kind is Kind.HISTORY:
+            self._rewrite(candidate.inserted)
+            return
+        row, _ = self.cursor_location
+        result = self._replace_via_keyboard(candidate.inserted, (row, wanted.start), (row, wanted.end))
+        if result is not None:
+            self.move_cursor(result.end_location)
+
+    def _close_list(self) -> None:
+        before, self._before_search = self._before_search, None
+        if before is not None:
+            self._rewrite(before)
+            self._completing.close()
+        else:
+            self._completing.dismiss()
+
+    # -- pasting and attaching
+
+    async def _on_paste(self, event: events.Paste) -> None:
+        event.prevent_default()
+        event.stop()
+        self.attaching.paste(event.text)
+
+    def action_paste(self) -> None:
+        """The image in the system's clipboard, or else what was copied here."""
+        self.attaching.paste_image(self.app.clipboard)
+
+    def action_expand_last(self) -> None:
+        self.attaching.expand(len(self.attaching.all) - 1)
+
+    def _type(self, text: str) -> None:
+        """As if somebody had typed it."""
+        if result := self._replace_via_keyboard(text, *self.selection):
+            self.move_cursor(result.end_location)
+
+    def _attach_named(self, name: str) -> None:
+        if name:
+            self.attaching.attach(Path(self._directory or ".") / Path(name).expanduser())
+        else:
+            self.notify("Say which file: /attach FILE", markup=False)
+
+    # -- the rest
+
+    def action_edit_outside(self) -> None:
+        """In the person's own editor."""
+        try:
+            text = edited_outside(self.app, self.text, TEXT_LIMIT)
+        except NotEdited as why:
+            self.notify(writable(str(why)), markup=False)
+        else:
+            self._rewrite(writable(text))
+
+    def on_unmount(self) -> None:
+        self.keep()
+
+    def _rewrite(self, text: str) -> None:
+        """In place of all that is written, so that undo brings it back."""
+        self.history.checkpoint()
+        self.replace(text, (0, 0), self.document.end, maintain_selection_offset=False)
+        self.move_cursor(self.document.end)
+
+    def _complain(self, sentence: str) -> None:
+        """Once: a disk that is full stays so for a while."""
+        if not self._has_complained:
+            self._has_complained = True
+            self.notify(sentence, severity="warning", markup=False)

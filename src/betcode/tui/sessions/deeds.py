@@ -1,7 +1,8 @@
 """What is done to a session as a whole, from the list or its menu: each asks what it needs and says how it went."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,12 +35,12 @@ class Deeds:
         self._directory = directory
         self._open = open_session
 
-    async def do(self, name: str, one: v1.SessionSummary, at: int = 0) -> None:
-        """The deed of this name; what the daemon refuses is said."""
-        deeds = {
-            "rename": self._rename,
+    async def do(self, name: str, one: v1.SessionSummary, at: int = 0, given: str = "") -> None:
+        """The deed of this name, with what was given for it; what the daemon refuses is said."""
+        deeds: dict[str, Callable[[v1.SessionSummary], Awaitable[None]]] = {
+            "rename": partial(self._rename, given=given),
             "fork": self._fork,
-            "export": self._export,
+            "export": partial(self._export, given=given),
             "compact": self._compact,
             "budget": self._budget,
             "close": self._close,
@@ -56,8 +57,11 @@ class Deeds:
             self._say(error.message, bad=True)
         self._directory.look()
 
-    async def _rename(self, one: v1.SessionSummary) -> None:
-        name = await self._app.push_screen_wait(AskLine("What is the session called? Empty: no name", one.name))
+    async def _rename(self, one: v1.SessionSummary, given: str = "") -> None:
+        name: str | None = given
+        if not given:
+            asks = AskLine("What is the session called? Empty: no name", one.name)
+            name = await self._app.push_screen_wait(asks)
         if name is not None:
             await self._client.rename(one.id, name.strip())
             self._say(f"It is called {name.strip()}" if name.strip() else "It has no name any more")
@@ -67,9 +71,12 @@ class Deeds:
         self._say(f"Forked from {one_line(called(one), _NAME)}; this is the new one")
         self._open(made.session_id)
 
-    async def _export(self, one: v1.SessionSummary) -> None:
+    async def _export(self, one: v1.SessionSummary, given: str = "") -> None:
         usual = f"betcode-{short_id(one.id)}.html"
-        file = await self._app.push_screen_wait(AskLine("Into which file? It may end in .html, .md or .json", usual))
+        asks = AskLine("Into which file? It may end in .html, .md or .json", usual)
+        file: str | None = given
+        if not given:
+            file = await self._app.push_screen_wait(asks)
         if not file or not file.strip():
             return
         path = Path(file.strip()).expanduser()

@@ -1,0 +1,113 @@
+"""Keeps the list above the draft in step with what is typed, without ever holding up a key."""
+
+from collections.abc import Sequence
+
+import anyio.to_thread
+from textual.widget import Widget
+
+from betcode.tui.composer.completion import (
+    Candidate,
+    Command,
+    Kind,
+    Wanted,
+    command_candidates,
+    file_candidates,
+    history_candidates,
+)
+from betcode.tui.composer.completion_list import CompletionList
+
+_FRESH_S = 15.0
+_AT_ONCE = 2000  # paths that are looked through in less time than a key takes
+
+
+class Completing:
+    """What is offered for the word at the cursor."""
+
+    def __init__(self, owner: Widget, shown: CompletionList) -> None:
+        self._owner = owner
+        self._shown = shown
+        self._wanted: Wanted | None = None
+        self._dismissed: tuple[Kind, int] | None = None
+        self._directory = ""
+        self._files: Sequence[str] = ()
+        self._listed_at = -_FRESH_S
+        self.commands: Sequence[Command] = ()
+        self.history: Sequence[str] = ()
+
+    @property
+    def is_open(self) -> bool:
+        return self._shown.is_open
+
+    @property
+    def wanted(self) -> Wanted | None:
+        """What the list is for."""
+        return self._wanted
+
+    @property
+    def selected(self) -> Candidate | None:
+        return self._shown.selected
+
+    def move(self, by: int) -> None:
+        self._shown.move(by)
+
+    def show_directory(self, directory: str) -> None:
+        """Whose files can be named from now on."""
+        if directory != self._directory:
+            self._directory, self._files, self._listed_at = directory, (), -_FRESH_S
+
+    def look(self, wanted: Wanted | None) -> None:
+        """Offer what fits."""
+        if wanted is None or (self._dismissed is not None and self._dismissed != (wanted.kind, wanted.start)):
+            self._dismissed = None
+        if wanted is None or self._dismissed is not None:
+            self._wanted = None
+            self._offer(())
+            return
+        if wanted == self._wanted:
+            return
+        self._wanted = wanted
+        match wanted.kind:
+            case Kind.COMMAND:
+                self._offer(command_candidates(wanted.query, self.commands))
+            case Kind.HISTORY:
+                self._offer(history_candidates(wanted.query, self.history))
+            case Kind.FILE:
+                self._look_for_files(wanted)
+
+    def dismiss(self) -> None:
+        """Close the list, and leave it closed while this word is typed."""
+        if self._wanted is not None:
+            self._dismissed = (self._wanted.kind, self._wanted.start)
+        self.close()
+
+    def close(self) -> None:
+        self._wanted = None
+        self._offer(())
+
+    def _look_for_files(self, wanted: Wanted) -> None:
+        if anyio.current_time() - self._listed_at > _FRESH_S:
+            self._listed_at = anyio.current_time()
+            self._owner.run_worker(self._list(), group="list files", exclusive=True, exit_on_error=False)
+        if len(self._files) <= _AT_ONCE:
+            self._offer(file_candidates(wanted.query, self._files))
+        else:
+            self._owner.run_worker(self._match(wanted), group="match files", exclusive=True, exit_on_error=False)
+
+    async def _list(self) -> None:
+        from betcode.tui.composer.file_list import list_files
+
+        directory = self._directory
+        files = await list_files(directory)
+        if directory == self._directory:
+            self._files = files
+            if self._wanted is not None and self._wanted.kind is Kind.FILE:
+                self._look_for_files(self._wanted)
+
+    async def _match(self, wanted: Wanted) -> None:
+        found = await anyio.to_thread.run_sync(file_candidates, wanted.query, self._files, abandon_on_cancel=True)
+        if wanted == self._wanted:
+            self._offer(found)
+
+    def _offer(self, candidates: Sequence[Candidate]) -> None:
+        if candidates or self._shown.is_open:
+            self._shown.show(candidates)

@@ -1,0 +1,175 @@
+"""What the word at the cursor could become: a file, a command, or a message that was sent before. No I/O."""
+
+import heapq
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Protocol
+
+from betcode.wording.terminal_text import clean, one_line
+
+SHOWN = 50  # candidates; the list shows a few of them at a time
+_PLAIN = re.compile(r"[\w./+\-=%@:~,]+")
+_MENTION = re.compile(r'(?:^|(?<=[\s(\[]))@(?:"(?P<quoted>[^"\n]*)|(?P<bare>[^\s"]*))$')
+_COMMAND = re.compile(r"(?P<slashes>//?)(?P<name>[^\s/]*)$")
+_DESCRIBED = 120
+
+
+class Kind(Enum):
+    FILE = auto()
+    COMMAND = auto()
+    HISTORY = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The part of the draft that is being completed: `start` to `end`, and what of it is looked for."""
+
+    kind: Kind
+    query: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One line of the list, and what is written into the draft where it is taken."""
+
+    shown: str
+    inserted: str
+    note: str = ""
+
+
+class Command(Protocol):
+    """A command, as an agent tells of it; the name has no slash."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def description(self) -> str: ...
+    @property
+    def argument_hint(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class CommandWord:
+    """A command of the screen itself."""
+
+    name: str
+    description: str = ""
+    argument_hint: str = ""
+
+
+OWN_COMMANDS = (
+    CommandWord("help", "all keys and commands"),
+    CommandWord("sessions", "all sessions"),
+    CommandWord("inbox", "everything that waits for a person"),
+    CommandWord("new", "a new session here"),
+    CommandWord("rename", "give the session a name", "NAME"),
+    CommandWord("fork", "a new session that goes on from here"),
+    CommandWord("export", "write the conversation to a file", "FILE"),
+    CommandWord("compact", "have the agent summarise what was said"),
+    CommandWord("cancel", "stop the turn"),
+    CommandWord("lock", "ask for the input lock, or give it"),
+    CommandWord("attach", "send a file with the next message", "FILE"),
+    CommandWord("theme", "other colours", "NAME"),
+    CommandWord("quit", "leave; the agent goes on"),
+)
+_OWN_NAMES = frozenset(command.name for command in OWN_COMMANDS)
+
+
+def wanted_at(text: str, cursor: int) -> Wanted | None:
+    """What could be completed at the cursor; None: nothing."""
+    before = text[:cursor]
+    if command := _COMMAND.fullmatch(before):
+        return Wanted(Kind.COMMAND, before, 0, len(before)) if "\n" not in command["name"] else None
+    line_start = before.rfind("\n") + 1
+    mention = _MENTION.search(before, line_start)
+    if mention is None:
+        return None
+    query = mention["quoted"] if mention["quoted"] is not None else mention["bare"]
+    return Wanted(Kind.FILE, query, mention.start(), cursor)
+
+
+def own_command(text: str, agent_commands: Iterable[str]) -> tuple[str, str] | None:
+    """The command of the screen that the draft is, and what stands behind it; None: it goes to the agent.
+
+    Where agent and screen have a command of one name, `/name` is the agent's and `//name` the screen's.
+    """
+    first, newline, _ = text.strip().partition("\n")
+    if newline or not first.startswith("/"):
+        return None
+    word, _, rest = first.partition(" ")
+    name = word.lstrip("/")
+    slashes = len(word) - len(name)
+    if name not in _OWN_NAMES or slashes > 2 or (slashes == 1 and name in agent_commands):
+        return None
+    return name, rest.strip()
+
+
+def command_candidates(query: str, agent_commands: Sequence[Command]) -> list[Candidate]:
+    """Commands whose names begin with or contain what was typed, the agent's first."""
+    slashes, name = ("//", query[2:]) if query.startswith("//") else ("/", query[1:])
+    theirs = {command.name for command in agent_commands}
+    offered: list[tuple[str, Command, str]] = [("/", command, "") for command in agent_commands if slashes == "/"]
+    for command in OWN_COMMANDS:
+        doubled = slashes == "//" or command.name in theirs
+        offered.append(("//" if doubled else "/", command, "betcode: "))
+    ranked = [
+        (rank, number)
+        for number, (_, command, _) in enumerate(offered)
+        if (rank := _rank(name.lower(), command.name.lower())) is not None
+    ]
+    return [_command_candidate(*offered[number]) for _, number in sorted(ranked)[:SHOWN]]
+
+
+def file_candidates(query: str, paths: Sequence[str]) -> list[Candidate]:
+    """Paths that match, the best first: by the last name, then anywhere, then letter by letter."""
+    low = query.lower()
+    letters = re.compile(".*?".join(map(re.escape, low)))
+    ranked = ((rank, len(path), path) for path in paths if (rank := _file_rank(low, letters, path.lower())) is not None)
+    return [Candidate(path, mention(path)) for _, _, path in heapq.nsmallest(SHOWN, ranked)]
+
+
+def history_candidates(query: str, texts: Sequence[str]) -> list[Candidate]:
+    """Messages that were sent and contain what was typed, in the order in which they are given."""
+    low = query.strip().lower()
+    found = (text for text in texts if low in text.lower())
+    return [Candidate(one_line(text, 500), text) for text, _ in zip(found, range(SHOWN), strict=False)]
+
+
+def mention(path: str) -> str:
+    """How the path is written into a message; a directory can be gone on with."""
+    written = f"@{path}" if _PLAIN.fullmatch(path) else f'@"{path}"'
+    return written.removesuffix('"') if path.endswith("/") else written + " "
+
+
+def can_be_mentioned(path: str) -> bool:
+    """Whether a name can be shown and written as it is: no control characters, no quotes, nothing that is no text."""
+    return '"' not in path and "\n" not in path and "\t" not in path and clean(path) == path
+
+
+def _rank(typed: str, name: str) -> int | None:
+    if name.startswith(typed):
+        return 0
+    return 1 if typed in name else None
+
+
+def _file_rank(low: str, letters: "re.Pattern[str]", path: str) -> int | None:
+    name = path.rstrip("/").rpartition("/")[2]
+    if name.startswith(low):
+        return 0
+    if low in name:
+        return 1
+    if low in path:
+        return 2
+    if letters.search(name):
+        return 3
+    return 4 if letters.search(path) else None
+
+
+def _command_candidate(mark: str, command: Command, whose: str) -> Candidate:
+    hint = f" {one_line(command.argument_hint, 40)}" if command.argument_hint else ""
+    note = whose + one_line(command.description, _DESCRIBED)
+    return Candidate(f"{mark}{one_line(command.name, 60)}{hint}", f"{mark}{one_line(command.name, 200)} ", note)

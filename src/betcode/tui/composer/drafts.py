@@ -1,0 +1,125 @@
+"""Drafts, one directory for each session: the text, and what is attached by its content.
+
+An attachment is kept as its bytes and not as a path: what was pasted has no path, and a file changes or goes away. The
+last one who writes wins, with one exception: an empty draft takes the place of another only where that one is what
+this screen read or wrote last. So nobody who clears a draft removes what somebody wrote on another screen.
+"""
+
+import hashlib
+import json
+import re
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from betcode.domain.commands import AttachedFile
+from betcode.tui.composer.pieces import ATTACHMENTS_BYTES, ATTACHMENTS_LIMIT, Attachment, Draft
+from betcode.tui.private_files import locked, private_directory, read_bounded, write_private
+
+TEXT_LIMIT = 1024 * 1024  # characters
+_DRAFT_BYTES = 13 * TEXT_LIMIT  # as JSON, in which a letter may take twelve
+_SESSIONS = 200  # drafts that are kept; the oldest goes first
+_NAME = "draft.json"
+_PLAIN_ID = re.compile(r"[0-9a-f-]{8,64}")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+class Drafts:
+    """Those below one directory."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._known: dict[str, Draft] = {}  # as this screen read or wrote them last
+
+    def read(self, session_id: str) -> Draft:
+        """What was written for the session; empty where there is nothing, or nothing that makes sense."""
+        place = self._place(session_id)
+        data = read_bounded(place / _NAME, _DRAFT_BYTES)
+        draft = _draft(data, place) if data else Draft()
+        self._known[session_id] = draft
+        return draft
+
+    def write(self, session_id: str, draft: Draft) -> None:
+        """Keep it; a draft that is already kept costs nothing.
+
+        Raises:
+            OSError
+        """
+        if self._known.get(session_id) == draft:
+            return
+        place = self._place(session_id)
+        if draft.is_empty and not place.exists():
+            return
+        with locked(self._directory / "lock"):
+            if draft.is_empty:
+                data = read_bounded(place / _NAME, _DRAFT_BYTES)
+                if not data or _draft(data, place) == self._known.get(session_id, Draft()):
+                    _remove(place)
+            else:
+                is_new = not place.exists()
+                _put(private_directory(place), draft)
+                if is_new:
+                    self._make_room()
+        self._known[session_id] = draft
+
+    def _place(self, session_id: str) -> Path:
+        plain = _PLAIN_ID.fullmatch(session_id)
+        return self._directory / (session_id if plain else hashlib.sha256(session_id.encode()).hexdigest())
+
+    def _make_room(self) -> None:
+        places = [each for each in self._directory.iterdir() if each.is_dir()]
+        if len(places) > _SESSIONS:
+            places.sort(key=lambda each: each.stat().st_mtime_ns)
+            for each in places[: len(places) - _SESSIONS]:
+                _remove(each)
+
+
+def _put(place: Path, draft: Draft) -> None:
+    named = []
+    for one in draft.attachments:
+        sha256 = hashlib.sha256(one.file.data).hexdigest()
+        if not (place / sha256).exists():
+            write_private(place / sha256, one.file.data)
+        facts = {"sha256": sha256, "filename": one.file.filename, "mime_type": one.file.mime_type, "lines": one.lines}
+        named.append({**facts, "instead": "" if one.is_pasted_text else one.instead})
+    whole = json.dumps({"text": draft.text[:TEXT_LIMIT], "attachments": named})
+    write_private(place / _NAME, whole.encode())
+    wanted = {_NAME, *(str(facts["sha256"]) for facts in named)}
+    for path in place.iterdir():
+        if path.name not in wanted and not path.name.startswith("."):
+            path.unlink(missing_ok=True)
+
+
+def _remove(place: Path) -> None:
+    with suppress(OSError):
+        for path in place.iterdir():
+            path.unlink(missing_ok=True)
+        place.rmdir()
+
+
+def _draft(data: bytes, place: Path) -> Draft:
+    try:
+        facts = json.loads(data)
+    except ValueError:
+        return Draft()
+    if not isinstance(facts, dict) or not isinstance(facts.get("text"), str):
+        return Draft()
+    listed = facts.get("attachments")
+    named = listed[:ATTACHMENTS_LIMIT] if isinstance(listed, list) else []
+    found = (_attachment(one, place) for one in named)
+    return Draft(facts["text"], tuple(one for one in found if one is not None))
+
+
+def _attachment(facts: Any, place: Path) -> Attachment | None:
+    if not isinstance(facts, dict):
+        return None
+    words = [facts.get(name) for name in ("sha256", "filename", "mime_type", "instead")]
+    lines = facts.get("lines")
+    if not all(isinstance(word, str) for word in words) or not isinstance(lines, int):
+        return None
+    sha256, filename, mime_type, instead = map(str, words)
+    data = read_bounded(place / sha256, ATTACHMENTS_BYTES) if _SHA256.fullmatch(sha256) else None
+    if data is None:
+        return None
+    text = data.decode(errors="replace") if lines > 0 else instead
+    return Attachment(AttachedFile(filename, mime_type, data), text, lines)

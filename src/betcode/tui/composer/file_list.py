@@ -1,0 +1,76 @@
+"""The files that can be named in a message: those of a directory here, without what git is told to ignore."""
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import aclosing
+
+import anyio
+import anyio.to_thread
+
+from betcode.domain.errors import BetcodeError
+from betcode.git.records import records
+from betcode.git.running import Git
+from betcode.tui.composer.completion import can_be_mentioned
+
+LIMIT = 50_000  # files
+_BOUND_S = 10.0
+_WALK_S = 3.0
+
+
+async def list_files(directory: str) -> Sequence[str]:
+    """Paths below the directory, and with them the directories on the way; nothing where it is not on this machine.
+
+    However large the place, it ends: what was found until then is what is offered.
+    """
+    if not await anyio.to_thread.run_sync(os.path.isdir, directory, abandon_on_cancel=True):
+        return ()
+    found: list[str] = []
+    try:
+        with anyio.move_on_after(_BOUND_S):
+            await _ask_git(directory, found)
+    except BetcodeError:
+        found = await anyio.to_thread.run_sync(walked, directory, abandon_on_cancel=True)
+    return await anyio.to_thread.run_sync(with_directories, found, abandon_on_cancel=True)
+
+
+def with_directories(paths: Sequence[str]) -> Sequence[str]:
+    """The paths that can be written into a message, and the directories that they are in."""
+    whole: dict[str, None] = {}
+    for path in paths:
+        if can_be_mentioned(path):
+            whole[path] = None
+            parent = path.rpartition("/")[0]
+            while parent and f"{parent}/" not in whole:
+                whole[f"{parent}/"] = None
+                parent = parent.rpartition("/")[0]
+    return tuple(whole)
+
+
+def walked(directory: str, limit: int = LIMIT) -> list[str]:
+    """The same without git: nothing hidden, no links followed, within a few seconds."""
+    found: list[str] = []
+    until = time.monotonic() + _WALK_S
+    for path in _files_below(directory):
+        found.append(path)
+        if len(found) >= limit or time.monotonic() > until:
+            break
+    return found
+
+
+def _files_below(directory: str) -> Iterator[str]:
+    for top, directories, files in os.walk(directory):
+        directories[:] = sorted(name for name in directories if not name.startswith("."))
+        below = os.path.relpath(top, directory)
+        for name in sorted(files):
+            yield name if below == "." else f"{below}/{name}"
+
+
+async def _ask_git(directory: str, found: list[str]) -> None:
+    git = Git(os.environ)
+    told = records(git.stream("ls-files", "-co", "--exclude-standard", "-z", at=directory, bound_s=_BOUND_S))
+    async with aclosing(told):
+        async for path in told:
+            found.append(path)
+            if len(found) >= LIMIT:
+                return

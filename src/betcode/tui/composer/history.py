@@ -1,0 +1,123 @@
+"""What was sent from here, to be sent again: kept in a file that several screens share, and walked through."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from betcode.tui.private_files import locked, read_bounded, write_private
+
+KEPT = 1000  # messages
+_LONGEST = 32 * 1024  # characters; longer ones are no use in a list, and half of one would be another message
+_FILE_BYTES = 4 * 1024 * 1024
+_SLACK = 200  # messages that may stand there beyond those that are kept, so that not every one rewrites the file
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A message, and the directory of its session."""
+
+    text: str
+    directory: str
+
+
+class HistoryFile:
+    """One line of JSON for each message, the newest last; a line that makes no sense is passed over."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def read(self) -> list[Sent]:
+        """The oldest first; nothing where it cannot be read."""
+        data = read_bounded(self._path, _FILE_BYTES * 2)
+        return list(_parsed(data or b""))[-KEPT:]
+
+    def add(self, sent: Sent) -> None:
+        """Keep it; what another screen adds at the same time is kept as well.
+
+        Raises:
+            OSError
+        """
+        if not sent.text.strip() or len(sent.text) > _LONGEST:
+            return
+        with locked(self._path.with_suffix(".lock")):
+            data = read_bounded(self._path, _FILE_BYTES * 2) or b""
+            if data and not data.endswith(b"\n"):
+                data += b"\n"  # somebody was stopped in the middle of a line
+            data += _line(sent)
+            if data.count(b"\n") > KEPT + _SLACK or len(data) > _FILE_BYTES:
+                data = _bounded(list(_parsed(data))[-KEPT:])
+            write_private(self._path, data)
+
+
+class Walk:
+    """Up goes to older messages, down to newer ones, and past the newest the unfinished draft comes back."""
+
+    def __init__(self, sent: Iterable[Sent], directory: str) -> None:
+        self._texts = in_order(sent, directory)
+        self._at = -1  # -1: the draft
+        self._draft = ""
+
+    @property
+    def is_at_draft(self) -> bool:
+        return self._at < 0
+
+    def older(self, shown: str) -> str | None:
+        """The next older one; None: there is none. `shown` is what stands there now."""
+        self._changed(shown)
+        for at in range(self._at + 1, len(self._texts)):
+            if self._texts[at] != shown:
+                if self.is_at_draft:
+                    self._draft = shown
+                self._at = at
+                return self._texts[at]
+        return None
+
+    def newer(self, shown: str) -> str | None:
+        """The next newer one or the draft; None: the draft stands there already."""
+        self._changed(shown)
+        if self._at < 0:
+            return None
+        self._at -= 1
+        return self._texts[self._at] if self._at >= 0 else self._draft
+
+    def _changed(self, shown: str) -> None:
+        """An older message that was changed is a draft now."""
+        if not self.is_at_draft and self._texts[self._at] != shown:
+            self._at, self._draft = -1, shown
+
+
+def in_order(sent: Iterable[Sent], directory: str) -> Sequence[str]:
+    """Each text once, the newest first, those of this directory before all others."""
+    newest_first = list(sent)[::-1]
+    here = [one.text for one in newest_first if one.directory == directory]
+    elsewhere = [one.text for one in newest_first if one.directory != directory]
+    return list(dict.fromkeys((*here, *elsewhere)))
+
+
+def _line(sent: Sent) -> bytes:
+    return json.dumps({"text": sent.text, "directory": sent.directory}).encode() + b"\n"
+
+
+def _bounded(sent: Sequence[Sent]) -> bytes:
+    """As many of the newest as fill half of the file."""
+    lines: list[bytes] = []
+    room = _FILE_BYTES // 2
+    for line in map(_line, reversed(sent)):
+        room -= len(line)
+        if room < 0:
+            break
+        lines.append(line)
+    return b"".join(reversed(lines))
+
+
+def _parsed(data: bytes) -> Iterator[Sent]:
+    for line in data.splitlines():
+        try:
+            facts = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(facts, dict):
+            text, directory = facts.get("text"), facts.get("directory")
+            if isinstance(text, str) and isinstance(directory, str):
+                yield Sent(text, directory)

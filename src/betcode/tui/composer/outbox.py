@@ -1,0 +1,140 @@
+"""Messages that were sent here and that the daemon has not acknowledged yet: none is lost, and none counts twice.
+
+Each is a file until the daemon says that it is on its disk. A file's name ends in `.new` until somebody tries to send
+it and in `.tried` from then on; a name changes in one step, so of two screens that want a message, one to send it and
+one to take it back, only one gets it. One that was tried may have arrived: it is sent again, under the id it was given
+at the beginning, and the daemon counts that once.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from betcode.domain.commands import AttachedFile
+from betcode.domain.identifiers import MessageId
+from betcode.tui.composer.pieces import ATTACHMENTS_BYTES
+from betcode.tui.private_files import read_bounded, write_private
+
+_NEW, _TRIED = ".new", ".tried"
+_HEAD_BYTES = 20 * 1024 * 1024
+_NAME = re.compile(r"(?P<at>\d{20})-(?P<id>[0-9a-f-]{36})\.(new|tried)")
+
+
+@dataclass(frozen=True, slots=True)
+class Unsent:
+    """A message with the id under which it is sent, however often that is tried."""
+
+    message_id: MessageId
+    text: str
+    attachments: tuple[AttachedFile, ...]
+    at_ns: int  # when it was written: they are sent in this order
+    was_tried: bool = False
+
+
+class Outbox:
+    """The unsent messages of one session, the oldest first; in files, or in memory where nothing is kept."""
+
+    def __init__(self, directory: Path | None, session_id: str) -> None:
+        digest = hashlib.sha256(session_id.encode()).hexdigest()[:32]
+        self._directory = directory / digest if directory else None
+        self._unsent = self._read()
+        self._only_here: set[str] = set()  # could not be written
+
+    @property
+    def unsent(self) -> Sequence[Unsent]:
+        return tuple(self._unsent)
+
+    def add(self, message: Unsent) -> None:
+        """Keep it until it is acknowledged.
+
+        Raises:
+            OSError: it is not kept in a file; it is sent nevertheless.
+        """
+        self._unsent.append(message)
+        self._only_here.add(message.message_id)
+        if self._directory is not None:
+            write_private(self._directory / _file_name(message), _written(message))
+            self._only_here.discard(message.message_id)
+
+    def try_next(self) -> Unsent | None:
+        """The one to be sent now; it cannot be taken back any more. None: there is none."""
+        while self._unsent:
+            message = self._unsent[0]
+            if message.was_tried:
+                return message
+            tried = replace(message, was_tried=True)
+            if self._renamed(message, tried):
+                self._unsent[0] = tried
+                return tried
+            del self._unsent[0]  # taken back on another screen
+        return None
+
+    def settle(self, message_id: str) -> None:
+        """The daemon has it, or will never take it."""
+        for message in self._unsent:
+            if message.message_id == message_id and self._directory is not None:
+                with suppress(OSError):  # it is sent once more some day, and counts once
+                    (self._directory / _file_name(message)).unlink()
+        self._unsent = [one for one in self._unsent if one.message_id != message_id]
+
+    def take_back(self, message_id: str) -> Unsent | None:
+        """The message, which is not sent now; None: it is not here, or may have arrived."""
+        for message in self._unsent:
+            if message.message_id == message_id and not message.was_tried:
+                if self._directory is not None and message_id not in self._only_here:
+                    try:
+                        (self._directory / _file_name(message)).unlink()
+                    except OSError:
+                        return None  # another screen was faster
+                self._unsent.remove(message)
+                return message
+        return None
+
+    def _renamed(self, message: Unsent, to: Unsent) -> bool:
+        if self._directory is None or message.message_id in self._only_here:
+            return True
+        try:
+            (self._directory / _file_name(message)).rename(self._directory / _file_name(to))
+        except FileNotFoundError:
+            # Another screen sends it: under the same id, so that it may be sent from here too.
+            return (self._directory / _file_name(to)).exists()
+        return True
+
+    def _read(self) -> list[Unsent]:
+        if self._directory is None or not self._directory.is_dir():
+            return []
+        found = [message for path in self._directory.iterdir() if (message := _read(path)) is not None]
+        return sorted(found, key=lambda one: one.at_ns)
+
+
+def _file_name(message: Unsent) -> str:
+    return f"{message.at_ns:020d}-{message.message_id}{_TRIED if message.was_tried else _NEW}"
+
+
+def _written(message: Unsent) -> bytes:
+    """A line of JSON, and behind it the bytes of the files one after the other."""
+    named = [[one.filename, one.mime_type, len(one.data)] for one in message.attachments]
+    head = json.dumps({"text": message.text, "attachments": named}).encode()
+    return b"".join((head, b"\n", *(one.data for one in message.attachments)))
+
+
+def _read(path: Path) -> Unsent | None:
+    name = _NAME.fullmatch(path.name)
+    data = read_bounded(path, _HEAD_BYTES + ATTACHMENTS_BYTES) if name else None
+    if name is None or data is None:
+        return None
+    head, _, rest = data.partition(b"\n")
+    try:
+        facts = json.loads(head)
+        text = str(facts["text"])
+        files = []
+        for filename, mime_type, size in facts["attachments"]:
+            files.append(AttachedFile(str(filename), str(mime_type), rest[: int(size)]))
+            rest = rest[int(size) :]
+    except (ValueError, TypeError, KeyError):
+        return None
+    return Unsent(MessageId(name["id"]), text, tuple(files), int(name["at"]), path.name.endswith(_TRIED))

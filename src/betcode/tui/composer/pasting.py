@@ -1,0 +1,114 @@
+"""What a paste is: words, a long text, or files that were dropped on the terminal. No I/O but a look at paths."""
+
+import re
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from betcode.wording.sizes import readable
+from betcode.wording.terminal_text import clean
+
+LONG_LINES = 10
+LONG_CHARACTERS = 2000
+LIMIT_BYTES = 5_000_000
+_PATHS_CHARACTERS = 16 * 1024
+_PATHS = 20
+_PATH_BEGINS = ("/", "~/", "file://", "'", '"')
+_HALVES = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class ShortText:
+    text: str  # as it is written into the draft
+
+
+@dataclass(frozen=True, slots=True)
+class LongText:
+    text: str  # as it came
+    lines: int
+
+
+@dataclass(frozen=True, slots=True)
+class DroppedFiles:
+    """Perhaps: whether they are files, the disk says. If not, `text` was meant."""
+
+    paths: tuple[Path, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TooLong:
+    bytes: int
+
+    @property
+    def message(self) -> str:
+        return f"That is {readable(self.bytes)}: at most {readable(LIMIT_BYTES)} can be pasted; /attach a file instead"
+
+
+Pasted = ShortText | LongText | DroppedFiles | TooLong
+
+
+def judge(pasted: str) -> Pasted:
+    """What to do with it; terminals end lines with CR in a paste."""
+    text = _HALVES.sub("\ufffd", pasted.replace("\r\n", "\n").replace("\r", "\n"))
+    size = len(text.encode())
+    if size > LIMIT_BYTES:
+        return TooLong(size)
+    if paths := dropped_paths(text):
+        return DroppedFiles(paths, text)
+    return judge_words(text)
+
+
+def judge_words(text: str) -> ShortText | LongText:
+    """Whether it is written into the draft, or goes with it."""
+    lines = text.count("\n") + (not text.endswith("\n"))
+    if lines > LONG_LINES or len(text) > LONG_CHARACTERS:
+        return LongText(text, lines)
+    return ShortText(writable(text))
+
+
+def dropped_paths(text: str) -> tuple[Path, ...]:
+    """The absolute paths or file URLs that the text consists of; nothing where there is anything else in it.
+
+    Terminals quote names that the shell would not take, put a backslash before odd letters, or write them bare.
+    """
+    text = text.strip()
+    if len(text) > _PATHS_CHARACTERS or not text.startswith(_PATH_BEGINS):
+        return ()
+    lines = [line.strip() for line in text.split("\n") if line.strip()]
+    bare = [_path(line) for line in lines]
+    if len(bare) <= _PATHS and all(path is not None and _is_file(path) for path in bare):
+        return tuple(path for path in bare if path is not None)
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        return ()
+    paths = [_path(word) for word in words]
+    whole = tuple(path for path in paths if path is not None)
+    return whole if 0 < len(whole) == len(words) <= _PATHS else ()
+
+
+def writable(text: str) -> str:
+    """The text as it may stand in a draft: what would not be seen there is made visible, as everywhere else."""
+    return clean(text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def _path(word: str) -> Path | None:
+    if word.startswith("file://"):
+        parts = urlsplit(word)
+        if parts.netloc not in ("", "localhost"):
+            return None
+        word = unquote(parts.path, errors="surrogateescape")
+    if "\0" in word:
+        return None
+    if word.startswith("~/"):
+        return Path(word).expanduser()
+    return Path(word) if word.startswith("/") else None
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:
+        return False  # a name that is too long

@@ -1,0 +1,172 @@
+"""What was sent and is not with the agent yet: one line for each, which can be taken back to be changed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+from rich.text import Text
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.message import Message
+from textual.widget import Widget
+
+from betcode.tui.composer.outbox import Unsent
+from betcode.v1 import agent_pb2 as v1
+from betcode.wording.terminal_text import columns, one_line
+
+_SHOWN = 5  # the newest
+_STATES = {
+    v1.MESSAGE_STATE_ACCEPTED: "waits for the agent",
+    v1.MESSAGE_STATE_DELIVERED: "with the agent",
+    v1.MESSAGE_STATE_UNKNOWN: "perhaps with the agent",
+}
+
+
+class Queued(Protocol):
+    """A message as the model of the session has it."""
+
+    @property
+    def message_id(self) -> str: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def state(self) -> v1.MessageState.ValueType: ...
+    @property
+    def is_ours(self) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    message_id: str
+    text: str
+    state: str
+    is_editable: bool
+
+
+def queue_lines(queue: Sequence[Queued], unsent: Sequence[Unsent] = (), *, is_down: bool = False) -> tuple[Line, ...]:
+    """What is shown: first what the daemon has, then what it has not; each message once."""
+    known = {one.message_id for one in queue}
+    told = [
+        Line(one.message_id, one.text, _STATES[one.state], one.state == v1.MESSAGE_STATE_ACCEPTED)
+        for one in queue
+        if one.state in _STATES
+    ]
+    own = [
+        Line(
+            one.message_id,
+            one.text,
+            "not sent yet: waits for the connection" if is_down or one.was_tried else "not sent yet",
+            is_editable=True,
+        )
+        for one in unsent
+        if one.message_id not in known
+    ]
+    return (*told, *own)
+
+
+class QueueBar(Widget):
+    """Above the place to write in; empty and unseen where nothing waits."""
+
+    DEFAULT_CSS = """
+    QueueBar { height: auto; max-height: 5; display: none; color: $text-muted; padding: 0 1; }
+    QueueBar.-filled { display: block; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "move(-1)", "older", show=False),
+        Binding("down", "move(1)", "newer", show=False),
+        Binding("enter,e", "edit", "change the message"),
+        Binding("escape", "leave", "back"),
+    ]
+
+    class Withdraw(Message):
+        """This one is to be taken back and changed."""
+
+        def __init__(self, message_id: str, text: str) -> None:
+            super().__init__()
+            self.message_id = message_id
+            self.text = text
+
+    class Left(Message):
+        """The keys belong to the draft again."""
+
+    def __init__(self) -> None:
+        super().__init__(id="queue")
+        self.can_focus = False
+        self._lines: tuple[Line, ...] = ()
+        self._selected = ""  # by id: the line may move
+
+    @property
+    def has_editable(self) -> bool:
+        return any(line.is_editable for line in self._lines)
+
+    def show(self, queue: Sequence[Queued], unsent: Sequence[Unsent] = (), *, is_down: bool = False) -> None:
+        """What waits now."""
+        lines = queue_lines(queue, unsent, is_down=is_down)[-_SHOWN:]
+        if lines == self._lines:
+            return
+        self._lines = lines
+        self.set_class(bool(lines), "-filled")
+        if self._selected and self._selected not in self._editable():
+            self.action_leave()
+        self.refresh(layout=True)
+
+    def select_last(self) -> bool:
+        """Choose the last one that can be changed; whether there is one."""
+        editable = self._editable()
+        if editable:
+            self._selected = editable[-1]
+            self.can_focus = True
+            self.focus()
+            self.refresh()
+        return bool(editable)
+
+    def action_move(self, by: int) -> None:
+        editable = self._editable()
+        at = editable.index(self._selected) + by if self._selected in editable else -1
+        if at >= len(editable):
+            self.action_leave()
+        elif at >= 0:
+            self._selected = editable[at]
+            self.refresh()
+
+    def action_edit(self) -> None:
+        line = next((line for line in self._lines if line.message_id == self._selected), None)
+        self.action_leave()
+        if line is not None:
+            self.post_message(self.Withdraw(line.message_id, line.text))
+
+    def action_leave(self) -> None:
+        self._selected = ""
+        self.can_focus = False
+        self.refresh()
+        self.post_message(self.Left())
+
+    def on_blur(self) -> None:
+        self._selected = ""
+        self.can_focus = False
+        self.refresh()
+
+    def on_click(self, event: events.Click) -> None:
+        line = self._lines[event.y] if 0 <= event.y < len(self._lines) else None
+        if line is not None and line.is_editable:
+            event.stop()
+            self.post_message(self.Withdraw(line.message_id, line.text))
+
+    def get_content_height(self, *_: object) -> int:
+        return len(self._lines)
+
+    def render(self) -> Text:
+        width = max(self.content_size.width, 10)
+        whole = Text(no_wrap=True, end="")
+        for number, line in enumerate(self._lines):
+            if number:
+                whole.append("\n")
+            is_selected = line.message_id == self._selected
+            state = "Enter: change it" if is_selected else line.state
+            room = max(width - columns(state) - 3, 4)
+            whole.append(f"{one_line(line.text, room) or '(files)'} · ", style="reverse" if is_selected else "")
+            whole.append(one_line(state, width), style="bold" if is_selected else "dim")
+        return whole
+
+    def _editable(self) -> list[str]:
+        return [line.message_id for line in self._lines if line.is_editable]

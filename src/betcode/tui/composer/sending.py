@@ -1,0 +1,100 @@
+"""Sends what people wrote, in their order and once each, however often the connection breaks meanwhile."""
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import anyio
+
+from betcode.client import Client, ClientError
+from betcode.domain.commands import AttachedFile
+from betcode.domain.identifiers import new_message_id
+from betcode.tui.composer.outbox import Outbox, Unsent
+
+_AGAIN_S = 1.0
+_REMEMBERED = 50  # sent messages whose files are at hand when they are withdrawn
+
+
+class Sender:
+    """The messages of one session on their way to the daemon; `run` as long as the session is shown."""
+
+    def __init__(
+        self,
+        client: Client,
+        session_id: str,
+        kept_in: Path | None,
+        changed: Callable[[], None],
+        refused: Callable[[Unsent, ClientError], None],
+    ) -> None:
+        self._client = client
+        self._session_id = session_id
+        self._outbox = Outbox(kept_in / "outbox" if kept_in else None, session_id)
+        self._changed = changed
+        self._refused = refused
+        self._is_down = False
+        self._news = anyio.Event()
+        self._sent: dict[str, Unsent] = {}
+
+    @property
+    def unsent(self) -> Sequence[Unsent]:
+        return self._outbox.unsent
+
+    def send(self, text: str, attachments: tuple[AttachedFile, ...] = ()) -> None:
+        """Have it sent; from now on it is not lost.
+
+        Raises:
+            OSError: it is lost if this screen ends before the daemon has it.
+        """
+        try:
+            self._outbox.add(Unsent(new_message_id(), text, attachments, time.time_ns()))
+        finally:
+            self._wake()
+
+    def link_changed(self, *, is_up: bool) -> None:
+        """While the connection is known to be down nothing is tried, and everything can be taken back."""
+        if self._is_down is is_up:
+            self._is_down = not is_up
+            self._wake()
+
+    def take_back(self, message_id: str) -> Unsent | None:
+        """A message that was not tried yet, which is not sent now; None: it may have arrived."""
+        message = self._outbox.take_back(message_id)
+        self._changed()
+        return message
+
+    def is_unsent(self, message_id: str) -> bool:
+        return any(one.message_id == message_id for one in self._outbox.unsent)
+
+    def sent_from_here(self, message_id: str) -> Unsent | None:
+        """A message that the daemon has, as it was written here."""
+        return self._sent.get(message_id)
+
+    async def run(self) -> None:
+        """Until it is cancelled."""
+        while True:
+            self._news = anyio.Event()
+            message = None if self._is_down else self._outbox.try_next()
+            if message is None:
+                await self._news.wait()
+                continue
+            try:
+                await self._client.send(
+                    self._session_id, message.text, message.attachments, message_id=message.message_id
+                )
+            except ClientError as error:
+                if error.may_be_retried:
+                    with anyio.move_on_after(_AGAIN_S):
+                        await self._news.wait()
+                    continue
+                self._outbox.settle(message.message_id)
+                self._refused(message, error)
+            else:
+                self._sent[message.message_id] = message
+                while len(self._sent) > _REMEMBERED:
+                    del self._sent[next(iter(self._sent))]
+                self._outbox.settle(message.message_id)
+            self._changed()
+
+    def _wake(self) -> None:
+        self._news.set()
+        self._changed()

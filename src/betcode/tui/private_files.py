@@ -1,0 +1,67 @@
+"""Small files that only their owner may read: written whole or not at all, and read up to a bound."""
+
+import fcntl
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+def private_directory(path: Path) -> Path:
+    """The directory, made where it is not there.
+
+    Raises:
+        OSError
+    """
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return path
+
+
+def write_private(path: Path, data: bytes) -> None:
+    """Put `data` in place of what stood there; whoever reads meanwhile gets the one or the other.
+
+    It outlives this process, however that ends; for a machine that loses its power nothing is promised.
+
+    Raises:
+        OSError
+    """
+    private_directory(path.parent)
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name[:32]}.", dir=path.parent)  # 0600 from the start
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def read_bounded(path: Path, limit_bytes: int) -> bytes | None:
+    """What is in a plain file; None where there is none, it cannot be read, or it has more than that."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    with os.fdopen(descriptor, "rb") as file:
+        try:
+            data = file.read(limit_bytes + 1)
+        except OSError:
+            return None
+    return None if len(data) > limit_bytes else data
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Nobody else is in such a block with this file; what is done in it is short.
+
+    Raises:
+        OSError
+    """
+    private_directory(path.parent)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
