@@ -151,7 +151,7 @@ class SessionScreen(Screen[None]):
         self._drawn_at = time.monotonic()
         self._take_note()
         self.query_one(ConversationView).blocks_changed()
-        self.query_one(WritingDesk).show((), (), self._link)
+        self.query_one(WritingDesk).show(self._feed.standing.queue, (), self._link)
         self._draw_lines()
 
     def _tick(self) -> None:
