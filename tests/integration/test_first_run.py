@@ -94,10 +94,10 @@ def test_a_claude_that_cannot_answer_gives_way_to_the_demo(newcomer: Newcomer) -
     assert len(done.stdout.split()) > 5
 
 
-def test_on_a_terminal_a_conversation_opens(newcomer: Newcomer) -> None:
+def test_on_a_terminal_the_demo_is_led_into(newcomer: Newcomer) -> None:
     terminal = Terminal(ARGV, newcomer.environment, newcomer.home)
     try:
-        terminal.expect("Agent: the built-in demo")
+        terminal.expect("This is the built-in demo agent")
         terminal.expect("Type a message")
         terminal.type("show me a tool\n")
         terminal.expect("asks for permission")
@@ -111,15 +111,35 @@ def test_on_a_terminal_a_conversation_opens(newcomer: Newcomer) -> None:
     assert read_holder(newcomer.places.lock) is not None
 
 
-def test_a_claude_that_is_installed_afterwards_is_used_from_then_on(newcomer: Newcomer) -> None:
+def test_on_a_terminal_that_can_be_painted_the_screen_says_what_to_try(newcomer: Newcomer) -> None:
+    terminal = Terminal(ARGV, newcomer.environment | {"TERM": "xterm"}, newcomer.home)
+    try:
+        terminal.expect("everything in a minute")
+        terminal.type("\x11")  # Ctrl+Q
+        terminal.expect("Come back with: betcode attach ")
+        assert terminal.ended() == 0
+    finally:
+        terminal.close()
+
+
+def test_a_claude_that_is_installed_afterwards_is_used_by_betcode_alone(newcomer: Newcomer) -> None:
     assert newcomer.first_run().returncode == 0  # with the demo, by a daemon that knows no claude
     claude = newcomer.home / "bin" / "claude"
     claude.parent.mkdir()
     claude.symlink_to(agent_program(newcomer.home))
     path = f"{claude.parent}:{newcomer.environment['PATH']}"
-    terminal = Terminal(ARGV, newcomer.environment | {"PATH": path}, newcomer.home)
+    environment = newcomer.environment | {"PATH": path}
+    terminal = Terminal(ARGV, environment, newcomer.home)
     try:
-        terminal.expect(f"Agent: claude, found at {claude}")
+        terminal.expect(f"To work with claude ({claude}), run ")
+        terminal.expect(" · demo · ")
+        terminal.expect("\n> ")
+        terminal.type("/quit\n")
+        assert terminal.ended() == 0
+    finally:
+        terminal.close()
+    terminal = Terminal([sys.executable, "-m", "betcode"], environment, newcomer.home)
+    try:
         terminal.expect("A new session with claude; the one with the demo stays: betcode attach ")
         terminal.expect(" · claude · ")
         terminal.expect("\n> ")

@@ -23,7 +23,7 @@ from betcode.v1.worktree_pb2 import WORKTREE_STATE_READY, WorktreeInfo
 from betcode.wording.times import age
 
 _DEMO = "demo"
-_OPEN = ("new", "active", "idle")
+OPEN = ("new", "active", "idle")
 _LOOKED_AT = 50  # how many sessions of a directory are looked through
 
 
@@ -44,7 +44,7 @@ async def _attach(options: Options) -> int:
     screen = standard_screen()
     async with connected(options, screen) as client:
         session_id = await _named_session(client, options)
-        return await _converse(options, client, screen, session_id, show_all=options.flag("all"))
+        return await converse(options, client, screen, session_id, show_all=options.flag("all"))
 
 
 async def _named_session(client: Client, options: Options) -> str:
@@ -60,7 +60,7 @@ async def _session_of_worktree(client: Client, options: Options) -> str:
         CommandFailed: it has none; making one is for `betcode --worktree`.
     """
     place = await named_worktree(client, options)
-    page = await client.list_sessions(worktree_id=place.id, statuses=_OPEN, limit=1)
+    page = await client.list_sessions(worktree_id=place.id, statuses=OPEN, limit=1)
     if not page.sessions:
         begin = f"betcode --worktree {shlex.quote(place.name)}"
         raise CommandFailed(f"{place.name} has no open session. Begin one with: {begin}", ExitCode.SESSION_NOT_FOUND)
@@ -87,7 +87,7 @@ async def _open_here(options: Options) -> int:
             here.say_which(screen)
         else:
             session_id = await started_session(client, options, screen)
-        return await _converse(options, client, screen, session_id, show_all=False)
+        return await converse(options, client, screen, session_id, show_all=False)
 
 
 async def _chosen_here(client: Client, options: Options, notes: Screen) -> SessionSummary | None:
@@ -132,7 +132,7 @@ async def _sessions_here(client: Client, options: Options, screen: Screen) -> _H
     page = await client.list_sessions(
         working_directory="" if place is not None else working_directory(options),
         worktree_id=place.id if place is not None else "",
-        statuses=_OPEN,
+        statuses=OPEN,
         limit=_LOOKED_AT,
     )
     found = list(page.sessions)
@@ -144,7 +144,8 @@ async def _sessions_here(client: Client, options: Options, screen: Screen) -> _H
     return _Here(found, place, is_named, gone)
 
 
-async def _converse(options: Options, client: Client, screen: Screen, session_id: str, *, show_all: bool) -> int:
+async def converse(options: Options, client: Client, screen: Screen, session_id: str, *, show_all: bool) -> int:
+    """A conversation in plain lines, until the person leaves."""
     from betcode.cli.talk import Talk  # who has a screen does not pay for it
 
     wanted: str | None = session_id

@@ -1,45 +1,79 @@
-"""What `make run` does: the daemon, and a conversation on a terminal or one turn without one."""
+"""What `make run` does: the daemon, and the demo agent on a terminal or one turn without one."""
 
 import os
 import shutil
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
 import anyio
 
-from betcode.cli.attach_command import open_here
+from betcode.cli.attach_command import OPEN, converse
 from betcode.cli.daemon_control import ensure_daemon
+from betcode.cli.directory import working_directory
 from betcode.cli.dispatch import guarded
 from betcode.cli.exit_codes import ExitCode
+from betcode.cli.finding import find_summary
 from betcode.cli.greeting import greeted_client
 from betcode.cli.headless import HeadlessTurn, Output
 from betcode.cli.identity import own_identity
 from betcode.cli.keyboard import can_ask
 from betcode.cli.new_session import default_agent, new_conversation
 from betcode.cli.on_ask import AskPolicy, OnAsk
+from betcode.cli.on_screen import on_screen, wants_screen
 from betcode.cli.options import Options, options_from
 from betcode.cli.parser import build_parser
 from betcode.cli.screen import Screen, standard_screen
+from betcode.cli.session_commands import connected
+from betcode.cli.worktree_place import started_session
 from betcode.client import Client, NewConversation, open_client
+from betcode.v1.agent_pb2 import SessionSummary
 
+_BETCODE = "betcode"
+_DEMO = "demo"
+_LOOKED_AT = 50  # how many sessions of this directory are looked through
 _PROMPT = "Hello! In a few sentences: what is betcode?"
 
 
 def main() -> NoReturn:
     """Run and exit."""
-    options = options_from(build_parser().parse_args(sys.argv[1:]), os.environ)
-    sys.exit(guarded(lambda: anyio.run(_first_run, options) if not can_ask() else _conversation(options)))
+    chosen = build_parser().parse_args(sys.argv[1:])
+    if can_ask():
+        chosen.provider = _DEMO  # a newcomer is led into the demo, whatever is installed
+    options = options_from(chosen, os.environ)
+    sys.exit(guarded(lambda: anyio.run(_lead_in if can_ask() else _first_run, options)))
 
 
-def _conversation(options: Options) -> int:
+async def _lead_in(options: Options) -> int:
+    """Into the demo: its session of this directory, or a new one."""
     screen = standard_screen()
-    anyio.run(_say_which_agent, options, screen)
-    command = _command()
-    if command != "betcode":
-        screen.note(f"The command is not installed: where it says betcode, type {command}")
-    return open_here(options)
+    await ensure_daemon(options, screen.note, announce=True, asked_for=True)
+    for line in _what_to_try():
+        screen.note(line)
+
+    async def choose(client: Client, notes: Screen) -> SessionSummary:
+        page = await client.list_sessions(working_directory=working_directory(options), statuses=OPEN, limit=_LOOKED_AT)
+        if _command() != _BETCODE:
+            notes.note(f"Where it says betcode, type {_command()}")
+        if found := [one for one in page.sessions if one.provider == _DEMO]:
+            return found[0]
+        return await find_summary(client, await started_session(client, options, notes))
+
+    if wants_screen(options):
+        return await on_screen(options, choose)
+    async with connected(options, screen) as client:
+        summary = await choose(client, screen)
+        return await converse(options, client, screen, summary.id, show_all=False)
+
+
+def _what_to_try() -> Iterator[str]:
+    yield "This is the built-in demo agent, which needs no account and changes nothing. Type tour, and then reconnect."
+    if claude := shutil.which("claude"):
+        yield f"To work with claude ({claude}), run {_command()} in a project of yours."
+    else:
+        yield f"With Claude Code installed (claude on your PATH), {_command()} in a project of yours works with that."
 
 
 async def _say_which_agent(options: Options, screen: Screen) -> str:
@@ -50,7 +84,7 @@ async def _say_which_agent(options: Options, screen: Screen) -> str:
     if chosen == "claude":
         where = options.claude_bin or shutil.which("claude") or "where the daemon was started"
         screen.note(f"Agent: claude, found at {where}")
-    elif chosen == "demo":
+    elif chosen == _DEMO:
         screen.note("Agent: the built-in demo, since no claude was found on PATH; it needs no account")
     else:
         screen.note(f"Agent: {chosen}, as the settings say")
@@ -62,10 +96,10 @@ async def _first_run(options: Options) -> int:
     agent = await _say_which_agent(options, screen)
     new = new_conversation(options)
     async with greeted_client(options.places, own_identity(options), screen) as client:
-        code = await _one_turn(client, new, screen, is_demo=agent == "demo")
-        if code != ExitCode.OK and agent != "demo":
+        code = await _one_turn(client, new, screen, is_demo=agent == _DEMO)
+        if code != ExitCode.OK and agent != _DEMO:
             screen.note(f"{agent} could not answer; this is the built-in demo agent instead")
-            code = await _one_turn(client, replace(new, provider="demo", model=""), screen, is_demo=True)
+            code = await _one_turn(client, replace(new, provider=_DEMO, model=""), screen, is_demo=True)
     command = _command()
     screen.note(f"The daemon goes on. Next: {command} session list, {command} run PROMPT, {command} daemon stop")
     return code
@@ -80,9 +114,9 @@ async def _one_turn(client: Client, new: NewConversation, screen: Screen, *, is_
 
 def _command() -> str:
     """How the command is called from here."""
-    beside = Path(sys.executable).with_name("betcode")
-    if shutil.which("betcode") or not beside.exists():
-        return "betcode"
+    beside = Path(sys.executable).with_name(_BETCODE)
+    if shutil.which(_BETCODE) or not beside.exists():
+        return _BETCODE
     return str(beside.relative_to(Path.cwd())) if beside.is_relative_to(Path.cwd()) else str(beside)
 
 

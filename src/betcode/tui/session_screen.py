@@ -25,6 +25,7 @@ from betcode.tui.sessions.rows import called
 from betcode.tui.sessions.side_panel import SidePanel
 from betcode.tui.status_line import Moment, StatusLine
 from betcode.tui.view.conversation_view import ConversationView
+from betcode.tui.welcome import Welcome
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.lock_words import holder_in, is_locked
 from betcode.wording.terminal_text import clean, one_line
@@ -110,6 +111,8 @@ class SessionScreen(Screen[None]):
         with Horizontal(id="middle"):
             with Vertical(id="main"):
                 yield ConversationView(self._feed.conversation)
+                if not self._summary.message_count:
+                    yield Welcome(self._summary.provider)
                 yield CardDeck(self._board, self._summary.id)
                 yield LockCard()
                 yield Static(id="ended", markup=False)
@@ -152,6 +155,8 @@ class SessionScreen(Screen[None]):
         self._take_note()
         self.query_one(ConversationView).blocks_changed()
         self.query_one(WritingDesk).show(self._feed.standing.queue, (), self._link)
+        if self._feed.conversation.blocks:
+            self.query(Welcome).remove()
         self._draw_lines()
 
     def _tick(self) -> None:

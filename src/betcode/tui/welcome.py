@@ -1,0 +1,32 @@
+"""What stands on the screen before anything was said: what can be typed, and that leaving ends nothing."""
+
+from textual.widgets import Static
+
+_DEMO = (
+    "This is the built-in demo agent. It plays recordings:",
+    "nothing is read, run or changed on your machine.",
+    "",
+    "Try:  tour        everything in a minute",
+    "      reconnect   restart the daemon while it speaks",
+    "      ?           all keys",
+)
+_OTHERS = (
+    "Type a message, and Enter sends it.",
+    "@ names a file, / a command of the agent, ? shows all keys.",
+    "",
+    "Leaving ends nothing: the agent goes on, and betcode brings you back.",
+)
+
+
+def words(provider: str) -> str:
+    """For a new session of this kind of agent."""
+    return "\n".join(_DEMO if provider == "demo" else _OTHERS)
+
+
+class Welcome(Static):
+    """Goes away with the first event."""
+
+    DEFAULT_CSS = "Welcome { height: auto; max-height: 50%; padding: 0 1 1 1; color: $text-muted; }"
+
+    def __init__(self, provider: str) -> None:
+        super().__init__(words(provider), id="welcome", markup=False)
