@@ -1,49 +1,158 @@
-"""What happens in one session, from the daemon into the model; reconnects by itself."""
+"""What happens in one session, from the daemon into the model: the newest page, what follows, and older ones."""
 
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
+from typing import Protocol
 
 import anyio
 
-from betcode.client import Client, Link
+from betcode.client import ClientError, ClientIdentity, Link, LinkState
+from betcode.client.connection import OnLink
 from betcode.tui.model.conversation import Conversation
 from betcode.tui.model.standing import Standing
 from betcode.v1 import agent_pb2 as v1
 
-_AT_ONCE = 500  # events between two looks at the keyboard
+_AT_ONCE = 100  # events between two looks at the keyboard
+_RETRY_S = 1.0  # between attempts to read the first page
+_LOOK_BACK = 3  # pages that are searched for what the agent is about to do
+
+
+class History(Protocol):
+    """What is needed of a client."""
+
+    @property
+    def identity(self) -> ClientIdentity: ...
+
+    async def read_events(
+        self, session_id: str, *, before: int = 0, include_compacted: bool = False
+    ) -> v1.ReadEventsResponse: ...
+
+    def follow_batches(
+        self, session_id: str, after: int = 0, *, on_link: OnLink, include_compacted: bool = False
+    ) -> AsyncGenerator[Sequence[v1.AgentEvent], None]: ...
 
 
 class SessionFeed:
     """Follows a session and calls `changed` after each batch; keys are answered in between."""
 
-    def __init__(self, client: Client, summary: v1.SessionSummary, changed: Callable[[], None]) -> None:
-        self.conversation = Conversation(client.identity.client_id)
-        self.standing = Standing(client.identity.client_id)
+    def __init__(self, client: History, summary: v1.SessionSummary, changed: Callable[[], None]) -> None:
+        own = client.identity.client_id
+        self.conversation = Conversation(own)
+        self.standing = Standing(own)
         self.standing.begin(summary)
-        self.link: Link | None = None
+        self.link: Link | None = None  # None: not connected yet
         self.has_ended = False
+        self.is_loading = False  # an older page
+        self.trouble = ""  # why the last one could not be loaded
         self._client = client
         self._changed = changed
+        self._include_compacted = False
 
     async def run(self) -> None:
-        """Until the session has ended.
+        """Until the session has ended; breaks of the connection are waited out.
 
         Raises:
             ClientError: the daemon refuses, and asking again would not help.
         """
-        taken = 0
-        follow = self._client.follow(self.standing.session_id, on_link=self._linked)
-        async with aclosing(follow) as events:
-            async for event in events:
-                self.conversation.take((event,))
-                self.standing.take(event)
-                self._changed()
-                taken += 1
-                if taken % _AT_ONCE == 0:
-                    await anyio.lowlevel.checkpoint()
+        refusal: ClientError | None = None
+        async with anyio.create_task_group() as tasks:
+            try:
+                await self._read_newest()
+                tasks.start_soon(self._look_back)
+                await self._follow()
+            except ClientError as error:
+                refusal = error
+            tasks.cancel_scope.cancel()
+        if refusal is not None:
+            raise refusal
+
+    async def load_older(self, *, compacted: bool = False) -> bool:
+        """Read the page before the oldest event, on wish also of what was compacted; whether there was one.
+
+        One at a time: who asks meanwhile has asked in vain. What goes wrong is told by `trouble`.
+        """
+        if self.is_loading or not self.conversation.oldest:
+            return False
+        if not self.conversation.has_older and not (compacted and self.conversation.compacted_before):
+            return False
+        self._include_compacted |= compacted
+        self.is_loading = True
+        self._changed()
+        try:
+            page = await self._client.read_events(
+                self.standing.session_id,
+                before=self.conversation.oldest,
+                include_compacted=self._include_compacted,
+            )
+            self.conversation.prepend(page.events)
+            self._note_page(page)
+            for event in page.events:
+                self.standing.recall(event)
+            self.trouble = ""
+            return bool(page.events)
+        except ClientError as error:
+            self.trouble = error.message
+            return False
+        finally:
+            self.is_loading = False
+            self._changed()
+
+    # ------------------------------------------------------------ from the newest page on
+
+    async def _read_newest(self) -> None:
+        page = await self._newest_page()
+        if page is None:
+            return
+        await self._take(page.events)
+        self.standing.inform(page.session_info)
+        self._note_page(page)
+        self._changed()
+
+    async def _newest_page(self) -> v1.ReadEventsResponse | None:
+        """None from a daemon that reads no pages: all is followed from the beginning."""
+        while True:
+            try:
+                return await self._client.read_events(self.standing.session_id)
+            except ClientError as error:
+                if error.is_unimplemented:
+                    return None
+                if not error.may_be_retried:
+                    raise
+                self._linked(Link(LinkState.BROKEN, retry_in_s=_RETRY_S, error=error))
+            await anyio.sleep(_RETRY_S)
+
+    async def _follow(self) -> None:
+        # What is compacted while the line is broken comes after what we have seen, and belongs to it.
+        follow = self._client.follow_batches(
+            self.standing.session_id, self.conversation.newest, on_link=self._linked, include_compacted=True
+        )
+        async with aclosing(follow) as batches:
+            async for batch in batches:
+                await self._take(batch)
         self.has_ended = True
         self.conversation.end()
         self._changed()
+
+    async def _take(self, events: Sequence[v1.AgentEvent]) -> None:
+        for start in range(0, len(events), _AT_ONCE):
+            some = events[start : start + _AT_ONCE]
+            self.conversation.take(some)
+            for event in some:
+                self.standing.take(event)
+            self._changed()
+            await anyio.lowlevel.checkpoint()
+
+    async def _look_back(self) -> None:
+        """What the agent at work wrote down to do may stand further back than the newest page."""
+        for _ in range(_LOOK_BACK):
+            if self.standing.todos or self.standing.plan or not self.standing.is_at_work:
+                return
+            if not await self.load_older():
+                return
+
+    def _note_page(self, page: v1.ReadEventsResponse) -> None:
+        self.conversation.has_older = page.has_more
+        self.conversation.compacted_before = page.compacted_before
 
     def _linked(self, link: Link) -> None:
         self.link = link

@@ -149,8 +149,8 @@ class SessionScreen(Screen[None]):
 
     def _draw(self) -> None:
         self._is_stale = False
-        if self not in self.app.screen_stack:
-            return  # it is drawn when somebody looks
+        if self not in self.app.screen_stack or not self.query(ConversationView):
+            return  # it is drawn when somebody looks; what is being taken down is not
         self._drawn_at = time.monotonic()
         self._take_note()
         self.query_one(ConversationView).blocks_changed()
@@ -161,7 +161,7 @@ class SessionScreen(Screen[None]):
 
     def _tick(self) -> None:
         """What changes by itself: seconds."""
-        if self in self.app.screen_stack:
+        if self in self.app.screen_stack and self.query(ConversationView):
             self._draw_lines()
 
     def _draw_lines(self) -> None:
@@ -230,6 +230,9 @@ class SessionScreen(Screen[None]):
         except ClientError as error:
             self._refusal = error.message
         self._model_changed()
+
+    def on_conversation_view_wants_older(self) -> None:
+        self.run_worker(self._feed.load_older(), exit_on_error=False)
 
     # ------------------------------------------------------------ what people do
 

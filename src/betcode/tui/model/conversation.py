@@ -31,11 +31,6 @@ class Conversation:
         """The one with this key, wherever it stands."""
         return self._stretch.by_key.get(key)
 
-    def drain_touched(self) -> set[Block]:
-        """The roots that are new or have changed, themselves or below, since this was last asked."""
-        touched, self._stretch.touched = self._stretch.touched, set()
-        return touched
-
     def take(self, events: Iterable[v1.AgentEvent]) -> None:
         """Events that come after all that were taken before; those that were are left out."""
         for event in events:
@@ -71,15 +66,8 @@ class Conversation:
     # ------------------------------------------------------------ who typed
 
     def _heard(self, event: v1.AgentEvent) -> None:
-        """What is told beside history: who is there, and that some of it was compacted."""
-        match event.WhichOneof("event"):
-            case "presence":
-                for one in event.presence.clients:
-                    self._learn(one.client_id, called(one.client_id, one.client_type, one.client_name))
-            case "session_info":
-                self.compacted_before = event.session_info.compacted_before or self.compacted_before
-            case _:
-                pass
+        for one in event.presence.clients:
+            self._learn(one.client_id, called(one.client_id, one.client_type, one.client_name))
 
     def _learn(self, client_id: str, name: str) -> None:
         if self._names.get(client_id) == name:

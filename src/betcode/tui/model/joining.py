@@ -60,7 +60,6 @@ class _Joint:
 
     def _take_out(self, block: Block) -> None:
         newer = self._newer
-        newer.touched.discard(block)
         if block.parent is not None:
             block.parent.children.remove(block)
             newer.touch(block.parent)
@@ -99,7 +98,6 @@ class _Joint:
             newer.orphans[use.tool_id] = [orphan for orphan in waiting if orphan.first <= use.first]
             for orphan in mine:
                 _remove(newer.blocks, orphan)
-                newer.touched.discard(orphan)
                 orphan.parent = use
             use.children = sorted(use.children + mine, key=_began)
             newer.touch(use)

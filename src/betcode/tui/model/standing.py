@@ -47,12 +47,14 @@ class Standing:
     todos: tuple[v1.TodoItem, ...] = ()
     plan: str = ""
     plan_mode: bool = False
+    commands: tuple[v1.AgentCommand, ...] = ()
     lock: v1.InputLockChange = field(default_factory=v1.InputLockChange)
     present: tuple[v1.PresentClient, ...] = ()
     _queue: MessageQueue = field(default_factory=MessageQueue)
     _counted_until: int = 0  # the number up to which cost and tokens are counted
     _todos_at: int = 0  # the numbers of the events that told of todos and plan; 0: none did
     _plan_at: int = 0
+    _new_at: int = 0  # of the message that began something new
 
     # ------------------------------------------------------------ for those who show it
 
@@ -124,15 +126,25 @@ class Standing:
         self.budget_reached = tuple(summary.budget_use.reached) if summary.HasField("budget") else ()
         self._counted_until = summary.last_sequence
 
+    def inform(self, info: v1.SessionInfo) -> None:
+        """What the agent last said of itself."""
+        self.model = info.model or self.model
+        self.context_percent = info.context_usage_percent or self.context_percent
+        if info.commands:
+            self.commands = tuple(info.commands)
+
     def recall(self, event: v1.AgentEvent) -> None:
-        """An event of before: things to do and a plan hold until newer ones are told."""
-        if event.HasField("todo_update") and event.sequence > self._todos_at:
-            self.todos, self._todos_at = tuple(event.todo_update.items), event.sequence
-        elif event.HasField("plan_mode") and event.sequence > self._plan_at:
-            if not self._plan_at:
-                self.plan_mode = event.plan_mode.active
-            if event.plan_mode.plan:
-                self.plan, self._plan_at = event.plan_mode.plan, event.sequence
+        """An event of before: things to do and a plan hold until newer ones are told, or until they are done with."""
+        match event.WhichOneof("event"):
+            case "todo_update" if event.sequence > self._todos_at:
+                items, self._todos_at = tuple(event.todo_update.items), event.sequence
+                self.todos = () if event.sequence < self._new_at and _all_done(items) else items
+            case "plan_mode" if event.sequence > self._plan_at:
+                self._plan_at, self.plan_mode = event.sequence, event.plan_mode.active
+                is_over = event.sequence < self._new_at and not self.plan_mode
+                self.plan = "" if is_over else event.plan_mode.plan or self.plan
+            case _:
+                pass
 
     def take(self, event: v1.AgentEvent) -> None:
         """The next event; what the summary has counted already is not counted again."""
@@ -152,9 +164,8 @@ class Standing:
                 self._notice(event.notice)
             case "todo_update" | "plan_mode":
                 self.recall(event)
-                self.plan_mode = event.plan_mode.active if kind == "plan_mode" else self.plan_mode
             case "user_input" if not self.is_at_work:
-                self._something_new_begins()
+                self._something_new_begins(event.sequence)
             case "turn_complete":
                 self.waiting_for = self.waiting_for if self.waiting_for == "limit" else ""
             case _:
@@ -165,8 +176,7 @@ class Standing:
             case "status_change":
                 self._status(event.status_change)
             case "session_info":
-                self.model = event.session_info.model or self.model
-                self.context_percent = event.session_info.context_usage_percent or self.context_percent
+                self.inform(event.session_info)
             case "compaction":
                 self._compacted(event.compaction)
             case "input_lock":
@@ -183,8 +193,9 @@ class Standing:
             self.tokens_in += usage.input_tokens
             self.tokens_out += usage.output_tokens
 
-    def _something_new_begins(self) -> None:
-        if all(item.status == v1.COMPLETED for item in self.todos):
+    def _something_new_begins(self, at: int) -> None:
+        self._new_at = at
+        if _all_done(self.todos):
             self.todos = ()
         if not self.plan_mode:
             self.plan = ""
@@ -221,3 +232,7 @@ class Standing:
             self.waiting_until = datetime.fromisoformat(until) if until else None
         except ValueError:
             self.waiting_until = None
+
+
+def _all_done(items: Sequence[v1.TodoItem]) -> bool:
+    return all(item.status == v1.COMPLETED for item in items)

@@ -55,7 +55,6 @@ class Stretch:
     def __init__(self, name_of: Callable[[str], str] = str) -> None:
         self.blocks: list[Block] = []
         self.by_key: dict[str, Block] = {}
-        self.touched: set[Block] = set()  # roots that changed since somebody looked
         self.newest = 0
         self._name_of = name_of  # a client
         # Left open at the end: running tools, unsettled words, what a turn took that has not ended.
@@ -86,7 +85,6 @@ class Stretch:
         while block.parent is not None:
             block = block.parent
             block.revision += 1
-        self.touched.add(block)
 
     def break_off(self, *, subagents: bool) -> None:
         """A turn has ended, or with `subagents` its agent: what is open comes to no end of its own."""
