@@ -64,6 +64,7 @@ class BetcodeApp(App[int]):
         (60, "-normal"),
         (120, "-wide"),
     ]
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (20, "-high")]  # noqa: RUF012 - likewise
     BINDINGS: ClassVar[list[BindingType]] = keys.bindings(keys.Place.APP)
 
     def __init__(self, client: Client, opening: Opening, kept_in: Path | None = None) -> None:

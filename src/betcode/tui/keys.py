@@ -55,7 +55,7 @@ KEYS: dict[Place, tuple[Key, ...]] = {
         ),
         Key("alt+left", "session before", "app.beside(-1)", has_priority=True),
         Key("alt+right", "session after", "app.beside(1)", has_priority=True),
-        Key("tab", "writing, conversation, cards"),
+        Key("tab", "writing, cards, conversation", "next_place"),
         Key("ctrl+c", "copy what is marked, or clear the draft; twice leaves", "interrupt", has_priority=True),
         Key("ctrl+d", "leave, on an empty draft", "leave_empty", has_priority=True),
         Key("question_mark", "help, on an empty draft", "help_empty", has_priority=True),

@@ -326,6 +326,11 @@ class SessionScreen(Screen[None]):
         self.toggle_class("-turned")
         self._model_changed()
 
+    def action_next_place(self) -> None:
+        """From the draft to what waits for an answer, and then round."""
+        if self.focused is not self.query_one(Composer) or not self.query_one(CardDeck).take_focus():
+            self.app.action_focus_next()
+
     def action_leave_empty(self) -> None:
         if self.query_one(Composer).has_draft:
             raise SkipAction

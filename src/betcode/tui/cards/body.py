@@ -42,7 +42,7 @@ class CardBody(ScrollView, can_focus=False):
             return
         self._lines = lines
         self._width = 0
-        self._fold(self.scrollable_content_region.width or self.size.width)
+        self._fold(self.size.width)
         if from_the_top:
             self.scroll_to(0, 0, animate=False, immediate=True)
 
@@ -51,7 +51,7 @@ class CardBody(ScrollView, can_focus=False):
         self.styles.max_height = max(count, _LEAST_ROWS)
 
     def on_resize(self) -> None:
-        self._fold(self.scrollable_content_region.width)
+        self._fold(self.size.width)
 
     def see(self, kind: Kind) -> None:
         """Scroll to the line of this kind."""
@@ -76,6 +76,7 @@ class CardBody(ScrollView, can_focus=False):
         return Strip([Segment(line.text, style)]).adjust_cell_length(width, self.rich_style)
 
     def _fold(self, width: int) -> None:
+        width -= 1  # the bar comes and goes, and covers nothing
         if width <= 0 or width == self._width:
             return
         self._width = width

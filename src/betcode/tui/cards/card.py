@@ -41,6 +41,7 @@ from betcode.wording.terminal_text import one_line
 
 ReadFile = Callable[[str], str | None]
 _BESIDE_ROWS = 12  # frame, keys, the draft, the status and a little of the conversation
+_LOW_ROWS, _BESIDE_ON_LOW = 20, 9  # on a screen that is lower, the draft is a line without a frame
 
 
 def read_nothing(_path: str) -> str | None:
@@ -312,7 +313,8 @@ class Card(Vertical, can_focus=True):
         if state is None or not self.is_mounted:
             return
         body = self.query_one(CardBody)
-        body.allow_rows(min(self.screen.size.height - _BESIDE_ROWS, self.screen.size.height // 2))
+        rows = self.screen.size.height
+        body.allow_rows(min(rows - (_BESIDE_ON_LOW if rows < _LOW_ROWS else _BESIDE_ROWS), rows // 2))
         body.display = state.mode is not Mode.EDIT
         body.show(self._lines(state), from_the_top=from_the_top)
         if state.question is not None:

@@ -95,6 +95,12 @@ class CardDeck(Vertical):
         """Say on the card why an answer was not taken."""
         self._board.failed(request_id, message)
 
+    def take_focus(self) -> bool:
+        """Answer now; False where nothing is asked."""
+        if self._card.display:
+            self._card.focus()
+        return self._card.display
+
     def seen_anew(self) -> None:
         """The screen was behind another one until now."""
         self._card.seen_anew()

@@ -1,0 +1,28 @@
+"""The lines of a card, in as many columns as there are."""
+
+import pytest
+from textual.app import App, ComposeResult
+
+from betcode.tui.cards.body import CardBody
+from betcode.tui.cards.lines import Kind, Line
+
+pytestmark = pytest.mark.anyio
+_WORDS = "abcdefghijklmnopqrstuvwxyz0123456789"
+
+
+class OneBody(App[None]):
+    def compose(self) -> ComposeResult:
+        yield CardBody()
+
+
+@pytest.mark.parametrize("lines", [1, 20])
+async def test_no_letter_is_behind_the_bar(lines: int) -> None:
+    app = OneBody()
+    async with app.run_test(size=(30, 10)) as pilot:
+        body = app.query_one(CardBody)
+        body.allow_rows(5)
+        body.show([Line(_WORDS, Kind.DIM)] * lines, from_the_top=True)
+        await pilot.pause()
+        strips = app.screen._compositor.render_strips()[:2]
+        seen = "".join("".join(segment.text for segment in strip)[: body.size.width - 1].rstrip() for strip in strips)
+        assert seen == _WORDS
