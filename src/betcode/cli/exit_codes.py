@@ -31,6 +31,8 @@ class ExitCode(IntEnum):
     INVALID_ARGUMENTS = (5, "invalid arguments, or settings that are wrong")
     SESSION_NOT_FOUND = (6, "session not found")
     INTERNAL = (7, "internal error")
+    # As timeout(1) says it.
+    TIMED_OUT = (124, "the time that `run --timeout` gave was over before the turn; it was stopped")
     # As a shell reports a program that a signal ended.
     INTERRUPTED = (
         130,

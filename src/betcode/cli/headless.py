@@ -18,6 +18,7 @@ from betcode.cli.on_ask import AskPolicy, OnAsk
 from betcode.cli.parking import how_to_answer, was_denied
 from betcode.cli.rule_denials import RuleDenials
 from betcode.cli.screen import Screen
+from betcode.cli.time_limit import TimeLimit
 from betcode.cli.turn_watch import TurnWatch
 from betcode.client import Client, ClientError
 from betcode.domain.commands import AttachedFile
@@ -55,7 +56,15 @@ class HeadlessTurn:
     """Sends one message and follows until its turn is over."""
 
     def __init__(
-        self, client: Client, session_id: str, screen: Screen, *, output: Output, policy: AskPolicy, is_new: bool
+        self,
+        client: Client,
+        session_id: str,
+        screen: Screen,
+        *,
+        output: Output,
+        policy: AskPolicy,
+        is_new: bool,
+        limit_s: float = math.inf,
     ) -> None:
         self._client = client
         self._session_id = session_id
@@ -74,6 +83,7 @@ class HeadlessTurn:
         self._answered_here: set[str] = set()  # requests whose resolution is no news
         self._accepted = anyio.Event()
         self._interrupting = Interrupting(screen, self._cancel)
+        self._limit = TimeLimit(screen, self._cancel, limit_s)
         self.info = v1.SessionInfo()  # the newest that was seen
 
     async def run(self, prompt: str, files: Sequence[AttachedFile] = ()) -> int:
@@ -86,6 +96,7 @@ class HeadlessTurn:
         async with to_ask, asked, anyio.create_task_group() as tasks:
             # Before anything is sent: from then on a Ctrl-C has a turn to stop.
             await tasks.start(self._interrupting.heed, tasks, tasks.cancel_scope.cancel, lambda: True)
+            tasks.start_soon(self._limit.heed, tasks.cancel_scope.cancel)
             sequence = await self._send(message_id, prompt, files)
             self._screen.note(f"Session {self._session_id}")
             match self._policy.on_ask:
@@ -254,6 +265,8 @@ class HeadlessTurn:
             self._screen.json(self._result(watch, code))
         if self._interrupting.has_left:
             self._screen.note(self._interrupting.parting(self._session_id))
+        elif self._limit.has_left:
+            self._screen.note(self._limit.parting(self._session_id))
         elif self._parked:
             self._say_how_to_go_on()
         elif watch.was_cancelled:
@@ -274,6 +287,8 @@ class HeadlessTurn:
     def _exit_code(self, watch: TurnWatch) -> ExitCode:
         if self._interrupting.stop is not Stop.UNASKED:
             return ExitCode.INTERRUPTED
+        if self._limit.has_left or (self._limit.is_over and watch.exit_code is not ExitCode.OK):
+            return ExitCode.TIMED_OUT
         if self._parked or ((self._denied or self._denials.tools) and not watch.failed):
             return ExitCode.PERMISSION_DENIED
         return watch.exit_code
@@ -288,6 +303,7 @@ class HeadlessTurn:
             "model": self.info.model,
             "text": self._answer.whole,
             "stop_reason": watch.stop_reason,
+            "timed_out": code is ExitCode.TIMED_OUT,
             "is_error": watch.failed,
             "error": {"code": error.code, "message": error.message, "details": dict(error.details)} if error else None,
             "denied": [*self._denied.values(), *self._denials.tools],

@@ -36,13 +36,18 @@ def ask_policy(text: str) -> AskPolicy:
     """
     word, is_given, duration = text.partition("=")
     if word == "wait" and is_given:
-        return AskPolicy(OnAsk.WAIT, _duration(duration))
+        return AskPolicy(OnAsk.WAIT, time_limit_s(duration))
     if text in ("deny", "park"):
         return AskPolicy(OnAsk(text), reason=_TOLD_TO)
     raise argparse.ArgumentTypeError(f"{text!r} is not deny, park or wait=TIME, such as wait=10m")
 
 
-def _duration(text: str) -> float:
+def time_limit_s(text: str) -> float:
+    """Seconds, from a duration that is more than nothing; for argparse.
+
+    Raises:
+        argparse.ArgumentTypeError: it is none, or no run lasts so long.
+    """
     try:
         wait_s = duration_s(text)
     except NotUnderstood as trouble:

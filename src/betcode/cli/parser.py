@@ -19,7 +19,7 @@ from betcode.cli.db_options import add_db
 from betcode.cli.diff_options import add_session_diff
 from betcode.cli.exit_codes import ExitCode
 from betcode.cli.log_options import add_logs
-from betcode.cli.on_ask import ask_policy
+from betcode.cli.on_ask import ask_policy, time_limit_s
 from betcode.cli.remote_options import add_remote
 from betcode.cli.service_options import add_service
 from betcode.cli.version_options import add_versions
@@ -32,7 +32,7 @@ Without a command, betcode opens the session of the current directory on a scree
 
 Exit codes: 0 done, 1 the agent failed or something is broken, 2 no connection to the daemon, 3 permission denied or
 left to be answered, 4 rate limited or over budget, 5 invalid arguments, 6 session not found, 7 internal error,
-130 interrupted.
+124 out of time, 130 interrupted.
 """
 _MODE = argparse.RawDescriptionHelpFormatter
 _ID = "id of a session, the beginning of one, or its name"
@@ -143,7 +143,15 @@ def _add_common(parser: Parser, *, top: bool) -> None:
 def _add_run(commands: "Commands[Parser]") -> None:
     run = _command(commands, "run", "run one turn and print the answer", "run_command:run")
     run.add_argument("prompt", nargs="?", help="what to say to the agent; - or nothing: read from stdin")
+    run.add_argument(
+        *("-f", "--file"),
+        metavar="FILE",
+        help="the prompt is in this file, or goes on there; - is stdin. A pipe beside a prompt is read too, behind it",
+    )
     run.add_argument("-s", "--session", metavar="ID", help="go on with this session instead of a new one")
+    run.add_argument(
+        "-c", "--continue", action="store_true", help="go on with the newest open session of the directory or worktree"
+    )
     run.add_argument(
         "-a", "--attach", metavar="FILE", action="append", help="send this file with the prompt; may be repeated"
     )
@@ -155,6 +163,12 @@ def _add_run(commands: "Commands[Parser]") -> None:
         metavar="deny|park|wait=TIME",
         help="when the agent asks: deny it and go on, leave the prompt open and end, or wait for an answer so long and "
         "then leave it open (a terminal is asked; without one: deny)",
+    )
+    run.add_argument(
+        "--timeout",
+        type=time_limit_s,
+        metavar="TIME",
+        help='stop the turn where it is not over by then, such as "90s" or "10m", and end with 124',
     )
     run.add_argument("-o", "--output", choices=["text", "json", "stream-json"], default="text", help="what to print")
 

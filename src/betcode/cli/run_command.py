@@ -1,11 +1,12 @@
 """`betcode run`: one turn without a conversation around it."""
 
-import sys
+import math
 from collections.abc import Sequence
 
 import anyio
 
 from betcode.cli.budgets import budget_from
+from betcode.cli.continuing import session_to_continue
 from betcode.cli.daemon_control import ensure_daemon
 from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.finding import find_session
@@ -15,28 +16,21 @@ from betcode.cli.identity import own_identity
 from betcode.cli.keyboard import can_ask
 from betcode.cli.on_ask import AskPolicy, OnAsk
 from betcode.cli.options import Options
+from betcode.cli.prompt_sources import prompt_of
 from betcode.cli.screen import standard_screen
 from betcode.cli.worktree_place import started_session
 from betcode.domain.commands import AttachedFile
+from betcode.domain.times import short_duration
 from betcode.wording.attaching import CannotAttach, read_files
 
-_OF_A_NEW_SESSION = ("provider", "model", "cwd", "worktree")
+_OF_A_NEW_SESSION = ("provider", "model")
+_OF_A_PLACE = ("cwd", "worktree")
 
 
 def run(options: Options) -> int:
     """Say the prompt, print the answer, and end with what became of it."""
-    prompt = _prompt(options)
-    if options.text("session") and (
-        any(map(options.text, _OF_A_NEW_SESSION))
-        or options.texts("allowed_tools")
-        or options.flag("plan")
-        or budget_from(options) is not None
-    ):
-        raise CommandFailed(
-            "--session goes on with a session as it is: --provider, --model, --cwd, --worktree, --allowed-tools, "
-            "--plan and limits are for a new one (betcode session budget changes those of another)",
-            ExitCode.INVALID_ARGUMENTS,
-        )
+    _refuse_contradictions(options)
+    prompt = prompt_of(options, standard_screen().note)
     try:
         files = read_files(options.texts("attach"))
     except CannotAttach as failed:
@@ -44,7 +38,38 @@ def run(options: Options) -> int:
     return anyio.run(_run, options, prompt, files)
 
 
+def _refuse_contradictions(options: Options) -> None:
+    """Raises CommandFailed where the options name two sessions, or change one that is there already."""
+    goes_on = options.has("session") or options.flag("continue")
+    if options.has("session") and options.flag("continue"):
+        raise CommandFailed("Name one session: --session ID or --continue", ExitCode.INVALID_ARGUMENTS)
+    if options.has("session") and any(map(options.has, _OF_A_PLACE)):
+        raise CommandFailed(
+            "--session goes on where the session is: --cwd and --worktree are for --continue or a new one",
+            ExitCode.INVALID_ARGUMENTS,
+        )
+    if goes_on and (
+        any(map(options.has, _OF_A_NEW_SESSION))
+        or options.texts("allowed_tools")
+        or options.flag("plan")
+        or budget_from(options) is not None
+    ):
+        raise CommandFailed(
+            "--session and --continue go on with a session as it is: --provider, --model, --allowed-tools, --plan and "
+            "limits are for a new one (betcode session budget changes those of another)",
+            ExitCode.INVALID_ARGUMENTS,
+        )
+
+
 async def _run(options: Options, prompt: str, files: Sequence[AttachedFile]) -> int:
+    limit_s: float = options.chosen.timeout or math.inf
+    ends = anyio.current_time() + limit_s
+    with anyio.CancelScope(deadline=ends) as before:  # of what is done before the turn; that has its own
+        return await _say(options, prompt, files, before)
+    raise CommandFailed(f"Nothing was sent within {short_duration(limit_s)}", ExitCode.TIMED_OUT)
+
+
+async def _say(options: Options, prompt: str, files: Sequence[AttachedFile], before: anyio.CancelScope) -> int:
     screen = standard_screen()
     asks = can_ask()
     await ensure_daemon(options, screen.note, announce=asks)
@@ -53,29 +78,15 @@ async def _run(options: Options, prompt: str, files: Sequence[AttachedFile]) -> 
     # What it leaves open others have to answer: they are to be told of it as if nobody were here.
     client_type = "headless" if policy.on_ask in (OnAsk.PARK, OnAsk.WAIT) else "cli"
     async with greeted_client(options.places, own_identity(options, client_type), screen, shows_agent=False) as client:
-        given = options.text("session")
-        is_new = not given
-        session_id = await (started_session(client, options, screen) if is_new else find_session(client, given))
-        turn = HeadlessTurn(client, session_id, screen, output=output, policy=policy, is_new=is_new)
+        is_new = False
+        if options.has("session"):
+            session_id = await find_session(client, options.text("session"))
+        elif options.flag("continue"):
+            session_id = await session_to_continue(client, options)
+        else:
+            session_id, is_new = await started_session(client, options, screen), True
+        left_s, before.deadline = before.deadline - anyio.current_time(), math.inf
+        turn = HeadlessTurn(
+            client, session_id, screen, output=output, policy=policy, is_new=is_new, limit_s=max(left_s, 0)
+        )
         return await turn.run(prompt, files)
-
-
-def _prompt(options: Options) -> str:
-    given: str | None = options.chosen.prompt
-    text = _from_stdin() if given is None or given == "-" else given
-    if not text.strip():
-        raise CommandFailed('The prompt is empty. Say what to do: betcode run "PROMPT"', ExitCode.INVALID_ARGUMENTS)
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise CommandFailed("The prompt is not valid UTF-8", ExitCode.INVALID_ARGUMENTS) from error
-    return text
-
-
-def _from_stdin() -> str:
-    if sys.stdin is None or sys.stdin.isatty():
-        raise CommandFailed('Say what to do: betcode run "PROMPT"', ExitCode.INVALID_ARGUMENTS)
-    try:
-        return sys.stdin.buffer.read().decode().rstrip("\r\n")  # the end of a file's last line is nobody's word
-    except UnicodeDecodeError as error:
-        raise CommandFailed("The prompt on stdin is not valid UTF-8", ExitCode.INVALID_ARGUMENTS) from error

@@ -1,0 +1,35 @@
+"""`--continue`: the session that a person means who names none, and only a place."""
+
+from betcode.cli.directory import working_directory
+from betcode.cli.exit_codes import CommandFailed, ExitCode
+from betcode.cli.options import Options
+from betcode.cli.worktree_place import active_elsewhere, named_worktree
+from betcode.client import Client
+from betcode.v1.worktree_pb2 import WORKTREE_STATE_READY
+
+_OPEN = ("new", "active", "idle")
+
+
+async def session_to_continue(client: Client, options: Options) -> str:
+    """The id of the newest open session of the directory or worktree.
+
+    Raises:
+        CommandFailed: there is none.
+    """
+    place = None
+    if options.has("worktree"):
+        place = await named_worktree(client, options)
+    elif not options.text("cwd"):
+        active = await active_elsewhere(client, options)
+        place = active if active is not None and active.state == WORKTREE_STATE_READY else None
+    directory = "" if place is not None else working_directory(options)
+    page = await client.list_sessions(
+        working_directory=directory, worktree_id=place.id if place is not None else "", statuses=_OPEN, limit=1
+    )
+    if not page.sessions:
+        where = f"worktree {place.name}" if place is not None else directory
+        raise CommandFailed(
+            f"There is no open session of {where} to go on with: leave out --continue to begin one",
+            ExitCode.SESSION_NOT_FOUND,
+        )
+    return page.sessions[0].id

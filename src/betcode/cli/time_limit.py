@@ -1,0 +1,53 @@
+"""`--timeout`: a turn that is not over in time is stopped, insistently, and left where it does not hear."""
+
+import math
+from collections.abc import Awaitable, Callable, Sequence
+
+import anyio
+
+from betcode.cli.screen import Screen
+from betcode.client import ClientError
+
+# Between one cancel and the next: the daemon stops an agent with growing force, and each asks for more of it.
+_PATIENCE_S = (5.0, 5.0, 20.0)
+
+
+class TimeLimit:
+    """Knows whether the time is over, and whether the turn was left open for that."""
+
+    def __init__(
+        self,
+        screen: Screen,
+        cancel: Callable[[], Awaitable[None]],
+        limit_s: float = math.inf,
+        *,
+        patience_s: Sequence[float] = _PATIENCE_S,
+    ) -> None:
+        self.is_over = False
+        self.has_left = False
+        self._screen = screen
+        self._cancel = cancel
+        self._limit_s = limit_s
+        self._patience_s = patience_s
+
+    async def heed(self, leave: Callable[[], None]) -> None:
+        """When the time is over: stop the turn, again and again; `leave` where that is not heard."""
+        if self._limit_s == math.inf:
+            return
+        await anyio.sleep(self._limit_s)
+        self.is_over = True
+        self._screen.note("The time is over: stopping the turn")
+        for wait_s in self._patience_s:
+            with anyio.move_on_after(wait_s):
+                try:
+                    await self._cancel()
+                except ClientError as error:
+                    self._screen.note(error.message)
+                await anyio.sleep_forever()  # the end of the turn ends this too
+            self._screen.note("The turn has not ended yet: insisting")
+        self.has_left = True
+        leave()
+
+    def parting(self, session_id: str) -> str:
+        """What to say where the turn is left."""
+        return f"Left before the turn ended; it was told to stop. Find it again with: betcode attach {session_id}"

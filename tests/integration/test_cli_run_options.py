@@ -1,0 +1,107 @@
+"""What `betcode run` is told: where its prompt comes from, which session it goes on with, how long it may take."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from support.command import Shell, shell
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
+    with shell(tmp_path_factory.mktemp("options")) as commands:
+        assert commands.run("daemon", "start").returncode == 0
+        yield commands
+
+
+def prompt_that_was_sent(here: Shell, *arguments: str, stdin: str | None = None) -> str:
+    result = here.run("run", "--output", "stream-json", *arguments, stdin=stdin)
+    events = [json.loads(line) for line in result.stdout.splitlines()]
+    return next(str(one["user_input"]["content"]) for one in events if one["type"] == "user_input")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "stdin", "prompt"),
+    [
+        (["-f", "prompt.txt"], None, "say from\nsay file"),
+        (["--file", "-"], "say in\n", "say in"),
+        (["say first"], "say second\n", "say first\n\nsay second"),
+        (["say first", "-f", "prompt.txt"], "say third", "say first\n\nsay from\nsay file\n\nsay third"),
+        (["say alone"], "", "say alone"),
+    ],
+)
+def test_a_prompt_comes_from_arguments_file_and_stdin(
+    here: Shell, arguments: list[str], stdin: str | None, prompt: str
+) -> None:
+    (here.work / "prompt.txt").write_text("say from\nsay file\n")
+    assert prompt_that_was_sent(here, *arguments, stdin=stdin) == prompt
+
+
+@pytest.mark.behaviour("exit-code.5")
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["-f", "missing.txt"], "missing.txt cannot be read: No such file or directory"),
+        (["-f", "."], "cannot be read: Is a directory"),
+        (["-f", "binary"], "not valid UTF-8: send it with --attach FILE"),
+        (["-f", "empty"], "The prompt is empty"),
+        (["-f", "/dev/zero"], "longer than 48 MiB"),
+        (["-", "-f", "-"], "stdin can be read once"),
+        (["--session", "x", "--continue", "hi"], "Name one session"),
+        (["--session", "x", "--worktree", "y", "hi"], "--cwd and --worktree are for"),
+        (["--continue", "--model", "opus", "hi"], "go on with a session as it is"),
+        (["--timeout", "soon", "hi"], "is not a duration"),
+        (["--timeout", "0s", "hi"], "more than nothing"),
+        (["--attach", "missing.txt", "hi"], "missing.txt is not there"),
+    ],
+)
+def test_what_cannot_be_meant_is_one_sentence_and_5(here: Shell, arguments: list[str], words: str) -> None:
+    (here.work / "binary").write_bytes(b"\xff\xfe\x00")
+    (here.work / "empty").write_bytes(b" \n")
+    done = here.run("run", *arguments)
+    assert done.returncode == 5
+    assert words in done.stderr
+    assert (done.stdout, done.stderr.count("\n")) == ("", 1)
+
+
+@pytest.mark.behaviour("exit-code.6")
+def test_a_session_that_an_empty_variable_names_is_not_a_new_one(here: Shell) -> None:
+    assert here.run("run", "--session", "", "hi").returncode == 6
+
+
+def test_continue_goes_on_with_the_newest_open_session_of_the_directory(here: Shell) -> None:
+    place = here.work / "a-place"
+    place.mkdir()
+    none = here.run("run", "-c", "-C", "a-place", "say hi")
+    assert none.returncode == 6
+    assert f"There is no open session of {place}" in none.stderr
+    first, second = (here.json("run", "--json", "-C", "a-place", f"say {word}") for word in ("one", "two"))
+    assert here.json("run", "--json", "-c", "-C", "a-place", "say on")["session_id"] == second["session_id"]
+    here.run("session", "close", second["session_id"])
+    assert here.json("run", "--json", "--continue", "-C", "a-place", "say on")["session_id"] == first["session_id"]
+
+
+def test_a_turn_that_is_out_of_time_is_stopped(here: Shell) -> None:
+    done = here.run("run", "--json", "--timeout", "500ms", "wait never")
+    result = json.loads(done.stdout)
+    assert done.returncode == 124
+    assert (result["timed_out"], result["exit_code"]) == (True, 124)
+    assert "The time is over" in done.stderr
+    listed = here.json("session", "list", "--json")["sessions"]
+    assert next(one for one in listed if one["id"] == result["session_id"])["status"] != "active"
+
+
+def test_a_turn_within_its_time_ends_as_ever(here: Shell) -> None:
+    result = here.json("run", "--json", "--timeout", "10m", "say quick")
+    assert (result["text"], result["timed_out"]) == ("quick", False)
+
+
+def test_time_counts_before_anything_was_sent(here: Shell) -> None:
+    here.daemon_signal("STOP")
+    try:
+        done = here.run("run", "--timeout", "300ms", "say hi")
+    finally:
+        here.daemon_signal("CONT")
+    assert (done.returncode, done.stdout) == (124, "")
+    assert done.stderr == "betcode: Nothing was sent within 300ms\n"

@@ -1,0 +1,60 @@
+"""A turn that is not over in time."""
+
+import io
+
+import anyio
+import pytest
+from grpc import StatusCode
+
+from betcode.cli.screen import Screen
+from betcode.cli.time_limit import TimeLimit
+from betcode.client import ClientError
+
+pytestmark = pytest.mark.anyio
+
+
+def screen() -> tuple[Screen, io.StringIO]:
+    err = io.StringIO()
+    return Screen(io.StringIO(), err, colour=False), err
+
+
+async def test_a_turn_that_does_not_hear_is_told_again_and_then_left() -> None:
+    shown, err = screen()
+    asked: list[str] = []
+
+    async def cancel() -> None:
+        asked.append("cancel")
+
+    limit = TimeLimit(shown, cancel, 0, patience_s=(0.001, 0.001, 0.001))
+    left: list[str] = []
+    await limit.heed(lambda: left.append("left"))
+    assert (len(asked), left) == (3, ["left"])
+    assert limit.is_over
+    assert limit.has_left
+    assert "insisting" in err.getvalue()
+
+
+async def test_a_daemon_that_refuses_or_hangs_is_not_waited_for() -> None:
+    shown, err = screen()
+    count = 0
+
+    async def cancel() -> None:
+        nonlocal count
+        count += 1
+        if count == 1:
+            raise ClientError("It cannot", code="INTERNAL", details={}, status=StatusCode.INTERNAL)
+        await anyio.sleep_forever()
+
+    limit = TimeLimit(shown, cancel, 0, patience_s=(0.001, 0.001))
+    with anyio.fail_after(5):
+        await limit.heed(lambda: None)
+    assert limit.has_left
+    assert "It cannot" in err.getvalue()
+
+
+async def test_without_a_limit_nothing_happens() -> None:
+    shown, err = screen()
+    limit = TimeLimit(shown, anyio.sleep_forever)
+    await limit.heed(lambda: None)
+    assert not limit.is_over
+    assert err.getvalue() == ""
