@@ -70,12 +70,17 @@ async def _export(options: Options) -> int:
     screen = standard_screen()
     file = Path(options.text("output")) if options.text("output") else None
     as_csv = (options.text("format") or ("csv" if file and file.suffix.lower() == ".csv" else "jsonl")) == "csv"
+    if options.as_json and file is None and as_csv:
+        raise CommandFailed("--json prints no csv: name a file with -o", ExitCode.INVALID_ARGUMENTS)
     async with connected(options, screen) as client:
         records = client.audit.records(await _wanted(client, options, 0))
         pieces = _csv(records) if as_csv else _json_lines(records)
         if file is not None:
-            await write_file(pieces, file)
-            screen.note(f"Written to {file}")
+            size = await write_file(pieces, file)
+            if options.as_json:
+                screen.json({"file": str(file), "format": "csv" if as_csv else "jsonl", "bytes": size})
+            else:
+                screen.note(f"Written to {file}")
             return ExitCode.OK
         async with aclosing(pieces):
             async for piece in pieces:

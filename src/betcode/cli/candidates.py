@@ -1,26 +1,62 @@
-"""What a word on the command line can become, read off the tree of commands."""
+"""What a word on the command line can become, read off the tree of commands and asked of what is there."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from betcode.cli.worktree_completion import BranchWord, WorktreeWord
 
+Candidate = tuple[str, str]  # a word, and what it is
+FILES: Candidate = (":files", "")  # the shell knows them best
+DIRECTORIES: Candidate = (":dirs", "")
 
-def candidates(parser: argparse.ArgumentParser, words: Sequence[str]) -> list[str]:
+_PROVIDERS = ("claude", "demo")
+_PLACES = {"FILE": FILES, "PATH": FILES, "DIR": DIRECTORIES}
+
+
+def candidates(parser: argparse.ArgumentParser, words: Sequence[str]) -> list[Candidate]:
     """What the last of `words` can become."""
-    current = parser
-    for word in words[:-1]:
-        below = _subcommands(current)
-        if word in below:
-            current = below[word]
-    beginning = words[-1] if words else ""
-    if (values := _option_values(current, words[-2] if len(words) > 1 else "")) is not None:
-        choices = values
-    elif beginning.startswith("-"):
-        choices = [flag for action in current._actions for flag in action.option_strings if flag.startswith("--")]
-    else:
-        choices = [*_subcommands(current), *_values(current)]
-    return [choice for choice in choices if choice.startswith(beginning)]
+    typed = [word for at, word in enumerate(words) if word != "=" or at == 0]  # bash splits --output=json in three
+    beginning = "" if words and words[-1] == "=" else typed.pop() if typed else ""
+    if "--" in typed:
+        return [FILES]  # of a command that is not ours
+    current, option, given = _place(parser, typed)
+    if option is not None:
+        return _matching(_values(option, typed, beginning), beginning)
+    name, equals, value = beginning.partition("=")
+    if equals and (option := _option(current, name)) is not None:
+        found = _matching(_values(option, typed, value), value)
+        return found if found and found[0][0][0] == ":" else [(f"{name}={word}", says) for word, says in found]
+    if beginning.startswith("-"):
+        return _matching(_flags(current), beginning)
+    if below := _subcommands(current):
+        return _matching([(word, _first_line(each)) for word, each in below.items()], beginning)
+    positionals = [action for action in current._actions if not action.option_strings]
+    takes_many = bool(positionals) and positionals[-1].nargs in ("*", "+")
+    if given < len(positionals) or takes_many:
+        return _matching(_values(positionals[min(given, len(positionals) - 1)], typed, beginning), beginning)
+    return []
+
+
+def _place(
+    parser: argparse.ArgumentParser, typed: Sequence[str]
+) -> tuple[argparse.ArgumentParser, argparse.Action | None, int]:
+    """The command that the words lead to, the option whose value comes next, and how many arguments it has."""
+    current, given = parser, 0
+    option: argparse.Action | None = None
+    for word in typed:
+        if option is not None:
+            option = None
+        elif word.startswith("-") and word != "-":
+            option = None if "=" in word else _option(current, word)
+        elif word in (below := _subcommands(current)):
+            current, given = below[word], 0
+        else:
+            given += 1
+    return current, option, given
+
+
+def _matching(choices: Sequence[Candidate], beginning: str) -> list[Candidate]:
+    return [each for each in choices if each in (FILES, DIRECTORIES) or each[0].startswith(beginning)]
 
 
 def _subcommands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
@@ -30,29 +66,43 @@ def _subcommands(parser: argparse.ArgumentParser) -> dict[str, argparse.Argument
     return {}
 
 
-def _option_values(parser: argparse.ArgumentParser, option: str) -> list[str] | None:
-    """What may follow an option that takes a value; None for any other word."""
-    for action in parser._actions:
-        if option in action.option_strings and action.nargs is None:
-            return _known_words(action) or [str(each) for each in action.choices or _named_values(action.metavar)]
-    return None
+def _first_line(parser: argparse.ArgumentParser) -> str:
+    return (parser.description or "").partition("\n")[0]
 
 
-def _known_words(action: argparse.Action) -> list[str]:
-    return action.words() if isinstance(action, WorktreeWord | BranchWord) else []
+def _flags(parser: argparse.ArgumentParser) -> list[Candidate]:
+    found: Iterator[Candidate] = (
+        (flag, action.help or "") for action in parser._actions for flag in action.option_strings
+    )
+    return [(flag, says) for flag, says in found if flag.startswith("--")]
 
 
-def _named_values(metavar: object) -> list[str]:
-    """The words of deny|wait=TIME, as far as they are to be typed."""
-    words = metavar.split("|") if isinstance(metavar, str) and "|" in metavar else []
-    return [word.rstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ") for word in words]
+def _option(parser: argparse.ArgumentParser, flag: str) -> argparse.Action | None:
+    """The option of that name, where a value must follow it."""
+    return next((each for each in parser._actions if flag in each.option_strings and each.nargs is None), None)
 
 
-def _values(parser: argparse.ArgumentParser) -> list[str]:
-    """The choices of a command's own first argument."""
-    for action in parser._actions:
-        if not action.option_strings and (known := _known_words(action)):
-            return known
-        if not action.option_strings and action.choices and not isinstance(action, argparse._SubParsersAction):
-            return [str(choice) for choice in action.choices]
-    return []
+def _values(action: argparse.Action, typed: Sequence[str], beginning: str) -> list[Candidate]:
+    if isinstance(action, WorktreeWord | BranchWord):
+        return [(word, "") for word in action.words()]
+    if action.choices:
+        return [(str(choice), "") for choice in action.choices]
+    if action.metavar in _PLACES:
+        return [_PLACES[str(action.metavar)]]
+    if isinstance(action.metavar, str) and "|" in action.metavar:
+        # The words of deny|wait=TIME, as far as they are to be typed.
+        return [(word.rstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ"), "") for word in action.metavar.split("|")]
+    match action.dest:
+        case "provider":
+            return [(name, "") for name in _PROVIDERS]
+        case "key":
+            from betcode.config.schema import SETTINGS
+
+            return [(key, setting.help) for key, setting in SETTINGS.items()]
+        case "session" | "id" | "model":
+            # Imported only now: few words need a daemon.
+            from betcode.cli.live_words import live_words
+
+            return live_words(action.dest, typed, beginning)
+        case _:
+            return []

@@ -1,5 +1,10 @@
-"""Completion for bash, zsh and fish: the scripts, and the hidden command that they ask."""
+"""Completion for bash, zsh and fish: the scripts, and the hidden command that they ask.
 
+That command prints a candidate a line, with what it is behind a tab; `:files` and `:dirs` leave it to the shell.
+"""
+
+import json
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -12,37 +17,80 @@ if TYPE_CHECKING:
 _SCRIPTS = {
     "bash": """\
 _betcode() {
-    local IFS=$'\\n'
-    COMPREPLY=($(betcode --complete "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
+    local line current="${COMP_WORDS[COMP_CWORD]}"
+    [[ $current == = ]] && current=
+    COMPREPLY=()
+    while IFS= read -r line; do
+        line="${line%%$'\\t'*}"
+        case $line in
+            :files) compopt -o filenames 2>/dev/null
+                while IFS= read -r line; do COMPREPLY+=("$line"); done < <(compgen -f -- "$current") ;;
+            :dirs) compopt -o filenames 2>/dev/null
+                while IFS= read -r line; do COMPREPLY+=("$line"); done < <(compgen -d -- "$current") ;;
+            *=) compopt -o nospace 2>/dev/null; COMPREPLY+=("$line") ;;
+            *) COMPREPLY+=("$line") ;;
+        esac
+    done < <(betcode --complete "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
 }
-complete -o default -F _betcode betcode
+complete -F _betcode betcode
 """,
     "zsh": """\
 #compdef betcode
 _betcode() {
-    local -a found
-    found=("${(@f)$(betcode --complete "${(@)words[2,CURRENT]}" 2>/dev/null)}")
-    [[ -n "$found" ]] && compadd -a found || _files
+    local line word
+    local -a lines described
+    lines=("${(@f)$(betcode --complete "${(@)words[2,CURRENT]}" 2>/dev/null)}")
+    case "$lines[1]" in
+        :files) _files; return ;;
+        :dirs) _files -/; return ;;
+        '') return 1 ;;
+    esac
+    for line in "${lines[@]}"; do
+        word="${line%%$'\\t'*}"
+        if [[ "$line" == *$'\\t'* ]]; then
+            described+=("${word//:/\\\\:}:${line#*$'\\t'}")
+        else
+            described+=("${word//:/\\\\:}")
+        fi
+    done
+    _describe -V betcode described
 }
-compdef _betcode betcode
+if [[ "$funcstack[1]" == _betcode ]]; then
+    _betcode "$@"
+else
+    compdef _betcode betcode
+fi
 """,
     "fish": """\
 function __betcode_complete
-    betcode --complete (commandline -opc)[2..-1] (commandline -ct) 2>/dev/null
+    set -l words (commandline -opc)
+    set -e words[1]
+    set -l current (commandline -ct)
+    set -l lines (betcode --complete $words "$current" 2>/dev/null)
+    switch "$lines[1]"
+        case :files
+            __fish_complete_path "$current"
+        case :dirs
+            __fish_complete_directories "$current"
+        case '*'
+            printf '%s\\n' $lines
+    end
 end
-complete -c betcode -a '(__betcode_complete)'
+complete -c betcode -f -k -a '(__betcode_complete)'
 """,
 }
 
 
 def print_script(options: "Options") -> int:
     """The script of a shell, to be evaluated by it."""
-    print(_SCRIPTS[options.text("shell")], end="")
+    shell = options.text("shell")
+    script = _SCRIPTS[shell]
+    print(json.dumps({"shell": shell, "script": script}) if options.as_json else script.rstrip("\n"))
     return 0
 
 
 def complete(words: Sequence[str]) -> int:
     """What the last word can become, one candidate a line."""
-    for candidate in candidates(build_parser(), words):
-        print(candidate)
+    for word, says in candidates(build_parser(), words):
+        sys.stdout.write(f"{word}\t{says}\n" if says else f"{word}\n")
     return 0

@@ -5,7 +5,7 @@ import importlib
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TextIO, cast
 
 from betcode.cli.exit_codes import CommandFailed, ExitCode, exit_of
 from betcode.cli.parser import build_parser
@@ -34,11 +34,18 @@ def dispatch(arguments: Sequence[str]) -> int:
 def guarded(run: Callable[[], int]) -> int:
     """The exit code of `run`; whatever it raises becomes one sentence on stderr and the exit code of that."""
     try:
-        code = run()
+        code = _code_of(run)
         sys.stdout.flush()
     except (KeyboardInterrupt, BaseExceptionGroup, Exception) as error:  # noqa: BLE001 - the top of the program
         return _end_with(error)
     return code
+
+
+def _code_of(run: Callable[[], int]) -> int:
+    try:
+        return run()
+    except SystemExit as ended:  # of argparse, which has printed help or said what is wrong
+        return ended.code if isinstance(ended.code, int) else ExitCode.OK
 
 
 def _command(handler: str) -> "Callable[[Options], int]":
@@ -50,7 +57,7 @@ def _command(handler: str) -> "Callable[[Options], int]":
 def _end_with(error: BaseException) -> int:
     cause = _single(error)
     if isinstance(cause, BrokenPipeError):
-        _give_up_stdout()  # nobody reads any more
+        _give_up(sys.stdout, sys.stderr)  # nobody reads one of them any more
         return ExitCode.BROKEN_PIPE
     if isinstance(cause, KeyboardInterrupt):
         return ExitCode.INTERRUPTED
@@ -65,13 +72,14 @@ def _end_with(error: BaseException) -> int:
     try:
         sys.stdout.flush()
     except OSError:
-        _give_up_stdout()
+        _give_up(sys.stdout)
     return code
 
 
-def _give_up_stdout() -> None:
+def _give_up(*streams: TextIO) -> None:
     """What is still buffered must not raise again while Python shuts down: that would change the exit code."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    for stream in streams:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _single(error: BaseException) -> BaseException:

@@ -68,13 +68,19 @@ async def _export(options: Options) -> int:
     file = Path(options.text("output")) if options.text("output") else None
     file_format = options.text("format") or (format_of(file) if file else "json")
     raw = options.flag("raw")
+    if options.as_json and file is None and file_format != "json":
+        raise CommandFailed(f"--json prints no {file_format}: name a file with -o", ExitCode.INVALID_ARGUMENTS)
     async with connected(options, screen) as client:
         session_id = await find_session(client, options.text("session"))
+        pieces = client.export(session_id, file_format, raw=raw)
         if file is None:
-            await _print(client.export(session_id, file_format, raw=raw), screen)
-        else:
-            await write_file(client.export(session_id, file_format, raw=raw), file)
-            screen.note(f"Written to {file}")
+            await _print(pieces, screen)
+            return ExitCode.OK
+        size = await write_file(pieces, file)
+    if options.as_json:
+        screen.json({"session_id": session_id, "file": str(file), "format": file_format, "bytes": size})
+    else:
+        screen.note(f"Written to {file}")
     return ExitCode.OK
 
 
@@ -86,8 +92,8 @@ async def _print(pieces: AsyncGenerator[bytes, None], screen: Screen) -> None:
     screen.end_answer()
 
 
-async def write_file(pieces: AsyncGenerator[bytes, None], file: Path) -> None:
-    """A whole file under its name, or none.
+async def write_file(pieces: AsyncGenerator[bytes, None], file: Path) -> int:
+    """A whole file under its name, or none; how many bytes it has.
 
     Raises:
         CommandFailed: nothing can be written there.
@@ -96,6 +102,7 @@ async def write_file(pieces: AsyncGenerator[bytes, None], file: Path) -> None:
         await write_whole(pieces, file)
     except NotWritten as trouble:
         raise CommandFailed(str(trouble), ExitCode.INVALID_ARGUMENTS) from trouble
+    return file.stat().st_size
 
 
 def delete(options: Options) -> int:
@@ -106,14 +113,13 @@ async def _delete(options: Options) -> int:
     screen = standard_screen()
     async with connected(options, screen) as client:
         session_id = await find_session(client, options.text("session"))
-        if not options.flag("yes") and not await _agreed(client, session_id, screen):
-            screen.line("Nothing was deleted")
-            return ExitCode.OK
-        await client.delete(session_id)
+        wanted = options.flag("yes") or await _agreed(client, session_id, screen)
+        if wanted:
+            await client.delete(session_id)
     if options.as_json:
-        screen.json({"session_id": session_id, "deleted": True})
+        screen.json({"session_id": session_id, "deleted": wanted})
     else:
-        screen.line("The session and its history are deleted")
+        screen.line("The session and its history are deleted" if wanted else "Nothing was deleted")
     return ExitCode.OK
 
 

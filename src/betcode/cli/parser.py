@@ -8,7 +8,7 @@ import argparse
 import math
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NoReturn
 
 from betcode._version import __version__
@@ -17,6 +17,7 @@ from betcode.cli.budget_options import add_budget_options
 from betcode.cli.config_options import add_config
 from betcode.cli.db_options import add_db
 from betcode.cli.diff_options import add_session_diff
+from betcode.cli.examples import EXAMPLES
 from betcode.cli.exit_codes import ExitCode
 from betcode.cli.log_options import add_logs
 from betcode.cli.on_ask import ask_policy, time_limit_s
@@ -33,6 +34,12 @@ Without a command, betcode opens the session of the current directory on a scree
 Exit codes: 0 done, 1 the agent failed or something is broken, 2 no connection to the daemon, 3 permission denied or
 left to be answered, 4 rate limited or over budget, 5 invalid arguments, 6 session not found, 7 internal error,
 124 out of time, 130 interrupted.
+
+examples:
+  betcode                                                  the conversation of this directory
+  betcode run "why does the build fail?"                   one turn, and the answer on stdout
+  betcode session list                                     what runs, waits and ended
+  betcode COMMAND --help                                   more of them
 """
 _MODE = argparse.RawDescriptionHelpFormatter
 _ID = "id of a session, the beginning of one, or its name"
@@ -104,7 +111,26 @@ def build_parser() -> Parser:
     add_versions(commands, _command)
     completion = _command(commands, "completion", "print a completion script for a shell", "completion:print_script")
     completion.add_argument("shell", choices=["bash", "zsh", "fish"])
+    for words, command in commands_of(parser):
+        command.epilog = f"examples:\n{EXAMPLES[words]}"
+    for noun, below in commands.choices.items():
+        below.epilog = below.epilog or "\n".join(("examples:", *_first_examples(noun)))
     return parser
+
+
+def _first_examples(noun: str) -> Iterator[str]:
+    """The first of each verb."""
+    return (shown.partition("\n")[0] for words, shown in EXAMPLES.items() if words.startswith(f"{noun} "))
+
+
+def commands_of(parser: argparse.ArgumentParser, words: str = "") -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    """Every command with its words, such as `session list`, in the order of the help."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for name, below in action.choices.items():
+                yield from commands_of(below, f"{words} {name}".lstrip())
+            return
+    yield words, parser
 
 
 Commands = argparse._SubParsersAction  # the type of what add_subparsers returns; argparse has no public name for it

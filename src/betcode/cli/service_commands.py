@@ -29,6 +29,9 @@ def install(options: Options) -> int:
     manager = _manager(options)
     text = manager.text(_service(options))
     if options.flag("print"):
+        if options.as_json:
+            screen.json({"unit": str(manager.path), "text": text.decode()})
+            return ExitCode.OK
         screen.answer(text.decode())
         screen.end_answer()
         return ExitCode.OK

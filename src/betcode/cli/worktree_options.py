@@ -11,40 +11,6 @@ if TYPE_CHECKING:
 
 NAME = "its name, its branch, its id or the beginning of one, its path, or . for the one you are in"
 
-EXAMPLES = {
-    "create": """\
-  betcode worktree create --new fix-login                  a new branch from what is checked out
-  betcode worktree create --new hotfix --base v1.2         from a tag
-  betcode worktree create feature/cart --name cart         a branch that is here or on one remote
-  cd "$(betcode worktree create --new try)"                make it and go there""",
-    "list": """\
-  betcode worktree list                                    * is the active one
-  betcode worktree list --all --json""",
-    "switch": """\
-  betcode worktree switch fix-login                        new sessions start there
-  cd "$(betcode worktree switch fix-login)"
-  betcode worktree switch .                                in the main worktree: back to it""",
-    "remove": """\
-  betcode worktree remove fix-login                        refused while anything would be lost
-  betcode worktree remove --force fix-login                betcode worktree restore brings it back""",
-    "restore": """\
-  betcode worktree restore                                 what can be restored, and until when
-  betcode worktree restore fix-login --path ../again""",
-    "prune": """\
-  betcode worktree prune                                   asks for each that may go
-  betcode worktree prune --older-than 30d --yes            does not ask
-  betcode worktree prune fix-login try                     these, though used within the last day""",
-    "setup": """\
-  betcode worktree setup fix-login
-  betcode worktree setup fix-login --show""",
-    "diff": """\
-  betcode worktree diff fix-login --stat
-  betcode worktree diff fix-login --base main > fix.patch""",
-    "run": """\
-  betcode worktree run fix-login -- npm test
-  betcode worktree run . -- git log --oneline""",
-}
-
 
 def add_worktree(
     commands: "Commands[Parser]",
@@ -84,8 +50,6 @@ def add_worktree(
     run.usage = "betcode worktree run [OPTIONS] NAME -- COMMAND [ARGUMENT ...]"
     _add_name(run)
     _add_directory(run)
-    for name, shown in EXAMPLES.items():
-        verbs.choices[name].epilog = f"examples:\n{shown}"
 
 
 def _add_create(create: "Parser") -> None:

@@ -29,5 +29,5 @@ def test_a_wrong_policy_ends_with_5(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_policies_are_completed() -> None:
-    assert candidates(build_parser(), ["run", "--on-ask", ""]) == ["deny", "park", "wait="]
-    assert candidates(build_parser(), ["permission", ""]) == ["list", "answer", "watch"]
+    assert candidates(build_parser(), ["run", "--on-ask", ""]) == [("deny", ""), ("park", ""), ("wait=", "")]
+    assert [word for word, _ in candidates(build_parser(), ["permission", ""])] == ["list", "answer", "watch"]

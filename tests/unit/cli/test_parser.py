@@ -26,11 +26,23 @@ from betcode.cli.parser import build_parser
         (["run", "--output", ""], ["text", "json", "stream-json"]),
         (["session", "list", "--status", "a"], ["active"]),
         (["session", "list", "--here", "--li"], ["--limit"]),
-        (["run", "--cwd", ""], []),
+        (["run", "--cwd", ""], [":dirs"]),
+        (["run", "--attach", "x"], [":files"]),
+        (["run", "--output=j"], ["--output=json"]),
+        (["run", "--output", "=", "j"], ["json"]),
+        (["run", "--output", "="], ["text", "json", "stream-json"]),
+        (["run", "--provider", "d"], ["demo"]),
+        (["run", "--on-ask", ""], ["deny", "park", "wait="]),
+        (["--json", "--socket", "session", "daemon", "res"], ["restart"]),
+        (["config", "get", "daemon.auto"], ["daemon.autostart"]),
+        (["config", "validate", ""], [":files"]),
+        (["completion", "bash", ""], []),
+        (["policy", "trust", ""], [":dirs"]),
+        (["worktree", "run", "x", "--", ""], [":files"]),
     ],
 )
 def test_words_complete_to_what_can_follow(words: list[str], found: list[str]) -> None:
-    assert candidates(build_parser(), words) == found
+    assert [word for word, _ in candidates(build_parser(), words)] == found
 
 
 @pytest.mark.behaviour("exit-code.5")

@@ -1,5 +1,6 @@
 """Names of worktrees and branches are completed from files."""
 
+import argparse
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,10 @@ import pytest
 from betcode.cli.candidates import candidates
 from betcode.cli.parser import build_parser
 from support.repositories import git, make_repository
+
+
+def words(parser: argparse.ArgumentParser, typed: list[str]) -> list[str]:
+    return [word for word, _ in candidates(parser, typed)]
 
 
 def test_worktrees_and_branches_are_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -22,16 +27,16 @@ def test_worktrees_and_branches_are_completed(tmp_path: Path, monkeypatch: pytes
     for place in (shop, tmp_path / "shop-fix"):
         monkeypatch.chdir(place)
         parser = build_parser()
-        assert candidates(parser, ["worktree", "switch", ""]) == ["fix/login", "main"]
-        assert candidates(parser, ["run", "--worktree", "f"]) == ["fix/login"]
-        assert candidates(parser, ["--worktree", "m"]) == ["main"]
-        assert candidates(parser, ["worktree", "create", ""]) == [
+        assert words(parser, ["worktree", "switch", ""]) == ["fix/login", "main"]
+        assert words(parser, ["run", "--worktree", "f"]) == ["fix/login"]
+        assert words(parser, ["--worktree", "m"]) == ["main"]
+        assert words(parser, ["worktree", "create", ""]) == [
             "far/loose",
             "far/packed",
             "free",
             "loose/one",
             "packed",
         ]
-        assert candidates(parser, ["worktree", "create", "--ba"]) == ["--base"]
+        assert words(parser, ["worktree", "create", "--ba"]) == ["--base"]
     monkeypatch.chdir(tmp_path)
-    assert candidates(build_parser(), ["worktree", "switch", ""]) == []
+    assert words(build_parser(), ["worktree", "switch", ""]) == []

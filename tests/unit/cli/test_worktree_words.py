@@ -7,7 +7,6 @@ import pytest
 
 from betcode.cli.parser import build_parser
 from betcode.cli.session_commands import session_lines
-from betcode.cli.worktree_options import EXAMPLES
 from betcode.cli.worktree_place import may_lead_elsewhere
 from betcode.cli.worktree_prune import report_lines
 from betcode.cli.worktree_words import BRANCHES, SETUPS, STATES, contents_lines, state_words
@@ -100,12 +99,6 @@ def test_the_reasons_of_a_report_are_never_cut(width: int) -> None:
 def test_a_name_is_one_line_of_a_list_and_nothing_is_obeyed() -> None:
     lost = v1.WorktreeContents(untracked=["a\nCommits that are nowhere else (0):", "\x1b[2Jb\u202e"])
     assert contents_lines(lost) == ["Untracked (2):", "  a␊Commits that are nowhere else (0):", "  ␛[2Jb\\u202e"]
-
-
-@pytest.mark.parametrize("line", [line for shown in EXAMPLES.values() for line in shown.splitlines()])
-def test_what_the_help_shows_can_be_typed(line: str) -> None:
-    typed = line.partition("betcode ")[2].partition("   ")[0].partition(" > ")[0].rstrip(')"')
-    assert build_parser().parse_args(typed.split()).command == "worktree"
 
 
 def test_a_command_without_two_dashes_is_told_where_they_go(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,151 @@
+"""Completion as shells ask for it, with a daemon that knows sessions and prompts."""
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from support.asking_shell import asking_shell, parked
+from support.command import Shell, Terminal
+from support.patience import PATIENCE_S
+
+SHELLS = ("bash", "zsh", "fish")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    here: Shell
+    session: str
+    prompt: str
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    with asking_shell(tmp_path_factory.mktemp("completion")) as here:
+        session, prompt = parked(here, 'use Bash {"command": "make tea"}')
+        here.run("session", "rename", session, "tea-time")
+        (here.work / "a-file.txt").write_text("")
+        (here.work / "a-directory").mkdir()
+        command = here.daemon.root / "bin" / "betcode"
+        command.parent.mkdir(exist_ok=True)
+        command.write_text(f'#!/bin/sh\nexec {sys.executable} -m betcode "$@"\n')
+        command.chmod(0o755)
+        here.environment["PATH"] = f"{command.parent}:{here.environment['PATH']}"
+        yield Place(here, session, prompt)
+
+
+def asked(here: Shell, *words: str) -> list[str]:
+    return here.run("--complete", *words).stdout.splitlines()
+
+
+def script(here: Shell, shell: str) -> str:
+    return here.run("completion", shell).stdout
+
+
+def needs(shell: str) -> str:
+    found = shutil.which(shell)
+    if found is None:
+        pytest.skip(f"{shell} is not installed here: its completion is only read, not run")
+    return found
+
+
+def in_bash(here: Shell, *words: str) -> list[str]:
+    typed = " ".join(f"'{word}'" for word in words)
+    asking = f"{script(here, 'bash')}\nCOMP_WORDS=({typed}); COMP_CWORD={len(words) - 1}; _betcode\n"
+    return ran(here, [needs("bash"), "-c", asking + 'printf "%s\\n" "${COMPREPLY[@]}"'])
+
+
+def in_fish(here: Shell, line: str) -> list[str]:
+    asking = f"{script(here, 'fish')}\ncomplete -C '{line}'"
+    return ran(here, [needs("fish"), "--no-config", "-c", asking])
+
+
+def ran(here: Shell, argv: list[str]) -> list[str]:
+    done = subprocess.run(argv, env=here.environment, cwd=here.work, capture_output=True, text=True, timeout=PATIENCE_S)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout.splitlines()
+
+
+def test_sessions_are_offered_with_what_they_are(place: Place) -> None:
+    short = place.session[:13]
+    [line] = asked(place.here, "session", "show", "")
+    word, _, says = line.partition("\t")
+    assert word == short
+    assert says.endswith("tea-time")
+    assert asked(place.here, "attach", "tea")[0].startswith("tea-time\t")
+    assert asked(place.here, "run", "--session", place.session[:20])[0].startswith(f"{place.session}\t")
+    assert asked(place.here, "session", "rename", short, "") == []
+
+
+def test_prompts_and_models_are_offered(place: Place) -> None:
+    assert [line.split("\t")[0] for line in asked(place.here, "permission", "answer", "")] == [place.prompt]
+    assert "make tea" in asked(place.here, "permission", "answer", "")[0]
+    assert {"opus", "sonnet"} <= set(asked(place.here, "run", "--model", ""))
+
+
+def test_without_a_daemon_nothing_is_started_or_said(place: Place, tmp_path: Path) -> None:
+    done = place.here.run("--complete", "session", "show", "", BETCODE_STATE_DIR=str(tmp_path / "state"))
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert not (tmp_path / "state").exists()
+    dead = tmp_path / "dead.sock"
+    dead.touch()
+    assert asked(place.here, "session", "show", "--socket", str(dead), "") == []
+
+
+def test_a_daemon_that_hangs_is_not_waited_for(place: Place) -> None:
+    place.here.daemon_signal("STOP")
+    try:
+        assert asked(place.here, "session", "show", "") == []
+    finally:
+        place.here.daemon_signal("CONT")
+
+
+def test_bash_completes_words_ids_and_files(place: Place) -> None:
+    here = place.here
+    assert in_bash(here, "betcode", "daemon", "sta") == ["start", "status"]
+    assert in_bash(here, "betcode", "session", "show", "") == [place.session[:13]]
+    assert in_bash(here, "betcode", "run", "--attach", "a-f") == ["a-file.txt"]
+    assert in_bash(here, "betcode", "run", "--cwd", "a-") == ["a-directory"]
+    assert in_bash(here, "betcode", "run", "--output", "=", "j") == ["json"]
+    assert in_bash(here, "betcode", "run", "whatever", "") == [""]
+
+
+def test_fish_completes_words_ids_and_files(place: Place) -> None:
+    here = place.here
+    assert [line.split("\t")[0] for line in in_fish(here, "betcode daemon sta")] == ["start", "status"]
+    [line] = in_fish(here, "betcode session show ")
+    assert line.startswith(f"{place.session[:13]}\t")
+    assert in_fish(here, "betcode run --attach a-f") == ["a-file.txt"]
+    assert [line.split("\t")[0] for line in in_fish(here, "betcode run --cwd a-")] == ["a-directory/"]
+    assert [line.split("\t")[0] for line in in_fish(here, "betcode ru")] == ["run"]
+
+
+def test_zsh_completes_words_ids_and_files(place: Place) -> None:
+    here = place.here
+    zsh = needs("zsh")
+    (here.work / "_betcode").write_text(script(here, "zsh"))
+    person = Terminal([zsh, "-f", "-i"], here.environment | {"TERM": "dumb", "PS1": "% "}, here.work)
+    try:
+        person.type("fpath=($PWD $fpath); autoload -Uz compinit; compinit -D -u; unsetopt list_beep; echo set''up\n")
+        person.expect("setup")
+        for typed, completed in (
+            ("echo betcode; betcode doc\t", "betcode doctor "),
+            ("\x15betcode session show 0\t", place.session[:13]),
+            ("\x15betcode run --attach a-f\t", "a-file.txt"),
+            ("\x15betcode permission answer \t", place.prompt),
+        ):
+            person.type(typed)
+            person.expect(completed)
+    finally:
+        person.close()
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_script_is_one_that_its_shell_understands(place: Place, shell: str) -> None:
+    path = place.here.work / f"script.{shell}"
+    path.write_text(script(place.here, shell))
+    assert ran(place.here, [needs(shell), "-n", str(path)]) == []
