@@ -70,7 +70,7 @@ wheel: .venv/.for-work  ## build the wheel, install it in a fresh place and use 
 readme: .venv/.for-work  ## do the commands that README.md shows exist?
 	$(PY) scripts/readme.py
 
-reference: .venv/.for-work  ## write the tables of docs/operations.md from the code
+reference: .venv/.for-work  ## write docs/commands.md and the tables of docs/operations.md from the code
 	$(PY) scripts/reference.py
 
 clean:  ## remove everything that set-up and tests made here

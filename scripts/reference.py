@@ -1,10 +1,12 @@
-"""Write the tables of docs/operations.md from what the code declares; --check tells whether they have fallen behind."""
+"""Write what docs have from the code, tables and commands; --check tells whether they have fallen behind."""
 
 import json
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+
+from command_docs import Reference, commands_text, records_text
 
 from betcode.cli.exit_codes import EXIT_OF, ExitCode
 from betcode.config.schema import SETTINGS, Setting
@@ -16,7 +18,7 @@ from betcode.server.errors import STATUS
 from betcode.telemetry.metrics import METRICS
 from betcode.v1 import version_pb2
 
-DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "operations.md"
+DOCS = Path(__file__).resolve().parent.parent / "docs"
 
 
 def settings_table() -> Iterator[str]:
@@ -96,36 +98,45 @@ def errors_table() -> Iterator[str]:
         yield f"| `{code}` | {STATUS[code].name} | {EXIT_OF[code].value} | {code.meaning} |"
 
 
-SECTIONS: Mapping[str, Callable[[], Iterator[str]]] = {
-    "settings": settings_table,
-    "features": features_table,
-    "versions": versions_table,
-    "metrics": metrics_table,
-    "degraded": degraded_table,
-    "exits": exits_table,
-    "errors": errors_table,
+REFERENCE = Reference()
+SECTIONS: Mapping[str, Mapping[str, Callable[[], Iterator[str]]]] = {
+    "operations.md": {
+        "settings": settings_table,
+        "features": features_table,
+        "versions": versions_table,
+        "metrics": metrics_table,
+        "degraded": degraded_table,
+        "exits": exits_table,
+        "errors": errors_table,
+    },
+    "commands.md": {
+        "commands": lambda: commands_text(REFERENCE),
+        "records": lambda: records_text(REFERENCE),
+    },
 }
 
 
-def renewed(text: str) -> str:
+def renewed(text: str, document: str) -> str:
     """The document with its tables made anew."""
-    for name, lines in SECTIONS.items():
+    for name, lines in SECTIONS[document].items():
         pattern = re.compile(rf"(<!-- {name}: .*? -->\n).*?(<!-- /{name} -->)", re.DOTALL)
         body = "\n".join(lines()) + "\n"
         match pattern.split(text):
             case [before, begin, end, after]:
                 text = before + begin + body + end + after
             case _:
-                sys.exit(f"reference: {DOCUMENT.name} needs one place for {name}")
+                sys.exit(f"reference: {document} needs one place for {name}")
     return text
 
 
 def main() -> None:
-    present = DOCUMENT.read_text(encoding="utf-8")
-    wanted = renewed(present)
-    if "--check" in sys.argv and present != wanted:
-        sys.exit("reference: docs/operations.md has fallen behind the code; run `make reference`")
-    DOCUMENT.write_text(wanted, encoding="utf-8")
+    for name in SECTIONS:
+        path = DOCS / name
+        present = path.read_text(encoding="utf-8")
+        wanted = renewed(present, name)
+        if "--check" in sys.argv and present != wanted:
+            sys.exit(f"reference: docs/{name} has fallen behind the code; run `make reference`")
+        path.write_text(wanted, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -159,7 +159,7 @@ EXAMPLES = {
   betcode daemon restart""",
     "daemon status": """\
   betcode daemon status
-  betcode daemon status --json | jq .healthy""",
+  betcode daemon status --json | jq .serving""",
     "daemon logs": """\
   betcode daemon logs --follow --level warn
   betcode daemon logs -n 20 --session 0199d2a0""",

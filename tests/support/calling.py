@@ -1,0 +1,80 @@
+"""Commands one after the other in one process, which spares each the time to load: for tests of many commands.
+
+As a program: a list of arguments a line on stdin, and a line with code, stdout and stderr for each.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    code: int
+    stdout: str
+    stderr: str
+
+
+class Calling:
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self._process = process
+
+    def __call__(self, arguments: Sequence[str], **variables: str) -> Called:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        print(json.dumps([list(arguments), variables]), file=self._process.stdin, flush=True)
+        answer = self._process.stdout.readline()
+        assert answer, "the process that calls commands has ended"
+        return Called(*json.loads(answer))
+
+
+@contextmanager
+def calling(environment: Mapping[str, str], work: Path) -> Iterator[Calling]:
+    """Without a terminal, in one environment and one place."""
+    source = Path(__file__).resolve()
+    with subprocess.Popen(
+        [sys.executable, str(source)],
+        env={**environment, "PYTHONPATH": str(source.parent.parent)},
+        cwd=work,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            yield Calling(process)
+        finally:
+            process.kill()
+
+
+def main() -> None:
+    from betcode.cli.dispatch import dispatch
+
+    asked = os.fdopen(os.dup(0))
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    for line in asked:
+        arguments, variables = json.loads(line)
+        os.environ.update(variables)
+        with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+            with redirect_stdout(out), redirect_stderr(err):
+                code = dispatch(arguments)
+            said = [int(code), *map(_all_of, (out, err))]
+        for name in variables:
+            del os.environ[name]
+        print(json.dumps(said), flush=True)
+
+
+def _all_of(file: IO[str]) -> str:
+    file.seek(0)
+    return file.read()
+
+
+if __name__ == "__main__":
+    main()
