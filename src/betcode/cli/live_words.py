@@ -94,7 +94,7 @@ async def _sessions(client: "Client", beginning: str) -> "list[Candidate]":
 
 
 async def _prompts(client: "Client") -> "list[Candidate]":
-    from betcode.cli.pending_words import tool_of, what_of
     from betcode.wording.terminal_text import one_line
+    from betcode.wording.waiting_words import tool_of, what_of
 
     return [(one.request_id, one_line(f"{tool_of(one)} {what_of(one)}", _SAYS)) for one in await client.pending()]
