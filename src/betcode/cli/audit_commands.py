@@ -45,7 +45,7 @@ def list_audit(options: Options) -> int:
 
 async def _list(options: Options) -> int:
     screen = standard_screen()
-    async with connected(options, screen) as client:
+    async with connected(options, screen, doing="Reading the audit") as client:
         which = await _wanted(client, options, options.number("limit"))
         async with aclosing(client.audit.records(which)) as records:
             found = [one async for one in records]
@@ -72,7 +72,7 @@ async def _export(options: Options) -> int:
     as_csv = (options.text("format") or ("csv" if file and file.suffix.lower() == ".csv" else "jsonl")) == "csv"
     if options.as_json and file is None and as_csv:
         raise CommandFailed("--json prints no csv: name a file with -o", ExitCode.INVALID_ARGUMENTS)
-    async with connected(options, screen) as client:
+    async with connected(options, screen, doing="Exporting" if file is not None else "") as client:
         records = client.audit.records(await _wanted(client, options, 0))
         pieces = _csv(records) if as_csv else _json_lines(records)
         if file is not None:

@@ -20,7 +20,7 @@ def compact(options: Options) -> int:
 
 async def _compact(options: Options) -> int:
     screen = standard_screen()
-    async with connected(options, screen) as client:
+    async with connected(options, screen, doing="Compacting") as client:
         summary = await find_summary(client, await find_session(client, options.text("session")))
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_show_progress, client, summary, screen)

@@ -10,6 +10,7 @@ import anyio
 from betcode.cli.daemon_control import ensure_daemon, refuse_flags_of_services
 from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.options import Options
+from betcode.cli.progress import told_during
 from betcode.cli.remote_options import refuse_remote
 from betcode.cli.screen import Screen, standard_screen
 from betcode.client import ClientError, Refused, open_client
@@ -76,7 +77,8 @@ def restart(options: Options) -> int:
     parted = v1.StopDaemonResponse()
     if before is not None:
         agents = v1.AGENTS_AT_STOP_ALL_END if options.flag("agents") else v1.AGENTS_AT_STOP_ALL_STAY
-        parted = anyio.run(_ask_to_stop, options, before, agents)
+        with told_during(screen, "Stopping"):
+            parted = anyio.run(_ask_to_stop, options, before, agents)
         _wait_until_gone(options, before, screen)
     anyio.run(_start, options, screen)
     holder = read_holder(options.places.lock)
@@ -95,7 +97,8 @@ def leave_agents_and_stop(options: Options, screen: Screen) -> None:
     """Make way for another daemon at once: agents go on, also idle ones."""
     holder = _holder_soon(options)
     if holder is not None:
-        anyio.run(_ask_to_stop, options, holder, v1.AGENTS_AT_STOP_ALL_STAY)
+        with told_during(screen, "Stopping"):
+            anyio.run(_ask_to_stop, options, holder, v1.AGENTS_AT_STOP_ALL_STAY)
         _wait_until_gone(options, holder, screen)
 
 
@@ -119,7 +122,8 @@ def _stop_with_agents(options: Options, screen: Screen) -> int:
         holder = _holder_soon(options)
     parted = v1.StopDaemonResponse()
     if holder is not None:
-        parted = anyio.run(_ask_to_stop, options, holder, v1.AGENTS_AT_STOP_ALL_END)
+        with told_during(screen, "Ending all agents"):
+            parted = anyio.run(_ask_to_stop, options, holder, v1.AGENTS_AT_STOP_ALL_END)
         _wait_until_gone(options, holder, screen)
     if options.as_json:
         figures = {"agents_ended": parted.agents_ended, "agents_left": parted.agents_left}

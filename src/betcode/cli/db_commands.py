@@ -7,6 +7,7 @@ from pathlib import Path
 
 from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.options import Options
+from betcode.cli.progress import told_during
 from betcode.cli.remote_options import refuse_remote
 from betcode.cli.screen import Screen, standard_screen
 from betcode.cli.table import table
@@ -67,7 +68,8 @@ def check(options: Options) -> int:
     path = Path(asked).expanduser().absolute() if asked else options.places.database
     refuse_missing(path)
     try:
-        found = list(problems(path, full=not options.flag("quick")))
+        with told_during(screen, "Checking"):
+            found = list(problems(path, full=not options.flag("quick")))
     except DatabaseUnusable as trouble:
         raise CommandFailed(trouble.message, ExitCode.INTERNAL) from trouble
     if options.as_json:
@@ -95,7 +97,8 @@ def usage(options: Options) -> int:
     screen = standard_screen()
     places = options.places
     try:
-        use = database_use(places.database, options.number("limit"))
+        with told_during(screen, "Measuring"):
+            use = database_use(places.database, options.number("limit"))
     except DatabaseUnusable as trouble:
         raise CommandFailed(trouble.message, ExitCode.INTERNAL) from trouble
     parts = _parts(places)

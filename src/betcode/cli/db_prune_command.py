@@ -8,6 +8,7 @@ from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.keyboard import Keyboard, can_ask
 from betcode.cli.moments import moment_ns
 from betcode.cli.options import Options
+from betcode.cli.progress import told_while
 from betcode.cli.screen import Screen, standard_screen
 from betcode.cli.session_commands import connected
 from betcode.client import Client
@@ -30,8 +31,9 @@ async def _prune(options: Options) -> int:
         deleted = 0
         if old and not options.flag("dry_run"):
             await _ask(options, screen, old)
-            for session in old:
-                deleted += await client.delete(session.id)
+            async with told_while(screen, f"Deleting {len(old)}"):
+                for session in old:
+                    deleted += await client.delete(session.id)
         elif not options.as_json:
             _show(screen, old)
     if options.as_json:

@@ -10,6 +10,7 @@ from betcode._version import __version__
 from betcode.cli.db_commands import Progress, refuse_missing
 from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.options import Options
+from betcode.cli.progress import told_during
 from betcode.cli.remote_options import refuse_remote
 from betcode.cli.screen import standard_screen
 from betcode.config.lockfile import Holder, LockHeld, hold_lock
@@ -27,7 +28,8 @@ def repair(options: Options) -> int:
     screen = standard_screen()
     database = options.places.database
     with _alone(options.places), _told():
-        found = list(problems(database, full=True))
+        with told_during(screen, "Checking"):
+            found = list(problems(database, full=True))
         if not found:
             if options.as_json:
                 screen.json({"repaired": False, "whole": True})
@@ -38,8 +40,9 @@ def repair(options: Options) -> int:
         fresh = database.with_name(database.name + ".repaired")
         _remove(fresh)
         try:
-            saved = salvage(database, fresh)
-            left = list(problems(fresh, full=True))
+            with told_during(screen, "Saving"):
+                saved = salvage(database, fresh)
+                left = list(problems(fresh, full=True))
             if left:
                 raise CommandFailed(
                     f"What could be saved is damaged too ({left[0]}): restore a backup", ExitCode.INTERNAL
@@ -77,7 +80,9 @@ def restore(options: Options) -> int:
     if source.resolve() == database.resolve():
         raise CommandFailed("That is the database itself: name a copy of it", ExitCode.INVALID_ARGUMENTS)
     with _alone(options.places), _told():
-        if found := list(problems(source, full=True)):
+        with told_during(screen, "Checking"):
+            found = list(problems(source, full=True))
+        if found:
             raise CommandFailed(f"{source} is damaged ({found[0]}): nothing was changed", ExitCode.INTERNAL)
         fresh = database.with_name(database.name + ".restored")
         size = copy_database(source, fresh, Progress(screen, "Copying"))

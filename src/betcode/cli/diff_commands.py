@@ -27,7 +27,9 @@ def diff_session(options: Options) -> int:
 async def _diff_session(options: Options) -> int:
     screen = standard_screen()
     turn = options.number("turn")
-    async with connected(options, screen) as client:
+    async with connected(
+        options, screen, doing="Comparing" if options.as_json or options.flag("stat") else ""
+    ) as client:
         session_id = await find_session(client, options.text("session"))
         chunks = client.diffs.of_session(session_id, turn=turn, counts=options.flag("stat"))
         await _show(chunks, options, screen, {"session_id": session_id, "turn": turn})
@@ -40,7 +42,9 @@ def diff_worktree(options: Options) -> int:
 
 async def _diff_worktree(options: Options) -> int:
     screen = standard_screen()
-    async with connected(options, screen) as client:
+    async with connected(
+        options, screen, doing="Comparing" if options.as_json or options.flag("stat") else ""
+    ) as client:
         worktree = await find_worktree(client, options, options.text("name"))
         chunks = client.diffs.of_worktree(worktree.id, base=options.text("base"), counts=options.flag("stat"))
         await _show(chunks, options, screen, {"worktree_id": worktree.id, "name": worktree.name, "path": worktree.path})

@@ -10,6 +10,7 @@ from betcode.cli import doctor_places, doctor_processes
 from betcode.cli.doctor_finding import Finding, Level, Situation, note, ok, trouble
 from betcode.cli.exit_codes import ExitCode
 from betcode.cli.options import Options
+from betcode.cli.progress import told_during
 from betcode.cli.remote_options import refuse_remote
 from betcode.cli.screen import standard_screen
 from betcode.config.loading import FILE_NAME, WrongSetting, load_settings
@@ -37,9 +38,10 @@ _SHOWN = {Level.OK: "ok", Level.NOTE: "note", Level.TROUBLE: "TROUBLE"}
 def doctor(options: Options) -> int:
     """0 where nothing must be mended, otherwise 1."""
     refuse_remote(options.places)
-    findings = [*examined(options, os.environ), *_of_daemon(options)]
-    troubles = [one for one in findings if one.level is Level.TROUBLE]
     screen = standard_screen()
+    with told_during(screen, "Looking"):
+        findings = [*examined(options, os.environ), *_of_daemon(options)]
+    troubles = [one for one in findings if one.level is Level.TROUBLE]
     if options.as_json:
         listed = [{"check": one.check, "level": one.level, "says": one.says, "mend": one.mend} for one in findings]
         screen.json({"well": not troubles, "findings": listed}, indent=2)

@@ -16,6 +16,7 @@ from betcode.cli.link_notes import LinkNotes
 from betcode.cli.lock_talk import locked_out
 from betcode.cli.on_ask import AskPolicy, OnAsk
 from betcode.cli.parking import how_to_answer, was_denied
+from betcode.cli.progress import told_while
 from betcode.cli.rule_denials import RuleDenials
 from betcode.cli.screen import Screen
 from betcode.cli.time_limit import TimeLimit
@@ -109,7 +110,8 @@ class HeadlessTurn:
             for prompt_before in self._desk.all:
                 await self._meet(prompt_before, to_ask)
             if not self._parked:
-                await self._follow(watch, 0 if self._is_new else sequence, to_ask)
+                async with told_while(self._screen, "Working"):
+                    await self._follow(watch, 0 if self._is_new else sequence, to_ask)
             tasks.cancel_scope.cancel()
         return self._end(watch)
 

@@ -12,6 +12,7 @@ from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.finding import find_session, find_summary
 from betcode.cli.keyboard import Keyboard, can_ask
 from betcode.cli.options import Options
+from betcode.cli.progress import told_while
 from betcode.cli.screen import Screen, standard_screen
 from betcode.cli.session_commands import connected
 from betcode.cli.table import table
@@ -48,7 +49,7 @@ def fork(options: Options) -> int:
 
 async def _fork(options: Options) -> int:
     screen = standard_screen()
-    async with connected(options, screen) as client:
+    async with connected(options, screen, doing="Copying the history") as client:
         session_id = await find_session(client, options.text("session"))
         made = await client.fork(session_id, at_sequence=options.number("at"), name=options.text("name"))
     if options.as_json:
@@ -70,7 +71,7 @@ async def _export(options: Options) -> int:
     raw = options.flag("raw")
     if options.as_json and file is None and file_format != "json":
         raise CommandFailed(f"--json prints no {file_format}: name a file with -o", ExitCode.INVALID_ARGUMENTS)
-    async with connected(options, screen) as client:
+    async with connected(options, screen, doing="Exporting" if file is not None else "") as client:
         session_id = await find_session(client, options.text("session"))
         pieces = client.export(session_id, file_format, raw=raw)
         if file is None:
@@ -115,7 +116,8 @@ async def _delete(options: Options) -> int:
         session_id = await find_session(client, options.text("session"))
         wanted = options.flag("yes") or await _agreed(client, session_id, screen)
         if wanted:
-            await client.delete(session_id)
+            async with told_while(screen, "Deleting"):
+                await client.delete(session_id)
     if options.as_json:
         screen.json({"session_id": session_id, "deleted": wanted})
     else:
@@ -149,7 +151,7 @@ def search(options: Options) -> int:
 
 async def _search(options: Options) -> int:
     screen = standard_screen()
-    async with connected(options, screen) as client:
+    async with connected(options, screen, doing="Searching") as client:
         within = options.text("session")
         found = await client.search(
             " ".join(options.texts("query")),

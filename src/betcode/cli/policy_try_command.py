@@ -53,7 +53,7 @@ async def _try(options: Options, path: str, text: str) -> int:
     changed: list[v1.ChangedUse] = []
     summary = v1.TryPolicySummary()
     async with (
-        connected(options, screen) as client,
+        connected(options, screen, doing="Trying the rules") as client,
         aclosing(client.policy.try_rules(text, path, since_ns)) as updates,
     ):
         async for update in updates:

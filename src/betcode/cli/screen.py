@@ -125,6 +125,11 @@ class Screen:
         """Whether the last thing on the terminal is a question."""
         return self._asked
 
+    @property
+    def is_free(self) -> bool:
+        """Whether a passing line would disturb nothing: no question, and no answer in the middle of a line."""
+        return not (self._asked or (self._out_is_terminal and self._in_a_line))
+
     def typed(self) -> None:
         """The person has ended the question's line."""
         self._asked = False

@@ -17,6 +17,7 @@ from betcode.cli.keyboard import can_ask
 from betcode.cli.link_notes import LinkNotes
 from betcode.cli.lock_talk import who_lines
 from betcode.cli.options import Options
+from betcode.cli.progress import told_while
 from betcode.cli.screen import Screen, standard_screen
 from betcode.cli.table import table
 from betcode.cli.transcript import Transcript
@@ -37,11 +38,18 @@ _NAME_WIDTH = 24
 
 
 @asynccontextmanager
-async def connected(options: Options, screen: Screen) -> AsyncIterator[Client]:
-    """A client of a daemon that serves, started if need be."""
+async def connected(options: Options, screen: Screen, *, doing: str = "") -> AsyncIterator[Client]:
+    """A client of a daemon that serves, started if need be; a person is told what it is `doing` where that takes long.
+
+    Who writes an answer piece by piece says nothing of it: the answer shows.
+    """
     await ensure_daemon(options, screen.note, announce=can_ask())
     async with greeted_client(options.places, own_identity(options), screen) as client:
-        yield client
+        if not doing:
+            yield client
+            return
+        async with told_while(screen, doing):
+            yield client
 
 
 def list_sessions(options: Options) -> int:
@@ -51,7 +59,7 @@ def list_sessions(options: Options) -> int:
 async def _list(options: Options) -> int:
     screen = standard_screen()
     only_here = options.flag("here") or bool(options.text("cwd"))
-    async with connected(options, screen) as client:
+    async with connected(options, screen, doing="Listing") as client:
         within = await named_worktree(client, options) if options.has("worktree") else None
         page = await client.list_sessions(
             working_directory=working_directory(options) if only_here else "",
@@ -217,7 +225,7 @@ def close(options: Options) -> int:
 
 async def _close(options: Options) -> int:
     screen = standard_screen()
-    async with connected(options, screen) as client:
+    async with connected(options, screen, doing="Closing it, and its agent with it") as client:
         session_id = await find_session(client, options.text("session"))
         was_open = await client.close(session_id)
     if options.as_json:
@@ -233,7 +241,7 @@ def cancel(options: Options) -> int:
 
 async def _cancel(options: Options) -> int:
     screen = standard_screen()
-    async with connected(options, screen) as client:
+    async with connected(options, screen, doing="Stopping the turn") as client:
         session_id = await find_session(client, options.text("session"))
         done = await client.cancel_turn(session_id, cancel_queued=options.flag("queued"))
     withdrawn = list(done.withdrawn_message_ids)
@@ -252,7 +260,7 @@ def lock(options: Options) -> int:
 
 async def _lock(options: Options) -> int:
     screen = standard_screen()
-    async with connected(options, screen) as client:
+    async with connected(options, screen, doing="Waiting for its answer") as client:
         session_id = await find_session(client, options.text("session"))
         if (await find_summary(client, session_id)).input_lock_client_id:
             screen.note("Asking the client that types there; it has a moment to answer")

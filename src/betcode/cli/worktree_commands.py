@@ -30,7 +30,7 @@ def list_worktrees(options: Options) -> int:
 
 async def _list(options: Options) -> int:
     screen = standard_screen()
-    async with connected(options, screen) as client:
+    async with connected(options, screen, doing="Looking at the worktrees") as client:
         found = await client.worktrees.list("" if options.flag("all") else working_directory(options))
     if options.as_json:
         screen.json({"worktrees": [info_json(one) for one in found]}, indent=2)
@@ -64,7 +64,7 @@ def switch(options: Options) -> int:
 
 async def _switch(options: Options) -> int:
     screen = standard_screen()
-    async with connected(options, screen) as client:
+    async with connected(options, screen, doing="Switching") as client:
         worktree = await find_worktree(client, options, options.text("name"))
         answer = await switched(client, options, worktree.id)
     say_session(screen, answer)

@@ -36,7 +36,7 @@ def remove(options: Options) -> int:
 async def _remove(options: Options) -> int:
     screen = standard_screen()
     here = working_directory(options)
-    async with connected(options, screen) as client:
+    async with connected(options, screen, doing="Removing") as client:
         worktree = await find_worktree(client, options, options.text("name"))
         lost: v1.WorktreeContents | None = None
         if options.flag("force"):
@@ -122,7 +122,7 @@ def restore(options: Options) -> int:
 
 async def _list(options: Options) -> int:
     screen = standard_screen()
-    async with connected(options, screen) as client:
+    async with connected(options, screen, doing="Looking") as client:
         found = await _removed(client, options)
     if options.as_json:
         screen.json({"removed": [removed_json(one) for one in found]}, indent=2)
@@ -156,7 +156,7 @@ async def _restore(options: Options) -> int:
     screen = standard_screen()
     text = options.text("name")
     path = path_of(options)
-    async with connected(options, screen) as client:
+    async with connected(options, screen, doing="Restoring") as client:
         one = _meant(await _removed(client, options), text)
         back = await client.worktrees.restore(one.repo_path, one.id, path=path)
     if options.as_json:

@@ -1,0 +1,68 @@
+"""What takes long says so, on a terminal, and only while nothing else stands on its line."""
+
+import io
+import threading
+
+import anyio
+import pytest
+
+from betcode.cli.progress import told_during, told_while
+from betcode.cli.screen import Screen
+
+
+class Tty(io.StringIO):
+    def __init__(self) -> None:
+        super().__init__()
+        self.written = threading.Event()
+
+    def write(self, text: str) -> int:
+        size = super().write(text)
+        self.written.set()
+        return size
+
+    def isatty(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        raise OSError
+
+
+@pytest.mark.anyio
+async def test_long_work_shows_a_line_that_passes() -> None:
+    out, err = io.StringIO(), Tty()
+    with anyio.fail_after(5):
+        async with told_while(Screen(out, err, colour=False, rewrites=True), "Searching", after_s=0.001):
+            while "Searching… 0 s" not in err.getvalue():  # noqa: ASYNC110
+                await anyio.sleep(0.001)
+    assert err.getvalue().endswith("\r\x1b[K")
+    assert out.getvalue() == ""
+
+
+@pytest.mark.anyio
+async def test_nothing_is_said_in_the_middle_of_an_answer_or_behind_a_question() -> None:
+    out, err = Tty(), Tty()
+    screen = Screen(out, err, colour=False, rewrites=True)
+    screen.answer("half a li")
+    async with told_while(screen, "Working", after_s=0.001):
+        await anyio.sleep(0.02)
+    assert (out.getvalue(), err.getvalue()) == ("half a li", "")
+    screen.end_answer()
+    screen.ask("Really? ")
+    async with told_while(screen, "Working", after_s=0.001):
+        await anyio.sleep(0.02)
+    assert err.getvalue() == "Really? \n"
+
+
+@pytest.mark.anyio
+async def test_what_goes_wrong_comes_through_as_it_is() -> None:
+    with pytest.raises(ValueError, match="as it is"):
+        async with told_while(Screen(io.StringIO(), io.StringIO(), colour=False), "Working"):
+            raise ValueError("as it is")
+
+
+@pytest.mark.parametrize("rewrites", [True, False])
+def test_work_that_blocks_is_told_of_where_a_line_can_pass(*, rewrites: bool) -> None:
+    err = Tty()
+    with told_during(Screen(io.StringIO(), err, colour=False, rewrites=rewrites), "Checking", after_s=0.001):
+        assert err.written.wait(5 if rewrites else 0.02) == rewrites
+    assert ("Checking… 0 s" in err.getvalue()) == rewrites
