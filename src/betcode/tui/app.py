@@ -1,6 +1,7 @@
 """The screen as a program: chooses a session, shows it, and changes to others."""
 
 import asyncio
+import os
 import signal
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from textual.screen import ModalScreen
 
 from betcode.client import Client, ClientError
 from betcode.tui import keys
+from betcode.tui.attention import Attention, attend
 from betcode.tui.kept_screens import KeptScreens
 from betcode.tui.pending_board import PendingBoard
 from betcode.tui.session_screen import SessionScreen
@@ -77,6 +79,7 @@ class BetcodeApp(App[int]):
         self.directory = Directory(client)
         self._opening = opening
         self._kept = KeptScreens()
+        self._attention: Attention | None = None
         self._themes = ThemeMemory(kept_in)
         register_themes(self)
         self.theme = PLAIN if self.no_color else self._themes.last(self.available_themes)
@@ -90,6 +93,17 @@ class BetcodeApp(App[int]):
         self.run_worker(self.directory.run(), exit_on_error=False)
         self.run_worker(self._open_first(), exit_on_error=False)
         self.run_worker(self.board.run(), exit_on_error=False)
+        self._attention = attend(self, self.board, self._sees, os.environ)
+
+    def on_exit_app(self) -> None:
+        if self._attention is not None:
+            self._attention.end()
+
+    def _sees(self, session_id: str) -> bool:
+        """Whether what waits in this session is before the person's eyes."""
+        screen = self.screen
+        is_shown = screen.session_id == session_id if isinstance(screen, SessionScreen) else screen.id == "inbox"
+        return self.app_focus and is_shown
 
     async def _open_first(self) -> None:
         try:
@@ -182,7 +196,14 @@ class BetcodeApp(App[int]):
             self.run_worker(self.open_session(session_id), exit_on_error=False)
 
     def action_inbox(self) -> None:
-        self.action_sessions()
+        from betcode.tui.sessions.inbox import Inbox
+
+        def chosen(session_id: str | None) -> None:
+            if session_id:
+                self.run_worker(self.open_session(session_id), exit_on_error=False)
+
+        if not isinstance(self.screen, ModalScreen):
+            self.push_screen(Inbox(self.board), chosen)
 
     def action_search(self) -> None:
         from betcode.tui.sessions.search import Hit, SearchScreen

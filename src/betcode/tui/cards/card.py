@@ -58,7 +58,7 @@ class Standing:
     """What a card says of its prompt beside the prompt itself."""
 
     place: str = ""  # "2 of 5"
-    where: str = ""  # its session, where several are shown together
+    where: str = ""  # its session, where several are shown together; keys mean the card there without the focus
     delivery: Delivery = Delivery.NONE
     failure: str = ""
     is_link_broken: bool = False
@@ -130,6 +130,11 @@ class Card(Vertical, can_focus=True):
     def is_typing(self) -> bool:
         """Whether words are typed here that would be lost, or go elsewhere, with the card."""
         return self._state is not None and self._state.mode in TYPING
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether nothing but the prompt itself is shown."""
+        return self._state is None or self._state.mode is Mode.CHOOSE
 
     @property
     def is_over(self) -> bool:
@@ -324,11 +329,13 @@ class Card(Vertical, can_focus=True):
         shown.display = bool(said)
         shown.update(Text(said, style="bold"))
         keys = "Enter or Esc closes this" if self._over else hints(state)
-        self.query_one("#card-keys", Static).update(Text(keys if self.has_focus_within else f"Tab to answer: {keys}"))
+        is_heard = self.has_focus_within or bool(self._standing.where)
+        self.query_one("#card-keys", Static).update(Text(keys if is_heard else f"Tab to answer: {keys}"))
         self._frame(state)
 
     def _lines(self, state: CardState) -> list[Line]:
-        where = [Line(one_line(self._standing.where, 200), Kind.DIM)] if self._standing.where else []
+        width = max(self.content_size.width - 2, 20)
+        where = [Line(one_line(self._standing.where, width), Kind.DIM)] if self._standing.where else []
         if state.question is not None:
             return where + question_lines(state.prompt, state.question, state.cursor, state.chosen)
         if state.mode is Mode.PATTERNS or state.mode is Mode.PATTERN:

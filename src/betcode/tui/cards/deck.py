@@ -105,6 +105,10 @@ class CardDeck(Vertical):
         """The screen was behind another one until now."""
         self._card.seen_anew()
 
+    def take_focus_if_nothing_is_written(self) -> None:
+        """Where a card is open and the draft is empty, once whatever has asked for the focus before has it."""
+        self.app.call_later(self._take_focus_from_an_empty_draft)
+
     def _standing(self, request_id: str, place: int) -> Standing:
         link = self._board.link
         return Standing(
@@ -144,7 +148,8 @@ class CardDeck(Vertical):
 
     def _take_focus_from_an_empty_draft(self) -> None:
         focused = self.screen.focused
-        if focused is None or (isinstance(focused, Composer) and not focused.text.strip()):
+        is_written = any(each.has_draft for each in self.screen.query(Composer))
+        if self._current and not is_written and (focused is None or isinstance(focused, Composer)):
             self._card.focus()
 
     def _back_to_the_draft(self) -> None:

@@ -64,6 +64,8 @@ class InputEditor(TextArea):
     def __init__(self, text: str) -> None:
         super().__init__(text, show_line_numbers=False, soft_wrap=True)
         self._is_one_line = "\n" not in text
+        if self._is_one_line:
+            self.move_cursor(self.document.end)
 
     async def _on_key(self, event: events.Key) -> None:
         is_end = event.key == "ctrl+s" or (event.key == "enter" and self._is_one_line and "\n" not in self.text)

@@ -50,13 +50,19 @@ def permission_lines(prompt: v1.PendingPrompt, *, whole: bool = False, on_disk: 
     if request.note:
         lines.append(Line(f"Note: {one_line(request.note, _TITLE_WIDTH)}", Kind.NOTE))
     lines += _gone(prompt)
-    if request.agent_id:
-        lines.append(Line(f"asked by the subagent {one_line(request.agent_id, _PATTERN_WIDTH)}", Kind.DIM))
-    if request.deciding_rule and not asked.is_plan:
-        lines.append(Line(f"asked because {why(request)}", Kind.DIM))
     if whole:
-        return [*lines, *(piece for line in input_lines(request, whole=True) for piece in _lines(line))]
-    return [*lines, *_bounded(_telling(asked, on_disk))]
+        return [*lines, *_why(asked), *(piece for line in input_lines(request, whole=True) for piece in _lines(line))]
+    if isinstance(command := fields_of(request.input_json).get("command"), str):
+        return [*lines, *_bounded(_command(request, command)), *_why(asked)]  # on a small screen it comes first
+    return [*lines, *_why(asked), *_bounded(_telling(asked, on_disk))]
+
+
+def _why(asked: Permission) -> Iterable[Line]:
+    request = asked.request
+    if request.agent_id:
+        yield Line(f"asked by the subagent {one_line(request.agent_id, _PATTERN_WIDTH)}", Kind.DIM)
+    if request.deciding_rule and not asked.is_plan:
+        yield Line(f"asked because {why(request)}", Kind.DIM)
 
 
 def _telling(asked: Permission, on_disk: str | None) -> Iterable[Line]:
@@ -66,18 +72,20 @@ def _telling(asked: Permission, on_disk: str | None) -> Iterable[Line]:
         return _lines(plan)
     if changes := changes_of(request.tool_name, fields, on_disk):
         return _changed(changes)
-    command = fields.get("command")
-    if not isinstance(command, str):
-        return (piece for line in input_lines(request, whole=False) for piece in _lines(line))
-    lines = [Line(f"$ {line}" if not number else f"  {line}") for number, line in enumerate(clean(command).split("\n"))]
+    return (piece for line in input_lines(request, whole=False) for piece in _lines(line))
+
+
+def _command(request: v1.PermissionRequest, command: str) -> Iterable[Line]:
+    """As it would be run, and the commands it consists of."""
+    for number, line in enumerate(clean(command).split("\n")):
+        yield Line(f"  {line}" if number else f"$ {line}")
     if len(request.segments) > 1:
-        lines.append(Line(f"{len(request.segments)} commands:", Kind.DIM))
-        lines += [Line(f"  • {one_line(segment, _TITLE_WIDTH)}") for segment in request.segments]
-    rest = {name: value for name, value in fields.items() if name not in ("command", "description")}
-    return [
-        *lines,
-        *(Line(f"{one_line(name, 60)}: {one_line(str(value), 200)}", Kind.DIM) for name, value in rest.items()),
-    ]
+        yield Line(f"{len(request.segments)} commands:", Kind.DIM)
+        for segment in request.segments:
+            yield Line(f"  • {one_line(segment, _TITLE_WIDTH)}")
+    for name, value in fields_of(request.input_json).items():
+        if name not in ("command", "description"):
+            yield Line(f"{one_line(name, 60)}: {one_line(str(value), 200)}", Kind.DIM)
 
 
 def _changed(changes: Sequence[Change]) -> Iterable[Line]:

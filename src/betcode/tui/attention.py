@@ -1,0 +1,130 @@
+"""Calls for a person who looks elsewhere: the bell, the terminal's title and its notifications."""
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, assert_never
+
+from textual.app import App
+
+from betcode.tui.cards.words import named
+from betcode.tui.pending_board import Changed, Closed, News, Opened, PendingBoard
+from betcode.v1 import agent_pb2 as v1
+from betcode.wording.ids import short_id
+from betcode.wording.terminal_text import one_line
+
+_BELL = "\a"
+_KEEP_TITLE, _OLD_TITLE = "\x1b[22;0t", "\x1b[23;0t"
+_TITLE_WIDTH = 80
+_TOLD_WIDTH = 120
+_QUIET_S = 2.0  # many prompts at once are one call
+_SPEAK_777 = ("rxvt", "foot")
+
+
+class Attention:
+    """Says in the title how much waits, and calls once for what begins to wait where nobody looks."""
+
+    def __init__(
+        self,
+        board: PendingBoard,
+        write: Callable[[str], None],
+        sees: Callable[[str], bool],
+        environment: Mapping[str, str],
+        *,
+        rings: bool = True,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`write` goes to the terminal as it is; `sees` says whether a session is before the person's eyes now."""
+        self._board = board
+        self._write = write
+        self._sees = sees
+        self._environment = environment
+        self._rings = rings
+        self._clock = clock
+        self._called_at: float | None = None
+        self._name = "betcode"
+        self._title = ""
+        self._stop_listening: Callable[[], None] | None = None
+
+    def begin(self) -> None:
+        """From now on; the title that was there is kept by the terminal."""
+        self._send(_KEEP_TITLE)
+        self._stop_listening = self._board.listen(self._hear)
+        self._say_title()
+
+    def end(self) -> None:
+        """The title is as it was."""
+        if self._stop_listening is not None:
+            self._stop_listening()
+            self._stop_listening = None
+            self._send(title("") + _OLD_TITLE)
+            self._title = ""
+
+    def show_name(self, name: str) -> None:
+        """What is on the screen, for the title."""
+        self._name = name
+        if self._stop_listening is not None:
+            self._say_title()
+
+    def _hear(self, news: News) -> None:
+        match news:
+            case Opened(prompt, was_open_before):
+                if not was_open_before and not self._sees(prompt.session_id):
+                    self._call(prompt)
+            case Closed() | Changed():
+                pass
+            case other:
+                assert_never(other)
+        self._say_title()
+
+    def _call(self, prompt: v1.PendingPrompt) -> None:
+        now = self._clock()
+        if self._called_at is not None and now - self._called_at < _QUIET_S:
+            return
+        self._called_at = now
+        where = prompt.session_name or short_id(prompt.session_id)
+        bell = _BELL if self._rings else ""
+        self._send(bell + notification(f"{one_line(where, 40)}: {named(prompt)}", self._environment))
+
+    def _say_title(self) -> None:
+        count = len(self._board.all)
+        said = f"● {count} waiting · {self._name}" if count else self._name
+        if said != self._title:
+            self._title = said
+            self._send(title(said))
+
+    def _send(self, text: str) -> None:
+        if self._environment.get("TERM", "dumb") not in ("dumb", "linux"):  # these show such sequences, or part of them
+            self._write(text)
+
+
+def attend(
+    app: App[Any], board: PendingBoard, sees: Callable[[str], bool], environment: Mapping[str, str]
+) -> Attention:
+    """Begun, and at rest while another program has the terminal; whoever ends the app ends it."""
+
+    def write(text: str) -> None:
+        if app._driver is not None:
+            app._driver.write(text)
+
+    attention = Attention(board, write, sees, environment)
+    app.app_suspend_signal.subscribe(app, lambda _: attention.end())
+    app.app_resume_signal.subscribe(app, lambda _: attention.begin())
+    app.watch(app, "title", attention.show_name)
+    attention.begin()
+    return attention
+
+
+def title(text: str) -> str:
+    """What sets the terminal's title; nothing in the text can end the sequence or begin another."""
+    return f"\x1b]0;{one_line(text, _TITLE_WIDTH)}\a"
+
+
+def notification(text: str, environment: Mapping[str, str]) -> str:
+    """What has the terminal show a notification, in the way that it is known to understand."""
+    body = one_line(text, _TOLD_WIDTH)
+    if environment.get("TERM", "").startswith(_SPEAK_777) or environment.get("VTE_VERSION"):
+        sequence = f"\x1b]777;notify;betcode;{body.replace(';', ',')}\a"
+    else:
+        # Beginning with a word: a number there is another command to some terminals.
+        sequence = f"\x1b]9;betcode: {body}\a"
+    return f"\x1bPtmux;{sequence.replace(chr(27), chr(27) * 2)}\x1b\\" if environment.get("TMUX") else sequence

@@ -1,0 +1,206 @@
+"""Prompts on the screen, answered with keys; the agents really hear the answers."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from betcode.client import open_client
+from betcode.tui.cards.card import Card
+from betcode.tui.composer.composer import Composer
+from betcode.v1 import agent_pb2 as v1
+from support.asking_shell import two_questions
+from support.cards import BASH, asking_daemon, asking_screen, told
+from support.daemon import Daemon
+
+pytestmark = pytest.mark.anyio
+OTHER = 'and Bash {"command": "git fetch"}'
+
+
+@pytest.fixture(scope="module")
+async def daemon(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Daemon]:
+    async with asking_daemon(tmp_path_factory.mktemp("cards")) as daemon:
+        yield daemon
+
+
+async def test_one_key_allows_and_the_draft_has_the_focus_again(daemon: Daemon, tmp_path: Path) -> None:
+    async with asking_screen(daemon, tmp_path) as here:
+        await here.ask(BASH)
+        await here.screen.shows("Bash: push it", "$ git push origin main", "y allow · a always")
+        await here.screen.press("y")
+        assert told((await here.heard())[0]) == ("allow", "")
+        await here.screen.hides("y allow")
+        assert isinstance(here.screen.app.focused, Composer)
+
+
+async def test_a_denial_has_its_reason_and_another_one_stops_the_turn(daemon: Daemon, tmp_path: Path) -> None:
+    async with asking_screen(daemon, tmp_path) as here:
+        await here.ask(BASH, BASH)
+        await here.screen.shows("d reason")
+        await here.screen.press("d")
+        await here.screen.shows("Enter deny with this reason")
+        await here.screen.type("not on a friday")
+        await here.screen.press("enter")
+        assert told((await here.heard())[0]) == ("deny", "not on a friday")
+        await here.screen.shows("y allow")
+        await here.screen.press("s")
+        assert (await here.heard(2))[1]["interrupt"] is True
+
+
+async def test_always_like_this_makes_the_grant_that_was_shown(daemon: Daemon, tmp_path: Path) -> None:
+    async with asking_screen(daemon, tmp_path) as here:
+        await here.ask(BASH, 'use Bash {"command": "ls /nowhere"}')
+        await here.screen.shows("a always")
+        await here.screen.press("a")
+        await here.screen.shows("1  this command: Bash(git push origin main)", "t own pattern")
+        await here.screen.press("1")
+        await here.screen.shows("$ ls /nowhere")
+        await here.screen.press("a", "t", "ctrl+u")
+        await here.screen.type("Bash(ls *)")
+        await here.screen.press("enter")
+        await here.heard(2)
+        granted = [one.pattern for one in await here.screen.client.grants(here.session_id)]
+        assert granted == ["Bash(git push origin main)", "Bash(ls *)"]
+
+
+async def test_the_agent_gets_the_edited_command(daemon: Daemon, tmp_path: Path) -> None:
+    async with asking_screen(daemon, tmp_path) as here:
+        await here.ask(BASH)
+        await here.screen.shows("e edit")
+        await here.screen.press("e")
+        await here.screen.shows("Ctrl+S allow with this")
+        await here.screen.press(*(["backspace"] * 4))
+        await here.screen.type("next")
+        await here.screen.press("enter")
+        [answer] = await here.heard()
+        assert answer["updatedInput"] == {"command": "git push origin next", "description": "push it"}
+
+
+async def test_an_edit_that_lacks_what_the_tool_needs_is_not_sent(daemon: Daemon, tmp_path: Path) -> None:
+    async with asking_screen(daemon, tmp_path) as here:
+        await here.ask(BASH)
+        await here.screen.shows("e edit")
+        await here.screen.press("e", "ctrl+u", "enter")
+        await here.screen.shows("The input has no command")
+        await here.screen.press("escape")
+        await here.screen.shows("y allow", "$ git push")
+        await here.screen.press("n")
+        assert told((await here.heard())[0])[0] == "deny"
+
+
+async def test_questions_are_answered_one_after_the_other(daemon: Daemon, tmp_path: Path) -> None:
+    async with asking_screen(daemon, tmp_path) as here:
+        await here.ask(f"use AskUserQuestion {two_questions(several=True)}")
+        await here.screen.shows("question 1 of 2", "Colour: Which colour?", "▸1 ☐ red")
+        await here.screen.press("space", "2", "enter")
+        await here.screen.shows("question 2 of 2", "Reason: Why?")
+        await here.screen.press("t")
+        await here.screen.shows("Enter answer")
+        await here.screen.type("for the sea")
+        await here.screen.press("enter")
+        [answer] = await here.heard()
+        assert answer["updatedInput"]["answers"] == {"Which colour?": "red, blue", "Why?": "for the sea"}
+
+
+async def test_several_cards_are_counted_and_answered_in_any_order(daemon: Daemon, tmp_path: Path) -> None:
+    async with asking_screen(daemon, tmp_path) as here:
+        await here.ask(BASH, OTHER)
+        await here.screen.shows("permission · 1 of 2", "git push")
+        await here.screen.press("right")
+        await here.screen.shows("permission · 2 of 2", "$ git fetch")
+        await here.screen.press("n")
+        await here.screen.shows("$ git push")
+        await here.screen.hides("1 of 2")
+        await here.screen.press("y")
+        answers = await here.heard(2)
+        assert [(one["input"]["command"], told(one)[0]) for one in answers] == [
+            ("git fetch", "deny"),
+            ("git push origin main", "allow"),
+        ]
+
+
+async def test_what_somebody_else_answers_goes_with_a_line_and_takes_no_typing_with_it(
+    daemon: Daemon, tmp_path: Path
+) -> None:
+    async with asking_screen(daemon, tmp_path) as here, open_client(daemon.places) as other:
+        await here.ask(BASH, BASH)
+        await here.screen.shows("y allow")
+        [waiting] = await other.pending(here.session_id)
+        await other.answer_permission(waiting.request_id, v1.DENY, message="mine")
+        await here.screen.shows("denied (mine): Bash git push origin main", "y allow")
+        await here.screen.press("d")
+        await here.screen.type("beca")
+        [waiting] = await other.pending(here.session_id)
+        await other.answer_permission(waiting.request_id, v1.ALLOW_ONCE)
+        await here.screen.shows("allowed: Bash git push", "Enter or Esc closes this")
+        await here.screen.type("use")
+        assert here.screen.app.screen.query_one(Composer).text == ""
+        await here.screen.press("enter")
+        await here.screen.hides("Esc closes this")
+        assert [told(one)[0] for one in await here.heard(2)] == ["deny", "allow"]
+
+
+async def test_a_card_goes_from_every_screen_when_one_answers(daemon: Daemon, tmp_path: Path) -> None:
+    async with (
+        asking_screen(daemon, tmp_path) as one,
+        asking_screen(daemon, tmp_path, one.session_id) as two,
+    ):
+        await one.ask(BASH)
+        await one.screen.shows("y allow")
+        await two.screen.shows("y allow")
+        await two.screen.press("y")
+        await one.screen.shows("allowed: Bash git push origin main")
+        await one.screen.hides("y allow")
+        assert len(await one.heard()) == 1
+
+
+async def test_a_card_takes_no_focus_from_a_draft(daemon: Daemon, tmp_path: Path) -> None:
+    async with asking_screen(daemon, tmp_path) as here:
+        await here.screen.type("any")
+        await here.ask(BASH)
+        await here.screen.shows("Tab to answer: y allow")
+        await here.screen.type("y")
+        assert here.screen.app.screen.query_one(Composer).text == "anyy"
+        await here.screen.press("tab")
+        await here.screen.hides("Tab to answer")
+        await here.screen.press("n")
+        assert told((await here.heard())[0])[0] == "deny"
+
+
+async def test_keys_that_came_before_it_could_be_read_answer_nothing(daemon: Daemon, tmp_path: Path) -> None:
+    async with asking_screen(daemon, tmp_path) as here:
+        card = here.screen.app.screen.query_one(Card)
+        card.clock = lambda: 7.0
+        await here.ask(BASH)
+        await here.screen.shows("y allow")
+        await here.screen.press("y")
+        await here.screen.shows("press it again")
+        assert len(await here.screen.client.pending(here.session_id)) == 1
+        card.clock = lambda: 7.5
+        await here.screen.press("n")
+        assert told((await here.heard())[0])[0] == "deny"
+
+
+async def test_a_hostile_input_is_shown_on_a_small_screen_and_not_obeyed(daemon: Daemon, tmp_path: Path) -> None:
+    async with asking_screen(daemon, tmp_path, size=(40, 15)) as here:
+        await here.ask('use Bash {"command": "[red]\\u001b]0;owned\\u0007\\u202e' + "x" * 100_000 + '"}')
+        text = await here.screen.shows("[red]␛]0;owned␇\\u202e", "y allow", "v all")
+        assert len(text.split("\n")) == 15
+        await here.screen.press("v", "pagedown")
+        await here.screen.shows("xxxxxx", "v less")
+        await here.screen.press("n")
+        await here.heard()
+
+
+async def test_an_answer_waits_for_a_daemon_that_was_killed(tmp_path: Path) -> None:
+    async with asking_daemon(tmp_path) as daemon, asking_screen(daemon, tmp_path / "here") as here:
+        await here.ask(BASH)
+        await here.screen.shows("y allow")
+        daemon.kill()
+        await here.screen.shows("The connection is lost: an answer will wait for it")
+        await here.screen.press("y")
+        await here.screen.shows("your answer waits")
+        await here.screen.press("n")
+        await daemon.start()
+        assert [told(one) for one in await here.heard()] == [("allow", "")]
+        await here.screen.hides("your answer waits")
