@@ -122,12 +122,12 @@ class AgentVersions:
             logger.warning("%s cannot be run: %s", binary, error)
             return ""
         self._asked = process
-        try:
-            return "" if self._is_closed else first_words(process, self._bounds.read_s)
-        finally:
-            _end(process)
-            self._asked = None
-            process.wait()
+        with process:  # which closes its pipe and waits for its end
+            try:
+                return "" if self._is_closed else first_words(process, self._bounds.read_s)
+            finally:
+                _end(process)
+                self._asked = None
 
 
 def program_at(binary: Path) -> Program | None:
