@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from rich.cells import cell_len
+
 from betcode.tui.model.blocks import Asked, Block, Said, Thoughts, Told, Tone, ToolUse, TurnEnd, Words
 from betcode.tui.view.markdown_lines import plain_lines
 from betcode.tui.view.spans import Line, cut, cut_line, indented, shown, wrap
@@ -56,7 +58,7 @@ def draw(block: Block, canvas: Canvas) -> Drawing:
         case Words():
             lines = list(indented(canvas.words(block, canvas.width - GUTTER), NOTHING, NOTHING))
             if block.is_partial:
-                lines.append((NOTHING, ("… cut off here", "quiet")))
+                lines.append(cut_line([NOTHING, ("… cut off here", "quiet")], canvas.width))
             return Drawing(lines, [Part(0, block.key, block=block)])
         case Said():
             return _said(block, canvas)
@@ -179,5 +181,5 @@ def _turn_end(block: TurnEnd, canvas: Canvas) -> Drawing:
     reason = "" if block.stop_reason in ("", "end_turn", "success", "completed") else block.stop_reason
     words = cut(shown(" · ".join(part for part in (reason, block.summary) if part)), canvas.width - 6)
     head = f"── {words} " if words else "──"
-    rest = "─" * max(min(canvas.width, 100) - len(head) - 1, 0)
+    rest = "─" * max(min(canvas.width, 100) - cell_len(head) - 1, 0)
     return Drawing([((head, "rule"), (rest, "rule"))], [Part(0, block.key, block=block)])

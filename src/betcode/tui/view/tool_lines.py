@@ -3,6 +3,8 @@
 import json
 from collections.abc import Iterable, Sequence
 
+from rich.cells import cell_len
+
 from betcode.tui.model.blocks import Block, Thoughts, ToolState, ToolUse, Words
 from betcode.tui.view.code import code_lines, language_of
 from betcode.tui.view.diff_lines import diff_lines, patch_lines
@@ -51,7 +53,7 @@ def _headline(block: ToolUse, width: int) -> Line:
         facts.append(took(block.duration_ms))
     tail = cut(" ".join(fact for fact in facts if fact), width // 2)
     name = cut(shown(block.name), max(width // 2, 8))
-    room = width - GUTTER - len(name) - 1 - (len(tail) + 2 if tail else 0)
+    room = width - GUTTER - cell_len(name) - 1 - (cell_len(tail) + 2 if tail else 0)
     telling = cut(shown(block.telling or block.description), max(room, 0)) if room > 3 else ""
     spans = [glyph, (name, "tool"), (f" {telling}" if telling else "", ""), (f"  {tail}" if tail else "", "quiet")]
     return cut_line([span for span in spans if span[0]], width)
