@@ -117,14 +117,14 @@ class ConversationView(ScrollView, can_focus=True):
         layout, oldest = self._layout_of, self._conversation.oldest
         if layout.top > _NEAR_THE_TOP * layout.height:
             self._asked_at = -1
-        elif self._asked_at != oldest and getattr(self._conversation, "has_older", False):
+        elif self._asked_at != oldest and self._conversation.has_older:
             self._asked_at = oldest
             self.post_message(self.WantsOlder())
 
     def _go_to_wanted(self) -> None:
         blocks = self._layout_of.blocks
         index = bisect_right(blocks, self._wanted, key=lambda block: block.first) - 1
-        is_loaded = self._conversation.oldest <= self._wanted or not getattr(self._conversation, "has_older", False)
+        is_loaded = self._conversation.oldest <= self._wanted or not self._conversation.has_older
         if index >= 0 and is_loaded:
             self._wanted = 0
             self._layout_of.show(index, 0, self._layout_of.height // 3)

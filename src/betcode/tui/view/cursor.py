@@ -94,8 +94,11 @@ class Cursor:
         return self._layout.row_of(index, start)
 
     def _show(self, index: int, key: str, row: int) -> None:
-        start = next((part.start for part in self._layout.drawing(index).parts if part.key == key), 0)
-        self._layout.show(index, start, row)
+        """At this row, or higher where what was opened would be below the window."""
+        drawing = self._layout.drawing(index)
+        start = next((part.start for part in drawing.parts if part.key == key), 0)
+        room = self._layout.height - (len(drawing.lines) - start)
+        self._layout.show(index, start, min(row, max(room, 0)))
 
     def _bring_into_view(self) -> None:
         found = self.place()

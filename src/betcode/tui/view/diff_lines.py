@@ -7,6 +7,7 @@ from betcode.tui.view.spans import Line, fold, shown
 
 _MOST_LINES = 2000  # comparing takes longer than their number grows
 _CONTEXT = 3
+_LONG = 2000  # letters of a line, above which nobody looks for those that differ
 
 
 def diff_lines(old: str, new: str, width: int) -> list[Line]:
@@ -15,13 +16,13 @@ def diff_lines(old: str, new: str, width: int) -> list[Line]:
     if len(before) + len(after) > _MOST_LINES:
         return [*_marked("-", before, "removed", width), *_marked("+", after, "added", width)]
     lines: list[Line] = []
-    for group in difflib.SequenceMatcher(None, before, after, autojunk=False).get_grouped_opcodes(_CONTEXT):
+    for group in difflib.SequenceMatcher(None, before, after).get_grouped_opcodes(_CONTEXT):
         if lines:
             lines.append((("  ⋮", "quiet"),))
         for tag, start, end, new_start, new_end in group:
             if tag == "equal":
                 lines += _marked(" ", before[start:end], "quiet", width)
-            elif tag == "replace" and end - start == new_end - new_start == 1:
+            elif tag == "replace" and end - start == new_end - new_start == 1 and len(before[start]) < _LONG:
                 lines += _changed_words(before[start], after[new_start], width)
             else:
                 lines += _marked("-", before[start:end], "removed", width)

@@ -95,20 +95,29 @@ def fold(line: Sequence[Span], width: int) -> list[Line]:
     current: list[Span] = []
     room = width
     for text, ink in line:
-        rest = text
-        while cell_len(rest) > room:
-            head, rest = _split_at(rest, room)
-            if head:
-                current.append((head, ink))
-            elif not current:  # a letter wider than the line
-                rest = rest[1:]
-                continue
+        start = 0
+        for end in _breaks(text, room, width):
+            if end > start:
+                current.append((text[start:end], ink))
             lines.append(tuple(current))
-            current, room = [], width
-        if rest:
-            current.append((rest, ink))
-            room -= cell_len(rest)
+            current, room, start = [], width, end
+        if start < len(text):
+            current.append((text[start:], ink))
+            room -= cell_len(text[start:])
     return [*lines, tuple(current)]
+
+
+def _breaks(text: str, room: int, width: int) -> Iterator[int]:
+    """Where lines end; every letter is looked at once, however long it all is."""
+    if text.isascii():
+        yield from range(room, len(text), width)
+        return
+    for index, letter in enumerate(text):
+        size = cell_len(letter)
+        if size > room:
+            yield index
+            room = width
+        room -= size
 
 
 def wrap(spans: Iterable[Span], width: int) -> list[Line]:

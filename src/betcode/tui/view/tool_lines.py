@@ -22,7 +22,7 @@ _STATES: dict[ToolState, Span] = {
 _SAID = {ToolState.FAILED: "failed", ToolState.DENIED: "denied", ToolState.BROKEN_OFF: "broken off"}
 # Lines at the beginning and at the end that are drawn, when it was opened once, twice, three times.
 _ENDS = ((8, 8), (200, 200), (2000, 2000))
-_CHARACTERS = (20_000, 200_000, 1_000_000)
+_WHOLE = 20_000  # characters of an output that is looked at from beginning to end
 _CHILDREN = (50, 500, 5000)
 
 
@@ -174,14 +174,14 @@ def _add_output(drawing: Drawing, block: ToolUse, canvas: Canvas, ink: str) -> N
     """Only so much of it is looked at as can be drawn, however long it is."""
     width = canvas.width - 2 * GUTTER
     level = min(canvas.opened.get(f"{block.key}/output", 0), len(_ENDS) - 1)
-    limit = _CHARACTERS[level]
     text = block.output
-    if len(text) <= limit:
+    if len(text) <= _WHOLE:
         _add(drawing, "output", _output_lines(text.rstrip("\n"), ink, width), block, canvas)
         return
     head, tail = _ENDS[level]
-    first = _output_lines(text[: limit // 2], ink, width)[:head]
-    last = _output_lines(text[-limit // 2 :].rstrip("\n"), ink, width)[-tail:]
+    # No line takes more letters than the width and one to end it.
+    first = _output_lines(text[: head * (width + 1)], ink, width)[:head]
+    last = _output_lines(text[-tail * (width + 1) :].rstrip("\n"), ink, width)[-tail:]
     between = f"… {max(text.count(chr(10)) + 1 - head - tail, 1):,} lines, {readable(len(text))} in all"
     opens = level < len(_ENDS) - 1
     drawing.lines += _inside(first)

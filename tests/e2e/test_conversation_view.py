@@ -1,0 +1,196 @@
+"""The conversation on a headless screen: scrolling, opening, copying, and a flood."""
+
+import json
+
+import pytest
+from textual.geometry import Offset
+
+from betcode.tui.model.blocks import Block, Said, Thoughts, ToolState, ToolUse, Words
+from betcode.tui.model.conversation import Conversation
+from betcode.v1 import agent_pb2 as v1
+from support.shown_view import conversation_of, open_view
+
+pytestmark = pytest.mark.anyio
+
+
+def _words(number: int, paragraphs: int = 3) -> Words:
+    return Words(f"w{number}", number, pieces=["\n\n".join(f"words {number}.{at}" for at in range(paragraphs))])
+
+
+def _tool(number: int, output: str = "", **fields: object) -> ToolUse:
+    given = json.dumps({"command": f"make {number}"})
+    tool = ToolUse(f"t{number}", number, name="Bash", telling=f"make {number}", input_json=given, output=output)
+    tool.state = ToolState.DONE
+    for name, value in fields.items():
+        setattr(tool, name, value)
+    return tool
+
+
+async def test_the_end_is_followed_until_somebody_scrolls_up() -> None:
+    async with open_view(conversation_of(*(_words(number) for number in range(50)))) as shown:
+        assert shown.lines[-1] == "  words 49.2"
+        await shown.add(_words(50))
+        assert shown.lines[-1] == "  words 50.2"
+        await shown.pilot.press("pageup")
+        before = shown.lines[:-1]
+        await shown.add(_words(51), _words(52))
+        assert shown.lines[:-1] == before
+        assert "↓ 12 new lines" in shown.lines[-1]
+        await shown.pilot.press("end")
+        assert shown.lines[-1] == "  words 52.2"
+        assert "new lines" not in shown.text
+
+
+async def test_older_blocks_keep_the_place_and_are_asked_for_once() -> None:
+    conversation = conversation_of(*(_words(number) for number in range(100, 130)))
+    conversation.has_older, conversation.oldest = True, 100
+    async with open_view(conversation) as shown:
+        assert shown.app.wants_older == 0
+        await shown.pilot.press("home")
+        await shown.pilot.press("down", "up")
+        await shown.pilot.pause()
+        assert shown.app.wants_older == 1
+        before = [line for line in shown.lines if line]
+        conversation.blocks[:0] = [_words(number) for number in range(50, 100)]
+        conversation.oldest = 50
+        await shown.changed()
+        assert [line for line in shown.lines if line] == before
+        await shown.pilot.press("pageup")
+        assert "words 99" in shown.text
+        assert shown.app.wants_older == 1
+
+
+async def test_a_jump_goes_to_a_block_once_it_is_loaded() -> None:
+    conversation = conversation_of(*(_words(number) for number in range(100, 130)))
+    conversation.has_older, conversation.oldest = True, 100
+    async with open_view(conversation) as shown:
+        shown.view.jump_to(110)
+        await shown.pilot.pause()
+        assert "words 110.0" in shown.text
+        shown.view.jump_to(60)
+        await shown.pilot.pause()
+        assert shown.app.wants_older == 1
+        conversation.blocks[:0] = [_words(number) for number in range(50, 100)]
+        conversation.oldest = 50
+        await shown.changed()
+        assert "words 60.0" in shown.text
+
+
+async def test_a_tool_opens_to_input_and_output_and_folds_again() -> None:
+    output = "\n".join(f"out {number}" for number in range(100))
+    async with open_view(conversation_of(_words(1), _tool(2, output)), (60, 40)) as shown:
+        assert "✓ Bash make 2" in shown.text
+        assert "out 0" not in shown.text
+        await shown.pilot.press("up", "enter")
+        assert "▏ make 2" in shown.text
+        assert "▏ out 7\n  … 84 lines\n  ▏ out 92" in shown.text
+        await shown.pilot.press("down", "space")
+        await shown.pilot.press("end")
+        assert "… 84 lines" not in shown.text
+        await shown.pilot.press("enter", "end")
+        assert "out 99" not in shown.text
+
+
+async def test_the_mouse_opens_what_it_clicks_and_the_wheel_scrolls() -> None:
+    blocks: list[Block] = [_words(number) for number in range(30)]
+    async with open_view(conversation_of(*blocks, _tool(40, "the output"))) as shown:
+        row = shown.lines.index("✓ Bash make 40")
+        await shown.pilot.click(shown.view, offset=(4, row))
+        assert "the output" in shown.text
+        shown.view.scroll_lines(-3)
+        await shown.pilot.pause()
+        assert "the output" not in shown.text
+
+
+async def test_all_that_is_seen_opens_with_one_key() -> None:
+    thoughts = Thoughts("th", 1, pieces=["deep thoughts"], is_settled=True)
+    async with open_view(conversation_of(thoughts, _tool(2, "first"), _tool(3, "second"))) as shown:
+        assert "▸ thought, 2 words" in shown.text
+        await shown.pilot.press("o")
+        assert all(words in shown.text for words in ("▾ thought", "first", "second"))
+        await shown.pilot.press("o")
+        assert "first" not in shown.text
+
+
+async def test_a_subagent_is_nested_under_its_call() -> None:
+    task = _tool(1, children=[_tool(2, "inner output"), _words(3, 1)], state=ToolState.RUNNING)
+    async with open_view(conversation_of(task)) as shown:
+        assert "└ 1 step · words 3.0" in shown.text
+        await shown.pilot.press("up", "enter")
+        assert "│ ✓ Bash make 2\n│   words 3.0" in shown.text
+        await shown.pilot.press("down", "enter")
+        assert "│   ▏ inner output" in shown.text
+
+
+async def test_a_block_and_what_the_mouse_marked_are_copied() -> None:
+    async with open_view(conversation_of(Said("s", 1, text="say \x1b[31mthis"), _words(2, 1))) as shown:
+        await shown.pilot.press("up", "up", "y")
+        assert shown.app.copied == ["say ␛[31mthis"]
+        await shown.pilot.mouse_down(shown.view, offset=(2, 0))
+        await shown.pilot.hover(shown.view, offset=(5, 0))
+        await shown.pilot.mouse_up(shown.view, offset=(5, 0))
+        assert shown.app.screen.get_selected_text() == "say"
+        await shown.pilot.press("ctrl+c")
+        assert shown.app.copied[-1] == "say"
+
+
+async def test_a_megabyte_of_output_is_drawn_in_part() -> None:
+    for output in ("x" * 1_000_000, "line\n" * 200_000, "\x1b[2J" * 250_000):
+        async with open_view(conversation_of(_tool(1, output))) as shown:
+            await shown.pilot.press("up", "enter")
+            await shown.pilot.press("down", "enter", "enter", "enter")
+            drawn = shown.view.virtual_size.height
+            assert drawn < 5000
+            assert "\x1b" not in shown.text
+
+
+async def test_a_resize_while_words_stream_keeps_the_place() -> None:
+    blocks: list[Block] = [_words(number, 6) for number in range(30)]
+    growing = Words("g", 99, pieces=["growing "])
+    async with open_view(conversation_of(*blocks, growing), (80, 20)) as shown:
+        await shown.pilot.press("pageup", "pageup", "pageup")
+        top = next(line for line in shown.lines if "words" in line)
+        for width in (40, 200, 60):
+            growing.pieces.append("and growing " * 50)
+            growing.revision += 1
+            await shown.pilot.resize_terminal(width, 20)
+            await shown.changed()
+            assert next(line for line in shown.lines if "words" in line) == top
+        await shown.pilot.press("end")
+        assert "and growing" in shown.lines[-1]
+
+
+async def test_keys_are_answered_in_the_middle_of_a_flood() -> None:
+    conversation = Conversation()
+    order: list[str] = []
+    async with open_view(conversation) as shown:
+        for number in range(10):
+            for piece in range(1000):
+                delta = v1.TextDelta(text=f"{number}-{piece} ", message_id="m", block=1)
+                conversation.take((v1.AgentEvent(sequence=number * 1000 + piece + 1, text_delta=delta),))
+                shown.view.blocks_changed()
+            await shown.pilot.press("pageup" if number % 2 else "end")
+            order.append("end" if shown.view._layout_of.follows else "above")
+        assert order == ["end", "above"] * 5
+        await shown.pilot.press("end")
+        await shown.shows(lambda text: "9-999" in text)
+        assert shown.view._drawings.count < 100  # one for each frame, not for each delta
+
+
+async def test_the_first_picture_does_not_wait_for_markdown() -> None:
+    async with open_view(conversation_of(Words("w", 1, pieces=["**bold**"]))) as shown:
+        shown.view._drawings.is_plain = True
+        shown.view._drawings._changes += 1
+        shown.view._layout_of.settle()
+        assert "**bold**" in "".join(text for text, _ in shown.view._layout_of.line(0)[0])
+        await shown.changed()
+        await shown.shows(lambda text: "bold" in text and "**" not in text)
+
+
+async def test_another_session_is_shown_from_its_end() -> None:
+    async with open_view(conversation_of(*(_words(number) for number in range(50)))) as shown:
+        await shown.pilot.press("home")
+        shown.view.show(conversation_of(*(_words(number) for number in range(60, 90))))
+        await shown.pilot.pause()
+        assert shown.lines[-1] == "  words 89.2"
+        assert shown.view.scroll_offset == Offset(0, shown.view.max_scroll_y)
