@@ -84,7 +84,9 @@ class SessionFeed:
                 before=self.conversation.oldest,
                 include_compacted=self._include_compacted,
             )
-            self.conversation.prepend(page.events)
+            for end in range(len(page.events), 0, -_AT_ONCE):
+                self.conversation.prepend(page.events[max(end - _AT_ONCE, 0) : end])
+                await anyio.lowlevel.checkpoint()
             self._note_page(page)
             for event in page.events:
                 self.standing.recall(event)

@@ -174,7 +174,7 @@ class SessionScreen(Screen[None]):
         self.query_one(HeadLine).show(name, self.owner.machine, self.owner.waiting_elsewhere(self.session_id))
         side = self.query_one(SidePanel)
         if side.display:
-            side.show(self.owner.directory, self.session_id)
+            side.show(self.owner.directory, self.session_id, standing)
         if self._feed.has_ended or self._refusal:
             self._show_end()
 
@@ -188,6 +188,8 @@ class SessionScreen(Screen[None]):
             refusal=self._refusal,
             turn_s=now - self._turn_began if self._turn_began is not None else None,
             is_stopping=self._stops > 0,
+            queued=len(self._feed.standing.queue),
+            waits=self._feed.standing.waits(datetime.now(UTC)),
             has_ended=self._feed.has_ended,
         )
 

@@ -37,6 +37,7 @@ class Moment:
     turn_s: float | None = None  # how long the turn has been open; None: not known
     is_stopping: bool = False  # somebody here asked for the end of the turn
     queued: int = 0
+    waits: str = ""  # for what beside its agent, in words
     has_ended: bool = False
 
 
@@ -80,6 +81,9 @@ def parts_of(standing: Standing, lock: LockView, moment: Moment, width: int) -> 
         _work(standing, moment),
         Part(f"{moment.queued} queued" if moment.queued else "", 8),
         Part("plan mode" if standing.plan_mode else "", 8, "$warning"),
+        Part(
+            f"budget reached ({', '.join(standing.budget_reached)})" if standing.budget_reached else "", 8, "$warning"
+        ),
         Part(f"{one_line(lock.holder, _NAME)} types" if lock.is_held_elsewhere else "", 9, "$warning"),
         _context(standing.context_percent, width),
         Part(f"${standing.cost_usd:.2f}", 7),
@@ -105,6 +109,8 @@ def _connection(moment: Moment) -> Part:
 
 
 def _work(standing: Standing, moment: Moment) -> Part:
+    if moment.waits and standing.status != v1.WAITING_FOR_USER and not moment.is_stopping:
+        return Part(moment.waits, 12, "$warning")
     if not standing.is_at_work:
         return Part("failed" if standing.status == v1.ERROR else "idle", 10)
     if moment.is_stopping:

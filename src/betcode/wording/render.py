@@ -9,7 +9,7 @@ from betcode.wording.terminal_text import one_line, tool_called
 _WIDTH = 110
 _AS_BEFORE = "That is the answer which was given before the agent was lost"
 _TELLING = ("command", "file_path", "path", "pattern", "url", "query", "description", "prompt", "subject")
-_BOXES = {v1.PENDING: "☐", v1.IN_PROGRESS: "▸", v1.COMPLETED: "☑"}
+TODO_BOXES = {v1.PENDING: "☐", v1.IN_PROGRESS: "▸", v1.COMPLETED: "☑"}
 
 
 class Describer:
@@ -31,7 +31,7 @@ class Describer:
                 return self._result(event.tool_call_result)
             case "todo_update":
                 return [
-                    f"  {_BOXES.get(item.status, '·')} {one_line(item.subject, _WIDTH)}"
+                    f"  {TODO_BOXES.get(item.status, '·')} {one_line(item.subject, _WIDTH)}"
                     for item in event.todo_update.items
                 ]
             case "message_state":

@@ -55,6 +55,13 @@ def test_what_is_not_connected_is_never_called_so() -> None:
     assert refused.startswith("not connected: Client too old")
 
 
+def test_what_a_session_waits_for_is_told_in_place_of_its_work() -> None:
+    waits = Moment(link=UP, waits="API overloaded, tries again in 5 s")
+    assert line(BUSY, waits, 60).startswith("connected · API overloaded, tries again in 5 s")
+    reached = Standing(budget_reached=("cost",))
+    assert "budget reached (cost)" in line(reached, Moment(link=UP), 80)
+
+
 def test_who_types_is_told_where_it_is_somebody_else() -> None:
     theirs = LockView("me", holder_id="you", holder="cli bob")
     assert "cli bob types" in line(Standing(), Moment(link=UP), 60, theirs)

@@ -106,6 +106,16 @@ class ToolUse(Block):
     cuts: tuple[Cut, ...] = ()  # what was too long for its events
     children: list[Block] = field(default_factory=list)
 
+    @property
+    def shown_state(self) -> ToolState:
+        """Its own, or that of the call that it stands below where that was broken off: the subagent went with it."""
+        above = self.parent
+        while self.state is ToolState.RUNNING and above is not None:
+            if above.state is ToolState.BROKEN_OFF:
+                return ToolState.BROKEN_OFF
+            above = above.parent
+        return self.state
+
 
 @dataclass(slots=True, eq=False)
 class Asked(Block):
@@ -114,8 +124,6 @@ class Asked(Block):
     request_id: str = ""  # of questions that were asked together: their group
     title: str = ""
     is_question: bool = False
-    tool_use_id: str = ""  # the call that waits for it
-    note: str = ""
     state: AskedState = AskedState.OPEN
     outcome: str = ""  # in words; empty while it is open
 
@@ -134,4 +142,3 @@ class TurnEnd(Block):
 
     stop_reason: str = ""
     summary: str = ""  # what it took
-    can_fork: bool = False  # another session can go on from here

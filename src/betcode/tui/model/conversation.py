@@ -27,10 +27,6 @@ class Conversation:
         """The roots, in the order in which each began."""
         return self._stretch.blocks
 
-    def block(self, key: str) -> Block | None:
-        """The one with this key, wherever it stands."""
-        return self._stretch.by_key.get(key)
-
     def take(self, events: Iterable[v1.AgentEvent]) -> None:
         """Events that come after all that were taken before; those that were are left out."""
         for event in events:

@@ -184,8 +184,7 @@ def _go_on(beginning: Block, rest: Block) -> None:
             if rest.state == v1.MESSAGE_STATE_ACCEPTED and not rest.reason:
                 rest.state, rest.reason = beginning.state, beginning.reason
         case Asked(), Asked():
-            rest.title, rest.note = beginning.title, beginning.note
-            rest.tool_use_id, rest.is_question = beginning.tool_use_id, beginning.is_question
+            rest.title, rest.is_question = beginning.title, beginning.is_question
         case _:
             pass
 

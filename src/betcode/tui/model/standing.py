@@ -7,17 +7,9 @@ from datetime import UTC, datetime
 from betcode.domain.error_codes import ErrorCode
 from betcode.tui.model.queue import MessageQueue, QueuedMessage
 from betcode.v1 import agent_pb2 as v1
-from betcode.wording.lock_words import called
 from betcode.wording.waiting_words import words_for
 
 _AT_REST = frozenset({v1.IDLE, v1.AGENT_STATUS_UNSPECIFIED, v1.ERROR})
-_DOING = {
-    v1.THINKING: "thinking",
-    v1.EXECUTING_TOOL: "uses a tool",
-    v1.WAITING_FOR_USER: "waits for you",
-    v1.COMPACTING: "compacting",
-    v1.ERROR: "failed",
-}
 
 
 @dataclass(slots=True)
@@ -33,7 +25,6 @@ class Standing:
     worktree: str = ""
     branch: str = ""
     status: v1.AgentStatus.ValueType = v1.IDLE
-    doing: str = ""  # the tool at work
     run_state: str = ""
     is_closed: bool = False
     waiting_for: str = ""  # as in SessionSummary
@@ -67,46 +58,11 @@ class Standing:
         """Messages that wait for the agent or with it, the oldest first."""
         return self._queue.shown(self.own_client_id)
 
-    @property
-    def lock_holder(self) -> str:
-        """Who types, as people call them; empty: nobody."""
-        lock = self.lock
-        return called(lock.holder_client_id, lock.holder_client_type, lock.holder_client_name)
-
-    @property
-    def is_lock_ours(self) -> bool:
-        return bool(self.own_client_id) and self.lock.holder_client_id == self.own_client_id
-
-    @property
-    def lock_asker(self) -> str:
-        """Who asks to type; empty: nobody."""
-        lock = self.lock
-        return called(lock.asking_client_id, lock.asking_client_type, lock.asking_client_name)
-
-    @property
-    def lock_answer_by(self) -> datetime | None:
-        """Until when the holder may refuse who asks."""
-        return self.lock.answer_by.ToDatetime(UTC) if self.lock.HasField("answer_by") else None
-
-    @property
-    def others(self) -> Sequence[str]:
-        """Who else follows the session, as people call them."""
-        here = [one for one in self.present if one.client_id != self.own_client_id]
-        return [called(one.client_id, one.client_type, one.client_name) for one in here]
-
-    def words(self, now: datetime) -> str:
-        """What it does or waits for, in a few words."""
-        if self.is_closed:
-            return "closed"
-        if self.status == v1.WAITING_FOR_USER:
-            return "waits for you"
-        if waits := words_for(self.waiting_for, self.waiting_until, now):
-            return waits
+    def waits(self, now: datetime) -> str:
+        """What it waits for beside its agent, in a few words; mostly nothing."""
         if not self.is_at_work and self.run_state == "crashed":
             return "crashed"
-        if self.status == v1.EXECUTING_TOOL and self.doing:
-            return f"uses {self.doing}"
-        return _DOING.get(self.status, "idle")
+        return words_for(self.waiting_for, self.waiting_until, now)
 
     # ------------------------------------------------------------ what changes it
 
@@ -201,7 +157,7 @@ class Standing:
             self.plan = ""
 
     def _status(self, change: v1.StatusChange) -> None:
-        self.status, self.doing = change.status, change.message if change.status == v1.EXECUTING_TOOL else ""
+        self.status = change.status
         if self.is_at_work:
             self.waiting_for, self.run_state = "", "running"
 

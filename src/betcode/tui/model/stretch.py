@@ -218,13 +218,12 @@ class Stretch:
         asked = event.permission_request
         title = f"{tool_called(asked.tool_name)} {telling_input(asked, _TELLING_WIDTH)}".rstrip()
         block = Asked(f"ask-{asked.request_id}", self._place(event), request_id=asked.request_id, title=title)
-        block.tool_use_id, block.note = asked.tool_use_id, asked.note
         self._ask(event, block)
 
     def _question(self, event: v1.AgentEvent) -> None:
         asked = event.user_question
         block = Asked(f"ask-{asked.question_id}", self._place(event), title=one_line(asked.question, _TELLING_WIDTH))
-        block.request_id, block.is_question, block.note = asked.group_id or asked.question_id, True, asked.note
+        block.request_id, block.is_question = asked.group_id or asked.question_id, True
         self._ask(event, block)
 
     def _ask(self, event: v1.AgentEvent, block: Asked) -> None:
@@ -249,7 +248,7 @@ class Stretch:
     def _turn_end(self, event: v1.AgentEvent) -> None:
         end = event.turn_complete
         block = TurnEnd(f"end-{event.sequence}", self._place(event), stop_reason=end.stop_reason)
-        block.summary, block.can_fork = self.usage or "", bool(end.fork_point)
+        block.summary = self.usage or ""
         if not self.has_turn_end and self.usage is None:
             self.end_without_usage = block
         self.has_turn_end, self.usage = True, None

@@ -1,4 +1,4 @@
-"""Beside a wide conversation: the sessions that have numbers, and how they stand."""
+"""Beside a wide conversation: the sessions that have numbers, what the agent has to do, and its plan."""
 
 from datetime import UTC, datetime
 
@@ -7,6 +7,8 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
+from betcode.tui.model.standing import Standing
+from betcode.tui.panels import PlanPanel, TodoPanel
 from betcode.tui.sessions.directory import Directory, waits_for_person
 from betcode.tui.sessions.rows import row
 
@@ -22,9 +24,13 @@ class SidePanel(Vertical):
 
     def compose(self) -> ComposeResult:
         yield Static(id="side-sessions", markup=False)
+        yield TodoPanel()
+        yield PlanPanel()
 
-    def show(self, directory: Directory, current: str) -> None:
-        """Those that Alt and a number leads to."""
+    def show(self, directory: Directory, current: str, standing: Standing) -> None:
+        """The sessions that Alt and a number leads to, and how the one stands that is looked at."""
+        self.query_one(TodoPanel).show(standing.todos)
+        self.query_one(PlanPanel).show(standing.plan)
         width = max(self.size.width - 2, 10)
         now = (directory.revision, current, width)
         if now == self._last:

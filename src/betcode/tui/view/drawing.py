@@ -132,6 +132,8 @@ def _said(block: Said, canvas: Canvas) -> Drawing:
     inked = [part for line in text.split("\n") for part in wrap([(line, "said")], room)]
     if len(block.text) > _LONG_SAID:
         inked.append(((f"… {len(block.text) - _LONG_SAID:,} characters more", "quiet"),))
+    if block.by:
+        inked.append(((cut(f"typed by {shown(block.by)}", room), "quiet"),))
     inked += [((cut(f"⎘ {shown(name)}", room), "attachment"),) for name in block.attachments]
     lines = list(indented(inked, ("> ", "said mark"), NOTHING))
     if state := _STATES.get(block.state):

@@ -45,8 +45,8 @@ def draw_tool(block: ToolUse, canvas: Canvas) -> Drawing:
 
 
 def _headline(block: ToolUse, width: int) -> Line:
-    glyph = _STATES[block.state]
-    facts = [_SAID.get(block.state, "")]
+    glyph = _STATES[block.shown_state]
+    facts = [_SAID.get(block.shown_state, "")]
     if block.denied_by:
         facts.append(f"by {shown(block.denied_by)}")
     if block.duration_ms >= 100:

@@ -1,0 +1,161 @@
+"""How a session stands, event after event."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from betcode.tui.model.queue import QueuedMessage
+from betcode.tui.model.standing import Standing
+from betcode.v1 import agent_pb2 as v1
+from support.shown_blocks import numbered
+
+_NOW = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
+
+
+def _of(*events: v1.AgentEvent, summary: v1.SessionSummary | None = None) -> Standing:
+    standing = Standing("me")
+    standing.begin(summary or v1.SessionSummary(id="s", status="idle"))
+    for event in numbered(events):
+        standing.take(event)
+    return standing
+
+
+def _status(status: v1.AgentStatus.ValueType) -> v1.AgentEvent:
+    return v1.AgentEvent(status_change=v1.StatusChange(status=status))
+
+
+def _said(message_id: str, client_id: str = "me") -> v1.AgentEvent:
+    return v1.AgentEvent(user_input=v1.UserInput(content=message_id, message_id=message_id, client_id=client_id))
+
+
+def _moved(message_id: str, state: v1.MessageState.ValueType, reason: str = "") -> v1.AgentEvent:
+    change = v1.MessageStateChange(message_id=message_id, state=state, reason=reason)
+    return v1.AgentEvent(message_state=change)
+
+
+def _todo(*statuses: v1.TodoStatus.ValueType) -> v1.AgentEvent:
+    return v1.AgentEvent(todo_update=v1.TodoUpdate(items=[v1.TodoItem(status=status) for status in statuses]))
+
+
+_END = v1.AgentEvent(turn_complete=v1.TurnComplete(stop_reason="end_turn"))
+_USAGE = v1.AgentEvent(usage=v1.UsageReport(input_tokens=10, output_tokens=5, cost_usd=0.25, context_tokens=900))
+
+
+def test_what_the_summary_counted_is_not_counted_again() -> None:
+    known = v1.SessionSummary(total_cost_usd=0.25, total_input_tokens=10, last_sequence=1)
+    standing = _of(_USAGE, _USAGE, summary=known)
+    assert (standing.cost_usd, standing.tokens_in, standing.tokens_out) == (0.5, 20, 5)
+    assert standing.context_tokens == 900
+
+
+def test_a_summary_that_knows_less_than_we_heard_changes_no_count() -> None:
+    standing = _of(_USAGE, _USAGE)
+    standing.begin(v1.SessionSummary(id="s", name="new name", total_cost_usd=0.25, last_sequence=1))
+    assert (standing.name, standing.cost_usd) == ("new name", 0.5)
+    standing.begin(v1.SessionSummary(id="s", total_cost_usd=0.75, last_sequence=3))
+    assert standing.cost_usd == 0.75
+
+
+def test_the_context_is_emptier_after_a_compaction() -> None:
+    full = v1.AgentEvent(session_info=v1.SessionInfo(context_usage_percent=80.0))
+    less = v1.AgentEvent(compaction=v1.CompactionBoundary(tokens_before=1000, tokens_after=250))
+    standing = _of(full, less)
+    assert standing.context_percent == pytest.approx(20.0)
+    assert standing.context_tokens == 250
+
+
+def test_a_message_that_begins_a_turn_leaves_the_queue_when_the_agent_has_it() -> None:
+    assert [one.message_id for one in _of(_said("a")).queue] == ["a"]
+    assert _of(_said("a"), _moved("a", v1.MESSAGE_STATE_DELIVERED)).queue == []
+
+
+def test_a_message_sent_during_a_turn_is_queued_until_that_ends() -> None:
+    sent = (_status(v1.THINKING), _said("a"), _moved("a", v1.MESSAGE_STATE_DELIVERED), _said("b", "you"))
+    accepted, delivered = v1.MESSAGE_STATE_ACCEPTED, v1.MESSAGE_STATE_DELIVERED
+    told = [(one.message_id, one.state, one.is_ours) for one in _of(*sent).queue]
+    assert told == [("a", delivered, True), ("b", accepted, False)]
+    assert [one.message_id for one in _of(*sent, _END).queue] == ["b"]
+
+
+@pytest.mark.parametrize("state", [v1.MESSAGE_STATE_CONSUMED, v1.MESSAGE_STATE_CANCELLED, v1.MESSAGE_STATE_UNKNOWN])
+def test_a_message_that_came_to_an_end_is_not_queued(state: v1.MessageState.ValueType) -> None:
+    assert _of(_status(v1.THINKING), _said("a"), _moved("a", state)).queue == []
+
+
+def test_a_queued_message_says_why_it_waits() -> None:
+    (one,) = _of(_said("a"), _moved("a", v1.MESSAGE_STATE_ACCEPTED, "Waiting for a free place")).queue
+    assert isinstance(one, QueuedMessage)
+    assert one.reason == "Waiting for a free place"
+
+
+def test_things_to_do_go_when_all_are_done_and_something_new_begins() -> None:
+    assert len(_of(_todo(v1.COMPLETED, v1.PENDING), _said("a")).todos) == 2
+    assert len(_of(_todo(v1.COMPLETED)).todos) == 1
+    assert _of(_todo(v1.COMPLETED), _said("a")).todos == ()
+
+
+def test_things_to_do_of_before_hold_unless_newer_ones_are_known_or_all_was_done() -> None:
+    (older,) = numbered([_todo(v1.PENDING)])
+    (done,) = numbered([_todo(v1.COMPLETED)])
+    standing = Standing()
+    standing.take(numbered([_said("a")], first=5)[0])
+    standing.recall(done)
+    assert standing.todos == ()
+    standing = Standing()
+    standing.recall(older)
+    assert len(standing.todos) == 1
+    standing.take(numbered([_todo(v1.PENDING, v1.PENDING)], first=5)[0])
+    standing.recall(older)
+    assert len(standing.todos) == 2
+
+
+def test_a_plan_stays_while_it_is_carried_out() -> None:
+    on, written, off = (
+        v1.AgentEvent(plan_mode=v1.PlanModeChange(active=active, plan=plan))
+        for active, plan in ((True, ""), (True, "1. Test"), (False, "1. Test"))
+    )
+    assert (_of(on).plan_mode, _of(on).plan) == (True, "")
+    assert _of(on, written, off, _status(v1.THINKING), _said("quick question")).plan == "1. Test"
+    standing = _of(on, written, off, _said("something else"))
+    assert (standing.plan_mode, standing.plan) == (False, "")
+
+
+def _soon(seconds: int) -> str:
+    return (_NOW + timedelta(seconds=seconds)).isoformat()
+
+
+def test_what_a_session_waits_for_is_told_until_it_goes_on() -> None:
+    crash = v1.AgentEvent(error=v1.ErrorEvent(code="SUBPROCESS_CRASHED", details={"retry_at": _soon(5)}))
+    retry = v1.AgentEvent(notice=v1.Notice(details={"waiting_for": "overload", "reset_at": _soon(9)}))
+    assert _of(crash).waits(_NOW) == "crashed, starts again in 5 s"
+    assert _of(retry).waits(_NOW) == "API overloaded, tries again in 9 s"
+    assert _of(crash, _status(v1.THINKING)).waits(_NOW) == ""
+    assert _of(retry, v1.AgentEvent(text_delta=v1.TextDelta(text="ah"))).waits(_NOW) == ""
+    slot = v1.SessionSummary(status="active", waiting_for="slot")
+    assert _of(summary=slot).waits(_NOW) == "waits in line"
+
+
+def test_an_agent_that_is_not_started_again_is_told() -> None:
+    fatal = v1.AgentEvent(error=v1.ErrorEvent(code="SUBPROCESS_CRASHED", is_fatal=True))
+    assert _of(_status(v1.THINKING), fatal, _status(v1.IDLE)).waits(_NOW) == "crashed"
+
+
+def test_a_budget_is_reached_until_it_is_raised() -> None:
+    reached = v1.AgentEvent(notice=v1.Notice(kind=v1.NOTICE_KIND_BUDGET, details={"reached": "cost,time"}))
+    raised = v1.AgentEvent(notice=v1.Notice(kind=v1.NOTICE_KIND_BUDGET, message="raised"))
+    assert _of(reached).budget_reached == ("cost", "time")
+    assert _of(reached, raised).budget_reached == ()
+
+
+def test_lock_presence_and_commands_are_as_they_were_last_told() -> None:
+    lock = v1.InputLockChange(holder_client_id="you", asking_client_id="me")
+    present = v1.Presence(clients=[v1.PresentClient(client_id="you")])
+    info = v1.SessionInfo(model="opus-5", commands=[v1.AgentCommand(name="compact")])
+    standing = _of(v1.AgentEvent(session_info=info))
+    standing.take(v1.AgentEvent(input_lock=lock))
+    standing.take(v1.AgentEvent(presence=present))
+    assert standing.lock == lock
+    assert [one.client_id for one in standing.present] == ["you"]
+    assert [one.name for one in standing.commands] == ["compact"]
+    standing.take(v1.AgentEvent(session_info=v1.SessionInfo(model="opus-6")))
+    assert (standing.model, len(standing.commands)) == ("opus-6", 1)
