@@ -159,7 +159,7 @@ class TestEveryCall:
             write_rules(user_rules(daemon), allow=["Bash"])
             assert await self.peeked(client, daemon) == "peeked"
             [run] = runs_in(daemon.places.runs)
-            assert not any(b"initialize" in line for line in run.lines(RecordKind.IN))  # it was left alone
+            assert not any(b"PreToolUse" in line for line in run.lines(RecordKind.IN))  # it was left alone
             write_rules(user_rules(daemon), deny=["Bash(rm *)"])
             assert await self.peeked(client, daemon) == "peeked"
             assert decisions(daemon) == []
@@ -198,7 +198,7 @@ class TestEveryCall:
             await talk.until("text_delta")
             write_rules(project_rules(daemon), deny=["Bash(ls *)"])
             [run] = runs_in(daemon.places.runs)
-            await becomes_true(lambda: any(b"control_response" in line for line in run.lines(RecordKind.OUT)))
+            await becomes_true(lambda: b"".join(run.lines(RecordKind.OUT)).count(b"control_response") == 2)
             (daemon.work / "go").touch()
             assert settled_text(await talk.until(is_idle)).endswith("kept out")
 

@@ -58,7 +58,10 @@ async def test_the_first_launch_chooses_the_conversation_and_the_prompt_comes_on
         assert value_of(arguments, "--resume") is None
         assert value_of(arguments, "--allowedTools") == "Read,Bash(git *)"
         assert not [argument for argument in arguments if "unmistakable" in argument]
-        (line,) = world.runs[0].lines(RecordKind.IN)
+        greeting, line = world.runs[0].lines(RecordKind.IN)
+        assert json.loads(greeting)["request"] == {"subtype": "initialize"}
+        commands = [command for event in talk.events for command in event.session_info.commands]
+        assert {"compact", "init"} <= {command.name for command in commands if command.description}
         said = json.loads(line)
         assert (said["type"], said["message"]["role"], said["uuid"]) == ("user", "user", accepted.message_id)
         assert "unmistakable" in json.dumps(said["message"]["content"])

@@ -39,7 +39,7 @@ class NewSession:
 
 
 class Landmarks(NamedTuple):
-    """Places in a session's log that a compaction goes by."""
+    """Places in a session's log that a compaction, and who attaches, goes by."""
 
     info: int = 0  # where the agent last told of itself
     answer: int = 0  # where its newest message was settled, how many messages came before that one, and its id
@@ -49,6 +49,7 @@ class Landmarks(NamedTuple):
     exchange_after: int = 0
     compacted: int = 0  # how many messages lie before the boundary
     compacted_at: int = 0  # how many there were at the last compaction
+    commands: int = 0  # where the agent last told of its commands
 
 
 NO_LANDMARKS = Landmarks()

@@ -71,7 +71,7 @@ class Conversations:
             raise SessionClosed(session)
         if start.from_sequence > row.state.last_seq:
             raise SequenceOutOfRange(session, start.from_sequence, row.state.last_seq)
-        await stream.send(views.session_info(row))
+        await stream.send(views.attached(await self._engine.watching.standing(row)))
         for _, prompt in await self._engine.pending(session):
             is_gone = self._engine.agent_is_gone(session, prompt)
             for event in views.shown_again(prompt, agent_is_gone=is_gone):

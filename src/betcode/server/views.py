@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 from betcode.domain.documents import SearchPage
 from betcode.domain.identifiers import SessionId
-from betcode.domain.rows import GrantRow, InputState, PromptKind, PromptRow, SessionRow
+from betcode.domain.rows import GrantRow, InputState, PromptKind, PromptRow
 from betcode.server import budgets
 from betcode.sessions import Compacted, Summary, Withdrawn
 from betcode.v1 import agent_pb2 as v1
@@ -17,19 +17,10 @@ _NO_NAMES: Mapping[str, str] = MappingProxyType({})
 AGENT_IS_GONE = "The agent that asked is gone: the answer is kept for the one that goes on"
 
 
-def session_info(row: SessionRow) -> bytes:
+def attached(info: v1.SessionInfo) -> bytes:
     """What a stream that attaches is told first: of this stream only, so it has no number."""
-    event = v1.AgentEvent()
+    event = v1.AgentEvent(session_info=info)
     event.timestamp.FromNanoseconds(time.time_ns())
-    info = event.session_info
-    info.session_id = row.new.session_id
-    info.model = row.state.model or row.new.model
-    info.working_directory = row.new.working_directory
-    info.worktree_id = row.new.worktree_id
-    info.message_count = row.state.message_count
-    info.is_resumed = True
-    info.context_usage_percent = row.state.context_percent
-    info.provider = row.new.provider
     return event.SerializeToString()
 
 

@@ -69,6 +69,7 @@ async def _start(run: AgentRun) -> bool:
         run.row = await _created(run)
         if launch.opening:
             run.row = replace(run.row, last_input=1)
+        if context.screens_calls:
             run.calls.told()
         await writer.write_surely((), [SaveRun(run.row), *session.recovery.ended_by(RunStimulus.RETRY_DUE)])
         session.recovery.over()

@@ -154,6 +154,8 @@ class Tally:
         self._model = event.session_info.model or self._model
         if event.session_info.tools:
             self._marks = self._marks._replace(info=event.sequence)
+        if event.session_info.commands:
+            self._marks = self._marks._replace(commands=event.sequence)
         percent = event.session_info.context_usage_percent
         self._context = percent if percent and math.isfinite(percent) else self._context
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import anyio
 
 from betcode.domain.errors import BlobNotFound, InvalidRequest, SequenceOutOfRange
-from betcode.domain.identifiers import Seq, SessionId, SessionKey
+from betcode.domain.identifiers import Seq, SessionId
 from betcode.domain.lifetimes import ExtendOn
-from betcode.domain.rows import Batch, NewSession, Page, SessionState
+from betcode.domain.ports import SessionFilter
+from betcode.domain.rows import Batch, Page, SessionRow
 from betcode.sessions import events
 from betcode.sessions.clients import ClientName
 from betcode.sessions.live import LiveSession
@@ -22,6 +23,7 @@ HISTORY_BATCH_BYTES = 32 * 1024  # small, since each batch is worked on at one g
 PAGE_BYTES = 256 * 1024
 LARGEST_PAGE_BYTES = 2 * 1024 * 1024  # a client with default options takes 4 MB
 PAGE_EVENTS = 4096
+_NEIGHBOURS = 10  # newest sessions of a directory that are looked at
 _BEHIND_ALL = Seq(2**63 - 1)
 
 
@@ -62,7 +64,7 @@ class Watching:
         limit = min(limit_bytes or PAGE_BYTES, LARGEST_PAGE_BYTES)
         store = self.registry.room.store
         page = await store.read_before(row.key, before or _BEHIND_ALL, boundary, limit, PAGE_EVENTS)
-        info = None if before else await self._standing(row.key, row.new, row.state)
+        info = None if before else await self.standing(row)
         left_out = boundary > 1 and not page.has_more
         return Looked(page, boundary if left_out else Seq(0), info)
 
@@ -131,22 +133,37 @@ class Watching:
         state = live.writer.state
         event = events.session_info(live.writer.new, state, is_resumed=True)
         info = event.session_info
-        info.CopyFrom(await self._standing(live.writer.key, live.writer.new, state))
+        info.CopyFrom(await self.standing(SessionRow(live.writer.key, live.writer.new, state)))
         info.is_compacted = True
         info.compacted_before = state.compaction_sequence
         return event.SerializeToString()
 
-    async def _standing(self, key: SessionKey, new: NewSession, state: SessionState) -> v1.SessionInfo:
-        """How a session stands, with what its agent last said that it has."""
-        info = events.session_info(new, state, is_resumed=True).session_info
-        if state.landmarks.info:
-            told = await self.registry.room.store.read_events(key, Seq(state.landmarks.info - 1), limit_bytes=1)
-            if told is not None:
-                said = v1.AgentEvent.FromString(told.events[0]).session_info
-                info.tools.extend(said.tools)
-                info.mcp_servers.extend(said.mcp_servers)
-                info.commands.extend(said.commands)
+    async def standing(self, row: SessionRow) -> v1.SessionInfo:
+        """How a session stands, with what its agent last said that it has.
+
+        Before it has said anything its commands are those of the agent that spoke last in the same place.
+        """
+        info = events.session_info(row.new, row.state, is_resumed=True).session_info
+        marks = row.state.landmarks
+        said = await self._info_at(row, marks.info)
+        info.tools.extend(said.tools)
+        info.mcp_servers.extend(said.mcp_servers)
+        if not marks.commands or marks.commands != marks.info:
+            named = row if marks.commands else await self._neighbour(row)
+            said = await self._info_at(named, named.state.landmarks.commands)
+        info.commands.extend(said.commands)
         return info
+
+    async def _info_at(self, row: SessionRow, seq: int) -> v1.SessionInfo:
+        told = await self.registry.room.store.read_events(row.key, Seq(seq - 1), limit_bytes=1) if seq else None
+        return v1.SessionInfo() if told is None else v1.AgentEvent.FromString(told.events[0]).session_info
+
+    async def _neighbour(self, row: SessionRow) -> SessionRow:
+        """The newest session of the same place and kind whose agent has told of its commands; else this one."""
+        which = SessionFilter(working_directory=row.new.working_directory, limit=_NEIGHBOURS)
+        rows, _ = await self.registry.room.store.list_sessions(which)
+        alike = (each for each in rows if each.new.provider == row.new.provider and each.state.landmarks.commands)
+        return next(alike, row)
 
     def _wake_when(self, drain: anyio.Event, live: LiveSession) -> anyio.CancelScope:
         scope = anyio.CancelScope()

@@ -1160,7 +1160,10 @@ class SessionInfo(_message.Message):
 
     @_builtins.property
     def commands(self) -> _containers.RepeatedCompositeFieldContainer[Global___AgentCommand]:
-        """Since 0.2.0: the slash commands that the agent has, as it reported them; as many as fit."""
+        """Since 0.2.0: the slash commands that the agent has, as it reported them; as many as fit. None: nothing is said of
+        them here. What a client is told when it attaches has them, before the first turn those of the agent that spoke
+        last in the same directory.
+        """
 
     def __init__(
         self,

@@ -167,6 +167,7 @@ class Asked(Struct):
     permission_suggestions: list[Raw] | None = None
     tool_use_id: str = ""
     requires_user_interaction: bool = False
+    hooks: Raw = EMPTY_OBJECT  # ours: what it is to show
     message_uuid: str = ""  # ours: the message to let go of
     is_exact: bool = field(default=True, name="betcode:exact")  # ours: `input` is the agent's own text
     own_text: Raw = field(default=Raw(), name="betcode:own")  # ours: that text, where `input` is not
@@ -183,6 +184,7 @@ class ControlCancel(Struct, tag="control_cancel_request"):
 
 class Behaviour(Struct):
     behavior: str = ""
+    commands: Raw = EMPTY_LIST  # those that it knows, to a greeting
     cancelled: Raw = EMPTY_LIST  # true or false of one message, a list of ids after an interrupt
 
 
@@ -246,6 +248,7 @@ class Init(Struct):
     model: str = ""
     tools: list[str] = field(default_factory=list)
     mcp_servers: list[McpServer] = field(default_factory=list)
+    slash_commands: Raw = EMPTY_LIST  # their names
     permission_mode: str | None = field(default=None, name="permissionMode")
 
 

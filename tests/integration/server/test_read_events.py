@@ -9,7 +9,7 @@ import pytest
 from grpc import aio
 
 from betcode.v1 import agent_pb2 as v1
-from support.daemon import Agent
+from support.daemon import Agent, Daemon
 from support.patience import PATIENCE_S
 from support.stream import conversation, finished_session, history, info_of, is_idle, kind_of
 
@@ -103,3 +103,29 @@ async def test_an_unknown_session_is_not_found(agent: Agent) -> None:
         with pytest.raises(aio.AioRpcError) as error:
             await page(agent, named)
         assert (error.value.code(), info_of(error.value).reason) == (status, reason)
+
+
+async def test_the_agents_commands_are_known_to_who_attaches(daemon: Daemon, agent: Agent, tmp_path: Path) -> None:
+    start = v1.StartConversation(
+        working_directory=str(tmp_path),
+        provider="demo",
+        environment={"PATH": "/usr/bin:/bin", "BETCODE_DEMO_SPEED": "0"},
+    )
+    async with conversation(agent, start) as stream:
+        await stream.turn("hello")
+        session_id = stream.session_id
+    known = {command.name: command.description for command in (await page(agent, session_id)).session_info.commands}
+    assert known["tour"]
+    async with conversation(agent, session_id=session_id, from_sequence=5) as stream:
+        first = await stream.next()
+        assert first is not None
+        assert {command.name for command in first.session_info.commands} == set(known)
+    async with conversation(agent, start) as stream:  # nobody has spoken there yet
+        await stream.until("session_info")
+        info = (await page(agent, stream.session_id)).session_info
+    assert {command.name for command in info.commands} == set(known)
+    assert not info.tools
+    start.working_directory = str(daemon.work)
+    async with conversation(agent, start) as stream:
+        await stream.until("session_info")
+        assert not (await page(agent, stream.session_id)).session_info.commands

@@ -93,7 +93,7 @@ class Agent(Compacting):
                     self._let_go(frame)
                     continue
                 if frame["request"]["subtype"] == "initialize":
-                    self._is_screened = True
+                    self._is_screened |= "hooks" in frame["request"]
                 else:
                     self._interrupted.set()
                 ok = {"subtype": "success", "request_id": frame["request_id"], "response": {"still_queued": []}}

@@ -5,6 +5,7 @@
 
 from betcode.providers.claude.dialogue import ClaudeDialogue
 from betcode.providers.claude.provider import ClaudeProvider
+from betcode.providers.claude.slash_commands import greeting
 from betcode.providers.claude.version import AgentVersions
 
-__all__ = ["AgentVersions", "ClaudeDialogue", "ClaudeProvider"]
+__all__ = ["AgentVersions", "ClaudeDialogue", "ClaudeProvider", "greeting"]

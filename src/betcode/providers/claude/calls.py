@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from betcode.domain.ports import CallScreening, ToolCall
-from betcode.providers.claude import turns
+from betcode.providers.claude import slash_commands, turns
 from betcode.providers.claude.moment import Moment
 from betcode.providers.claude.state import State, begin_withdrawing
 from betcode.v1 import agent_pb2 as v1
@@ -61,7 +61,7 @@ def waiting(state: State, known: dict[str, ToolCall]) -> tuple[ToolCall, ...]:
 
 def on_command(frame: ControlRequest, now: Moment) -> None:
     """A control request of ours has been written to the agent."""
-    if frame.request.subtype == "initialize":
+    if frame.request.subtype == "initialize" and bytes(frame.request.hooks) != bytes(EMPTY_OBJECT):
         now.state.screening = CallScreening.TOLD
         now.state.screening_asked = frame.request_id
     elif frame.request.subtype == "cancel_async_message":
@@ -72,6 +72,8 @@ def on_command(frame: ControlRequest, now: Moment) -> None:
 
 def on_reply(frame: ControlResponse, now: Moment) -> None:
     """The agent has done what a control request of ours asked, or has refused it."""
+    if frame.response.response is not None:
+        slash_commands.on_described(frame.response.response.commands, now)
     if now.state.screening_asked and frame.response.request_id == now.state.screening_asked:
         done = frame.response.subtype == "success"
         now.state.screening = CallScreening.YES if done else CallScreening.REFUSED

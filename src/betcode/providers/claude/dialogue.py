@@ -106,10 +106,11 @@ class ClaudeDialogue:
         self._state = state
         self._handlers = handlers
         self._calls: dict[str, ToolCall] = {}  # whole, as far as this dialogue itself has read them
+        self._commands: dict[str, v1.AgentCommand] = {}  # likewise
 
     def receive(self, record: Record) -> list[v1.AgentEvent]:
         """The events of one record. Whatever the record holds, this does not raise, and a result ends its turn."""
-        now = Moment(self._state, self._session, record.wall_ns, record.mono_ns)
+        now = Moment(self._state, self._session, record.wall_ns, record.mono_ns, self._commands)
         match record.kind:
             case RecordKind.OUT:
                 self._on_line(record, now)

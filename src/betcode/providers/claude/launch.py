@@ -11,6 +11,7 @@ from betcode.domain.identifiers import time_ordered_uuid
 from betcode.domain.ports import Forbidden, Launch, LaunchContext
 from betcode.domain.rows import NewSession
 from betcode.providers.claude.calls import registration
+from betcode.providers.claude.slash_commands import greeting
 from betcode.providers.claude.turns import POINT_SEPARATOR
 
 PROGRAM = "claude"
@@ -91,5 +92,5 @@ def launch(binary: Path, session: NewSession, context: LaunchContext) -> Launch:
     if context.continue_turn:
         env["CLAUDE_CODE_RESUME_INTERRUPTED_TURN"] = "1"
     # A turn that is continued begins at once, so that what is to hold for it has to be there before.
-    opening = registration(time_ordered_uuid()) if context.screens_calls else b""
+    opening = (registration if context.screens_calls else greeting)(time_ordered_uuid())
     return Launch(tuple(argv), env, Path(session.working_directory), opening, files)

@@ -11,9 +11,17 @@ _MOST_DOLLARS = 1e12
 
 
 class Moment:
-    __slots__ = ("events", "mono_ns", "session", "state", "wall_ns")
+    __slots__ = ("commands", "events", "mono_ns", "session", "state", "wall_ns")
 
-    def __init__(self, state: State, session: NewSession, wall_ns: int, mono_ns: int) -> None:
+    def __init__(
+        self,
+        state: State,
+        session: NewSession,
+        wall_ns: int,
+        mono_ns: int,
+        commands: dict[str, v1.AgentCommand] | None = None,
+    ) -> None:
+        self.commands = {} if commands is None else commands  # as far as the dialogue itself has read of them
         self.state = state
         self.session = session
         self.wall_ns = wall_ns

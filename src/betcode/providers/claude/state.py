@@ -60,6 +60,8 @@ class State(Struct, omit_defaults=True):
     began: bool = False
     model: str = ""
     info: str = ""  # what SessionInfo last said
+    commands: str = ""  # which names of commands were last told
+    described: str = ""  # and what was told of them
     context_percent: float = 0.0
     compacted: bool = False
     total_cost: float = 0.0
@@ -134,6 +136,8 @@ def carried_over(state: State) -> State:
         began=state.began,
         model=state.model,
         info=state.info,
+        commands=state.commands,
+        described=state.described,
         context_percent=state.context_percent,
         compacted=state.compacted,
         total_cost=state.total_cost,

@@ -3,7 +3,7 @@
 import hashlib
 
 from betcode.domain.text import shortened
-from betcode.providers.claude import jobs, turns
+from betcode.providers.claude import jobs, slash_commands, turns
 from betcode.providers.claude.moment import Moment, uint64
 from betcode.v1 import agent_pb2 as v1
 from betcode.wire.frames import (
@@ -28,7 +28,8 @@ def on_init(frame: Init, now: Moment) -> None:
     state.model = frame.model or state.model
     servers = [f"{server.name}\1{server.status}" for server in frame.mcp_servers]
     told = hashlib.sha256("\0".join((frame.model, frame.cwd, *frame.tools, *servers)).encode()).hexdigest()[:16]
-    if told != state.info:
+    commands = slash_commands.newly_named(frame.slash_commands, now)
+    if told != state.info or commands:
         state.info = told
         info = now.say().session_info
         info.session_id = now.session.session_id
@@ -41,6 +42,7 @@ def on_init(frame: Init, now: Moment) -> None:
         info.tools.extend(frame.tools)
         for server in frame.mcp_servers[:_MCP_SERVERS]:
             info.mcp_servers.add(name=shortened(server.name, _LONGEST), status=shortened(server.status, _LONGEST))
+        info.commands.extend(commands)
     jobs.forget_past(now)
     turns.begin(now)
     _follow_mode(frame.permission_mode, now)

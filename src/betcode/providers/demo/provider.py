@@ -4,9 +4,10 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from betcode.domain.identifiers import time_ordered_uuid
 from betcode.domain.ports import Capabilities, Dialogue, Launch, LaunchContext
 from betcode.domain.rows import NewSession
-from betcode.providers.claude import ClaudeProvider
+from betcode.providers.claude import ClaudeProvider, greeting
 
 # How a session's environment, which its client chooses, directs the demo agent: for tests, benchmarks and bug reports.
 _FLAGS: Mapping[str, str] = {
@@ -45,6 +46,7 @@ class DemoProvider:
             argv=(sys.executable, "-I", "-m", "betcode.agents.demo", *_flags(session, context)),
             env=context.environment,
             cwd=Path(session.working_directory),
+            opening=greeting(time_ordered_uuid()),
         )
 
     def dialogue(self, session: NewSession, conversation_id: str, state: bytes = b"", *, version: int = 0) -> Dialogue:
