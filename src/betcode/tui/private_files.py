@@ -9,12 +9,15 @@ from pathlib import Path
 
 
 def private_directory(path: Path) -> Path:
-    """The directory, made where it is not there.
+    """The directory, made where it is not there, with all that lead to it: nobody else may look into these.
 
     Raises:
         OSError
     """
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not path.is_dir():
+        if path.parent != path:
+            private_directory(path.parent)
+        path.mkdir(mode=0o700, exist_ok=True)
     return path
 
 

@@ -1,5 +1,6 @@
 """What goes with the draft: taken from pastes, files and the clipboard, checked before it is shown."""
 
+import codecs
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import assert_never
@@ -179,4 +180,7 @@ def read_named(paths: Sequence[Path]) -> tuple[AttachedFile, ...]:
 
 def _begins_as_text(beginning: bytes) -> bool:
     """A letter may be cut in two at the end of what was read."""
-    return any(is_text(beginning[: len(beginning) - cut]) for cut in range(4))
+    try:
+        return b"\0" not in beginning and bool(codecs.getincrementaldecoder("utf-8")().decode(beginning))
+    except UnicodeDecodeError:
+        return False

@@ -126,6 +126,15 @@ class Composer(TextArea):
             except OSError as trouble:
                 self._complain(f"The draft cannot be kept: {trouble.strerror}")
 
+    def undo(self) -> None:
+        # A scroll bar may go with it, and Textual looks then where the cursor is before it has moved that.
+        self.move_cursor((0, 0))
+        super().undo()
+
+    def redo(self) -> None:
+        self.move_cursor((0, 0))
+        super().redo()
+
     # -- keys
 
     async def _on_key(self, event: events.Key) -> None:

@@ -54,7 +54,8 @@ class Walk:
     """Up goes to older messages, down to newer ones, and past the newest the unfinished draft comes back."""
 
     def __init__(self, sent: Iterable[Sent], directory: str) -> None:
-        self._texts = in_order(sent, directory)
+        self._all = in_order(sent, directory)
+        self._texts = self._all  # without those that are the draft itself
         self._at = -1  # -1: the draft
         self._draft = ""
 
@@ -65,13 +66,12 @@ class Walk:
     def older(self, shown: str) -> str | None:
         """The next older one; None: there is none. `shown` is what stands there now."""
         self._changed(shown)
-        for at in range(self._at + 1, len(self._texts)):
-            if self._texts[at] != shown:
-                if self.is_at_draft:
-                    self._draft = shown
-                self._at = at
-                return self._texts[at]
-        return None
+        if self.is_at_draft:
+            self._draft, self._texts = shown, [text for text in self._all if text != shown]
+        if self._at + 1 == len(self._texts):
+            return None
+        self._at += 1
+        return self._texts[self._at]
 
     def newer(self, shown: str) -> str | None:
         """The next newer one or the draft; None: the draft stands there already."""

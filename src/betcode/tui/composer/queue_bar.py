@@ -1,5 +1,6 @@
 """What was sent and is not with the agent yet: one line for each, which can be taken back to be changed."""
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
@@ -15,9 +16,10 @@ from betcode.v1 import agent_pb2 as v1
 from betcode.wording.terminal_text import columns, one_line
 
 _SHOWN = 5  # the newest
+_AFTER_S = 0.3  # what is on its way for less than this is not worth a line that comes and goes
 _STATES = {
     v1.MESSAGE_STATE_ACCEPTED: "waits for the agent",
-    v1.MESSAGE_STATE_DELIVERED: "with the agent",
+    v1.MESSAGE_STATE_DELIVERED: "with the agent, for after this turn",
     v1.MESSAGE_STATE_UNKNOWN: "perhaps with the agent",
 }
 
@@ -47,7 +49,8 @@ def queue_lines(queue: Sequence[Queued], unsent: Sequence[Unsent] = (), *, is_do
     """What is shown: first what the daemon has, then what it has not; each message once."""
     known = {one.message_id for one in queue}
     told = [
-        Line(one.message_id, one.text, _STATES[one.state], one.state == v1.MESSAGE_STATE_ACCEPTED)
+        # What an agent has queued it may let go of, too; the daemon asks it.
+        Line(one.message_id, one.text, _STATES[one.state], one.state != v1.MESSAGE_STATE_UNKNOWN)
         for one in queue
         if one.state in _STATES
     ]
@@ -94,6 +97,8 @@ class QueueBar(Widget):
         self.can_focus = False
         self._lines: tuple[Line, ...] = ()
         self._selected = ""  # by id: the line may move
+        self._waiting: tuple[Line, ...] = ()
+        self._seen_at: dict[str, float] = {}
 
     @property
     def has_editable(self) -> bool:
@@ -101,7 +106,16 @@ class QueueBar(Widget):
 
     def show(self, queue: Sequence[Queued], unsent: Sequence[Unsent] = (), *, is_down: bool = False) -> None:
         """What waits now."""
-        lines = queue_lines(queue, unsent, is_down=is_down)[-_SHOWN:]
+        self._waiting = queue_lines(queue, unsent, is_down=is_down)
+        now = time.monotonic()
+        self._seen_at = {line.message_id: self._seen_at.get(line.message_id, now) for line in self._waiting}
+        if now in self._seen_at.values() and self.is_attached:
+            self.set_timer(_AFTER_S, self._show_lines)
+        self._show_lines()
+
+    def _show_lines(self) -> None:
+        since = time.monotonic() - _AFTER_S
+        lines = tuple(line for line in self._waiting if self._seen_at[line.message_id] <= since)[-_SHOWN:]
         if lines == self._lines:
             return
         self._lines = lines
