@@ -155,7 +155,7 @@ class SessionScreen(Screen[None]):
         self._drawn_at = time.monotonic()
         self._take_note()
         self.query_one(ConversationView).blocks_changed()
-        self.query_one(WritingDesk).show(self._feed.standing.queue, (), self._link)
+        self.query_one(WritingDesk).show(self._feed.standing.queue, self._feed.standing.commands, self._link)
         if self._feed.conversation.blocks:
             self.query(Welcome).remove()
         self._draw_lines()
