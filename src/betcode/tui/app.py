@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from textual.actions import SkipAction
 from textual.app import App
 from textual.binding import BindingType
 from textual.filter import LineFilter, NoColor
@@ -17,6 +18,7 @@ from textual.screen import ModalScreen
 from betcode.client import Client, ClientError
 from betcode.tui import keys
 from betcode.tui.attention import Attention, attend
+from betcode.tui.cards.input_editor import InputEditor
 from betcode.tui.kept_screens import KeptScreens
 from betcode.tui.pending_board import PendingBoard
 from betcode.tui.session_screen import SessionScreen
@@ -185,6 +187,8 @@ class BetcodeApp(App[int]):
             self.push_screen(HelpScreen())
 
     def action_sessions(self) -> None:
+        if isinstance(self.focused, InputEditor):
+            raise SkipAction  # there the key sends
         from betcode.tui.sessions.list import SessionList
 
         self.push_screen(SessionList(self.directory, self.session_id, self._do), self._list_closed)

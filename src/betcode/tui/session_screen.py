@@ -335,11 +335,13 @@ class SessionScreen(Screen[None]):
             self.app.action_focus_next()
 
     def action_leave_empty(self) -> None:
-        if self.query_one(Composer).has_draft:
+        if self.query_one(Composer).has_draft or self.query_one(CardDeck).is_typing:
             raise SkipAction
         self.owner.action_leave()
 
     def action_help_empty(self) -> None:
+        if self.query_one(CardDeck).is_typing:
+            raise SkipAction
         if isinstance(self.focused, TextArea) and (self.focused is not self.query_one(Composer) or self.focused.text):
             raise SkipAction
         self.owner.action_help()

@@ -9,7 +9,7 @@ from typing import assert_never
 import anyio.to_thread
 from rich.text import Text
 from textual import events
-from textual.app import ComposeResult, SuspendNotSupported
+from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.message import Message
 from textual.widgets import Input, Static
@@ -30,7 +30,7 @@ from betcode.tui.cards.card_state import (
     typed,
 )
 from betcode.tui.cards.changes import changed_path, read_local
-from betcode.tui.cards.input_editor import Draft, InputEditor, written_in_editor
+from betcode.tui.cards.input_editor import Draft, InputEditor, edited_outside
 from betcode.tui.cards.lines import Kind, Line, pattern_lines, permission_lines, question_lines
 from betcode.tui.cards.words import waits
 from betcode.tui.pending_board import Delivery
@@ -259,16 +259,13 @@ class Card(Vertical, can_focus=True):
             return
         self._give_edited(message.text, is_whole=False)
 
-    async def on_input_editor_wants_editor(self, message: InputEditor.WantsEditor) -> None:
+    def on_input_editor_wants_editor(self, message: InputEditor.WantsEditor) -> None:
         message.stop()
         if self._draft is None:
             return
         shown = self._draft.whole(self.query_one(InputEditor).text)
         try:
-            with self.app.suspend():
-                text = await anyio.to_thread.run_sync(written_in_editor, shown)
-        except SuspendNotSupported:
-            self._trouble = "An editor cannot be opened here"
+            text = edited_outside(self.app, shown)
         except NotEdited as trouble:
             self._trouble = str(trouble)
         else:

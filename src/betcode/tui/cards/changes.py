@@ -82,17 +82,19 @@ def changed_path(tool: str, fields: Mapping[str, object], directory: str) -> str
 def read_local(path: str) -> str | None:
     """A plain file's text, where it can be read here at once; None otherwise."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe must keep nobody waiting
     except (OSError, ValueError):
         return None
-    with os.fdopen(descriptor, "rb") as file:
+    try:
         facts = os.fstat(descriptor)
         if not stat.S_ISREG(facts.st_mode) or facts.st_size > _FILE_LIMIT:
             return None
-        try:
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
             return file.read(_FILE_LIMIT).decode()
-        except (OSError, UnicodeError):
-            return None
+    except (OSError, UnicodeError):
+        return None
+    finally:
+        os.close(descriptor)
 
 
 def _cell(on_disk: str | None, cell_id: str | None) -> str | None:

@@ -101,6 +101,11 @@ class CardDeck(Vertical):
             self._card.focus()
         return self._card.display
 
+    @property
+    def is_typing(self) -> bool:
+        """Whether words are typed on a card now: keys that mean something beside it do not count."""
+        return self._card.is_typing and self._card.has_focus_within
+
     def seen_anew(self) -> None:
         """The screen was behind another one until now."""
         self._card.seen_anew()

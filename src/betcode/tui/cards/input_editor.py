@@ -3,8 +3,10 @@
 import json
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from textual import events
+from textual.app import App, SuspendNotSupported
 from textual.message import Message
 from textual.widgets import TextArea
 
@@ -81,21 +83,31 @@ class InputEditor(TextArea):
             await super()._on_key(event)
 
 
-def written_in_editor(shown: str) -> str:
-    """What the person's own editor made of it.
+def edited_outside(app: App[Any], shown: str) -> str:
+    """What the person's own editor made of it. Nothing else is done meanwhile: the terminal is the editor's.
 
     Raises:
         NotEdited: there is none, it failed, or what it left cannot be read.
     """
-    with tempfile.TemporaryDirectory(prefix="betcode-") as directory:
-        path = Path(directory) / "input.json"
-        path.write_text(shown + "\n", encoding="utf-8", errors="surrogatepass")
-        try:
-            run_editor(editor_argv(), path)
+    try:
+        argv = editor_argv()
+        with tempfile.TemporaryDirectory(prefix="betcode-") as directory:
+            path = Path(directory) / "input.json"
+            path.write_text(shown + "\n", encoding="utf-8", errors="surrogatepass")
+            failure: EditorFailed | None = None
+            with app.suspend():
+                try:
+                    run_editor(argv, path)
+                except EditorFailed as trouble:  # leaving the block with it, the screen would not come back
+                    failure = trouble
+            if failure is not None:
+                raise NotEdited(str(failure))
             return path.read_text(encoding="utf-8")
-        except NoEditor:
-            raise NotEdited("No editor is set (EDITOR)") from None
-        except EditorFailed as failed:
-            raise NotEdited(str(failed)) from None
-        except (OSError, UnicodeError) as trouble:
-            raise NotEdited("What the editor left cannot be read") from trouble
+    except NoEditor:
+        raise NotEdited("No editor is set (EDITOR)") from None
+    except SuspendNotSupported:
+        raise NotEdited("There is no room for an editor here") from None
+    except EditorFailed as wrong:
+        raise NotEdited(str(wrong)) from None
+    except (OSError, UnicodeError) as trouble:
+        raise NotEdited("What the editor left cannot be read") from trouble

@@ -1,0 +1,159 @@
+"""One board of everything that waits: what it knows, whom it tells, and how answers are delivered."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from betcode.client import LinkState
+from betcode.tui.pending_board import Changed, Closed, Delivery, News, Opened, PendingBoard
+from betcode.v1 import agent_pb2 as v1
+from betcode.wording.prompts import Allow, Deny, Permission, Question, Reply
+from support.patience import PATIENCE_S
+from support.pending import ToldClient, permission, questions, refusal, unreachable
+
+pytestmark = pytest.mark.anyio
+
+
+class Watched:
+    def __init__(self, client: ToldClient, board: PendingBoard) -> None:
+        self.client = client
+        self.board = board
+        self.news: list[News] = []
+        board.listen(self.news.append)
+
+    async def until(self, kind: type[News], count: int = 1) -> list[News]:
+        """The news of a kind, as soon as there are so many."""
+        with anyio.fail_after(PATIENCE_S):
+            while len(found := [each for each in self.news if isinstance(each, kind)]) < count:
+                await anyio.lowlevel.checkpoint()
+        return found
+
+    async def settled(self) -> None:
+        for _ in range(20):
+            await anyio.lowlevel.checkpoint()
+
+    def asked(self, request_id: str) -> Permission:
+        [one] = [each for each in self.board.all if each.request_id == request_id]
+        return Permission(one.permission)
+
+
+@asynccontextmanager
+async def watched(*prompts: v1.PendingPrompt) -> AsyncIterator[Watched]:
+    client = ToldClient()
+    here = Watched(client, client.board())
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(here.board.run)
+        for prompt in prompts:
+            client.opened(prompt)
+        await here.until(Opened, len(prompts))
+        yield here
+        tasks.cancel_scope.cancel()
+
+
+async def test_what_is_open_is_known_by_session_and_what_is_resolved_is_told_and_gone() -> None:
+    async with watched(permission("a"), permission("b", "other")) as here:
+        assert [each.request_id for each in here.board.all] == ["a", "b"]
+        assert [each.request_id for each in here.board.of("other")] == ["b"]
+        here.client.resolved("a", client_id="ada", resolution="answered", decision=v1.DENY)
+        [closed] = await here.until(Closed)
+        assert isinstance(closed, Closed)
+        assert (closed.prompt.request_id, closed.resolved.client_id, closed.by_us) == ("a", "ada", False)
+        assert [each.request_id for each in here.board.all] == ["b"]
+
+
+async def test_an_answer_is_given_once_and_need_not_be_told_again() -> None:
+    async with watched(permission("a")) as here:
+        here.client.gate = anyio.Event()
+        asked = here.asked("a")
+        assert here.board.give(asked, Allow())
+        assert here.board.delivery("a") is Delivery.ON_ITS_WAY
+        assert not here.board.give(asked, Deny())
+        here.client.gate.set()
+        [closed] = await here.until(Closed)
+        assert isinstance(closed, Closed)
+        assert closed.by_us
+        here.client.resolved("a", resolution="answered")
+        await here.settled()
+        assert here.client.answered == [("a", "ALLOW_ONCE")]
+        assert len(await here.until(Closed)) == 1
+        assert not here.board.give(asked, Allow())
+
+
+async def test_a_refused_answer_is_said_and_the_prompt_can_be_answered_again() -> None:
+    async with watched(permission("a")) as here:
+        here.client.outcomes = [refusal("a rule denies that"), None]
+        here.board.give(here.asked("a"), Allow())
+        await here.settled()
+        assert (here.board.failure("a"), here.board.delivery("a")) == ("a rule denies that", Delivery.NONE)
+        here.board.give(here.asked("a"), Deny())
+        assert here.board.failure("a") == ""
+        await here.until(Closed)
+        assert here.client.answered == [("a", "ALLOW_ONCE"), ("a", "DENY")]
+
+
+async def test_who_was_quicker_is_told_when_our_answer_came_too_late() -> None:
+    async with watched(permission("a")) as here:
+        here.client.gate = anyio.Event()
+        here.client.outcomes = [refusal("ada has denied it")]
+        here.board.give(here.asked("a"), Allow())
+        here.client.resolved("a", client_id="ada", resolution="answered", decision=v1.DENY)
+        await here.settled()
+        assert not [each for each in here.news if isinstance(each, Closed)]
+        here.client.gate.set()
+        [closed] = await here.until(Closed)
+        assert isinstance(closed, Closed)
+        assert (closed.resolved.client_id, closed.by_us) == ("ada", False)
+
+
+async def test_an_answer_waits_for_the_connection() -> None:
+    async with watched(permission("a")) as here:
+        here.client.linked(LinkState.BROKEN)
+        here.client.outcomes = [unreachable(), None]
+        here.board.give(here.asked("a"), Allow())
+        await here.settled()
+        assert here.board.delivery("a") is Delivery.WAITS_FOR_CONNECTION
+        assert len(here.client.answered) == 1
+        here.client.linked(LinkState.CONNECTED)
+        [closed] = await here.until(Closed)
+        assert isinstance(closed, Closed)
+        assert closed.by_us
+        assert len(here.client.answered) == 2
+
+
+async def test_questions_of_a_group_are_open_until_the_last_is_answered() -> None:
+    async with watched(questions("g", "Which?", "Why?")) as here:
+        [group] = here.board.all
+        which, why = (Question(each) for each in group.questions.questions)
+        here.board.give(which, Reply("red"))
+        await here.settled()
+        assert dict(here.board.all[0].questions.answers) == {"Which?": "red"}
+        assert here.board.delivery("g") is Delivery.NONE
+        here.board.give(why, Reply("so"))
+        await here.until(Closed)
+        assert here.client.answered == [("Which?", {"Which?": "red"}), ("Why?", {"Why?": "so"})]
+
+
+async def test_what_others_answered_of_a_group_is_known_after_a_refusal() -> None:
+    async with watched(questions("g", "Which?", "Why?")) as here:
+        other = questions("g", "Which?", "Why?")
+        other.questions.answers["Which?"] = "blue"
+        here.client.now_open = [other]
+        here.client.outcomes = [refusal("somebody answered blue")]
+        here.board.give(Question(here.board.all[0].questions.questions[0]), Reply("red"))
+        await here.settled()
+        assert here.board.failure("g") == "somebody answered blue"
+        assert dict(here.board.all[0].questions.answers) == {"Which?": "blue"}
+
+
+async def test_a_listener_that_left_hears_nothing() -> None:
+    async with watched() as here:
+        heard: list[News] = []
+        stop = here.board.listen(heard.append)
+        stop()
+        here.client.opened(permission("a"))
+        await here.until(Opened)
+        assert heard == []
+        assert Changed() in here.news
