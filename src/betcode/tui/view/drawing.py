@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from rich.cells import cell_len
 
-from betcode.tui.model.blocks import Asked, Block, Said, Thoughts, Told, Tone, ToolUse, TurnEnd, Words
+from betcode.tui.model.blocks import Asked, AskedState, Block, Said, Thoughts, Told, Tone, ToolUse, TurnEnd, Words
 from betcode.tui.view.markdown_lines import plain_lines
 from betcode.tui.view.spans import Line, cut, cut_line, indented, shown, wrap
 from betcode.v1 import agent_pb2 as v1
@@ -57,9 +57,9 @@ def draw(block: Block, canvas: Canvas) -> Drawing:
             return _thoughts(block, canvas)
         case Words():
             lines = list(indented(canvas.words(block, canvas.width - GUTTER), NOTHING, NOTHING))
-            if block.is_partial:
+            if block.is_partial and lines:
                 lines.append(cut_line([NOTHING, ("… cut off here", "quiet")], canvas.width))
-            return Drawing(lines, [Part(0, block.key, block=block)])
+            return Drawing(lines, [Part(0, block.key, block=block)]) if lines else Drawing()
         case Said():
             return _said(block, canvas)
         case Asked():
@@ -74,9 +74,7 @@ def draw(block: Block, canvas: Canvas) -> Drawing:
 
 def gap_before(block: Block, previous: Block | None) -> int:
     """Empty lines before a block: what is told in one line stands close together."""
-    if previous is None:
-        return 0
-    if isinstance(block, TurnEnd):
+    if previous is None or isinstance(block, TurnEnd):
         return 0
     return 0 if _is_short(block) and _is_short(previous) else 1
 
@@ -115,7 +113,10 @@ def text_of_block(block: Block) -> str:
 
 
 def _is_short(block: Block) -> bool:
-    return isinstance(block, ToolUse | Thoughts | Asked | Told) or type(block) is Block
+    """Void words count as nothing, so they part nothing either."""
+    return isinstance(block, ToolUse | Thoughts | Asked | Told) or (
+        isinstance(block, Words) and block.is_settled and not block.text
+    )
 
 
 _STATES: dict[v1.MessageState.ValueType, tuple[str, str]] = {
@@ -136,16 +137,18 @@ def _said(block: Said, canvas: Canvas) -> Drawing:
         inked.append(((cut(f"typed by {shown(block.by)}", room), "quiet"),))
     inked += [((cut(f"⎘ {shown(name)}", room), "attachment"),) for name in block.attachments]
     lines = list(indented(inked, ("> ", "said mark"), NOTHING))
-    if state := _STATES.get(block.state):
-        words, ink = state
-        reason = f": {shown(block.reason)}" if block.reason else ""
-        lines += indented(wrap([(f"({words}{reason})", ink)], room), NOTHING, NOTHING)
+    words, ink = _STATES.get(block.state, ("", "quiet"))
+    facts = [f"by {shown(block.by)}" if block.by else "", f"{words}: {shown(block.reason)}" if block.reason else words]
+    if any(facts):
+        lines += indented(wrap([(f"({', '.join(fact for fact in facts if fact)})", ink)], room), NOTHING, NOTHING)
     return Drawing(lines, [Part(0, block.key, block=block)])
 
 
 def _thoughts(block: Thoughts, canvas: Canvas) -> Drawing:
     room = canvas.width - GUTTER
     text = block.text
+    if block.is_settled and not text.strip():
+        return Drawing()
     verb = "thought" if block.is_settled else "thinking"
     words = len(text.split()) if len(text) < 100_000 else len(text) // 6
     head = f"{verb}, {words:,} {'word' if words == 1 else 'words'}"
@@ -159,12 +162,23 @@ def _thoughts(block: Thoughts, canvas: Canvas) -> Drawing:
     return Drawing(lines, [Part(0, block.key, opens=True, block=block)])
 
 
+_ASKED = {
+    AskedState.OPEN: ("? ", "notable"),
+    AskedState.ALLOWED: ("✓ ", "good"),
+    AskedState.DENIED: ("⊘ ", "bad"),
+    AskedState.ANSWERED: ("✓ ", "good"),
+    AskedState.GONE: ("◌ ", "quiet"),
+}
+
+
 def _asked(block: Asked, canvas: Canvas) -> Drawing:
     title, outcome = shown(block.title), shown(block.outcome)
     spans = [(title, ""), (": " if title and outcome else "", "quiet")]
     spans.append((outcome, "strong") if outcome else (" waits for an answer", "notable"))
+    if block.note:
+        spans.append((f"\n{shown(block.note)}", "quiet"))
     lines = wrap([span for span in spans if span[0]], canvas.width - GUTTER)
-    return Drawing(list(indented(lines, ("? ", "notable"), NOTHING)), [Part(0, block.key, block=block)])
+    return Drawing(list(indented(lines, _ASKED[block.state], NOTHING)), [Part(0, block.key, block=block)])
 
 
 _TONES = {Tone.QUIET: ("· ", "quiet"), Tone.NOTABLE: ("! ", "notable"), Tone.BAD: ("✗ ", "bad")}

@@ -3,7 +3,7 @@
 from collections import OrderedDict
 from dataclasses import dataclass
 
-from betcode.tui.model.blocks import Block, ToolUse, Words
+from betcode.tui.model.blocks import Block, Words
 from betcode.tui.view import markdown_lines
 from betcode.tui.view.drawing import Canvas, Drawing, draw
 from betcode.tui.view.markdown_lines import MarkdownLines, plain_lines
@@ -32,7 +32,7 @@ class Drawings:
 
     def of(self, block: Block, width: int) -> Drawing:
         """As the block is now."""
-        stamp = (_revision(block), self._changes)
+        stamp = (block.revision, self._changes)
         place = (block.key, width)
         kept = self._kept.get(place)
         if kept is not None and kept.stamp == stamp:
@@ -79,10 +79,3 @@ class Drawings:
                 self._kept[place] = kept
                 return
             self._lines -= len(kept.drawing.lines)
-
-
-def _revision(block: Block) -> int:
-    """Grows with every change of the block or of what is in it."""
-    if isinstance(block, ToolUse) and block.children:
-        return block.revision + len(block.children) + sum(_revision(child) for child in block.children)
-    return block.revision

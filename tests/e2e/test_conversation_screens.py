@@ -1,0 +1,89 @@
+"""Whole screens of a conversation at 40, 80 and 200 columns, compared with those under screens/."""
+
+import json
+
+import pytest
+
+from betcode.tui.model.blocks import (
+    Asked,
+    AskedState,
+    Block,
+    Cut,
+    Said,
+    Thoughts,
+    Told,
+    Tone,
+    ToolState,
+    ToolUse,
+    TurnEnd,
+    Words,
+)
+from betcode.v1 import agent_pb2 as v1
+from support.golden import matches_golden
+from support.shown_view import conversation_of, open_view
+
+pytestmark = pytest.mark.anyio
+
+_ANSWER = """## What is wrong
+
+The parser in `src/parse.py` loses the **last line** when a file does not end with a newline, see
+[the rules](https://example.org/rules?line=1).
+
+1. read the file
+2. split it
+   - at `\\n`
+   - never at *other* separators
+
+> Be liberal in what you accept.
+
+| case | before | after |
+|------|--------|-------|
+| with newline | works | works |
+| without newline | the last line is lost, and nobody is told about it | works |
+
+```python
+def lines(text: str) -> list[str]:
+    \"\"\"All of them, the last one too.\"\"\"
+    return text.split("\\n")  # not splitlines
+```
+
+日本語のテキスト、👨‍👩‍👧 and e\u0301, שלום עולם, \x1b[31mnot red\x1b[0m \u202eturned\u202c.
+"""
+
+
+def _conversation() -> list[Block]:
+    edit = {
+        "file_path": "src/parse.py",
+        "old_string": "    return text.splitlines()\n",
+        "new_string": '    return text.split("\\n")\n',
+    }
+    found = ToolUse("t3", 7, name="Grep", telling="splitlines", output="src/parse.py:3", state=ToolState.DONE)
+    return [
+        Said("s1", 1, text="The last line of a file is lost.\nPlease look at it.",
+             attachments=("log.txt", "screen.png"), state=v1.MESSAGE_STATE_CONSUMED),
+        Thoughts("h1", 2, pieces=["The user says that a line is lost. I should read the parser."], is_settled=True),
+        Words("w1", 3, pieces=[_ANSWER], is_settled=True),
+        ToolUse("t1", 4, name="Edit", telling="src/parse.py", input_json=json.dumps(edit),
+                output="The file was changed.", state=ToolState.DONE, duration_ms=120),
+        Asked("a1", 5, title="Bash make test", state=AskedState.ALLOWED,
+              outcome="Allowed for this session: Bash(make:*)"),
+        ToolUse("t2", 6, name="Bash", telling="make test", input_json='{"command": "make test | tail -40"}',
+                output="\n".join(f"test {number} passed" for number in range(1, 41)), state=ToolState.FAILED,
+                duration_ms=73_000, cuts=(Cut("tool_call_result.output", 1_200_000, "0" * 64),)),
+        ToolUse("t4", 8, name="Task", telling="find all callers", input_json='{"prompt": "find all callers"}',
+                children=[found, Words("w2", 9, pieces=["There is **one** caller."])]),
+        Told("n1", 10, lines=("The conversation was compacted: 12,000 tokens less",)),
+        Told("n2", 11, lines=("error: the service is overloaded",), tone=Tone.BAD),
+        TurnEnd("e1", 12, stop_reason="end_turn", summary="81.2 s, 12,000 tokens in, 900 out, $0.1200"),
+        Said("s2", 13, text="And then?", by="phone", state=v1.MESSAGE_STATE_ACCEPTED),
+        Said("s3", 14, text="Never mind.", state=v1.MESSAGE_STATE_CANCELLED, reason="taken back"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+async def test_a_conversation_folded_and_open(width: int) -> None:
+    async with open_view(conversation_of(*_conversation()), (width, 80)) as shown:
+        matches_golden(f"conversation-{width}", shown.text)
+        await shown.pilot.press("o", "o")  # the second opens what the first has brought to light
+        await shown.pilot.press("home")
+        matches_golden(f"conversation-open-{width}", shown.text)
