@@ -175,8 +175,6 @@ def _asked(block: Asked, canvas: Canvas) -> Drawing:
     title, outcome = shown(block.title), shown(block.outcome)
     spans = [(title, ""), (": " if title and outcome else "", "quiet")]
     spans.append((outcome, "strong") if outcome else (" waits for an answer", "notable"))
-    if block.note:
-        spans.append((f"\n{shown(block.note)}", "quiet"))
     lines = wrap([span for span in spans if span[0]], canvas.width - GUTTER)
     return Drawing(list(indented(lines, _ASKED[block.state], NOTHING)), [Part(0, block.key, block=block)])
 
