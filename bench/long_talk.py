@@ -18,7 +18,8 @@ def talk(seq: int) -> v1.AgentEvent:
         event.user_input.content = f"e{seq}: what about the {turn}th matter?"
         event.user_input.message_id = message
     elif step == 1:
-        event.status_change.status = v1.THINKING
+        event.message_state.message_id = message
+        event.message_state.state = v1.MESSAGE_STATE_CONSUMED
     elif step == 2:
         event.thinking_delta.text = f"e{seq}: this is to be thought about for a while. " * 5
         event.thinking_delta.message_id = message

@@ -247,6 +247,9 @@ class SessionScreen(Screen[None]):
             words = f"Not sent: {error.message}{when_again(error.retry_after_s)}"
         self._say(words, bad=True)
 
+    async def on_composer_scrolls(self, message: Composer.Scrolls) -> None:
+        await self.query_one(ConversationView).run_action(message.action)
+
     async def on_composer_command(self, message: Composer.Command) -> None:
         """A command of the screen that was written in place of a message."""
         if (action := _COMMANDS.get(message.name)) is not None:

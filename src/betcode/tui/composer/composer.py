@@ -26,6 +26,12 @@ from betcode.tui.composer.pieces import Draft, attachment_of
 from betcode.tui.composer.queue_bar import QueueBar
 
 _KEPT_AFTER_S = 0.3
+_SCROLLS = {
+    "pageup": "page_up",
+    "pagedown": "page_down",
+    "ctrl+home": "scroll_home",
+    "ctrl+end": "scroll_end",
+}
 _NEW_LINE = ("ctrl+j", "shift+enter", "alt+enter")
 
 
@@ -58,6 +64,13 @@ class Composer(TextArea):
             super().__init__()
             self.name = name
             self.rest = rest
+
+    class Scrolls(Message):
+        """A key that moves the conversation; `action` is the conversation's."""
+
+        def __init__(self, action: str) -> None:
+            super().__init__()
+            self.action = action
 
     def __init__(
         self, completions: CompletionList, chips: ChipBar, queue: QueueBar, kept_in: Path | None = None
@@ -147,6 +160,9 @@ class Composer(TextArea):
         elif event.key == "tab" and self._completing.is_open:
             self._heed(event)
             self._take_selected()
+        elif event.key in _SCROLLS:
+            self._heed(event)
+            self.post_message(self.Scrolls(_SCROLLS[event.key]))
         elif event.key == "escape" and self._completing.is_open:
             self._heed(event)
             self._close_list()

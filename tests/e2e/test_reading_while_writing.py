@@ -1,0 +1,26 @@
+"""The conversation is read while something is written."""
+
+from pathlib import Path
+
+import pytest
+
+from support.daemon import running_daemon
+from support.screen import open_screen
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_keys_that_scroll_do_so_from_the_draft(tmp_path: Path) -> None:
+    async with running_daemon(tmp_path) as daemon, open_screen(daemon, size=(60, 16)) as screen:
+        await screen.shows("connected · idle")
+        await screen.type("hello\nagain")
+        await screen.press("enter")
+        await screen.shows("begin a new session")
+        await screen.hides("> hello")
+        await screen.type("draft")
+        await screen.press("ctrl+home")
+        await screen.shows("> hello", "draft")
+        await screen.press("pagedown")
+        await screen.hides("> hello")
+        await screen.press("ctrl+end")
+        await screen.shows("begin a new session", "draft")
