@@ -133,12 +133,13 @@ def _said(block: Said, canvas: Canvas) -> Drawing:
     inked = [part for line in text.split("\n") for part in wrap([(line, "said")], room)]
     if len(block.text) > _LONG_SAID:
         inked.append(((f"… {len(block.text) - _LONG_SAID:,} characters more", "quiet"),))
-    if block.by:
-        inked.append(((cut(f"typed by {shown(block.by)}", room), "quiet"),))
     inked += [((cut(f"⎘ {shown(name)}", room), "attachment"),) for name in block.attachments]
     lines = list(indented(inked, ("> ", "said mark"), NOTHING))
     words, ink = _STATES.get(block.state, ("", "quiet"))
-    facts = [f"by {shown(block.by)}" if block.by else "", f"{words}: {shown(block.reason)}" if block.reason else words]
+    facts = [
+        f"typed by {shown(block.by)}" if block.by else "",
+        f"{words}: {shown(block.reason)}" if block.reason else words,
+    ]
     if any(facts):
         lines += indented(wrap([(f"({', '.join(fact for fact in facts if fact)})", ink)], room), NOTHING, NOTHING)
     return Drawing(lines, [Part(0, block.key, block=block)])

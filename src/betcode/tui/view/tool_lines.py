@@ -36,8 +36,8 @@ def draw_tool(block: ToolUse, canvas: Canvas) -> Drawing:
     _add(drawing, "input", _input_lines(block, canvas.width - 2 * GUTTER), block, canvas)
     _add_children(drawing, block, canvas)
     if block.output:
-        drawing.lines.append(_label("output" if block.state is ToolState.DONE else "error", canvas.width))
-        ink = "" if block.state is ToolState.DONE else "bad"
+        drawing.lines.append(_label("output" if block.shown_state is ToolState.DONE else "error", canvas.width))
+        ink = "" if block.shown_state is ToolState.DONE else "bad"
         _add_output(drawing, block, canvas, ink)
     for hidden in block.cuts:
         drawing.lines.append(_quiet(f"… {readable(hidden.size_bytes)} in all; the rest was kept apart", canvas.width))
@@ -74,7 +74,7 @@ def _folded(block: ToolUse, width: int) -> list[Line]:
         head = f"└ {steps} {'step' if steps == 1 else 'steps'}"
         last = _last_words(block.children[-1], width)
         return [cut_line([NOTHING, (head, "quiet"), (f" · {last}" if last else "", "quiet")], width)]
-    if block.state is ToolState.FAILED and block.output:
+    if block.shown_state is ToolState.FAILED and block.output:
         return [cut_line([NOTHING, ("└ ", "quiet"), (cut(shown(block.output[:2000]), width - 4), "bad")], width)]
     return []
 
