@@ -86,4 +86,6 @@ async def open_screen(
     async with open_client(daemon.places, identity, ladder_ms=QUICK_LADDER_MS) as client:
         app = BetcodeApp(client, Opening(choose, start), daemon.places.state_dir / "screen")
         async with app.run_test(size=size) as pilot:
-            yield ShownScreen(app, pilot, client)
+            screen = ShownScreen(app, pilot, client)
+            await screen.comes_to(lambda _: bool(app.session_id), "to show a session")
+            yield screen

@@ -3,12 +3,14 @@
 import asyncio
 import os
 import signal
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from textual import events
 from textual.actions import SkipAction
 from textual.app import App
 from textual.binding import BindingType
@@ -30,6 +32,7 @@ from betcode.wording.terminal_text import clean, one_line
 
 _NOTES_EVERY_S = 0.5
 _TITLE_WIDTH = 60
+_EARLY_KEYS = 1000
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 
@@ -82,6 +85,7 @@ class BetcodeApp(App[int]):
         self._opening = opening
         self._kept = KeptScreens()
         self._attention: Attention | None = None
+        self._early: deque[events.Key] = deque()
         self._themes = ThemeMemory(kept_in)
         register_themes(self)
         self.theme = PLAIN if self.no_color else self._themes.last(self.available_themes)
@@ -117,6 +121,11 @@ class BetcodeApp(App[int]):
         except Exception as error:  # noqa: BLE001 - the top of a task; whoever opened the screen says why it ended
             self._end_with(error)
 
+    def on_key(self, event: events.Key) -> None:
+        """What is typed before there is a place for it is kept until there is."""
+        if not self.session_id and not isinstance(self.screen, ModalScreen) and len(self._early) < _EARLY_KEYS:
+            self._early.append(events.Key(event.key, event.character))
+
     async def open_session(self, session_id: str, sequence: int = 0) -> None:
         """Show this session, at this event of it where one is given; where it was left, if it was shown lately."""
         try:
@@ -140,10 +149,12 @@ class BetcodeApp(App[int]):
         is_first = not isinstance(self.screen, SessionScreen)
         if not self.is_screen_installed(screen):
             self.install_screen(screen, f"session-{screen.session_id}")
-        self.session_id = screen.session_id
         self.directory.numbers.add(screen.session_id)
         await (self.push_screen(screen) if is_first else self.switch_screen(screen))
+        self.session_id = screen.session_id
         self._say_title(screen.session_id)
+        while self._early:
+            self.post_message(self._early.popleft())
         for old in self._kept.keep(screen):
             self.uninstall_screen(old)
             await old.remove()

@@ -86,7 +86,7 @@ class LockCard(Static, can_focus=True):
             return
         left = f" in {max(math.ceil((view.answer_by - now).total_seconds()), 0)} s" if view.answer_by else ""
         keys = "y: give · n: keep" if self.has_focus else "Ctrl+L: give · Tab, then n: keep"
-        self.update(f"{one_line(view.asking, _NAME)} asks to type here, and may{left} without an answer. {keys}")
+        self.update(f"{one_line(view.asking, _NAME)} asks to type here, and may{left} without an answer.\n{keys}")
 
     def on_key(self, event: events.Key) -> None:
         if event.key in ("y", "n") and self._view.asking_id:

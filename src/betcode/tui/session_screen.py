@@ -122,7 +122,7 @@ class SessionScreen(Screen[None]):
 
     def on_mount(self) -> None:
         self.query_one("#ended").display = False
-        self.query_one(Composer).focus()
+        self.set_focus(self.query_one(Composer))  # at once: somebody may be typing already
         self.query_one(CardDeck).take_focus_if_nothing_is_written()
         self.set_interval(1.0, self._tick)
         self.run_worker(self._follow(), exit_on_error=False)

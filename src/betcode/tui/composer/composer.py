@@ -150,6 +150,10 @@ class Composer(TextArea):
 
     # -- keys
 
+    def check_consume_key(self, key: str, character: str | None = None) -> bool:
+        """A question mark on an empty draft asks for help, which is the screen's."""
+        return (key != "question_mark" or self.has_draft) and super().check_consume_key(key, character)
+
     async def _on_key(self, event: events.Key) -> None:
         if event.key in _NEW_LINE:
             self._heed(event)

@@ -86,7 +86,7 @@ class Numbers:
 
     def of(self, session_id: str) -> int:
         """0: it has none."""
-        return self._places.index(session_id) + 1 if session_id in self._places else 0
+        return self._places.index(session_id) + 1 if session_id and session_id in self._places else 0
 
     def session(self, number: int) -> str:
         """Empty where nobody has the number."""

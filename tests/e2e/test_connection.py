@@ -1,0 +1,62 @@
+"""The daemon goes away and comes back under the screen; two screens on one session."""
+
+from pathlib import Path
+
+import pytest
+
+from support.daemon import obedient_daemon
+from support.screen import open_screen
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_daemon_that_is_killed_and_started_again_costs_neither_draft_nor_place(tmp_path: Path) -> None:
+    async with obedient_daemon(tmp_path) as daemon, open_screen(daemon, provider="claude") as screen:
+        await screen.type("count 100")
+        await screen.press("enter")
+        await screen.shows("idle", "──")
+        await screen.type("to be sent later")
+        await screen.press("shift+tab")
+        daemon.kill()
+        await screen.shows("connection lost", "to be sent later")
+        await daemon.start()
+        await screen.shows("connected", "to be sent later")
+        await screen.press("tab", "ctrl+c")
+        await screen.hides("to be sent later")
+        await screen.type("say welcome back")
+        await screen.press("enter")
+        await screen.shows("welcome back", "idle")
+
+
+async def test_a_message_that_cannot_be_sent_yet_says_so_and_is_sent_later(tmp_path: Path) -> None:
+    async with obedient_daemon(tmp_path) as daemon, open_screen(daemon, provider="claude") as screen:
+        await screen.shows("connected")
+        daemon.kill()
+        await screen.shows("connection lost")
+        await screen.type("say precious")
+        await screen.press("enter")
+        await screen.shows("say precious", "not sent yet")
+        await daemon.start()
+        await screen.shows("> say precious", "idle", "──")
+
+
+async def test_who_may_type_is_asked_and_given_between_two_screens(tmp_path: Path) -> None:
+    async with obedient_daemon(tmp_path) as daemon, open_screen(daemon, provider="claude") as one:
+        await one.type("say mine")
+        await one.press("enter")
+        await one.shows("mine", "idle")
+        async with open_screen(daemon, one.app.session_id) as other:
+            await other.shows("types", "mine")
+            await other.type("say not yet")
+            await other.press("enter")
+            await other.notes_say("Ctrl+L asks to type")
+            await other.shows("say not yet")
+            await other.press("ctrl+l")
+            await one.shows("asks to type here", "y: give")
+            await one.press("y")
+            await other.notes_say("You may type now")
+            await other.shows("say not yet")
+            await other.press("enter")
+            await other.shows("not yet", "idle")
+            await one.shows("> say not yet")
+            await one.shows("types")

@@ -1,0 +1,155 @@
+"""Many sessions on one screen: listed, named, forked, exported, found, changed between, closed and deleted."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from betcode.client import Client, NewConversation
+from support.daemon import Daemon, obedient_daemon
+from support.screen import ShownScreen, open_screen
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(scope="module")
+async def daemon(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Daemon]:
+    async with obedient_daemon(tmp_path_factory.mktemp("daemon")) as daemon:
+        yield daemon
+
+
+async def one_turn(screen: ShownScreen, text: str, answer: str) -> None:
+    await screen.type(text)
+    await screen.press("enter")
+    await screen.shows(answer, "idle")
+
+
+async def another_session(client: Client, daemon: Daemon, name: str) -> str:
+    session_id = await client.start_session(NewConversation(str(daemon.work), provider="claude"))
+    await client.rename(session_id, name)
+    return session_id
+
+
+async def test_a_session_is_renamed_forked_and_exported_from_its_menu(daemon: Daemon, tmp_path: Path) -> None:
+    async with open_screen(daemon, provider="claude") as screen:
+        await one_turn(screen, "say tapirs swim", "tapirs swim")
+        first = screen.app.session_id
+        await screen.press("ctrl+x")
+        await screen.shows("rename", "copy its id")
+        await screen.press("r")
+        await screen.shows("What is the session called?")
+        await screen.type("zoo")
+        await screen.press("enter")
+        await screen.comes_to(lambda text: text.split("\n")[0].strip().startswith("zoo"), "to have the name at its top")
+
+        await screen.press("ctrl+x", "x")
+        await screen.shows("Into which file?")
+        await screen.press("ctrl+u")
+        file = tmp_path / "zoo.md"
+        await screen.type(str(file))
+        await screen.press("enter")
+        await screen.notes_say("Written to")
+        assert "tapirs swim" in file.read_text()
+
+        await screen.press("ctrl+x", "f")
+        await screen.notes_say("Forked from zoo")
+        await screen.shows("zoo (fork)", "tapirs swim")
+        assert screen.app.session_id != first
+
+
+async def test_the_list_finds_a_session_as_one_types_and_opens_it(daemon: Daemon) -> None:
+    async with open_screen(daemon, provider="claude") as screen:
+        await another_session(screen.client, daemon, "okapi")
+        await another_session(screen.client, daemon, "quagga")
+        await screen.press("ctrl+s")
+        await screen.shows("okapi", "quagga")
+        await screen.type("okap")
+        await screen.hides("quagga")
+        await screen.press("enter")
+        await screen.hides("Sessions ·")
+        await screen.comes_to(lambda text: "okapi" in text.split("\n")[0], "to show the okapi")
+
+
+async def test_changing_the_session_by_its_number_keeps_what_was_being_written(daemon: Daemon) -> None:
+    async with open_screen(daemon, provider="claude", size=(130, 30)) as screen:
+        first = screen.app.session_id
+        other = await another_session(screen.client, daemon, "zebra")
+        await screen.type("half a thou")
+        screen.app.directory.look()
+        await screen.comes_to(lambda _: screen.app.directory.numbers.of(other) > 0, "to give the new one a number")
+        numbers = screen.app.directory.numbers
+        await screen.press(f"alt+{numbers.of(other)}")
+        await screen.comes_to(lambda text: "zebra" in text.split("\n")[0], "to show the other")
+        assert "half a thou" not in screen.text
+        await screen.press(f"alt+{numbers.of(first)}")
+        await screen.shows("half a thou")
+        await screen.type("ght")
+        await screen.shows("half a thought")
+        await screen.press("alt+right")
+        await screen.comes_to(lambda _: screen.app.session_id != first, "to show the one beside")
+
+
+async def test_search_opens_the_session_where_something_was_said(daemon: Daemon) -> None:
+    async with open_screen(daemon, provider="claude") as screen:
+        await one_turn(screen, "say wombats dig", "wombats dig")
+        found = screen.app.session_id
+        async with open_screen(daemon, await another_session(screen.client, daemon, "elsewhere")) as other:
+            await other.shows("connected")
+            await other.press("ctrl+f")
+            await other.type("womba")
+            await other.shows("found", "wombats dig")
+            await other.press("enter")
+            await other.comes_to(lambda _: other.app.session_id == found, "to open what was found")
+            await other.shows("wombats dig")
+
+
+async def test_deleting_asks_first_and_only_yes_is_yes(daemon: Daemon) -> None:
+    async with open_screen(daemon, provider="claude") as screen:
+        doomed = await another_session(screen.client, daemon, "dodo")
+        screen.app.directory.look()
+        await screen.press("ctrl+s")
+        await screen.type("dodo")
+        await screen.comes_to(lambda text: text.count("dodo") > 1, "to find it")
+        await screen.press("tab", "d")
+        await screen.shows("Delete dodo and its whole history?")
+        await screen.press("enter")
+        await screen.hides("whole history")
+        assert await screen.app.directory.find(doomed) is not None
+        await screen.press("d")
+        await screen.shows("Delete dodo and its whole history?")
+        await screen.press("y")
+        await screen.notes_say("are deleted")
+        assert await screen.app.directory.find(doomed) is None
+
+
+async def test_a_session_that_is_closed_elsewhere_says_so_and_takes_no_messages(daemon: Daemon) -> None:
+    async with open_screen(daemon, provider="claude") as screen:
+        await screen.shows("connected")
+        await screen.client.close(screen.app.session_id)
+        await screen.shows("The session is closed and takes no messages", "Ctrl+N", "the session has ended")
+        await screen.type("lost")
+        assert "lost" not in screen.text
+        before = screen.app.session_id
+        await screen.press("ctrl+n")
+        await screen.comes_to(lambda _: screen.app.session_id != before, "to begin another")
+        await screen.shows("connected · idle")
+
+
+async def test_a_session_that_is_deleted_elsewhere_says_so(daemon: Daemon) -> None:
+    async with open_screen(daemon, provider="claude") as screen:
+        await screen.shows("connected")
+        await screen.client.delete(screen.app.session_id)
+        await screen.shows("Ctrl+N: a new session")
+
+
+async def test_a_turn_is_stopped_by_one_key_and_again_with_more_force(daemon: Daemon) -> None:
+    async with open_screen(daemon, provider="claude") as screen:
+        await screen.type("deaf")
+        await screen.press("ctrl+j")
+        await screen.type("wait never")
+        await screen.press("enter")
+        await screen.shows("at work")
+        await screen.press("escape")
+        await screen.shows("stopping, Esc insists")
+        await screen.press("escape")
+        await screen.notes_say("told again")
