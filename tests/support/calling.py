@@ -1,6 +1,7 @@
 """Commands one after the other in one process, which spares each the time to load: for tests of many commands.
 
-As a program: a list of arguments a line on stdin, and a line with code, stdout and stderr for each.
+As a program: arguments, variables and whether somebody reads stdout, a line for each call on stdin; and a line with
+code, stdout and stderr for each on stdout.
 """
 
 import json
@@ -26,10 +27,10 @@ class Calling:
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self._process = process
 
-    def __call__(self, arguments: Sequence[str], **variables: str) -> Called:
+    def __call__(self, arguments: Sequence[str], *, is_read: bool = True, **variables: str) -> Called:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        print(json.dumps([list(arguments), variables]), file=self._process.stdin, flush=True)
+        print(json.dumps([list(arguments), variables, is_read]), file=self._process.stdin, flush=True)
         answer = self._process.stdout.readline()
         assert answer, "the process that calls commands has ended"
         return Called(*json.loads(answer))
@@ -60,15 +61,23 @@ def main() -> None:
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     for line in asked:
-        arguments, variables = json.loads(line)
+        arguments, variables, is_read = json.loads(line)
         os.environ.update(variables)
-        with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+        with tempfile.TemporaryFile("w+") as file, tempfile.TemporaryFile("w+") as err:
+            out = file if is_read else _unread()
             with redirect_stdout(out), redirect_stderr(err):
                 code = dispatch(arguments)
-            said = [int(code), *map(_all_of, (out, err))]
+            said = [int(code), _all_of(file), _all_of(err)]
         for name in variables:
             del os.environ[name]
         print(json.dumps(said), flush=True)
+
+
+def _unread() -> IO[str]:
+    """A pipe whose reader has gone."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    return os.fdopen(writing, "w")
 
 
 def _all_of(file: IO[str]) -> str:

@@ -5,7 +5,7 @@ import importlib
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TextIO, cast
+from typing import TYPE_CHECKING, cast
 
 from betcode.cli.exit_codes import CommandFailed, ExitCode, exit_of
 from betcode.cli.parser import build_parser
@@ -57,7 +57,7 @@ def _command(handler: str) -> "Callable[[Options], int]":
 def _end_with(error: BaseException) -> int:
     cause = _single(error)
     if isinstance(cause, BrokenPipeError):
-        _give_up(sys.stdout, sys.stderr)  # nobody reads one of them any more
+        _give_up()  # nobody reads one of them any more
         return ExitCode.BROKEN_PIPE
     if isinstance(cause, KeyboardInterrupt):
         return ExitCode.INTERRUPTED
@@ -69,17 +69,17 @@ def _end_with(error: BaseException) -> int:
         import traceback
 
         traceback.print_exception(error)
-    try:
-        sys.stdout.flush()
-    except OSError:
-        _give_up(sys.stdout)
+    _give_up()
     return code
 
 
-def _give_up(*streams: TextIO) -> None:
-    """What is still buffered must not raise again while Python shuts down: that would change the exit code."""
-    for stream in streams:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+def _give_up() -> None:
+    """What cannot be written must not raise again while Python shuts down: that would change the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _single(error: BaseException) -> BaseException:
