@@ -10,7 +10,7 @@ from betcode.cli.directory import working_directory
 from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.options import Options
 from betcode.cli.screen import Screen, standard_screen
-from betcode.cli.table import table
+from betcode.cli.table import uncut_table
 from betcode.config.changing import NotChanged, change, setting_of, value_of
 from betcode.config.loading import Loaded, WrongSetting, combined, resolve
 from betcode.config.origins import OF_PROJECTS, Layer
@@ -36,7 +36,7 @@ def show(options: Options) -> int:
         (key, shown(loaded, setting), *((str(loaded.origin(key)),) if with_origin else ()))
         for key, setting in SETTINGS.items()
     ]
-    for line in table(headings, rows, 10_000):
+    for line in uncut_table(headings, rows, screen.width if screen.is_terminal else None):
         screen.line(line)
     return _say_problems(screen, loaded)
 

@@ -8,7 +8,7 @@ from betcode.cli.finding import find_session
 from betcode.cli.options import Options
 from betcode.cli.screen import standard_screen
 from betcode.cli.session_commands import connected
-from betcode.cli.table import table
+from betcode.cli.table import uncut_table
 from betcode.v1 import config_pb2 as v1
 
 _HEADINGS = ("RULE", "WHAT", "FROM")
@@ -40,7 +40,7 @@ async def _list(options: Options) -> int:
         return ExitCode.OK
     if found.rules:
         rows = [(_WORDS.get(rule.action, "?"), rule.text, rule.source) for rule in found.rules]
-        for line in table(_HEADINGS, rows, 10_000):
+        for line in uncut_table(_HEADINGS, rows, screen.width if screen.is_terminal else None):
             screen.line(line)
     else:
         screen.line("No rules: a person is asked about everything that the agent asks about")

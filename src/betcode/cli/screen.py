@@ -39,6 +39,11 @@ class Screen:
         except OSError:
             return 80
 
+    @property
+    def is_terminal(self) -> bool:
+        """Whether a person sees what is on stdout."""
+        return self._out_is_terminal
+
     def answer(self, text: str) -> None:
         """The agent's own words: as they are into a pipe, made safe on a terminal."""
         if not text:

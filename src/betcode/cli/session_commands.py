@@ -28,12 +28,20 @@ from betcode.v1 import agent_pb2 as v1
 from betcode.wording.budgets import budget_fact
 from betcode.wording.ids import short_id
 from betcode.wording.lock_words import called
+from betcode.wording.money import dollars
 from betcode.wording.terminal_text import one_line
 from betcode.wording.times import age
 from betcode.wording.waiting_words import standing, waiting_words
 
 _HEADINGS = ("ID", "STATUS", "CHANGED", "MESSAGES", "COST", "AGENT", "WORKTREE", "DIRECTORY", "NAME OR LAST MESSAGE")
-_SPARE = ("COST", "MESSAGES", "AGENT", "CHANGED", "WORKTREE")  # what a narrow terminal leaves out, in this order
+_SPARE = (
+    "COST",
+    "MESSAGES",
+    "AGENT",
+    "CHANGED",
+    "WORKTREE",
+    "DIRECTORY",
+)  # what a narrow terminal leaves out, in this order
 _NAME_WIDTH = 24
 
 
@@ -103,7 +111,7 @@ def _row(one: v1.SessionSummary, page: Sequence[v1.SessionSummary], now: datetim
         standing(one, now),
         age(now - one.updated_at.ToDatetime(UTC)),
         str(one.message_count),
-        f"${one.total_cost_usd:.2f}" if one.total_cost_usd else "",
+        dollars(one.total_cost_usd),
         one.provider,
         one_line(one.worktree_name, _NAME_WIDTH),
         one.working_directory,

@@ -2,42 +2,61 @@
 
 from collections.abc import Sequence
 
-from betcode.wording.terminal_text import clean, columns, ending, one_line, padded
+from betcode.wording.terminal_text import clean, columns, ending, one_line, padded, wrapped
 
 _GAP = "  "
 _LEAST = 14  # columns that are left to a text that is cut to fit
+_NARROWEST = 4
+_UNCUT = 10_000
 
 
 def table(
     headings: Sequence[str], rows: Sequence[Sequence[str]], width: int, *, path: str = "", spare: Sequence[str] = ()
 ) -> list[str]:
-    """Lines of aligned columns; the last one takes what is left and is cut to fit.
+    """Lines of aligned columns that are no wider than `width`; the last one takes what is left and is cut to fit.
 
     Where there is too little room the columns of `spare` are left out, the first first, and those of `path` lose their
-    beginning.
+    beginning; where that is not enough, the widest give way.
     """
     cells = [headings, *[[clean(cell).replace("\n", " ") for cell in row] for row in rows]]
     sizes = [max(columns(row[index]) for row in cells) for index in range(len(headings))]
     last = len(headings) - 1
+    flexible = [headings.index(path), last] if path else [last]
+    least = [min(size, _LEAST) if index in flexible else min(size, width) for index, size in enumerate(sizes)]
     kept = list(range(len(headings)))
 
-    def room_for(index: int) -> int:
-        """What the other columns leave to this one, the last at its least."""
-        others = (min(sizes[each], _LEAST) if each == last else sizes[each] for each in kept if each != index)
-        return width - sum(others) - len(_GAP) * (len(kept) - 1)
+    def room() -> int:
+        """What the columns leave; less than nothing where they are too wide."""
+        return width - sum(least[index] for index in kept) - len(_GAP) * (len(kept) - 1)
 
-    flexible = headings.index(path) if path else last
     for name in spare:
-        if room_for(flexible) >= min(sizes[flexible], _LEAST):
+        if room() >= 0:
             break
         kept.remove(headings.index(name))
-    if flexible != last:
-        sizes[flexible] = min(sizes[flexible], max(room_for(flexible), _LEAST))
-    sizes[last] = max(room_for(last), 10)
+    while room() < 0 and max(least[index] for index in kept) > _NARROWEST:
+        least[max(kept, key=lambda index: least[index])] -= 1
+    for index in flexible:
+        if index in kept:
+            least[index] += max(min(sizes[index] - least[index], room()), 0)
 
     def shown(index: int, cell: str) -> str:
-        if index == last:
-            return ending(cell, sizes[last]) if headings[last] == path else one_line(cell, sizes[last])
-        return padded(ending(cell, sizes[index]), sizes[index])
+        cut = ending if headings[index] == path else one_line
+        fitting = cell if columns(cell) <= least[index] else cut(cell, least[index])
+        return fitting if index == last else padded(fitting, least[index])
 
     return [_GAP.join(shown(index, row[index]) for index in kept).rstrip() for row in cells]
+
+
+def uncut_table(headings: Sequence[str], rows: Sequence[Sequence[str]], width: int | None) -> list[str]:
+    """The same for what means something else when it is cut; where that does not fit, cells stand below each other.
+
+    None is a pipe, which has room for everything.
+    """
+    lines = table(headings, rows, _UNCUT)
+    if width is None or max(map(columns, lines)) <= width:
+        return lines
+    return [line for first, *rest in rows for line in (*wrapped(first, width), *_below(rest, width))]
+
+
+def _below(cells: Sequence[str], width: int) -> list[str]:
+    return [f"  {line}" for cell in cells for line in wrapped(cell, width - 2)]

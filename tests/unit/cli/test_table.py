@@ -2,7 +2,7 @@
 
 import pytest
 
-from betcode.cli.table import table
+from betcode.cli.table import table, uncut_table
 from betcode.wording.terminal_text import columns, ending
 
 HEADINGS = ("ID", "STATUS", "COST", "DIRECTORY", "LAST")
@@ -44,3 +44,27 @@ def test_the_end_of_a_text_is_measured_in_columns() -> None:
 def test_a_path_in_the_last_column_loses_its_beginning() -> None:
     lines = table(("NAME", "PATH"), [("a", "/a/long/way/to/the/place")], 20, path="PATH")
     assert lines[1] == "a     …/to/the/place"
+
+
+def test_where_nothing_can_be_left_out_the_widest_give_way() -> None:
+    rows = [["a" * 30, "修复登录页面" * 4, "/a/long/path/to/a/place"]]
+    for width in (20, 40, 80):
+        lines = table(("NAME", "BRANCH", "PATH"), rows, width, path="PATH")
+        assert all(columns(line) <= width for line in lines), width
+    assert table(("NAME", "BRANCH", "PATH"), rows, 200, path="PATH")[1].split() == rows[0]
+
+
+def test_a_path_may_be_what_is_left_out() -> None:
+    lines = table(
+        ("ID", "PATH", "TEXT"), [["x" * 13, "/a/b/c/d/e/f/g/h", "some words"]], 30, path="PATH", spare=["PATH"]
+    )
+    assert lines == ["ID             TEXT", "xxxxxxxxxxxxx  some words"]
+
+
+def test_what_must_not_be_cut_stands_below_each_other() -> None:
+    rows = [("deny", "Bash(rm -rf /very/long/place/that/nobody/wants:*)", "/home/me/.config/betcode/settings.json:12")]
+    headings = ("RULE", "WHAT", "FROM")
+    assert len(uncut_table(headings, rows, 200)) == len(uncut_table(headings, rows, None)) == 2
+    narrow = uncut_table(headings, rows, 40)
+    assert all(columns(line) <= 40 for line in narrow)
+    assert "".join(" ".join(narrow).split()) == "".join("".join(rows[0]).split())

@@ -6,6 +6,7 @@ from pathlib import PurePath
 
 from betcode.tui.sessions.directory import waits_for_person
 from betcode.v1 import agent_pb2 as v1
+from betcode.wording.money import dollars
 from betcode.wording.terminal_text import one_line, padded
 from betcode.wording.times import age
 from betcode.wording.waiting_words import standing
@@ -37,7 +38,7 @@ def row(one: v1.SessionSummary, number: int, now: datetime, width: int) -> str:
         return head + padded(one_line(short, 4), 5) + one_line(called(one), max(width - len(head) - 5, 1))
     cells = [padded(one_line(standing(one, now), _STATE), _STATE), padded(ago, _AGE)]
     if width >= _WIDE:
-        cells.append(padded(f"${one.total_cost_usd:.2f}" if one.total_cost_usd else "", _COST))
+        cells.append(padded(dollars(one.total_cost_usd), _COST))
         place = one.worktree_name or PurePath(one.working_directory).name
         cells.append(padded(one_line(place, _PLACE), _PLACE))
     line = head + "  ".join(cells) + "  "
