@@ -22,14 +22,15 @@ class ViewApp(App[None]):
     def __init__(self, conversation: Conversation) -> None:
         super().__init__()
         self.view = ConversationView(conversation)
-        self.wants_older = 0
+        self.wants_older = self.wants_compacted = 0
         self.copied: list[str] = []
 
     def compose(self) -> ComposeResult:
         yield self.view
 
-    def on_conversation_view_wants_older(self) -> None:
-        self.wants_older += 1
+    def on_conversation_view_wants_older(self, message: ConversationView.WantsOlder) -> None:
+        self.wants_compacted += message.compacted
+        self.wants_older += not message.compacted
 
     def copy_to_clipboard(self, text: str) -> None:
         self.copied.append(text)

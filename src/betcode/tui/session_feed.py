@@ -84,9 +84,11 @@ class SessionFeed:
                 before=self.conversation.oldest,
                 include_compacted=self._include_compacted,
             )
-            for end in range(len(page.events), 0, -_AT_ONCE):
-                self.conversation.prepend(page.events[max(end - _AT_ONCE, 0) : end])
+            older = self.conversation.older_page()
+            for start in range(0, len(page.events), _AT_ONCE):
+                older.take(page.events[start : start + _AT_ONCE])
                 await anyio.lowlevel.checkpoint()
+            self.conversation.put_before(older)
             self._note_page(page)
             for event in page.events:
                 self.standing.recall(event)

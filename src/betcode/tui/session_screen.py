@@ -234,8 +234,12 @@ class SessionScreen(Screen[None]):
             self._refusal = error.message
         self._model_changed()
 
-    def on_conversation_view_wants_older(self) -> None:
-        self.run_worker(self._feed.load_older(), exit_on_error=False)
+    def on_conversation_view_wants_older(self, message: ConversationView.WantsOlder) -> None:
+        self.run_worker(self._load_older(compacted=message.compacted), exit_on_error=False)
+
+    async def _load_older(self, *, compacted: bool) -> None:
+        if not await self._feed.load_older(compacted=compacted) and self._feed.trouble:
+            self._say(f"Older messages were not loaded: {self._feed.trouble}", bad=True)
 
     # ------------------------------------------------------------ what people do
 

@@ -9,6 +9,22 @@ from betcode.v1 import agent_pb2 as v1
 from betcode.wording.lock_words import called
 
 
+class OlderPage:
+    """What comes before a conversation, taken piece by piece so that nobody waits for all of it at once."""
+
+    def __init__(self, stretch: Stretch, before: int) -> None:
+        self.stretch = stretch
+        self.oldest = 0
+        self._before = before  # 0: nothing was taken yet
+
+    def take(self, events: Iterable[v1.AgentEvent]) -> None:
+        """The next of its events; those that the conversation has are left out."""
+        for event in events:
+            if event.sequence and (event.sequence < self._before or not self._before):
+                self.oldest = self.oldest or event.sequence
+                self.stretch.take(event)
+
+
 class Conversation:
     """Takes newer events at its end and older ones at its beginning; each counts once."""
 
@@ -42,15 +58,19 @@ class Conversation:
 
     def prepend(self, events: Iterable[v1.AgentEvent]) -> None:
         """Events that come before all that were taken; the blocks are as if all had been taken in order."""
-        older = Stretch(self._name_of)
-        first = 0
-        for event in events:
-            if event.sequence and (event.sequence < self.oldest or not self.oldest):
-                first = first or event.sequence
-                older.take(event)
-        put_before(older, self._stretch)
-        self.newest = self.newest or older.newest
-        self.oldest = first or self.oldest
+        page = self.older_page()
+        page.take(events)
+        self.put_before(page)
+
+    def older_page(self) -> OlderPage:
+        """An empty one, for what comes before all that was taken so far."""
+        return OlderPage(Stretch(self._name_of), self.oldest)
+
+    def put_before(self, page: OlderPage) -> None:
+        """All of the page at once."""
+        put_before(page.stretch, self._stretch)
+        self.newest = self.newest or page.stretch.newest
+        self.oldest = page.oldest or self.oldest
         self._stretch.newest = self.newest
         self.revision += 1
 

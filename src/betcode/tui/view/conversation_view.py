@@ -44,7 +44,11 @@ class ConversationView(ScrollView, can_focus=True):
     ]
 
     class WantsOlder(Message):
-        """The beginning of what is loaded is near."""
+        """The beginning of what is loaded is near; `compacted`: somebody wants to see more than the agent knows."""
+
+        def __init__(self, *, compacted: bool = False) -> None:
+            super().__init__()
+            self.compacted = compacted
 
     def __init__(self, conversation: Conversation) -> None:
         super().__init__(id="conversation")
@@ -222,8 +226,15 @@ class ConversationView(ScrollView, can_focus=True):
         self.scroll_lines(self._layout_of.height - 2)
 
     def action_scroll_home(self) -> None:
+        was_there = not self._layout_of.top
         self._layout_of.go_to(0)
         self._placed()
+        if not self._conversation.compacted_before:
+            return
+        if was_there:
+            self.post_message(self.WantsOlder(compacted=True))
+        else:
+            self.notify("What came before was compacted; once more loads it")
 
     def action_scroll_end(self) -> None:
         self._layout_of.go_to_end()
