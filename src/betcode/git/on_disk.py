@@ -6,7 +6,9 @@ from pathlib import Path
 
 import anyio.to_thread
 
-from betcode.git.repository import git_directory
+from betcode.domain.text import valid
+from betcode.git.links import line_of
+from betcode.git.repository import git_directory, nearest_top
 from betcode.git.running import Git
 
 
@@ -21,6 +23,9 @@ class OnDisk:
 
 
 NOTHING = OnDisk()
+_ON_BRANCH = "ref: refs/heads/"
+_NOT_IN_FILES = ".invalid"  # what HEAD says where git keeps its refs in tables
+_LONGEST_BRANCH = 1000
 
 
 def on_disk(path: str) -> OnDisk:
@@ -29,6 +34,18 @@ def on_disk(path: str) -> OnDisk:
     if not git_dir or not Path(git_dir).is_dir():
         return NOTHING
     return OnDisk(git_dir, mark_of(git_dir))
+
+
+def branch_at(directory: str) -> str:
+    """The branch that is checked out where a directory is; empty: none, or there is no repository. It may block."""
+    top = nearest_top(directory)
+    git_dir = git_directory(top) if top else ""
+    try:
+        head = line_of(Path(git_dir) / "HEAD") if git_dir else ""
+    except (OSError, ValueError):
+        return ""
+    name = valid(head.removeprefix(_ON_BRANCH)) if head.startswith(_ON_BRANCH) else ""
+    return "" if name == _NOT_IN_FILES or len(name) > _LONGEST_BRANCH else name
 
 
 def mark_of(git_dir: str) -> str:

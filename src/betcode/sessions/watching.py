@@ -2,18 +2,22 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 
 import anyio
 
 from betcode.domain.errors import BlobNotFound, InvalidRequest, SequenceOutOfRange
 from betcode.domain.identifiers import Seq, SessionId
 from betcode.domain.lifetimes import ExtendOn
+from betcode.domain.looks import NoAnswer
 from betcode.domain.ports import SessionFilter
 from betcode.domain.rows import Batch, Page, SessionRow
+from betcode.git.on_disk import branch_at
 from betcode.sessions import events
 from betcode.sessions.clients import ClientName
 from betcode.sessions.live import LiveSession
+from betcode.sessions.looking import Lookouts
 from betcode.sessions.prompt_times import touch
 from betcode.sessions.registry import Registry
 from betcode.v1 import agent_pb2 as v1
@@ -24,6 +28,7 @@ PAGE_BYTES = 256 * 1024
 LARGEST_PAGE_BYTES = 2 * 1024 * 1024  # a client with default options takes 4 MB
 PAGE_EVENTS = 4096
 _NEIGHBOURS = 10  # newest sessions of a directory that are looked at
+_BRANCH_WITHIN_S = 0.25  # a screen waits for it
 _BEHIND_ALL = Seq(2**63 - 1)
 
 
@@ -41,6 +46,7 @@ class Watching:
     """Reading changes nothing, and a reader that is slow or gone harms nobody."""
 
     registry: Registry
+    branches: Lookouts = field(default_factory=lambda: Lookouts(_BRANCH_WITHIN_S))
 
     async def history(self, session: SessionId) -> AsyncGenerator[Batch, None]:
         """What is stored of it now, in order, and nothing live. Hold it in `aclosing`."""
@@ -64,7 +70,10 @@ class Watching:
         limit = min(limit_bytes or PAGE_BYTES, LARGEST_PAGE_BYTES)
         store = self.registry.room.store
         page = await store.read_before(row.key, before or _BEHIND_ALL, boundary, limit, PAGE_EVENTS)
-        info = None if before else await self.standing(row)
+        info = None
+        if not before:
+            info = await self.standing(row)
+            info.branch = await self._branch(row)
         left_out = boundary > 1 and not page.has_more
         return Looked(page, boundary if left_out else Seq(0), info)
 
@@ -153,6 +162,14 @@ class Watching:
             said = await self._info_at(named, named.state.landmarks.commands)
         info.commands.extend(said.commands)
         return info
+
+    async def _branch(self, row: SessionRow) -> str:
+        live = self.registry.live.get(row.new.session_id)
+        directory = row.new.working_directory if live is None else live.directory
+        try:
+            return await self.branches.look(directory, partial(branch_at, directory))
+        except NoAnswer:
+            return ""
 
     async def _info_at(self, row: SessionRow, seq: int) -> v1.SessionInfo:
         told = await self.registry.room.store.read_events(row.key, Seq(seq - 1), limit_bytes=1) if seq else None

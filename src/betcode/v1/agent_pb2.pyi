@@ -1140,6 +1140,7 @@ class SessionInfo(_message.Message):
     COMPACTED_BEFORE_FIELD_NUMBER: _builtins.int
     MCP_SERVERS_FIELD_NUMBER: _builtins.int
     COMMANDS_FIELD_NUMBER: _builtins.int
+    BRANCH_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
     model: _builtins.str
     working_directory: _builtins.str
@@ -1152,6 +1153,10 @@ class SessionInfo(_message.Message):
     """Added by this project."""
     compacted_before: _builtins.int
     """With is_compacted on an event of sequence 0: what came before this number was compacted and is left out here."""
+    branch: _builtins.str
+    """Since 0.2.0: the branch that is checked out where it works, at this moment; in ReadEventsResponse only. Empty: none,
+    or not known.
+    """
     @_builtins.property
     def tools(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     @_builtins.property
@@ -1181,10 +1186,11 @@ class SessionInfo(_message.Message):
         compacted_before: _builtins.int = ...,
         mcp_servers: _abc.Iterable[Global___AgentMcpServer] | None = ...,
         commands: _abc.Iterable[Global___AgentCommand] | None = ...,
+        branch: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["commands", b"commands", "compacted_before", b"compacted_before", "context_usage_percent", b"context_usage_percent", "is_compacted", b"is_compacted", "is_resumed", b"is_resumed", "mcp_servers", b"mcp_servers", "message_count", b"message_count", "model", b"model", "provider", b"provider", "session_id", b"session_id", "tools", b"tools", "working_directory", b"working_directory", "worktree_id", b"worktree_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["branch", b"branch", "commands", b"commands", "compacted_before", b"compacted_before", "context_usage_percent", b"context_usage_percent", "is_compacted", b"is_compacted", "is_resumed", b"is_resumed", "mcp_servers", b"mcp_servers", "message_count", b"message_count", "model", b"model", "provider", b"provider", "session_id", b"session_id", "tools", b"tools", "working_directory", b"working_directory", "worktree_id", b"worktree_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

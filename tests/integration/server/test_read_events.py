@@ -1,5 +1,6 @@
 """ReadEvents: history backwards in pages, of sessions that work, rest or are closed."""
 
+import os
 import uuid
 from pathlib import Path
 
@@ -129,3 +130,22 @@ async def test_the_agents_commands_are_known_to_who_attaches(daemon: Daemon, age
     async with conversation(agent, start) as stream:
         await stream.until("session_info")
         assert not (await page(agent, stream.session_id)).session_info.commands
+
+
+async def test_the_branch_that_is_checked_out_is_told_without_git(agent: Agent, tmp_path: Path) -> None:
+    (tmp_path / "inside").mkdir()
+    session_id = await finished_session(agent, str(tmp_path / "inside"))
+
+    async def branch() -> str:
+        return (await page(agent, session_id, limit_bytes=1)).session_info.branch
+
+    assert await branch() == ""
+    git = tmp_path / ".git"
+    git.mkdir()
+    (git / "HEAD").write_text("ref: refs/heads/feature/one\n")  # all that is looked at
+    assert await branch() == "feature/one"
+    (git / "HEAD").write_text("1f7e0f3a4f0d6e2b7c9a5d8e3b2a1c0f9e8d7c6b\n")
+    assert await branch() == ""
+    (git / "HEAD").unlink()
+    os.mkfifo(git / "HEAD")
+    assert await branch() == ""

@@ -88,6 +88,8 @@ class Standing:
         self.context_percent = info.context_usage_percent or self.context_percent
         if info.commands:
             self.commands = tuple(info.commands)
+        if info.branch:  # events do not tell it
+            self.branch = info.branch
 
     def recall(self, event: v1.AgentEvent) -> None:
         """An event of before: things to do and a plan hold until newer ones are told, or until they are done with."""
