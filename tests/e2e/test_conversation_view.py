@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from textual import events
 from textual.geometry import Offset
 
 from betcode.tui.model.blocks import Block, Said, Thoughts, ToolState, ToolUse, Words
@@ -97,8 +98,10 @@ async def test_the_mouse_opens_what_it_clicks_and_the_wheel_scrolls() -> None:
         row = shown.lines.index("✓ Bash make 40")
         await shown.pilot.click(shown.view, offset=(4, row))
         assert "the output" in shown.text
-        shown.view.scroll_lines(-3)
+        before = shown.lines
+        shown.view.post_message(events.MouseScrollUp(shown.view, 4, 4, 0, 0, 0, False, False, False))
         await shown.pilot.pause()
+        assert shown.lines[3:] == before[:-3]
         assert "the output" not in shown.text
 
 
@@ -158,6 +161,25 @@ async def test_a_resize_while_words_stream_keeps_the_place() -> None:
             assert next(line for line in shown.lines if "words" in line) == top
         await shown.pilot.press("end")
         assert "and growing" in shown.lines[-1]
+
+
+async def test_those_at_the_end_stay_there_through_every_size() -> None:
+    async with open_view(conversation_of(*(_words(number, 6) for number in range(30))), (80, 20)) as shown:
+        for size in ((40, 30), (200, 10), (30, 40), (80, 20)):
+            await shown.pilot.resize_terminal(*size)
+            await shown.pilot.pause()
+            assert shown.lines[-1] == "  words 29.5"
+
+
+async def test_the_bar_goes_where_it_is_pulled() -> None:
+    async with open_view(conversation_of(*(_words(number) for number in range(500)))) as shown:
+        shown.view.scroll_to(y=shown.view.max_scroll_y // 2, animate=False)
+        await shown.pilot.pause()
+        number = int(next(line for line in shown.lines if "words" in line).split()[1].split(".")[0])
+        assert 200 < number < 300
+        shown.view.scroll_to(y=shown.view.max_scroll_y, animate=False)
+        await shown.pilot.pause()
+        assert shown.lines[-1] == "  words 499.2"
 
 
 async def test_keys_are_answered_in_the_middle_of_a_flood() -> None:

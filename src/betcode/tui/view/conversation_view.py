@@ -210,8 +210,13 @@ class ConversationView(ScrollView, can_focus=True):
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
-        if not self._is_placing and round(new_value) != self._layout_of.top:
-            self._layout_of.go_to(round(new_value))
+        layout = self._layout_of
+        is_resizing = self.scrollable_content_region.size != (
+            layout.width,
+            layout.height,
+        )  # then lines are not ours yet
+        if not self._is_placing and not is_resizing and round(new_value) != layout.top:
+            layout.go_to(round(new_value))
             self.call_next(self._placed)
 
     def scroll_lines(self, lines: int) -> None:
@@ -267,13 +272,16 @@ class ConversationView(ScrollView, can_focus=True):
     def on_blur(self) -> None:
         self.refresh()
 
-    def _on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        event.stop()
-        self.scroll_lines(_WHEEL)
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        self._wheel(event, _WHEEL)
 
-    def _on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        self._wheel(event, -_WHEEL)
+
+    def _wheel(self, event: events.MouseEvent, lines: int) -> None:
         event.stop()
-        self.scroll_lines(-_WHEEL)
+        event.prevent_default()  # Textual would go by its own lines, which are estimates
+        self.scroll_lines(lines)
 
     def on_click(self, event: events.Click) -> None:
         if self.screen.get_selected_text():

@@ -54,7 +54,7 @@ class Layout:
             )
             self._draw(self._block)
             self._line = int(part * self._heights[self._block])
-            self._seen = (len(self._blocks) - 1, self._draw_height(len(self._blocks) - 1))
+            self._seen = (self._seen[0], self._draw_height(self._seen[0]))
         self.width, self.height = width, max(height, 1)
 
     def take(self, blocks: Sequence[Block]) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 _LIMIT = 6000  # characters of a piece; what is longer is no prose, and would be parsed again and again
-_CODE_LINES = 120
+_CODE_LINES = 80
 _UNDECIDED = 200  # characters of an unfinished line after which it can no longer become something else
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 _HEADING = re.compile(r"#{1,6}(?:[ \t]|$)")

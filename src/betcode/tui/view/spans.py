@@ -122,11 +122,20 @@ def _breaks(text: str, room: int, width: int) -> Iterator[int]:
 
 def wrap(spans: Iterable[Span], width: int) -> list[Line]:
     """Prose: broken between words where that can be; a newline breaks too."""
+    spans = list(spans)
+    if len(spans) == 1 and _fits_as_it_is(spans[0][0], width):
+        return [(spans[0],)]
     wrapping = _Wrapping(max(width, 1))
     for text, ink in spans:
         for part in _TOKENS.findall(text):
             wrapping.take(part, ink)
     return wrapping.finish()
+
+
+def _fits_as_it_is(text: str, width: int) -> bool:
+    """Most cells of tables and items of lists do."""
+    is_spaced = "  " in text or "\n" in text or text[:1] == " " or text[-1:] == " "
+    return bool(text) and len(text) <= width and not is_spaced and cell_len(text) <= width
 
 
 def indented(lines: Iterable[Line], first: Span, rest: Span) -> Iterator[Line]:
