@@ -34,6 +34,8 @@ def unreachable() -> Unreachable:
 class ToldClient:
     """The part of a client that waits for people; `outcomes` are what answers come to, one after the other."""
 
+    is_local = True
+
     def __init__(self) -> None:
         self._changes: deque[v1.PendingChange] = deque()
         self._has_more = anyio.Event()

@@ -73,6 +73,11 @@ class Client:
         return self._connection.identity
 
     @property
+    def is_local(self) -> bool:
+        """Whether the daemon's files are those of this machine."""
+        return not self._connection.token
+
+    @property
     def diffs(self) -> DiffReader:
         """What sessions and worktrees changed."""
         return DiffReader(self._connection)

@@ -20,7 +20,6 @@ from textual.screen import ModalScreen
 from betcode.client import Client, ClientError
 from betcode.tui import keys
 from betcode.tui.attention import Attention, attend
-from betcode.tui.cards.input_editor import InputEditor
 from betcode.tui.kept_screens import KeptScreens
 from betcode.tui.pending_board import PendingBoard
 from betcode.tui.session_screen import SessionScreen
@@ -198,10 +197,11 @@ class BetcodeApp(App[int]):
             self.push_screen(HelpScreen())
 
     def action_sessions(self) -> None:
-        if isinstance(self.focused, InputEditor):
-            raise SkipAction  # there the key sends
+        from betcode.tui.cards.input_editor import InputEditor
         from betcode.tui.sessions.list import SessionList
 
+        if isinstance(self.focused, InputEditor):
+            raise SkipAction  # there the key sends
         self.push_screen(SessionList(self.directory, self.session_id, self._do), self._list_closed)
 
     def _list_closed(self, session_id: str | None) -> None:

@@ -67,6 +67,11 @@ class PendingBoard:
         self.trouble = ""  # why nothing is watched any more
 
     @property
+    def is_local(self) -> bool:
+        """Whether the files that are spoken of are those of this machine."""
+        return self._client.is_local
+
+    @property
     def all(self) -> Sequence[v1.PendingPrompt]:
         return tuple(self._open.values())
 

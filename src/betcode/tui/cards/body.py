@@ -38,7 +38,7 @@ class CardBody(ScrollView, can_focus=False):
 
     def show(self, lines: Sequence[Line], *, from_the_top: bool) -> None:
         """Other lines, where they are others."""
-        if lines == self._lines and not from_the_top:
+        if lines is self._lines and not from_the_top:
             return
         self._lines = lines
         self._width = 0

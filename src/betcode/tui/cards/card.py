@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 import anyio.to_thread
 from rich.text import Text
@@ -12,7 +12,7 @@ from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.message import Message
-from textual.widgets import Input, Static
+from textual.widgets import Static
 
 from betcode.tui.cards.body import CardBody
 from betcode.tui.cards.card_state import (
@@ -30,7 +30,6 @@ from betcode.tui.cards.card_state import (
     typed,
 )
 from betcode.tui.cards.changes import changed_path, read_local
-from betcode.tui.cards.input_editor import Draft, InputEditor, edited_outside
 from betcode.tui.cards.lines import Kind, Line, pattern_lines, permission_lines, question_lines
 from betcode.tui.cards.words import waits
 from betcode.tui.pending_board import Delivery
@@ -39,14 +38,14 @@ from betcode.wording.edited_input import NotEdited
 from betcode.wording.prompts import AllowEdited, Given, Prompt, fields_of
 from betcode.wording.terminal_text import one_line
 
-ReadFile = Callable[[str], str | None]
+if TYPE_CHECKING:  # what is typed in is made when somebody types
+    from textual.widgets import Input
+
+    from betcode.tui.cards.input_editor import Draft, InputEditor
+
 _BESIDE_ROWS = 12  # frame, keys, the draft, the status and a little of the conversation
+_LEAST_ROWS = 3
 _LOW_ROWS, _BESIDE_ON_LOW = 20, 9  # on a screen that is lower, the draft is a line without a frame
-
-
-def read_nothing(_path: str) -> str | None:
-    """For a daemon elsewhere: its files are not those of this machine."""
-    return None
 
 
 def _utc_now() -> datetime:
@@ -74,7 +73,8 @@ class Card(Vertical, can_focus=True):
     Card > #card-keys { height: auto; color: $text-muted; }
     Card > Input { height: 1; border: none; padding: 0; background: $boost; }
     Card > Input:focus { border: none; }
-    Card > InputEditor { height: auto; min-height: 3; border: none; padding: 0; }
+    Card > InputEditor { height: auto; min-height: 3; border: none; padding: 0; background: $boost; }
+    Card > InputEditor:focus { border: none; }
     """
 
     class Answered(Message):
@@ -101,12 +101,12 @@ class Card(Vertical, can_focus=True):
     def __init__(
         self,
         *,
-        read_file: ReadFile = read_local,
+        reads_files: bool = True,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], datetime] = _utc_now,
     ) -> None:
         super().__init__()
-        self._read_file = read_file
+        self._reads_files = reads_files  # a daemon elsewhere has other files than this machine
         self.clock = clock
         self._now = now
         self._state: CardState | None = None
@@ -115,6 +115,8 @@ class Card(Vertical, can_focus=True):
         self._on_disk: str | None = None
         self._trouble = ""
         self._draft: Draft | None = None
+        self._lines_key: object = None
+        self._made_lines: list[Line] = []
 
     def compose(self) -> ComposeResult:
         yield CardBody()
@@ -154,7 +156,7 @@ class Card(Vertical, can_focus=True):
         path = changed_path(
             prompt.permission.tool_name, fields_of(prompt.permission.input_json), prompt.working_directory
         )
-        if path:
+        if path and self._reads_files:
             self.run_worker(self._look_at(path), group="file", exclusive=True, exit_on_error=False)
 
     def end(self, words: str) -> None:
@@ -174,7 +176,7 @@ class Card(Vertical, can_focus=True):
 
     async def _look_at(self, path: str) -> None:
         state = self._state
-        text = await anyio.to_thread.run_sync(self._read_file, path, abandon_on_cancel=True)
+        text = await anyio.to_thread.run_sync(read_local, path, abandon_on_cancel=True)
         if text is not None and state is not None and self.request_id == state.prompt.request_id:
             self._on_disk = text
             self._draw()
@@ -241,7 +243,7 @@ class Card(Vertical, can_focus=True):
         self._state = None
         self.post_message(self.Dismissed())
 
-    def on_input_submitted(self, message: Input.Submitted) -> None:
+    def on_input_submitted(self, message: "Input.Submitted") -> None:
         message.stop()
         if self._state is None:
             return
@@ -252,17 +254,19 @@ class Card(Vertical, can_focus=True):
             self._give(effect.given)
             self._draw(from_the_top=True)
 
-    def on_input_editor_written(self, message: InputEditor.Written) -> None:
+    def on_input_editor_written(self, message: "InputEditor.Written") -> None:
         message.stop()
         if self._over:
             self._dismiss()
             return
         self._give_edited(message.text, is_whole=False)
 
-    def on_input_editor_wants_editor(self, message: InputEditor.WantsEditor) -> None:
+    def on_input_editor_wants_editor(self, message: "InputEditor.WantsEditor") -> None:
         message.stop()
         if self._draft is None:
             return
+        from betcode.tui.cards.input_editor import InputEditor, edited_outside
+
         shown = self._draft.whole(self.query_one(InputEditor).text)
         try:
             text = edited_outside(self.app, shown)
@@ -301,22 +305,36 @@ class Card(Vertical, can_focus=True):
             if had_focus:
                 self.focus()
             return
-        if state.mode is Mode.EDIT:
-            self._draft = Draft(state.prompt.permission)
-            field: Input | InputEditor = InputEditor(self._draft.text)
-        else:
-            offers = state.prompt.permission.grant_offers
-            field = Input(offers[-1].pattern if offers and state.mode is Mode.PATTERN else "", select_on_focus=False)
+        field = self._field(state)
         self.mount(field, before="#card-state")
         field.focus()
+
+    def _field(self, state: CardState) -> "Input | InputEditor":
+        """What is typed in."""
+        from textual.widgets import Input
+
+        from betcode.tui.cards.input_editor import Draft, InputEditor
+
+        if state.mode is Mode.EDIT:
+            self._draft = Draft(state.prompt.permission)
+            editor = InputEditor(self._draft.text)
+            editor.styles.max_height = max(self._rows, _LEAST_ROWS)
+            return editor
+        offers = state.prompt.permission.grant_offers
+        return Input(offers[-1].pattern if offers and state.mode is Mode.PATTERN else "", select_on_focus=False)
+
+    @property
+    def _rows(self) -> int:
+        """How many rows of the screen are for what is asked."""
+        rows = self.screen.size.height
+        return min(rows - (_BESIDE_ON_LOW if rows < _LOW_ROWS else _BESIDE_ROWS), rows // 2)
 
     def _draw(self, *, from_the_top: bool = False) -> None:
         state = self._state
         if state is None or not self.is_mounted:
             return
         body = self.query_one(CardBody)
-        rows = self.screen.size.height
-        body.allow_rows(min(rows - (_BESIDE_ON_LOW if rows < _LOW_ROWS else _BESIDE_ROWS), rows // 2))
+        body.allow_rows(self._rows)
         body.display = state.mode is not Mode.EDIT
         body.show(self._lines(state), from_the_top=from_the_top)
         if state.question is not None:
@@ -331,13 +349,23 @@ class Card(Vertical, can_focus=True):
         self._frame(state)
 
     def _lines(self, state: CardState) -> list[Line]:
+        """Made again only where something in them is another: an input may be long."""
         width = max(self.content_size.width - 2, 20)
-        where = [Line(one_line(self._standing.where, width), Kind.DIM)] if self._standing.where else []
+        prompt = state.prompt
+        answered = len(prompt.questions.answers)
+        made_of = (replace(state, prompt=_NOBODYS), prompt.request_id, prompt.agent_is_gone, answered)
+        key = (made_of, self._on_disk, self._standing.where, width)
+        if key != self._lines_key:
+            where = [Line(one_line(self._standing.where, width), Kind.DIM)] if self._standing.where else []
+            self._lines_key, self._made_lines = key, where + self._lines_of(state)
+        return self._made_lines
+
+    def _lines_of(self, state: CardState) -> list[Line]:
         if state.question is not None:
-            return where + question_lines(state.prompt, state.question, state.cursor, state.chosen)
+            return question_lines(state.prompt, state.question, state.cursor, state.chosen)
         if state.mode is Mode.PATTERNS or state.mode is Mode.PATTERN:
-            return where + pattern_lines(state.prompt.permission)
-        return where + permission_lines(state.prompt, whole=state.is_whole, on_disk=self._on_disk)
+            return pattern_lines(state.prompt.permission)
+        return permission_lines(state.prompt, whole=state.is_whole, on_disk=self._on_disk)
 
     def _said(self) -> str:
         standing = self._standing
@@ -359,4 +387,5 @@ class Card(Vertical, can_focus=True):
         self.border_subtitle = waits(state.prompt, self._now())
 
 
+_NOBODYS = v1.PendingPrompt()
 _ALWAYS = frozenset({"escape", "left", "right", "pageup", "pagedown", "left_square_bracket", "right_square_bracket"})

@@ -8,8 +8,7 @@ from textual.containers import Vertical
 from textual.widgets import Static
 
 from betcode.client import LinkState
-from betcode.tui.cards.card import Card, ReadFile, Standing
-from betcode.tui.cards.changes import read_local
+from betcode.tui.cards.card import Card, Standing
 from betcode.tui.cards.words import how_it_ended
 from betcode.tui.composer.composer import Composer
 from betcode.tui.pending_board import Changed, Closed, Delivery, News, Opened, PendingBoard
@@ -32,14 +31,12 @@ class CardDeck(Vertical):
         board: PendingBoard,
         session_id: str = "",
         *,
-        read_file: ReadFile = read_local,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__(id="cards")
         self.display = False
         self._board = board
         self._session_id = session_id
-        self._read_file = read_file
         self._clock = clock
         self._open: Sequence[v1.PendingPrompt] = ()
         self._current = ""
@@ -49,7 +46,7 @@ class CardDeck(Vertical):
         told = Static(id="card-told", markup=False)
         told.display = False
         yield told
-        yield Card(read_file=self._read_file, clock=self._clock)
+        yield Card(reads_files=self._board.is_local, clock=self._clock)
 
     def on_mount(self) -> None:
         self._stop_listening = self._board.listen(self._hear)

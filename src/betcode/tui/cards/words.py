@@ -14,7 +14,7 @@ _DENIALS = frozenset({v1.DENY, v1.DENY_NO_INTERRUPT, v1.DENY_WITH_INTERRUPT})
 
 def waits(prompt: v1.PendingPrompt, now: datetime) -> str:
     """How long it has waited, and how long it still will."""
-    asked = f"waits {span(now - prompt.asked_at.ToDatetime(UTC))}"
+    asked = f"waits {span(now - prompt.asked_at.ToDatetime(UTC))}" if prompt.HasField("asked_at") else "waits"
     if not prompt.HasField("expires_at"):
         return asked
     left = prompt.expires_at.ToDatetime(UTC) - now

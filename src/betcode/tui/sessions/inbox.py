@@ -14,8 +14,7 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from betcode.client import LinkState
-from betcode.tui.cards.card import Card, ReadFile, Standing
-from betcode.tui.cards.changes import read_local
+from betcode.tui.cards.card import Card, Standing
 from betcode.tui.cards.words import how_it_ended
 from betcode.tui.pending_board import Changed, Closed, News, Opened, PendingBoard
 from betcode.v1 import agent_pb2 as v1
@@ -45,12 +44,10 @@ class Inbox(ModalScreen[str]):
         self,
         board: PendingBoard,
         *,
-        read_file: ReadFile = read_local,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__(id="inbox")
         self._board = board
-        self._read_file = read_file
         self._clock = clock
         self._open: Sequence[v1.PendingPrompt] = ()
         self._rows: list[str] = []
@@ -60,7 +57,7 @@ class Inbox(ModalScreen[str]):
         yield Static(id="inbox-title", markup=False)
         yield OptionList(id="inbox-list", markup=False)
         yield Static(id="inbox-told", markup=False)
-        yield Card(read_file=self._read_file, clock=self._clock)
+        yield Card(reads_files=self._board.is_local, clock=self._clock)
         yield Static(_HINTS, id="inbox-keys", markup=False)
 
     def on_mount(self) -> None:
