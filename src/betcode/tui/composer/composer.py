@@ -20,10 +20,10 @@ from betcode.tui.composer.completion import Command as AgentCommand
 from betcode.tui.composer.completion_list import CompletionList
 from betcode.tui.composer.drafts import TEXT_LIMIT, Drafts
 from betcode.tui.composer.history import HistoryFile, Sent, Walk, in_order
-from betcode.tui.composer.outside import NotEdited, edited_outside
 from betcode.tui.composer.pasting import writable
 from betcode.tui.composer.pieces import Draft, attachment_of
 from betcode.tui.composer.queue_bar import QueueBar
+from betcode.tui.composer.terminal_keys import NEW_LINE, learn_keys
 
 _KEPT_AFTER_S = 0.3
 _SCROLLS = {
@@ -32,7 +32,6 @@ _SCROLLS = {
     "ctrl+home": "scroll_home",
     "ctrl+end": "scroll_end",
 }
-_NEW_LINE = ("ctrl+j", "shift+enter", "alt+enter")
 
 
 class Composer(TextArea):
@@ -75,6 +74,7 @@ class Composer(TextArea):
     def __init__(
         self, completions: CompletionList, chips: ChipBar, queue: QueueBar, kept_in: Path | None = None
     ) -> None:
+        learn_keys()
         super().__init__(id="composer", placeholder="Write a message", highlight_cursor_line=False)
         self._queue_bar = queue
         self._completing = Completing(self, completions)
@@ -155,7 +155,7 @@ class Composer(TextArea):
         return (key != "question_mark" or self.has_draft) and super().check_consume_key(key, character)
 
     async def _on_key(self, event: events.Key) -> None:
-        if event.key in _NEW_LINE:
+        if event.key in NEW_LINE:
             self._heed(event)
             self._replace_via_keyboard("\n", *self.selection)
         elif event.key == "enter":
@@ -361,6 +361,8 @@ class Composer(TextArea):
 
     def action_edit_outside(self) -> None:
         """In the person's own editor."""
+        from betcode.tui.composer.outside import NotEdited, edited_outside
+
         try:
             text = edited_outside(self.app, self.text, TEXT_LIMIT)
         except NotEdited as why:

@@ -75,8 +75,12 @@ class WritingDesk(Vertical):
             self.notify(f"The message cannot be kept until it is sent: {trouble.strerror}", markup=False)
         self._composer.keep()  # the draft is that message no more
 
-    async def on_queue_bar_withdraw(self, message: QueueBar.Withdraw) -> None:
+    def on_queue_bar_withdraw(self, message: QueueBar.Withdraw) -> None:
         message.stop()
+        # An agent may have to be asked: what is written meanwhile is sent meanwhile.
+        self.run_worker(self._withdraw(message), exit_on_error=False)
+
+    async def _withdraw(self, message: QueueBar.Withdraw) -> None:
         if self._sender.is_unsent(message.message_id):
             unsent = self._sender.take_back(message.message_id)
             if unsent is not None:

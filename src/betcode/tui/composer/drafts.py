@@ -19,6 +19,7 @@ from betcode.tui.private_files import locked, private_directory, read_bounded, w
 TEXT_LIMIT = 1024 * 1024  # characters
 _DRAFT_BYTES = 13 * TEXT_LIMIT  # as JSON, in which a letter may take twelve
 _SESSIONS = 200  # drafts that are kept; the oldest goes first
+_ALL_BYTES = 256 * 1024 * 1024  # of all together
 _NAME = "draft.json"
 _PLAIN_ID = re.compile(r"[0-9a-f-]{8,64}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -56,22 +57,28 @@ class Drafts:
                 if not data or _draft(data, place) == self._known.get(session_id, Draft()):
                     _remove(place)
             else:
-                is_new = not place.exists()
+                may_be_more = bool(draft.attachments) or not place.exists()
                 _put(private_directory(place), draft)
-                if is_new:
-                    self._make_room()
+                if may_be_more:
+                    self._make_room(place)
         self._known[session_id] = draft
 
     def _place(self, session_id: str) -> Path:
         plain = _PLAIN_ID.fullmatch(session_id)
         return self._directory / (session_id if plain else hashlib.sha256(session_id.encode()).hexdigest())
 
-    def _make_room(self) -> None:
-        places = [each for each in self._directory.iterdir() if each.is_dir()]
-        if len(places) > _SESSIONS:
-            places.sort(key=lambda each: each.stat().st_mtime_ns)
-            for each in places[: len(places) - _SESSIONS]:
+    def _make_room(self, newest: Path) -> None:
+        places = [each for each in self._directory.iterdir() if each.is_dir() and each != newest]
+        places.sort(key=lambda each: each.stat().st_mtime_ns, reverse=True)
+        room = _ALL_BYTES - _size(newest)
+        for number, each in enumerate(places, start=2):
+            room -= _size(each)
+            if number > _SESSIONS or room < 0:
                 _remove(each)
+
+
+def _size(place: Path) -> int:
+    return sum(path.stat().st_size for path in place.iterdir())
 
 
 def _put(place: Path, draft: Draft) -> None:

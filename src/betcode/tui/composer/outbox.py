@@ -102,6 +102,8 @@ class Outbox:
         except FileNotFoundError:
             # Another screen sends it: under the same id, so that it may be sent from here too.
             return (self._directory / _file_name(to)).exists()
+        except OSError:
+            pass  # the disk has its troubles; the message is sent nevertheless
         return True
 
     def _read(self) -> list[Unsent]:
