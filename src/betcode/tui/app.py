@@ -24,7 +24,6 @@ from betcode.tui.kept_screens import KeptScreens
 from betcode.tui.pending_board import PendingBoard
 from betcode.tui.session_screen import SessionScreen
 from betcode.tui.sessions.directory import Directory
-from betcode.tui.sessions.rows import called
 from betcode.tui.themes import PLAIN, ThemeMemory, register_themes
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.terminal_text import clean, one_line
@@ -48,6 +47,7 @@ class Opening:
     notes: Callable[[], Sequence[str]] = _nothing  # what there was to say meanwhile; each is given once
     has_mouse: bool = True
     machine: str = ""  # where the daemon runs, as people call it
+    is_local: bool = True  # that machine is this one, and its files can be looked at
     here: str = ""  # the directory whose sessions come first where the person is asked
 
 
@@ -151,21 +151,28 @@ class BetcodeApp(App[int]):
         self.directory.numbers.add(screen.session_id)
         await (self.push_screen(screen) if is_first else self.switch_screen(screen))
         self.session_id = screen.session_id
-        self._say_title(screen.session_id)
         while self._early:
             self.post_message(self._early.popleft())
         for old in self._kept.keep(screen):
             self.uninstall_screen(old)
             await old.remove()
 
-    def _say_title(self, session_id: str) -> None:
-        known = self.directory.known(session_id)
-        self.title = one_line(f"betcode · {called(known)}" if known is not None else "betcode", _TITLE_WIDTH)
+    def show_name(self, name: str) -> None:
+        """What the session that is shown is called, for the terminal's title."""
+        words = one_line(f"betcode · {name}", _TITLE_WIDTH)
+        if self._attention is not None and words != self.title:
+            self._attention.show_name(words)
+        self.title = words
 
     @property
     def machine(self) -> str:
         """Where the daemon runs, in words."""
         return self._opening.machine
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the files of sessions are on this machine."""
+        return self._opening.is_local
 
     def waiting_elsewhere(self, session_id: str) -> int:
         """How many prompts are open in other sessions."""

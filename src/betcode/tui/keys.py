@@ -106,7 +106,11 @@ KEYS: dict[Place, tuple[Key, ...]] = {
         Key("c", "close", "deed('close')"),
         Key("d", "delete", "deed('delete')"),
     ),
-    Place.INBOX: (),
+    Place.INBOX: (
+        Key("enter", "go to the session"),
+        Key("tab", "to the card, where its keys count"),
+        Key("escape", "back"),
+    ),
 }
 
 

@@ -4,6 +4,7 @@ import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, ClassVar, cast
 
+from textual import work
 from textual.actions import SkipAction
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -45,6 +46,7 @@ _COMMANDS = {
     "cancel": "screen.cancel",
     "lock": "screen.lock",
 }
+_BRANCH_EVERY = 5  # seconds
 _TWICE_S = 2.0  # two presses within this are one wish
 
 
@@ -60,7 +62,6 @@ class SessionScreen(Screen[None]):
         self._feed = SessionFeed(client, summary, self._model_changed)
         self._is_stale = False
         self._drawn_at = 0.0
-        self._board = board
         self._lock = LockView(client.identity.client_id)
         self._asks_for_lock = False
         self._link: Link | None = None
@@ -68,8 +69,13 @@ class SessionScreen(Screen[None]):
         self._refusal = ""
         self._turn_began: float | None = None
         self._was_at_work: bool | None = None
+        self._view = ConversationView(self._feed.conversation)
+        self._deck = CardDeck(board, summary.id)
+        self._lock_card = LockCard()
+        self._head, self._status, self._side = HeadLine(), StatusLine(), SidePanel()
         self._stops = 0  # how often the person asked for the end of this turn
         self._interrupted_at = 0.0
+        self._ticks = 0
 
     @property
     def session_id(self) -> str:
@@ -94,36 +100,36 @@ class SessionScreen(Screen[None]):
     def place(self) -> int:
         """Where the turn ends that is looked at; 0: the newest."""
         blocks = self._feed.conversation.blocks
-        at = self.query_one(ConversationView).looked_at
+        at = self._view.looked_at
         rest = range(at, len(blocks)) if at >= 0 else ()
         return next((blocks[index].first for index in rest if isinstance(blocks[index], TurnEnd)), 0)
 
     def jump_to(self, sequence: int) -> None:
         """Show this event."""
-        self.query_one(ConversationView).jump_to(sequence)
+        self._view.jump_to(sequence)
 
     @property
     def owner(self) -> "BetcodeApp":
         return cast("BetcodeApp", self.app)
 
     def compose(self) -> ComposeResult:
-        yield HeadLine()
+        yield self._head
         with Horizontal(id="middle"):
             with Vertical(id="main"):
-                yield ConversationView(self._feed.conversation)
+                yield self._view
                 if not self._summary.message_count:
                     yield Welcome(self._summary.provider)
-                yield CardDeck(self._board, self._summary.id)
-                yield LockCard()
+                yield self._deck
+                yield self._lock_card
                 yield Static(id="ended", markup=False)
                 yield WritingDesk(self._client, self._summary.id, self._summary.working_directory, self.owner.kept_in)
-            yield SidePanel()
-        yield StatusLine()
+            yield self._side
+        yield self._status
 
     def on_mount(self) -> None:
         self.query_one("#ended").display = False
         self.set_focus(self.query_one(Composer))  # at once: somebody may be typing already
-        self.query_one(CardDeck).take_focus_if_nothing_is_written()
+        self._deck.take_focus_if_nothing_is_written()
         self.set_interval(1.0, self._tick)
         self.run_worker(self._follow(), exit_on_error=False)
         self._model_changed()
@@ -131,7 +137,7 @@ class SessionScreen(Screen[None]):
     # ------------------------------------------------------------ what is shown
 
     def on_screen_resume(self) -> None:
-        self.query_one(CardDeck).seen_anew()
+        self._deck.seen_anew()
         self._model_changed()
 
     def on_resize(self) -> None:
@@ -150,31 +156,41 @@ class SessionScreen(Screen[None]):
 
     def _draw(self) -> None:
         self._is_stale = False
-        if self not in self.app.screen_stack or not self.query(ConversationView):
+        if self not in self.app.screen_stack or not self._view.is_attached:
             return  # it is drawn when somebody looks; what is being taken down is not
         self._drawn_at = time.monotonic()
         self._take_note()
-        self.query_one(ConversationView).blocks_changed()
+        self._view.blocks_changed()
         self.query_one(WritingDesk).show(self._feed.standing.queue, self._feed.standing.commands, self._link)
         if self._feed.conversation.blocks:
             self.query(Welcome).remove()
         self._draw_lines()
 
+    @work(thread=True, exclusive=True, group="branch", exit_on_error=False)
+    def _look_at_branch(self) -> None:
+        """Another one may be checked out at any time, by the agent too."""
+        from betcode.tui.branch import branch_of
+
+        self._feed.standing.branch = branch_of(self._summary.working_directory)
+
     def _tick(self) -> None:
-        """What changes by itself: seconds."""
-        if self in self.app.screen_stack and self.query(ConversationView):
+        """What changes by itself: seconds, and the branch."""
+        self._ticks += 1
+        if self.owner.is_local and self._ticks % _BRANCH_EVERY == 1 and self in self.app.screen_stack:
+            self._look_at_branch()
+        if self in self.app.screen_stack and self._view.is_attached:
             self._draw_lines()
 
     def _draw_lines(self) -> None:
         standing = self._feed.standing
-        self.query_one(StatusLine).show(standing, self._lock, self._moment())
-        self.query_one(LockCard).show(self._lock, datetime.now(UTC))
+        self._status.show(standing, self._lock, self._moment())
+        self._lock_card.show(self._lock, datetime.now(UTC))
         listed = self.owner.directory.known(self.session_id) or self._summary
         name = called(listed)
-        self.query_one(HeadLine).show(name, self.owner.machine, self.owner.waiting_elsewhere(self.session_id))
-        side = self.query_one(SidePanel)
-        if side.display:
-            side.show(self.owner.directory, self.session_id, standing)
+        self.owner.show_name(name)
+        self._head.show(name, self.owner.machine, self.owner.waiting_elsewhere(self.session_id))
+        if self._side.display:
+            self._side.show(self.owner.directory, self.session_id, standing)
         if self._feed.has_ended or self._refusal:
             self._show_end()
 
@@ -208,9 +224,9 @@ class SessionScreen(Screen[None]):
         if self._lock.asking_id and not before.asking_id:
             self.app.bell()
             if not self.query_one(Composer).has_draft:
-                self.query_one(LockCard).display = True
-                self.query_one(LockCard).focus()
-        elif before.asking_id and not self._lock.asking_id and self.query_one(LockCard).has_focus:
+                self._lock_card.display = True
+                self._lock_card.focus()
+        elif before.asking_id and not self._lock.asking_id and self._lock_card.has_focus:
             self.query_one(Composer).focus()
 
     def _show_end(self) -> None:
@@ -222,7 +238,7 @@ class SessionScreen(Screen[None]):
         ended.update(f"{one_line(words, 200)} {forks}Ctrl+N: a new session · Ctrl+S: others")
         ended.display = True
         self.query_one(Composer).disabled = True
-        self.query_one(ConversationView).focus()
+        self._view.focus()
         self.owner.directory.look()
 
     # ------------------------------------------------------------ what comes in
@@ -252,7 +268,7 @@ class SessionScreen(Screen[None]):
         self._say(words, bad=True)
 
     async def on_composer_scrolls(self, message: Composer.Scrolls) -> None:
-        await self.query_one(ConversationView).run_action(message.action)
+        await self._view.run_action(message.action)
 
     async def on_composer_command(self, message: Composer.Command) -> None:
         """A command of the screen that was written in place of a message."""
@@ -338,16 +354,16 @@ class SessionScreen(Screen[None]):
 
     def action_next_place(self) -> None:
         """From the draft to what waits for an answer, and then round."""
-        if self.focused is not self.query_one(Composer) or not self.query_one(CardDeck).take_focus():
+        if self.focused is not self.query_one(Composer) or not self._deck.take_focus():
             self.app.action_focus_next()
 
     def action_leave_empty(self) -> None:
-        if self.query_one(Composer).has_draft or self.query_one(CardDeck).is_typing:
+        if self.query_one(Composer).has_draft or self._deck.is_typing:
             raise SkipAction
         self.owner.action_leave()
 
     def action_help_empty(self) -> None:
-        if self.query_one(CardDeck).is_typing:
+        if self._deck.is_typing:
             raise SkipAction
         if isinstance(self.focused, TextArea) and (self.focused is not self.query_one(Composer) or self.focused.text):
             raise SkipAction
