@@ -71,9 +71,9 @@ def _starts(effort: Effort, environment: Mapping[str, str], events: int) -> list
             first = terminal.until(lambda text: bool(text.strip()), "anything")
             bare.append(first - terminal.began)
         with betcode(environment) as terminal:
-            first = terminal.until(lambda text: bool(text.strip()), "anything")
-            painted.append(first - terminal.began)
-            read.append(terminal.until(_Seen(newest), "the newest page") - terminal.began)
+            page = _Seen(newest)
+            painted.append(terminal.until(page.anything, "anything") - terminal.began)
+            read.append(painted[-1] if page.is_seen else terminal.until(page, "the newest page") - terminal.began)
     # The first of each wrote the bytecode.
     bare, painted, read = bare[1:] or bare, painted[1:] or painted, read[1:] or read
     return [
@@ -94,13 +94,18 @@ class _Seen:
     """Whether a word stood in what was printed, however it was cut into pieces."""
 
     def __init__(self, word: str) -> None:
+        self.is_seen = False
         self._word = word
         self._end = ""
 
     def __call__(self, text: str) -> bool:
-        found = self._word in self._end + text
+        self.is_seen = self.is_seen or self._word in self._end + text
         self._end = (self._end + text)[-len(self._word) :]
-        return found
+        return self.is_seen
+
+    def anything(self, text: str) -> bool:
+        self(text)
+        return bool(text.strip())
 
 
 # ---------------------------------------------------------------- keys
