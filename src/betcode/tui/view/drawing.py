@@ -42,7 +42,7 @@ class Canvas:
 
     width: int
     opened: Mapping[str, int]  # how far something was opened, by its key
-    words: Callable[[Words, int], list[Line]]  # markdown, remembered as it grows
+    words: Callable[[Words, int], list[Line]]  # markdown with its gutter, remembered as it grows
     child: Callable[[Block, int], Drawing]  # one block inside another
 
 
@@ -56,7 +56,7 @@ def draw(block: Block, canvas: Canvas) -> Drawing:
         case Thoughts():
             return _thoughts(block, canvas)
         case Words():
-            lines = list(indented(canvas.words(block, canvas.width - GUTTER), NOTHING, NOTHING))
+            lines = canvas.words(block, canvas.width)
             if block.is_partial and lines:
                 lines.append(cut_line([NOTHING, ("… cut off here", "quiet")], canvas.width))
             return Drawing(lines, [Part(0, block.key, block=block)]) if lines else Drawing()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from betcode.tui.model.blocks import Block, Words
 from betcode.tui.view import markdown_lines
-from betcode.tui.view.drawing import Canvas, Drawing, draw
+from betcode.tui.view.drawing import GUTTER, NOTHING, Canvas, Drawing, draw
 from betcode.tui.view.markdown_lines import MarkdownLines, plain_lines
 from betcode.tui.view.spans import Line
 
@@ -45,6 +45,8 @@ class Drawings:
         kept.stamp = stamp
         kept.drawing = draw(block, Canvas(width, self.opened, self._words, self.of))
         self.count += 1
+        if place not in self._kept:  # what is inside it took all the room meanwhile
+            self._kept[place], before = kept, 0
         self._lines += len(kept.drawing.lines) - before
         self._forget(place)
         return kept.drawing
@@ -63,13 +65,12 @@ class Drawings:
         self._changes += 1
 
     def _words(self, block: Words, width: int) -> list[Line]:
+        room = width - GUTTER
         if self.is_plain:
-            return plain_lines(block.text, width)
-        kept = self._kept.get((block.key, width + 2))
-        if kept is None:
-            return MarkdownLines(width).lines(block.text)
+            return [(NOTHING, *line) for line in plain_lines(block.text, room)]
+        kept = self._kept[(block.key, width)]
         if kept.markdown is None:
-            kept.markdown = MarkdownLines(width)
+            kept.markdown = MarkdownLines(room, (NOTHING,))
         return kept.markdown.lines(block.text)
 
     def _forget(self, newest: tuple[str, int]) -> None:

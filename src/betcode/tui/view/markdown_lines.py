@@ -34,30 +34,39 @@ def load() -> None:
 
 
 class MarkdownLines:
-    """The lines of words that grow: every settled piece is drawn once."""
+    """The lines of words that grow: every settled piece is drawn once, and another letter costs only the last piece."""
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, width: int, margin: Line = ()) -> None:
         self._width = width
+        self._margin = margin  # before every line, and not part of the width
+        self._begin()
+
+    def _begin(self) -> None:
         self._text = ""
         self._pieces = Pieces()
-        self._lines: list[Line] = []  # of the settled pieces
-        self._drawn = 0
+        self._lines: list[Line] = []
+        self._settled = 0  # how many of the lines will not change
 
     def lines(self, text: str) -> list[Line]:
-        """Of the text as it is now, whatever it was before."""
+        """Of the text as it is now, whatever it was before; the next call changes this very list."""
         if not text.startswith(self._text):
-            self._text, self._pieces, self._lines, self._drawn = "", Pieces(), [], 0
+            self._begin()
         self._text = text
         self._pieces.take(text)
-        for piece in self._pieces.settled[self._drawn :]:
-            self._lines += self._of(piece, self._lines)
-        self._drawn = len(self._pieces.settled)
-        last = self._pieces.last
-        return [*self._lines, *self._of(last, self._lines)] if last else list(self._lines)
+        del self._lines[self._settled :]
+        for piece in self._pieces.settled:
+            self._draw(piece)
+        self._pieces.settled.clear()
+        self._settled = len(self._lines)
+        if self._pieces.last:
+            self._draw(self._pieces.last)
+        return self._lines
 
-    def _of(self, piece: Piece, before: list[Line]) -> list[Line]:
-        gap: list[Line] = [()] if before and not piece.continues else []
-        return gap + piece_lines(piece, self._width)
+    def _draw(self, piece: Piece) -> None:
+        if self._lines and not piece.continues:
+            self._lines.append(self._margin)
+        margin = self._margin
+        self._lines += [(*margin, *line) for line in piece_lines(piece, self._width)]
 
 
 def plain_lines(text: str, width: int) -> list[Line]:

@@ -42,7 +42,7 @@ class _Beginning:
 
 
 class Pieces:
-    """Takes a text that grows; `settled` only ever grows, and `last` is what may still change."""
+    """Takes a text that grows; `settled` is what was settled by it, and `last` is what may still change."""
 
     def __init__(self) -> None:
         self.settled: list[Piece] = []

@@ -131,4 +131,7 @@ def test_what_is_remembered_is_bounded() -> None:
     for number in range(60):
         drawings.of(Told(f"t{number}", number, lines=("a line",) * 1000), 80)
     assert sum(len(kept.drawing.lines) for kept in drawings._kept.values()) <= 20_000
+    tool = ToolUse("big", 99, name="Task", children=[Told(f"c{at}", at, lines=("x",) * 900) for at in range(40)])
+    drawings.open("big", 1)
+    drawings.of(tool, 80)
     assert drawings._lines == sum(len(kept.drawing.lines) for kept in drawings._kept.values())
