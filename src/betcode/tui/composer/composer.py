@@ -167,7 +167,7 @@ class Composer(TextArea):
         elif event.key in _SCROLLS:
             self._heed(event)
             self.post_message(self.Scrolls(_SCROLLS[event.key]))
-        elif event.key == "escape" and self._completing.is_open:
+        elif event.key == "escape" and (self._completing.is_open or self._before_search is not None):
             self._heed(event)
             self._close_list()
         else:
@@ -193,12 +193,6 @@ class Composer(TextArea):
         else:
             self._walk_history(older=False)
 
-    def action_cursor_page_up(self) -> None:
-        raise SkipAction  # the conversation is scrolled
-
-    def action_cursor_page_down(self) -> None:
-        raise SkipAction
-
     def action_delete_left(self) -> None:
         if self.selection.is_empty and self.cursor_location == (0, 0) and self.attaching.all:
             self.attaching.take(-1)
@@ -219,6 +213,9 @@ class Composer(TextArea):
             if not is_whole:
                 self.take(selected)
                 return
+        if self._before_search is not None:
+            self._before_search = None  # nothing was found: what was looked for is the draft now
+            return
         row, column = self.cursor_location
         line = self.document.get_line(row)
         if column == len(line) and line.endswith("\\"):

@@ -3,16 +3,30 @@
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Protocol
 
 import anyio
 
-from betcode.client import Client, ClientError
+from betcode.client import ClientError
 from betcode.domain.commands import AttachedFile
-from betcode.domain.identifiers import new_message_id
+from betcode.domain.identifiers import MessageId, new_message_id
 from betcode.tui.composer.outbox import Outbox, Unsent
 
 _AGAIN_S = 1.0
 _REMEMBERED = 50  # sent messages whose files are at hand when they are withdrawn
+
+
+class Road(Protocol):
+    """The client, as far as it is needed here."""
+
+    async def send(
+        self,
+        session_id: str,
+        text: str,
+        attachments: Sequence[AttachedFile] = (),
+        *,
+        message_id: MessageId | None = None,
+    ) -> object: ...
 
 
 class Sender:
@@ -20,7 +34,7 @@ class Sender:
 
     def __init__(
         self,
-        client: Client,
+        client: Road,
         session_id: str,
         kept_in: Path | None,
         changed: Callable[[], None],

@@ -1,0 +1,57 @@
+"""Images of the system's clipboard, by whatever program is there."""
+
+from pathlib import Path
+
+import pytest
+
+from betcode.domain.commands import AttachedFile
+from betcode.tui.composer.clipboard import NoImage, clipboard_image, unwrapped
+from support.files import png
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def bin_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PATH", f"{tmp_path}:relative")
+    monkeypatch.setenv("DISPLAY", ":9")
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    return tmp_path
+
+
+def install(directory: Path, line: str) -> None:
+    program = directory / "xclip"
+    program.write_text(f"#!/bin/sh\n{line}\n")
+    program.chmod(0o755)
+
+
+async def test_an_image_is_attached_as_what_it_is(bin_directory: Path) -> None:
+    (bin_directory / "image").write_bytes(png())
+    install(bin_directory, f'test "$4" = image/png && exec /bin/cat {bin_directory}/image')
+    assert await clipboard_image(3) == AttachedFile("clipboard-3.png", "image/png", png())
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("exit 1", "no image in the clipboard"),
+        ("echo words", "no image in the clipboard"),
+        ("exec /bin/cat /dev/zero", "more than 10 MB"),
+    ],
+)
+async def test_what_is_none_is_said_so(bin_directory: Path, line: str, says: str) -> None:
+    install(bin_directory, line)
+    found = await clipboard_image(1)
+    assert isinstance(found, NoImage)
+    assert says in found.message
+
+
+async def test_without_a_program_that_is_said(bin_directory: Path) -> None:
+    found = await clipboard_image(1)
+    assert isinstance(found, NoImage)
+    assert "no program" in found.message
+
+
+def test_what_applescript_writes_is_unwrapped() -> None:
+    assert unwrapped("«data PNGf89504E47»\n".encode()) == b"\x89PNG"
+    assert unwrapped(b"\x89PNG") == b"\x89PNG"
