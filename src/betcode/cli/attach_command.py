@@ -15,7 +15,6 @@ from betcode.cli.new_session import default_agent
 from betcode.cli.on_screen import on_screen, wants_screen
 from betcode.cli.options import Options
 from betcode.cli.screen import Screen, standard_screen
-from betcode.cli.session_commands import connected
 from betcode.cli.worktree_place import active_elsewhere, named_worktree, say_it_is_gone, started_session
 from betcode.client import Client
 from betcode.v1.agent_pb2 import SessionSummary
@@ -41,6 +40,8 @@ async def _attach(options: Options) -> int:
             return await find_summary(client, await _named_session(client, options))
 
         return await on_screen(options, choose)
+    from betcode.cli.session_commands import connected  # who has a screen does not pay for it
+
     screen = standard_screen()
     async with connected(options, screen) as client:
         session_id = await _named_session(client, options)
@@ -79,6 +80,8 @@ async def _open_here(options: Options) -> int:
             return await _chosen_here(client, options, notes)
 
         return await on_screen(options, choose)
+    from betcode.cli.session_commands import connected  # who has a screen does not pay for it
+
     screen = standard_screen()
     async with connected(options, screen) as client:
         here = await _sessions_here(client, options, screen)

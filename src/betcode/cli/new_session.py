@@ -2,14 +2,16 @@
 
 import os
 import shutil
+from typing import TYPE_CHECKING
 
 from betcode.cli.budgets import budget_from
 from betcode.cli.directory import working_directory
 from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.options import Options
 from betcode.client import Client, NewConversation, session_environment
-from betcode.config.loading import Loaded, WrongSetting, load_settings
-from betcode.config.origins import Layer
+
+if TYPE_CHECKING:
+    from betcode.config.loading import Loaded
 
 
 def new_conversation(options: Options) -> NewConversation:
@@ -46,14 +48,18 @@ async def default_agent(client: Client, options: Options) -> str:
     return "claude" if chosen == "demo" and is_free and shutil.which("claude") else chosen
 
 
-def _settings(options: Options) -> Loaded:
+def _settings(options: Options) -> "Loaded":
+    from betcode.config.loading import WrongSetting, load_settings  # an open session is found without them
+
     try:
         return load_settings(options.places.config_dir, os.environ)
     except WrongSetting as error:
         raise CommandFailed(str(error), ExitCode.INVALID_ARGUMENTS) from error
 
 
-def _model_of_environment(loaded: Loaded) -> str:
+def _model_of_environment(loaded: "Loaded") -> str:
     """The variable of this shell stands above all files; those are looked at by the daemon, for every client."""
+    from betcode.config.origins import Layer
+
     is_ours = loaded.origin("sessions.default_model").layer is Layer.ENVIRONMENT
     return loaded.settings.engine.default_model if is_ours else ""

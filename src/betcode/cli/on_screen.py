@@ -1,5 +1,6 @@
 """A session on the screen: what the command line knows of it, and what is left to say when it is over."""
 
+import gc
 import os
 import socket
 import sys
@@ -57,7 +58,11 @@ async def on_screen(options: Options, choose: Choose) -> int:
     notes = _Notes()
     async with greeted_client(options.places, own_identity(options, "tui"), notes) as client:
         # Imported only now: what is said before the screen opens does not wait for it.
+        gc.disable()
         from betcode.tui import Opening, run_screen
+
+        gc.freeze()  # modules stay: they are no longer looked through while somebody types
+        gc.enable()
 
         remote = options.places.remote
         opening = Opening(
