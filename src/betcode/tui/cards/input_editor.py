@@ -10,9 +10,10 @@ from textual.app import App, SuspendNotSupported
 from textual.message import Message
 from textual.widgets import TextArea
 
+from betcode.tui.outside_editor import run_outside
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.edited_input import NotEdited, checked_input, own_fields
-from betcode.wording.editor import EditorFailed, NoEditor, editor_argv, run_editor
+from betcode.wording.editor import EditorFailed, NoEditor, editor_argv
 
 _MAIN = {"Bash": "command", "Write": "content", "Edit": "new_string", "NotebookEdit": "new_source"}
 
@@ -94,20 +95,13 @@ def edited_outside(app: App[Any], shown: str) -> str:
         with tempfile.TemporaryDirectory(prefix="betcode-") as directory:
             path = Path(directory) / "input.json"
             path.write_text(shown + "\n", encoding="utf-8", errors="surrogatepass")
-            failure: EditorFailed | None = None
-            with app.suspend():
-                try:
-                    run_editor(argv, path)
-                except EditorFailed as trouble:  # leaving the block with it, the screen would not come back
-                    failure = trouble
-            if failure is not None:
-                raise NotEdited(str(failure))
+            run_outside(app, argv, path)
             return path.read_text(encoding="utf-8")
     except NoEditor:
         raise NotEdited("No editor is set (EDITOR)") from None
     except SuspendNotSupported:
         raise NotEdited("There is no room for an editor here") from None
-    except EditorFailed as wrong:
-        raise NotEdited(str(wrong)) from None
+    except EditorFailed as failed:
+        raise NotEdited(str(failed)) from None
     except (OSError, UnicodeError) as trouble:
         raise NotEdited("What the editor left cannot be read") from trouble

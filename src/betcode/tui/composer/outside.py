@@ -5,7 +5,8 @@ from pathlib import Path
 
 from textual.app import App, SuspendNotSupported
 
-from betcode.wording.editor import EditorFailed, NoEditor, editor_argv, run_editor
+from betcode.tui.outside_editor import run_outside
+from betcode.wording.editor import EditorFailed, NoEditor, editor_argv
 
 
 class NotEdited(Exception):
@@ -23,8 +24,7 @@ def edited_outside(app: App[object], text: str, limit: int) -> str:
         with tempfile.TemporaryDirectory(prefix="betcode-") as directory:
             file = Path(directory) / "message.md"
             file.write_text(text)
-            with app.suspend():
-                run_editor(argv, file)
+            run_outside(app, argv, file)
             if file.stat().st_size > limit:
                 raise NotEdited("That is too long for a message: attach it as a file")
             return file.read_text(errors="replace").rstrip("\n")
