@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from rich.cells import cell_len
 
 from betcode.tui.model.blocks import Asked, AskedState, Block, Said, Thoughts, Told, Tone, ToolUse, TurnEnd, Words
-from betcode.tui.view.markdown_lines import plain_lines
 from betcode.tui.view.spans import Line, cut, cut_line, indented, shown, wrap
 from betcode.v1 import agent_pb2 as v1
 
 GUTTER = 2  # columns before every line: a mark of what it is, and a space
 NOTHING = ("  ", "")
 _LONG_SAID = 20_000  # characters of a message that are drawn
+_LONG_TOLD = 4_000  # and of a remark
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,16 +151,20 @@ def _thoughts(block: Thoughts, canvas: Canvas) -> Drawing:
     if block.is_settled and not text.strip():
         return Drawing()
     verb = "thought" if block.is_settled else "thinking"
-    words = len(text.split()) if len(text) < 100_000 else len(text) // 6
-    head = f"{verb}, {words:,} {'word' if words == 1 else 'words'}"
+    head = f"{verb}, {_counted(text)}"
     if canvas.opened.get(block.key):
-        lines: list[Line] = [(("▾ ", "thought"), (cut(head, room), "thought"))]
-        lines += indented(plain_lines(text, room), NOTHING, NOTHING)
-        lines = [tuple((part, f"{ink} thought".strip()) for part, ink in line) for line in lines]
+        lines: list[Line] = [(("▾ ", "thought"), (cut(head, room), "thought")), *canvas.words(block, canvas.width)]
     else:
         rest = cut(shown(text[-room * 4 :] if not block.is_settled else text[: room * 4]), max(room - len(head) - 2, 0))
         lines = [cut_line([("▸ ", "thought"), (head, "thought"), (f"  {rest}", "thought quiet")], canvas.width)]
     return Drawing(lines, [Part(0, block.key, opens=True, block=block)])
+
+
+def _counted(text: str) -> str:
+    if len(text) > _LONG_SAID:
+        return f"about {len(text) // 6:,} words"
+    words = len(text.split())
+    return "1 word" if words == 1 else f"{words:,} words"
 
 
 _ASKED = {
@@ -173,7 +177,7 @@ _ASKED = {
 
 
 def _asked(block: Asked, canvas: Canvas) -> Drawing:
-    title, outcome = shown(block.title), shown(block.outcome)
+    title, outcome = shown(block.title[:_LONG_TOLD]), shown(block.outcome[:_LONG_TOLD])
     spans = [(title, ""), (": " if title and outcome else "", "quiet")]
     spans.append((outcome, "strong") if outcome else (" waits for an answer", "notable"))
     lines = wrap([span for span in spans if span[0]], canvas.width - GUTTER)
@@ -187,7 +191,9 @@ def _told(block: Told, canvas: Canvas) -> Drawing:
     mark, ink = _TONES[block.tone]
     lines: list[Line] = []
     for told in block.lines:
-        wrapped = [part for line in shown(told).split("\n") for part in wrap([(line, ink)], canvas.width - GUTTER)]
+        wrapped = [
+            part for line in shown(told[:_LONG_TOLD]).split("\n") for part in wrap([(line, ink)], canvas.width - GUTTER)
+        ]
         lines += indented(wrapped, (mark, ink), NOTHING)
     return Drawing(lines, [Part(0, block.key, block=block)])
 

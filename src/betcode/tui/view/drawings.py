@@ -3,7 +3,7 @@
 from collections import OrderedDict
 from dataclasses import dataclass
 
-from betcode.tui.model.blocks import Block, Words
+from betcode.tui.model.blocks import Block, Thoughts, Words
 from betcode.tui.view import markdown_lines
 from betcode.tui.view.drawing import GUTTER, NOTHING, Canvas, Drawing, draw
 from betcode.tui.view.markdown_lines import MarkdownLines, plain_lines
@@ -66,11 +66,12 @@ class Drawings:
 
     def _words(self, block: Words, width: int) -> list[Line]:
         room = width - GUTTER
+        margin = ("▏ ", "thought quiet") if isinstance(block, Thoughts) else NOTHING
         if self.is_plain:
-            return [(NOTHING, *line) for line in plain_lines(block.text, room)]
+            return [(margin, *line) for line in plain_lines(block.text, room)]
         kept = self._kept[(block.key, width)]
         if kept.markdown is None:
-            kept.markdown = MarkdownLines(room, (NOTHING,))
+            kept.markdown = MarkdownLines(room, (margin,))
         return kept.markdown.lines(block.text)
 
     def _forget(self, newest: tuple[str, int]) -> None:

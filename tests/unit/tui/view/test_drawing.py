@@ -1,0 +1,95 @@
+"""Messages, thoughts, prompts, remarks and ends of turns; and what drawing needs to be loaded."""
+
+import subprocess
+import sys
+
+import pytest
+from rich.style import Style
+
+from betcode.tui.model.blocks import Asked, AskedState, Block, Said, Thoughts, Told, Tone, ToolUse, TurnEnd, Words
+from betcode.tui.view.drawing import estimated, gap_before, text_of_block
+from betcode.tui.view.drawings import Drawings
+from betcode.tui.view.inks import Inks
+from betcode.tui.view.markdown_lines import load
+from betcode.tui.view.spans import text_of
+from betcode.v1 import agent_pb2 as v1
+
+
+def _texts(block: Block, width: int = 40, opened: str = "") -> list[str]:
+    load()
+    drawings = Drawings()
+    if opened:
+        drawings.open(opened, 1)
+    return [text_of(line).rstrip() for line in drawings.of(block, width).lines]
+
+
+@pytest.mark.parametrize(
+    ("state", "mark"),
+    [
+        (v1.MESSAGE_STATE_ACCEPTED, ["  (queued)"]),
+        (v1.MESSAGE_STATE_DELIVERED, ["  (delivered)"]),
+        (v1.MESSAGE_STATE_CONSUMED, []),
+        (v1.MESSAGE_STATE_CANCELLED, ["  (cancelled)"]),
+        (v1.MESSAGE_STATE_UNKNOWN, ["  (not known whether it arrived)"]),
+    ],
+)
+def test_a_message_tells_what_became_of_it(state: v1.MessageState.ValueType, mark: list[str]) -> None:
+    assert _texts(Said("s", 1, text="do\nthis", state=state)) == ["> do", "  this", *mark]
+
+
+def test_thoughts_are_one_line_until_they_are_opened() -> None:
+    thoughts = Thoughts("t", 1, pieces=["I think\n\nthat it **is** so"], is_settled=True)
+    assert _texts(thoughts) == ["▸ thought, 6 words  I think that it **i…"]
+    assert _texts(thoughts, opened="t") == ["▾ thought, 6 words", "▏ I think", "▏", "▏ that it is so"]
+
+
+def test_thoughts_that_go_on_show_their_end() -> None:
+    assert _texts(Thoughts("t", 1, pieces=["first ", "last"]))[0] == "▸ thinking, 2 words  first last"
+
+
+@pytest.mark.parametrize(
+    ("block", "lines"),
+    [
+        (Asked("a", 1, title="Bash ls"), ["? Bash ls waits for an answer"]),
+        (Asked("a", 1, title="Bash ls", state=AskedState.ALLOWED, outcome="Allowed"), ["✓ Bash ls: Allowed"]),
+        (Asked("a", 1, title="Bash ls", state=AskedState.DENIED, outcome="Denied: no"), ["⊘ Bash ls: Denied: no"]),
+        (Told("n", 1, lines=("one", "two")), ["· one", "· two"]),
+        (Told("n", 1, lines=("error: bad",), tone=Tone.BAD), ["✗ error: bad"]),
+        (TurnEnd("e", 1, stop_reason="max_tokens", summary="2.0 s"), ["── max_tokens · 2.0 s ─────────────────"]),
+        (Words("w", 1, pieces=["cut"], is_settled=True, is_partial=True), ["  cut", "  … cut off here"]),
+        (Words("w", 1, pieces=[""], is_settled=True), []),
+        (Thoughts("w", 1, pieces=[""], is_settled=True), []),
+    ],
+)
+def test_lines_of_the_other_blocks(block: Block, lines: list[str]) -> None:
+    assert _texts(block) == lines
+
+
+def test_lines_that_belong_together_stand_together() -> None:
+    words, tool, told, void = Words("w", 1), ToolUse("t", 2), Told("n", 3), Words("v", 4, is_settled=True)
+    assert [gap_before(block, tool) for block in (words, tool, told, void, TurnEnd("e", 5))] == [1, 0, 0, 0, 0]
+    assert gap_before(tool, words) == 1
+    assert gap_before(words, None) == 0
+
+
+def test_an_estimate_is_near_for_plain_words() -> None:
+    block = Words("w", 1, pieces=["word " * 1000])
+    assert abs(estimated(block, 80) - len(_texts(block, 80))) < 6
+
+
+def test_what_is_copied_of_a_tool_is_its_call_and_its_output() -> None:
+    assert text_of_block(ToolUse("t", 1, name="Bash", telling="ls", output="a\nb")) == "Bash ls\na\nb"
+
+
+@pytest.mark.parametrize("line", [(), (("日本", ""),), (("x" * 30, "strong"), ("y", ""))])
+def test_a_strip_has_exactly_the_width(line: tuple[tuple[str, str], ...]) -> None:
+    strip = Inks(lambda _: Style()).strip(line, 21)
+    assert strip.cell_length == 21
+    assert sum(segment.cell_length for segment in strip) == 21
+
+
+def test_the_first_picture_loads_no_parser() -> None:
+    asked = "import sys, betcode.tui.view.conversation_view; print([name for name in %r if name in sys.modules])"
+    heavy = ("markdown_it", "pygments", "rich.markdown", "rich.syntax")
+    done = subprocess.run([sys.executable, "-c", asked % (heavy,)], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
