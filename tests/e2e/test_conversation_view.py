@@ -137,6 +137,15 @@ async def test_a_block_and_what_the_mouse_marked_are_copied() -> None:
         assert shown.app.copied[-1] == "say"
 
 
+async def test_marking_a_call_does_not_open_it() -> None:
+    async with open_view(conversation_of(_tool(1, "the output"))) as shown:
+        await shown.pilot.mouse_down(shown.view, offset=(2, 0))
+        await shown.pilot.hover(shown.view, offset=(6, 0))
+        await shown.pilot.mouse_up(shown.view, offset=(6, 0))
+        assert shown.app.screen.get_selected_text() == "Bash"
+        assert "the output" not in shown.text
+
+
 async def test_a_megabyte_of_output_is_drawn_in_part() -> None:
     for output in ("x" * 1_000_000, "line\n" * 200_000, "\x1b[2J" * 250_000):
         async with open_view(conversation_of(_tool(1, output))) as shown:
@@ -164,11 +173,12 @@ async def test_a_resize_while_words_stream_keeps_the_place() -> None:
 
 
 async def test_those_at_the_end_stay_there_through_every_size() -> None:
-    async with open_view(conversation_of(*(_words(number, 6) for number in range(30))), (80, 20)) as shown:
+    blocks = [Words(f"w{number}", number, pieces=["long words " * 60 + f"\n\nend {number}"]) for number in range(30)]
+    async with open_view(conversation_of(*blocks), (80, 20)) as shown:
         for size in ((40, 30), (200, 10), (30, 40), (80, 20)):
             await shown.pilot.resize_terminal(*size)
             await shown.pilot.pause()
-            assert shown.lines[-1] == "  words 29.5"
+            assert shown.lines[-1] == "  end 29"
 
 
 async def test_the_bar_goes_where_it_is_pulled() -> None:
