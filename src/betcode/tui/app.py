@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import ClassVar
 
@@ -16,6 +17,7 @@ from textual.app import App
 from textual.binding import BindingType
 from textual.filter import LineFilter, NoColor
 from textual.screen import ModalScreen
+from textual.worker import Worker, WorkerState
 
 from betcode.client import Client, ClientError
 from betcode.tui import keys
@@ -83,6 +85,7 @@ class BetcodeApp(App[int]):
         self.directory = Directory(client)
         self._opening = opening
         self._kept = KeptScreens()
+        self._installed = count()
         self._attention: Attention | None = None
         self._early: deque[events.Key] = deque()
         self._themes = ThemeMemory(kept_in)
@@ -147,7 +150,7 @@ class BetcodeApp(App[int]):
             await self.pop_screen()
         is_first = not isinstance(self.screen, SessionScreen)
         if not self.is_screen_installed(screen):
-            self.install_screen(screen, f"session-{screen.session_id}")
+            self.install_screen(screen, f"session-{next(self._installed)}")
         self.directory.numbers.add(screen.session_id)
         await (self.push_screen(screen) if is_first else self.switch_screen(screen))
         self.session_id = screen.session_id
@@ -200,7 +203,7 @@ class BetcodeApp(App[int]):
     def action_help(self) -> None:
         from betcode.tui.help import HelpScreen
 
-        if not isinstance(self.screen, ModalScreen):
+        if not isinstance(self.screen, HelpScreen):
             self.push_screen(HelpScreen())
 
     def action_sessions(self) -> None:
@@ -298,6 +301,20 @@ class BetcodeApp(App[int]):
     def say_error(self, error: ClientError) -> None:
         """Something that was asked of the daemon was refused, or did not reach it."""
         self.notify(clean(error.message), severity="error", markup=False)
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        """A task of the screen that failed is no reason to end it."""
+        error = event.worker.error
+        if event.state is WorkerState.ERROR and isinstance(error, Exception):
+            self.say_fault(error)
+
+    def say_fault(self, error: Exception) -> None:
+        """Something that nobody expected, and that the rest can go on without."""
+        if self.is_headless:
+            self._handle_exception(error)  # a test sees it whole
+            return
+        words = f"Something went wrong here: {type(error).__name__} {error}".strip()
+        self.notify(one_line(words, 300), severity="error", markup=False)
 
     def _end_with(self, error: Exception) -> None:
         self.failure = error

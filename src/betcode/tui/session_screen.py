@@ -11,6 +11,7 @@ from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
 from textual.widgets import Static, TextArea
+from textual.worker import Worker
 
 from betcode.client import Client, ClientError, Link, LinkState
 from betcode.tui import keys
@@ -249,6 +250,9 @@ class SessionScreen(Screen[None]):
         except ClientError as error:
             self._refusal = error.message
         self._model_changed()
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        self.owner.on_worker_state_changed(event)
 
     def on_conversation_view_wants_older(self, message: ConversationView.WantsOlder) -> None:
         self.run_worker(self._load_older(compacted=message.compacted), exit_on_error=False)

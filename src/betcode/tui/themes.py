@@ -1,6 +1,5 @@
 """How the screen is coloured, and which of it was chosen last."""
 
-import os
 from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
@@ -9,9 +8,12 @@ from typing import Any
 from textual.app import App
 from textual.theme import Theme
 
+from betcode.tui.private_files import private_directory, read_bounded, write_private
+
 DARK = "betcode-dark"
 LIGHT = "betcode-light"
 PLAIN = "betcode-plain"
+_LONGEST_NAME = 100  # bytes
 
 _OWN = (
     Theme(
@@ -76,18 +78,13 @@ class ThemeMemory:
 
     def last(self, known: Collection[str]) -> str:
         """The one that was chosen last, where it is known."""
-        name = ""
-        if self._file is not None:
-            with suppress(OSError, UnicodeDecodeError):
-                name = self._file.read_text()[:100].strip()
+        kept = read_bounded(self._file, _LONGEST_NAME) if self._file is not None else None
+        name = (kept or b"").decode(errors="replace").strip()
         return name if name in known else DARK
 
     def keep(self, name: str) -> None:
         if self._file is None:
             return
         with suppress(OSError):
-            self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            unfinished = self._file.with_name(f"theme.{os.getpid()}")
-            unfinished.write_text(name)
-            unfinished.chmod(0o600)
-            unfinished.replace(self._file)
+            private_directory(self._file.parent)
+            write_private(self._file, name.encode())
