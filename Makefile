@@ -13,12 +13,12 @@ ifneq ($(shell cat .venv/.place 2>/dev/null),$(CURDIR))
 MOVED := moved
 endif
 
-.PHONY: help run test check coverage bench soak proto proto-check lint format behaviours wheel readme reference clean moved
+.PHONY: help run test check coverage bench soak proto proto-check lint format behaviours wheel readme reference pictures clean moved
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
 
-run: .venv/.for-use  ## start a daemon and have a conversation (set-up included)
+run: .venv/.for-use  ## start a daemon and try the demo agent (set-up included)
 	@exec $(PY) -m betcode.cli.first_run
 
 test: .venv/.for-work  ## run the whole test-suite (set-up included)
@@ -72,6 +72,9 @@ readme: .venv/.for-work  ## do the commands that README.md shows exist?
 
 reference: .venv/.for-work  ## write docs/commands.md and the tables of docs/operations.md from the code
 	$(PY) scripts/reference.py
+
+pictures: .venv/.for-work  ## make the pictures of README.md from the screen itself
+	$(PY) scripts/pictures.py
 
 clean:  ## remove everything that set-up and tests made here
 	rm -rf .venv .cache dist build
