@@ -16,6 +16,7 @@ from betcode.domain.features import FEATURES
 from betcode.domain.health import DEGRADED_STATES
 from betcode.server.errors import STATUS
 from betcode.telemetry.metrics import METRICS
+from betcode.tui import keys
 from betcode.v1 import version_pb2
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -98,6 +99,16 @@ def errors_table() -> Iterator[str]:
         yield f"| `{code}` | {STATUS[code].name} | {EXIT_OF[code].value} | {code.meaning} |"
 
 
+def keys_tables() -> Iterator[str]:
+    for heading, rows in keys.table():
+        yield f"**{heading}**"
+        yield ""
+        yield "| key | what it does |"
+        yield "|---|---|"
+        yield from (f"| {shown} | {words} |" for shown, words in rows)
+        yield ""
+
+
 REFERENCE = Reference()
 SECTIONS: Mapping[str, Mapping[str, Callable[[], Iterator[str]]]] = {
     "operations.md": {
@@ -113,6 +124,7 @@ SECTIONS: Mapping[str, Mapping[str, Callable[[], Iterator[str]]]] = {
         "commands": lambda: commands_text(REFERENCE),
         "records": lambda: records_text(REFERENCE),
     },
+    "screen.md": {"keys": keys_tables},
 }
 
 
