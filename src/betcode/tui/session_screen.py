@@ -68,7 +68,6 @@ class SessionScreen(Screen[None]):
         self._link: Link | None = None
         self._broken_at = 0.0
         self._refusal = ""
-        self._turn_began: float | None = None
         self._was_at_work: bool | None = None
         self._view = ConversationView(self._feed.conversation)
         self._deck = CardDeck(board, summary.id)
@@ -196,14 +195,13 @@ class SessionScreen(Screen[None]):
             self._show_end()
 
     def _moment(self) -> Moment:
-        now = time.monotonic()
-        link = self._link
+        now, link, since = time.monotonic(), self._link, self._feed.standing.worked_since
         is_broken = link is not None and link.state is LinkState.BROKEN
         return Moment(
             link=link,
             retry_in_s=max(self._broken_at + link.retry_in_s - now, 0.0) if is_broken and link is not None else 0.0,
             refusal=self._refusal,
-            turn_s=now - self._turn_began if self._turn_began is not None else None,
+            turn_s=max((datetime.now(UTC) - since).total_seconds(), 0.0) if since is not None else None,
             is_stopping=self._stops > 0,
             queued=len(self._feed.standing.queue),
             waits=self._feed.standing.waits(datetime.now(UTC)),
@@ -216,7 +214,6 @@ class SessionScreen(Screen[None]):
             self._link, self._broken_at = self._feed.link, time.monotonic()
         is_at_work = self._feed.standing.is_at_work
         if is_at_work != self._was_at_work:
-            self._turn_began = time.monotonic() if is_at_work and self._was_at_work is False else None
             self._stops = 0
             self._was_at_work = is_at_work
         before, self._lock = self._lock, lock_view(self._feed.standing.lock, self._client.identity.client_id)

@@ -25,6 +25,7 @@ class Standing:
     worktree: str = ""
     branch: str = ""
     status: v1.AgentStatus.ValueType = v1.IDLE
+    worked_since: datetime | None = None  # when the turn began, as far as it is known
     run_state: str = ""
     is_closed: bool = False
     waiting_for: str = ""  # as in SessionSummary
@@ -132,7 +133,7 @@ class Standing:
     def _be_told(self, event: v1.AgentEvent) -> None:
         match event.WhichOneof("event"):
             case "status_change":
-                self._status(event.status_change)
+                self._status(event.status_change, event.timestamp.ToDatetime(UTC))
             case "session_info":
                 self.inform(event.session_info)
             case "compaction":
@@ -158,10 +159,15 @@ class Standing:
         if not self.plan_mode:
             self.plan = ""
 
-    def _status(self, change: v1.StatusChange) -> None:
+    def _status(self, change: v1.StatusChange, at: datetime) -> None:
+        was_at_work = self.is_at_work
         self.status = change.status
         if self.is_at_work:
             self.waiting_for, self.run_state = "", "running"
+            if self.worked_since is None or not was_at_work:
+                self.worked_since = at
+        else:
+            self.worked_since = None
 
     def _compacted(self, boundary: v1.CompactionBoundary) -> None:
         if boundary.tokens_before and self.context_percent:

@@ -159,3 +159,16 @@ def test_lock_presence_and_commands_are_as_they_were_last_told() -> None:
     assert [one.name for one in standing.commands] == ["compact"]
     standing.take(v1.AgentEvent(session_info=v1.SessionInfo(model="opus-6")))
     assert (standing.model, len(standing.commands)) == ("opus-6", 1)
+
+
+def test_a_turn_is_timed_from_when_the_agent_began_to_work() -> None:
+    def at(seconds: int, status: v1.AgentStatus.ValueType) -> v1.AgentEvent:
+        event = _status(status)
+        event.timestamp.FromSeconds(1_000 + seconds)
+        return event
+
+    began = datetime.fromtimestamp(1_005, UTC)
+    assert _of(at(0, v1.IDLE), at(5, v1.THINKING), at(9, v1.EXECUTING_TOOL)).worked_since == began
+    assert _of(at(5, v1.THINKING), at(9, v1.IDLE)).worked_since is None
+    in_the_middle = v1.SessionSummary(status="active")
+    assert _of(at(5, v1.EXECUTING_TOOL), at(9, v1.THINKING), summary=in_the_middle).worked_since == began
