@@ -87,7 +87,9 @@ async def test_files_and_commands_are_completed_by_keys_and_mouse(daemon: Daemon
         await write(screen, "/rename its name")
         await screen.notes_say("It is called its name")
         await write(screen, "/nonsense")
-        await screen.shows("> /nonsense")
+        await screen.shows("> /nonsense", "idle")
+        await screen.press(*"/to")
+        await screen.shows("/tour", "/tool")  # which the agent has told of meanwhile
 
 
 async def test_long_pastes_and_dropped_files_go_with_the_message(daemon: Daemon) -> None:

@@ -94,6 +94,19 @@ async def test_what_is_sent_while_the_daemon_is_dead_arrives_once(daemon: Daemon
         assert await times_said(screen.client, session_id, "say never") == 0
 
 
+async def test_who_leaves_at_once_has_sent_it_all_the_same(daemon: Daemon) -> None:
+    async with open_screen(daemon) as screen:
+        await screen.shows("connected")
+        session_id = screen.app.session_id
+        composer(screen).load_text("say bye")
+        composer(screen).post_message(events.Key("enter", "\r"))
+        composer(screen).call_next(screen.app.exit)
+    async with open_screen(daemon, session_id) as screen:
+        await screen.shows("> say bye")
+        assert await times_said(screen.client, session_id, "say bye") == 1
+        assert not composer(screen).has_draft
+
+
 async def test_what_the_daemon_refuses_stands_in_the_draft_again(daemon: Daemon) -> None:
     async with open_screen(daemon) as screen:
         await screen.shows("connected")

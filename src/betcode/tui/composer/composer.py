@@ -1,6 +1,6 @@
 """The place to write in."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -48,14 +48,6 @@ class Composer(TextArea):
         Binding("ctrl+underscore,alt+z", "undo", "undo", show=False),
     ]
 
-    class Submitted(Message):
-        """A message that is to be sent, and given back where it is refused."""
-
-        def __init__(self, text: str, attachments: Sequence[AttachedFile] = ()) -> None:
-            super().__init__()
-            self.text = text
-            self.attachments = tuple(attachments)
-
     class Command(Message):
         """A command of the screen itself, and what stood behind it."""
 
@@ -72,11 +64,17 @@ class Composer(TextArea):
             self.action = action
 
     def __init__(
-        self, completions: CompletionList, chips: ChipBar, queue: QueueBar, kept_in: Path | None = None
+        self,
+        completions: CompletionList,
+        chips: ChipBar,
+        queue: QueueBar,
+        hand_over: Callable[[str, tuple[AttachedFile, ...]], None],
+        kept_in: Path | None = None,
     ) -> None:
         learn_keys()
         super().__init__(id="composer", placeholder="Write a message", highlight_cursor_line=False)
         self._queue_bar = queue
+        self._hand_over = hand_over  # what is to be sent
         self._completing = Completing(self, completions)
         self.attaching = Attaching(self, chips, self.on_text_area_changed, self._type)
         self._drafts = Drafts(kept_in / "drafts") if kept_in else None
@@ -240,9 +238,11 @@ class Composer(TextArea):
             else:
                 self.post_message(self.Command(*command))
         else:
+            # At once and not by a message of Textual's: somebody who leaves now has sent it all the same.
+            self._hand_over(draft.text, draft.files)
             self.load_text("")
             self.attaching.put(())
-            self.post_message(self.Submitted(draft.text, draft.files))
+            self.keep()
 
     def _remember(self, text: str) -> None:
         self._walk = Walk((), "")

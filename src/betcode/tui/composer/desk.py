@@ -8,6 +8,7 @@ from textual.containers import Vertical
 from textual.message import Message
 
 from betcode.client import Client, ClientError, Link, LinkState
+from betcode.domain.commands import AttachedFile
 from betcode.tui.composer.chips import ChipBar
 from betcode.tui.composer.completion import Command
 from betcode.tui.composer.completion_list import CompletionList
@@ -39,7 +40,7 @@ class WritingDesk(Vertical):
         self._is_down = False
         self._sender = Sender(client, session_id, kept_in, self._show_queue, self._refused)
         self._bar, self._completions, self._chips = QueueBar(), CompletionList(), ChipBar()
-        self._composer = Composer(self._completions, self._chips, self._bar, kept_in)
+        self._composer = Composer(self._completions, self._chips, self._bar, self._send, kept_in)
 
     def compose(self) -> ComposeResult:
         yield self._bar
@@ -51,6 +52,9 @@ class WritingDesk(Vertical):
         self._composer.show_session(self._session_id, self._directory)
         self._show_queue()
         self.run_worker(self._sender.run(), exit_on_error=False)
+
+    async def on_unmount(self) -> None:
+        await self._sender.leave()
 
     def show(self, queue: Sequence[Queued], commands: Sequence[Command], link: Link | None) -> None:
         """How the session stands now."""
@@ -65,15 +69,14 @@ class WritingDesk(Vertical):
 
     def _refused(self, message: Unsent, error: ClientError) -> None:
         self._composer.give_back(message.text, message.attachments)
+        self._composer.keep()  # perhaps nobody is there any more to read it
         self.post_message(self.NotSent(error))
 
-    def on_composer_submitted(self, message: Composer.Submitted) -> None:
-        message.stop()
+    def _send(self, text: str, attachments: tuple[AttachedFile, ...]) -> None:
         try:
-            self._sender.send(message.text, message.attachments)
+            self._sender.send(text, attachments)
         except OSError as trouble:
-            self.notify(f"The message cannot be kept until it is sent: {trouble.strerror}", markup=False)
-        self._composer.keep()  # the draft is that message no more
+            self._say(f"The message cannot be kept until it is sent: {trouble.strerror}")
 
     def on_queue_bar_withdraw(self, message: QueueBar.Withdraw) -> None:
         message.stop()

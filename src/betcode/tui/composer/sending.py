@@ -13,6 +13,7 @@ from betcode.domain.identifiers import MessageId, new_message_id
 from betcode.tui.composer.outbox import Outbox, Unsent
 
 _AGAIN_S = 1.0
+_LEAVING_S = 2.0
 _REMEMBERED = 50  # sent messages whose files are at hand when they are withdrawn
 
 
@@ -47,7 +48,7 @@ class Sender:
         self._refused = refused
         self._is_down = False
         self._news = anyio.Event()
-        self._sent: dict[str, Unsent] = {}
+        self._remembered: dict[str, Unsent] = {}
 
     @property
     def unsent(self) -> Sequence[Unsent]:
@@ -81,7 +82,7 @@ class Sender:
 
     def sent_from_here(self, message_id: str) -> Unsent | None:
         """A message that the daemon has, as it was written here."""
-        return self._sent.get(message_id)
+        return self._remembered.get(message_id)
 
     async def run(self) -> None:
         """Until it is cancelled."""
@@ -91,23 +92,33 @@ class Sender:
             if message is None:
                 await self._news.wait()
                 continue
-            try:
-                await self._client.send(
-                    self._session_id, message.text, message.attachments, message_id=message.message_id
-                )
-            except ClientError as error:
-                if error.may_be_retried:
-                    with anyio.move_on_after(_AGAIN_S):
-                        await self._news.wait()
-                    continue
-                self._outbox.settle(message.message_id)
-                self._refused(message, error)
-            else:
-                self._sent[message.message_id] = message
-                while len(self._sent) > _REMEMBERED:
-                    del self._sent[next(iter(self._sent))]
-                self._outbox.settle(message.message_id)
-            self._changed()
+            if not await self._sent(message):
+                with anyio.move_on_after(_AGAIN_S):
+                    await self._news.wait()
+
+    async def leave(self) -> None:
+        """Send what was written just before somebody left; what does not go at once is kept for the next screen."""
+        with anyio.move_on_after(_LEAVING_S):
+            while not self._is_down and (message := self._outbox.try_next()) is not None:
+                if not await self._sent(message):
+                    return
+
+    async def _sent(self, message: Unsent) -> bool:
+        """Whether it is settled, one way or the other."""
+        try:
+            await self._client.send(self._session_id, message.text, message.attachments, message_id=message.message_id)
+        except ClientError as error:
+            if error.may_be_retried:
+                return False
+            self._outbox.settle(message.message_id)
+            self._refused(message, error)
+        else:
+            self._remembered[message.message_id] = message
+            while len(self._remembered) > _REMEMBERED:
+                del self._remembered[next(iter(self._remembered))]
+            self._outbox.settle(message.message_id)
+        self._changed()
+        return True
 
     def _wake(self) -> None:
         self._news.set()

@@ -125,6 +125,15 @@ async def test_what_a_screen_left_behind_is_sent_by_the_next(tmp_path: Path) -> 
     assert [text for _, text in road.came] == ["left"]
 
 
+async def test_what_was_written_just_before_leaving_is_sent(tmp_path: Path) -> None:
+    road = BrokenRoad(None, AWAY)
+    sender = Shown(road, tmp_path).sender
+    for text in ("one", "two"):
+        sender.send(text)
+    await sender.leave()
+    assert [one.text for one in Outbox(tmp_path / "outbox", "session").unsent] == ["two"]
+
+
 def test_each_message_has_one_line_that_says_where_it_is() -> None:
     accepted, delivered = v1.MESSAGE_STATE_ACCEPTED, v1.MESSAGE_STATE_DELIVERED
     queue = [QueuedMessage("1", "a", delivered), QueuedMessage("2", "b", accepted)]
