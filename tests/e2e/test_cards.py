@@ -8,6 +8,7 @@ import pytest
 from betcode.client import open_client
 from betcode.tui.cards.card import Card
 from betcode.tui.composer.composer import Composer
+from betcode.tui.view.conversation_view import ConversationView
 from betcode.v1 import agent_pb2 as v1
 from support.asking_shell import two_questions
 from support.cards import BASH, asking_daemon, asking_screen, told
@@ -165,6 +166,18 @@ async def test_a_card_takes_no_focus_from_a_draft(daemon: Daemon, tmp_path: Path
         await here.screen.hides("Tab to answer")
         await here.screen.press("n")
         assert told((await here.heard())[0])[0] == "deny"
+
+
+async def test_tab_goes_round_from_the_draft_by_the_card_to_the_conversation(daemon: Daemon, tmp_path: Path) -> None:
+    async with asking_screen(daemon, tmp_path) as here:
+        await here.screen.type("any")
+        await here.ask(BASH)
+        await here.screen.shows("Tab to answer: y allow")
+        places = []
+        for _ in range(4):
+            await here.screen.press("tab")
+            places.append(type(here.screen.app.focused))
+        assert places == [Card, ConversationView, Composer, Card]
 
 
 async def test_keys_that_came_before_it_could_be_read_answer_nothing(daemon: Daemon, tmp_path: Path) -> None:

@@ -354,9 +354,17 @@ class SessionScreen(Screen[None]):
         self._model_changed()
 
     def action_next_place(self) -> None:
-        """From the draft to what waits for an answer, and then round."""
-        if self.focused is not self.query_one(Composer) or not self._deck.take_focus():
+        """From the draft to what waits for an answer, from there to the conversation, and then round."""
+        if self._is_on_a_card:
+            self._view.focus()
+        elif self.focused is not self.query_one(Composer) or not self._deck.take_focus():
             self.app.action_focus_next()
+            if self._is_on_a_card:  # which stands between the conversation and the draft, and was before it
+                self.app.action_focus_next()
+
+    @property
+    def _is_on_a_card(self) -> bool:
+        return self.focused is not None and self._deck in self.focused.ancestors_with_self
 
     def action_leave_empty(self) -> None:
         if self.query_one(Composer).has_draft or self._deck.is_typing:
