@@ -162,13 +162,15 @@ def test_lock_presence_and_commands_are_as_they_were_last_told() -> None:
 
 
 def test_a_turn_is_timed_from_when_the_agent_began_to_work() -> None:
-    def at(seconds: int, status: v1.AgentStatus.ValueType) -> v1.AgentEvent:
-        event = _status(status)
-        event.timestamp.FromSeconds(1_000 + seconds)
-        return event
+    def since(*changes: tuple[int, v1.AgentStatus.ValueType], status: str = "idle") -> float | None:
+        standing = Standing("me")
+        standing.begin(v1.SessionSummary(status=status))
+        for seconds, change in changes:
+            event = _status(change)
+            event.timestamp.FromSeconds(seconds)
+            standing.take(event)
+        return standing.worked_since.timestamp() if standing.worked_since else None
 
-    began = datetime.fromtimestamp(1_005, UTC)
-    assert _of(at(0, v1.IDLE), at(5, v1.THINKING), at(9, v1.EXECUTING_TOOL)).worked_since == began
-    assert _of(at(5, v1.THINKING), at(9, v1.IDLE)).worked_since is None
-    in_the_middle = v1.SessionSummary(status="active")
-    assert _of(at(5, v1.EXECUTING_TOOL), at(9, v1.THINKING), summary=in_the_middle).worked_since == began
+    assert since((1, v1.IDLE), (5, v1.THINKING), (9, v1.EXECUTING_TOOL)) == 5
+    assert since((5, v1.THINKING), (9, v1.IDLE)) is None
+    assert since((5, v1.EXECUTING_TOOL), (9, v1.THINKING), status="active") == 5
