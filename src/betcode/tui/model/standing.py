@@ -47,6 +47,7 @@ class Standing:
     _todos_at: int = 0  # the numbers of the events that told of todos and plan; 0: none did
     _plan_at: int = 0
     _new_at: int = 0  # of the message that began something new
+    _hears_work: bool = False  # at this place of the history; the summary speaks of now
 
     # ------------------------------------------------------------ for those who show it
 
@@ -112,8 +113,9 @@ class Standing:
         self._counted_until = max(self._counted_until, event.sequence)
         if kind in ("text_delta", "thinking_delta"):
             self.waiting_for = ""  # the model answers
+            self._hears_work = True
             return
-        self._queue.take(event, is_at_work=self.is_at_work)
+        self._queue.take(event, is_at_work=self._hears_work)
         match kind:
             case "usage":
                 self._usage(event.usage, is_new=is_new)
@@ -126,6 +128,7 @@ class Standing:
             case "user_input" if not self.is_at_work:
                 self._something_new_begins(event.sequence)
             case "turn_complete":
+                self._hears_work = False
                 self.waiting_for = self.waiting_for if self.waiting_for == "limit" else ""
             case _:
                 self._be_told(event)
@@ -162,6 +165,7 @@ class Standing:
     def _status(self, change: v1.StatusChange, at: datetime) -> None:
         was_at_work = self.is_at_work
         self.status = change.status
+        self._hears_work = self.is_at_work
         if self.is_at_work:
             self.waiting_for, self.run_state = "", "running"
             if self.worked_since is None or not was_at_work:

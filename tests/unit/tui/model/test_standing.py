@@ -69,6 +69,12 @@ def test_a_message_that_begins_a_turn_leaves_the_queue_when_the_agent_has_it() -
     assert _of(_said("a"), _moved("a", v1.MESSAGE_STATE_DELIVERED)).queue == []
 
 
+def test_the_message_of_the_turn_that_is_joined_is_not_queued() -> None:
+    summary = v1.SessionSummary(status="active", last_sequence=2)
+    standing = _of(_said("m1"), _moved("m1", v1.MESSAGE_STATE_DELIVERED), summary=summary)
+    assert not standing.queue
+
+
 def test_a_message_sent_during_a_turn_is_queued_until_that_ends() -> None:
     sent = (_status(v1.THINKING), _said("a"), _moved("a", v1.MESSAGE_STATE_DELIVERED), _said("b", "you"))
     accepted, delivered = v1.MESSAGE_STATE_ACCEPTED, v1.MESSAGE_STATE_DELIVERED
