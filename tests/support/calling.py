@@ -5,6 +5,7 @@ code, stdout and stderr for each on stdout.
 """
 
 import json
+import logging
 import os
 import subprocess
 import sys
@@ -57,6 +58,8 @@ def calling(environment: Mapping[str, str], work: Path) -> Iterator[Calling]:
 def main() -> None:
     from betcode.cli.dispatch import dispatch
 
+    # gRPC's poller meets loops that are over; a command has a process and a loop of its own.
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     asked = os.fdopen(os.dup(0))
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
