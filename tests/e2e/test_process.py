@@ -40,6 +40,7 @@ class Painted:
         )
         self.slave = slave
         self.written = ""
+        self.is_gone = False
 
     def shows(self, words: str) -> None:
         """Wait until the words were painted somewhere."""
@@ -77,8 +78,17 @@ class Painted:
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait(PATIENCE_S)
+        if not self.is_gone:
+            os.close(self.master)
+            os.close(self.slave)
+
+    def hang_up(self) -> None:
+        """The terminal is closed, as with its window."""
+        self.is_gone = True
         os.close(self.master)
         os.close(self.slave)
+        for number in (signal.SIGHUP, signal.SIGCONT):  # as the system does
+            self.process.send_signal(number)
 
 
 def _opposite(mode: str) -> str:
@@ -118,6 +128,13 @@ def test_a_screen_that_is_told_to_end_gives_the_terminal_back(here: Shell) -> No
         screen.process.send_signal(signal.SIGTERM)
         assert screen.ended() == 128 + signal.SIGTERM
         assert screen.is_restored
+
+
+def test_a_screen_whose_terminal_is_closed_ends(here: Shell) -> None:
+    with painted(here) as screen:
+        screen.shows("connected")
+        screen.hang_up()
+        assert screen.process.wait(PATIENCE_S) > 0
 
 
 def test_a_session_that_is_not_there_is_one_sentence_and_an_exit_code(here: Shell) -> None:

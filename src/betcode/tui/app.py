@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import threading
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -33,6 +34,7 @@ from betcode.wording.terminal_text import clean, one_line
 _NOTES_EVERY_S = 0.5
 _TITLE_WIDTH = 60
 _EARLY_KEYS = 1000
+_HUNG_UP_S = 2.0  # to write down what is to be kept
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 
@@ -338,12 +340,21 @@ async def run_screen(client: Client, opening: Opening, kept_in: Path) -> Parting
     return Parting(code or 0, app.session_id)
 
 
+def _leave(app: BetcodeApp, number: int) -> None:
+    app.exit(128 + number)
+    if number == signal.SIGHUP:
+        # The terminal is gone: who still has something to write to it, as Textual has, waits for good.
+        end = threading.Timer(_HUNG_UP_S, os._exit, (128 + number,))
+        end.daemon = True
+        end.start()
+
+
 @contextmanager
 def _signals_leave(app: BetcodeApp) -> Iterator[None]:
     """A signal that ends the process gives the terminal back first."""
     loop = asyncio.get_running_loop()
     for number in _SIGNALS:
-        loop.add_signal_handler(number, app.exit, 128 + number)
+        loop.add_signal_handler(number, _leave, app, number)
     try:
         yield
     finally:
