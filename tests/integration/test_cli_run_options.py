@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from support.calling import Calling, calling
 from support.command import Shell, shell
 
 
@@ -13,6 +14,12 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
     with shell(tmp_path_factory.mktemp("options")) as commands:
         assert commands.run("daemon", "start").returncode == 0
         yield commands
+
+
+@pytest.fixture(scope="module")
+def call(here: Shell) -> Iterator[Calling]:
+    with calling(here.environment, here.work) as process:
+        yield process
 
 
 def prompt_that_was_sent(here: Shell, *arguments: str, stdin: str | None = None) -> str:
@@ -56,11 +63,13 @@ def test_a_prompt_comes_from_arguments_file_and_stdin(
         (["--attach", "missing.txt", "hi"], "missing.txt is not there"),
     ],
 )
-def test_what_cannot_be_meant_is_one_sentence_and_5(here: Shell, arguments: list[str], words: str) -> None:
+def test_what_cannot_be_meant_is_one_sentence_and_5(
+    here: Shell, call: Calling, arguments: list[str], words: str
+) -> None:
     (here.work / "binary").write_bytes(b"\xff\xfe\x00")
     (here.work / "empty").write_bytes(b" \n")
-    done = here.run("run", *arguments)
-    assert done.returncode == 5
+    done = call(["run", *arguments])
+    assert done.code == 5
     assert words in done.stderr
     assert (done.stdout, done.stderr.count("\n")) == ("", 1)
 
