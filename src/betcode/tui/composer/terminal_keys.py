@@ -13,3 +13,5 @@ def learn_keys() -> None:
     """Have them told apart from now on."""
     assert isinstance(ANSI_SEQUENCES_KEYS, dict)
     ANSI_SEQUENCES_KEYS.update(_SEQUENCES)
+    for digit in "123456789":  # Alt and a digit, which it takes for what one terminal on one system means by it
+        ANSI_SEQUENCES_KEYS.pop(f"\x1b{digit}", None)

@@ -18,3 +18,10 @@ def test_enter_alone_is_none_of_them() -> None:
     learn_keys()
     (key,) = [token for token in XTermParser(False).feed("\r") if isinstance(token, events.Key)]
     assert key.key == "enter"
+
+
+def test_alt_and_a_digit_is_no_letter() -> None:
+    learn_keys()
+    events_of = XTermParser(False)._sequence_to_key_events
+    assert not [key for digit in range(1, 10) for key in events_of(f"\x1b{digit}")]  # so that it is taken apart
+    assert [key.key for key in events_of("1", alt=True)] == ["alt+1"]
