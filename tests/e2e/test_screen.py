@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 
 import pytest
+from textual import events
 
 from betcode.tui.themes import LIGHT, PLAIN
 from support.daemon import Daemon, running_daemon
@@ -45,6 +46,14 @@ async def test_all_keys_are_told_by_f1_and_a_question_mark_and_a_draft_may_have_
         await screen.shows("Keys", "Ctrl+Q")
         await screen.press("escape")
         await screen.type("why?")
+        await screen.shows("why?")
+
+
+async def test_a_question_mark_in_what_is_typed_at_once_asks_for_no_help(daemon: Daemon) -> None:
+    async with open_screen(daemon) as screen:
+        await screen.shows("connected")
+        for key in ("w", "h", "y", "question_mark"):  # faster than they are written
+            screen.app.post_message(events.Key(key, "?" if key == "question_mark" else key))
         await screen.shows("why?")
 
 

@@ -58,7 +58,8 @@ KEYS: dict[Place, tuple[Key, ...]] = {
         Key("tab", "writing, cards, conversation", "next_place"),
         Key("ctrl+c", "copy what is marked, or clear the draft; twice leaves", "interrupt", has_priority=True),
         Key("ctrl+d", "leave, on an empty draft", "leave_empty", has_priority=True),
-        Key("question_mark", "help, on an empty draft", "help_empty", has_priority=True),
+        # Without priority: whether the draft is empty is known when the keys before this one are written there.
+        Key("question_mark", "help, on an empty draft", "help_empty"),
     ),
     Place.WRITING: (
         Key("enter", "send"),

@@ -153,6 +153,7 @@ class Card(Vertical, can_focus=True):
         self._on_disk = None
         self._enter(CardState(prompt, self.clock()))
         self._draw(from_the_top=True)
+        self.call_after_refresh(self.seen_anew)  # nobody reads what is not yet painted
         path = changed_path(
             prompt.permission.tool_name, fields_of(prompt.permission.input_json), prompt.working_directory
         )

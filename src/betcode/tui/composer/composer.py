@@ -168,6 +168,8 @@ class Composer(TextArea):
         elif event.key == "escape" and (self._completing.is_open or self._before_search is not None):
             self._heed(event)
             self._close_list()
+        elif event.key == "question_mark" and not self.has_draft:
+            event.prevent_default()  # it asks for help, and goes on to who gives it
         else:
             await super()._on_key(event)
 
