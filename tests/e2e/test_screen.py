@@ -32,11 +32,8 @@ def colours(screen: ShownScreen) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("size", [(40, 15), (80, 24), (200, 50)])
-async def test_all_keys_are_told_by_f1_and_a_question_mark_and_a_draft_may_have_one(
-    daemon: Daemon, size: tuple[int, int]
-) -> None:
-    async with open_screen(daemon, size=size) as screen:
+async def test_all_keys_are_told_by_f1_and_a_question_mark_and_a_draft_may_have_one(daemon: Daemon) -> None:
+    async with open_screen(daemon, size=(40, 15)) as screen:
         await screen.shows("connected")
         await screen.press("?")
         await screen.shows("Keys", "Ctrl+Q")

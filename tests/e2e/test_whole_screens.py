@@ -42,36 +42,27 @@ def settled(screen: ShownScreen) -> str:
 
 
 @pytest.mark.parametrize("width", SIZES)
-async def test_a_session(daemon: Daemon, session_id: str, width: int) -> None:
+async def test_a_session_the_list_of_all_and_a_menu(daemon: Daemon, session_id: str, width: int) -> None:
     async with open_screen(daemon, session_id, size=SIZES[width]) as screen:
         await screen.shows("connected", "the tapir swims", "──", "Tapirs")
         if width >= 120:
             await screen.shows("Rewrite the parser")
         await screen.type("and then?")
         await screen.shows("and then?")
-        shown = settled(screen)
+        session = settled(screen)
         await screen.press("ctrl+c")
         await screen.hides("and then?")
-        matches_golden(f"session-{width}", shown)
 
-
-@pytest.mark.parametrize("width", SIZES)
-async def test_the_list_of_sessions(daemon: Daemon, session_id: str, width: int) -> None:
-    async with open_screen(daemon, session_id, size=SIZES[width]) as screen:
-        await screen.shows("connected", "the tapir swims", "──")
         await screen.press("ctrl+s")
         await screen.shows("Rewrite the parser", "Tapirs", "Tab: more keys")
-        matches_golden(f"sessions-{width}", settled(screen))
+        sessions = settled(screen)
+        await screen.press("escape")
+        await screen.hides("Tab: more keys")
 
-
-@pytest.mark.parametrize("width", SIZES)
-async def test_the_menu_of_a_session(daemon: Daemon, session_id: str, width: int) -> None:
-    async with open_screen(daemon, session_id, size=SIZES[width]) as screen:
-        await screen.shows("connected", "the tapir swims", "──", "Tapirs")
-        if width >= 120:
-            await screen.shows("Rewrite the parser")
         await screen.press("ctrl+x")
         await screen.shows("delete with its history")
+        matches_golden(f"session-{width}", session)
+        matches_golden(f"sessions-{width}", sessions)
         matches_golden(f"menu-{width}", settled(screen))
 
 
