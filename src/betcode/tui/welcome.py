@@ -3,18 +3,20 @@
 from textual.widgets import Static
 
 _DEMO = (
-    "This is the built-in demo agent. It plays recordings:",
-    "nothing is read, run or changed on your machine.",
+    "Try  tour       everything in a minute",
+    "     reconnect  restart the daemon",
+    "     ?          all keys",
     "",
-    "Try:  tour        everything in a minute",
-    "      reconnect   restart the daemon while it speaks",
-    "      ?           all keys",
+    "This is the built-in demo agent. It",
+    "plays recordings: nothing is read, run",
+    "or changed on your machine.",
 )
 _OTHERS = (
     "Type a message, and Enter sends it.",
-    "@ names a file, / a command of the agent, ? shows all keys.",
+    "@ names a file, / a command, ? all keys.",
     "",
-    "Leaving ends nothing: the agent goes on, and betcode brings you back.",
+    "Leaving ends nothing: the agent goes on,",
+    "and betcode brings you back.",
 )
 
 
@@ -26,7 +28,7 @@ def words(provider: str) -> str:
 class Welcome(Static):
     """Goes away with the first event."""
 
-    DEFAULT_CSS = "Welcome { height: auto; max-height: 50%; padding: 0 1 1 1; color: $text-muted; }"
+    DEFAULT_CSS = "Welcome { height: auto; max-height: 70%; padding: 0 1; color: $text-muted; }"
 
     def __init__(self, provider: str) -> None:
         super().__init__(words(provider), id="welcome", markup=False)

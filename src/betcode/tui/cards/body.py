@@ -91,7 +91,11 @@ def folded(text: str, width: int) -> Iterator[str]:
     if len(text) <= width // 2 or cell_len(text) <= width:
         yield text
     elif text.isascii():
-        for at in range(0, len(text), width):
-            yield text[at : at + width]
+        while len(text) > width:
+            space = text.rfind(" ", width * 2 // 3, width) + 1  # words stay whole where they are short
+            cut = space or width
+            yield text[:cut]
+            text = text[cut:]
+        yield text
     else:
         yield from chop_cells(text, width)

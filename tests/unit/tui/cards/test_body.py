@@ -3,10 +3,10 @@
 import pytest
 from textual.app import App, ComposeResult
 
-from betcode.tui.cards.body import CardBody
+from betcode.tui.cards.body import CardBody, folded
 from betcode.tui.cards.lines import Kind, Line
 
-pytestmark = pytest.mark.anyio
+
 _WORDS = "abcdefghijklmnopqrstuvwxyz0123456789"
 
 
@@ -15,6 +15,7 @@ class OneBody(App[None]):
         yield CardBody()
 
 
+@pytest.mark.anyio
 @pytest.mark.parametrize("lines", [1, 20])
 async def test_no_letter_is_behind_the_bar(lines: int) -> None:
     app = OneBody()
@@ -26,3 +27,9 @@ async def test_no_letter_is_behind_the_bar(lines: int) -> None:
         strips = app.screen._compositor.render_strips()[:2]
         seen = "".join("".join(segment.text for segment in strip)[: body.size.width - 1].rstrip() for strip in strips)
         assert seen == _WORDS
+
+
+def test_short_words_are_kept_whole_and_nothing_is_lost() -> None:
+    text = "Next: What would you like to try next?"
+    assert list(folded(text, 36)) == ["Next: What would you like to try ", "next?"]
+    assert "".join(folded(_WORDS + " " + text, 20)) == _WORDS + " " + text
