@@ -6,7 +6,6 @@ from textual.app import App, ComposeResult
 from betcode.tui.cards.body import CardBody, folded
 from betcode.tui.cards.lines import Kind, Line
 
-
 _WORDS = "abcdefghijklmnopqrstuvwxyz0123456789"
 
 
