@@ -7,6 +7,7 @@ import pytest
 from textual.widgets import Input
 
 from betcode.client import Client, NewConversation
+from betcode.tui.view.conversation_view import ConversationView
 from support.daemon import Daemon, obedient_daemon
 from support.screen import ShownScreen, open_screen
 
@@ -153,3 +154,16 @@ async def test_a_turn_is_stopped_by_one_key_and_again_with_more_force(daemon: Da
         await screen.shows("stopping, Esc insists")
         await screen.press("escape")
         await screen.notes_say("told again")
+
+
+async def test_a_session_is_forked_from_the_turn_that_is_looked_at(daemon: Daemon) -> None:
+    async with open_screen(daemon, provider="claude") as screen:
+        await one_turn(screen, "say lemurs leap", "lemurs leap")
+        await one_turn(screen, "say sloths sleep", "sloths sleep")
+        first = screen.app.session_id
+        screen.app.screen.query_one(ConversationView).focus()
+        await screen.press("home", "up", "up", "up", "up", "up", "up")
+        await screen.press("ctrl+x", "h")
+        await screen.comes_to(lambda _: screen.app.session_id != first, "to show the fork")
+        await screen.shows("lemurs leap", "connected")
+        assert "> say sloths sleep" not in screen.text

@@ -1,0 +1,42 @@
+"""Which screens of sessions stay."""
+
+from dataclasses import dataclass
+from typing import cast
+
+from betcode.tui.kept_screens import KeptScreens
+from betcode.tui.session_screen import SessionScreen
+
+
+@dataclass(eq=False)
+class Shown:
+    """What is asked of a screen."""
+
+    session_id: str
+    length: int = 10
+    has_failed: bool = False
+
+
+def keep(kept: KeptScreens, *shown: Shown) -> list[str]:
+    """The sessions whose screens are given back, one after another."""
+    return [old.session_id for each in shown for old in kept.keep(cast("SessionScreen", each))]
+
+
+def test_the_screens_that_were_shown_last_are_kept() -> None:
+    kept = KeptScreens()
+    several = {name: Shown(name) for name in "abcdef"}
+    assert keep(kept, *(several[name] for name in "abcde")) == []
+    assert keep(kept, several["a"], several["f"]) == ["b"]
+    assert kept.get("a") == cast("SessionScreen", several["a"])
+    assert kept.get("b") is None
+
+
+def test_long_conversations_leave_room_for_few() -> None:
+    kept = KeptScreens()
+    assert keep(kept, Shown("long", 19_000), Shown("short"), Shown("longer", 30_000)) == ["long", "short"]
+
+
+def test_a_screen_that_cannot_become_newer_makes_room_for_another_of_its_session() -> None:
+    kept = KeptScreens()
+    keep(kept, Shown("a", has_failed=True))
+    assert kept.get("a") is None
+    assert keep(kept, Shown("a")) == ["a"]
