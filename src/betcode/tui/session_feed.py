@@ -13,7 +13,7 @@ from betcode.tui.model.standing import Standing
 from betcode.v1 import agent_pb2 as v1
 
 _AT_ONCE = 100  # events between two looks at the keyboard
-_RETRY_S = 1.0  # between attempts to read the first page
+_RETRY_S = 1.0  # between attempts to read a page
 _LOOK_BACK = 3  # pages that are searched for what the agent is about to do
 
 
@@ -69,7 +69,8 @@ class SessionFeed:
     async def load_older(self, *, compacted: bool = False) -> bool:
         """Read the page before the oldest event, on wish also of what was compacted; whether there was one.
 
-        One at a time: who asks meanwhile has asked in vain. What goes wrong is told by `trouble`.
+        One at a time: who asks meanwhile has asked in vain. A daemon that is away is waited for; `trouble` tells what
+        it refuses.
         """
         if self.is_loading or not self.conversation.oldest:
             return False
@@ -79,11 +80,9 @@ class SessionFeed:
         self.is_loading = True
         self._changed()
         try:
-            page = await self._client.read_events(
-                self.standing.session_id,
-                before=self.conversation.oldest,
-                include_compacted=self._include_compacted,
-            )
+            page = await self._page(self.conversation.oldest)
+            if page is None:
+                return False
             older = self.conversation.older_page()
             for start in range(0, len(page.events), _AT_ONCE):
                 older.take(page.events[start : start + _AT_ONCE])
@@ -104,25 +103,28 @@ class SessionFeed:
     # ------------------------------------------------------------ from the newest page on
 
     async def _read_newest(self) -> None:
-        page = await self._newest_page()
+        page = await self._page()
         if page is None:
-            return
+            return  # all of it is followed from the beginning
         await self._take(page.events)
         self.standing.inform(page.session_info)
         self._note_page(page)
         self._changed()
 
-    async def _newest_page(self) -> v1.ReadEventsResponse | None:
-        """None from a daemon that reads no pages: all is followed from the beginning."""
+    async def _page(self, before: int = 0) -> v1.ReadEventsResponse | None:
+        """Waits until somebody gives it; None from a daemon that knows no pages."""
         while True:
             try:
-                return await self._client.read_events(self.standing.session_id)
+                return await self._client.read_events(
+                    self.standing.session_id, before=before, include_compacted=self._include_compacted
+                )
             except ClientError as error:
                 if error.is_unimplemented:
                     return None
                 if not error.may_be_retried:
                     raise
-                self._linked(Link(LinkState.BROKEN, retry_in_s=_RETRY_S, error=error))
+                if not before:  # nothing is followed yet that would tell
+                    self._linked(Link(LinkState.BROKEN, retry_in_s=_RETRY_S, error=error))
             await anyio.sleep(_RETRY_S)
 
     async def _follow(self) -> None:

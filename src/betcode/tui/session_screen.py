@@ -59,7 +59,7 @@ class SessionScreen(Screen[None]):
     def __init__(self, client: Client, summary: v1.SessionSummary, board: PendingBoard) -> None:
         super().__init__()
         self._client = client
-        self._summary = summary
+        self._summary = self._listed = summary
         self._feed = SessionFeed(client, summary, self._model_changed)
         self._is_stale = False
         self._drawn_at = 0.0
@@ -186,6 +186,9 @@ class SessionScreen(Screen[None]):
         self._status.show(standing, self._lock, self._moment())
         self._lock_card.show(self._lock, datetime.now(UTC))
         listed = self.owner.directory.known(self.session_id) or self._summary
+        if listed is not self._listed:
+            self._listed = listed
+            standing.begin(listed)
         name = called(listed)
         self.owner.show_name(name)
         self._head.show(name, self.owner.machine, self.owner.waiting_elsewhere(self.session_id))

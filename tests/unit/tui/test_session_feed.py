@@ -130,6 +130,16 @@ async def test_a_page_that_cannot_be_read_is_told_and_can_be_tried_again() -> No
     assert feed.trouble == ""
 
 
+async def test_a_page_is_waited_for_while_the_daemon_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("betcode.tui.session_feed._RETRY_S", 0.0)
+    history = Recorded(_history())
+    feed = await _read(history)
+    away = Unreachable("nobody is there", code="", details={}, status=grpc.StatusCode.UNAVAILABLE)
+    history.failures += [away, away]
+    assert await feed.load_older()
+    assert feed.link == Link(LinkState.CONNECTED)
+
+
 async def test_what_the_daemon_refuses_for_good_ends_the_feed_in_words() -> None:
     history = Recorded(_history(), failures=[_refused("Session does not exist")])
     with pytest.raises(ClientError, match="Session does not exist"):
