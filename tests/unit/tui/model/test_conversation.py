@@ -352,10 +352,11 @@ def test_only_what_changed_and_what_it_stands_below_is_drawn_again() -> None:
 
 
 def test_an_older_page_changes_only_what_goes_on_from_it() -> None:
-    events = numbered([_text("Hel"), _start("t1"), _text("lo"), _text("other", "m2"), _result("t1")])
+    usage = v1.AgentEvent(usage=v1.UsageReport(duration_ms=2000))
+    events = numbered([_text("Hel"), _start("t1"), usage, _text("lo"), _text("other", "m2"), _result("t1"), _end()])
     conversation = Conversation()
-    conversation.take(events[2:])
+    conversation.take(events[3:])
     before = _revisions(conversation)
-    conversation.prepend(events[:2])
+    conversation.prepend(events[:3])
     after = _revisions(conversation)
-    assert {key for key in before if before[key] != after[key]} == {"words-m1-0", "tool-t1"}
+    assert {key for key in before if before[key] != after[key]} == {"words-m1-0", "tool-t1", "end-7"}
