@@ -85,11 +85,11 @@ async def _picture(screen: ShownScreen) -> str:
 
 
 def lines_of(svg: str) -> list[str]:
-    """What stands in a picture, line by line, with every number as 0."""
+    """What stands in a picture, line by line, with every number as 0 and without the bar at the side."""
     rows: dict[float, str] = defaultdict(str)
     for y, text in _TEXT.findall(svg):
         rows[float(y)] += html.unescape(text).replace("\xa0", " ")
-    return [re.sub(r"\d+(\.\d+)?", "0", rows[y]).rstrip() for y in sorted(rows)]
+    return [re.sub(r"\d+(\.\d+)?", "0", re.sub("[▁-█]", "", rows[y])).rstrip() for y in sorted(rows)]
 
 
 def old_ones(made: dict[str, str]) -> list[str]:
