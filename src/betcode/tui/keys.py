@@ -94,6 +94,7 @@ KEYS: dict[Place, tuple[Key, ...]] = {
         Key("e", "edit, then allow"),
         Key("v", "see the whole input"),
         Key("1…9,space", "choose an answer"),
+        Key("t", "own words, or a pattern of your own"),
         Key("left,right", "another card"),
         Key("escape", "back to the draft"),
     ),
