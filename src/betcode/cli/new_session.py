@@ -44,8 +44,9 @@ async def default_agent(client: Client, options: Options) -> str:
         CommandFailed: the settings cannot be read.
     """
     chosen = (await client.health()).metadata["default_provider"]
-    is_free = not _settings(options).settings.engine.default_provider
-    return "claude" if chosen == "demo" and is_free and shutil.which("claude") else chosen
+    if chosen != "demo" or not shutil.which("claude"):
+        return chosen  # what the settings say has been heeded; reading them takes a while
+    return chosen if _settings(options).settings.engine.default_provider else "claude"
 
 
 def _settings(options: Options) -> "Loaded":
