@@ -4,7 +4,6 @@ import json
 
 import pytest
 from textual import events
-from textual.geometry import Offset
 
 from betcode.tui.model.blocks import Block, Said, Thoughts, ToolState, ToolUse, Words
 from betcode.tui.model.conversation import Conversation
@@ -217,12 +216,3 @@ async def test_the_first_picture_does_not_wait_for_markdown() -> None:
         assert "**bold**" in "".join(text for text, _ in shown.view._layout_of.line(0)[0])
         await shown.changed()
         await shown.shows(lambda text: "bold" in text and "**" not in text)
-
-
-async def test_another_session_is_shown_from_its_end() -> None:
-    async with open_view(conversation_of(*(_words(number) for number in range(50)))) as shown:
-        await shown.pilot.press("home")
-        shown.view.show(conversation_of(*(_words(number) for number in range(60, 90))))
-        await shown.pilot.pause()
-        assert shown.lines[-1] == "  words 89.2"
-        assert shown.view.scroll_offset == Offset(0, shown.view.max_scroll_y)

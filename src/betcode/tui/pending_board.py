@@ -86,11 +86,6 @@ class PendingBoard:
         """Why the last answer was not taken; empty where it was, or none was given."""
         return self._failures.get(request_id, "")
 
-    def failed(self, request_id: str, message: str) -> None:
-        """Have this said on the card."""
-        self._failures[request_id] = message
-        self._tell(Changed())
-
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Tell the listener whatever happens from now on; what is returned ends that."""
         self._listeners.append(listener)

@@ -29,7 +29,7 @@ class CardDeck(Vertical):
     def __init__(
         self,
         board: PendingBoard,
-        session_id: str = "",
+        session_id: str,
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -57,13 +57,6 @@ class CardDeck(Vertical):
         if self._stop_listening is not None:
             self._stop_listening()
 
-    def show_session(self, session_id: str) -> None:
-        """The cards of another session from now on."""
-        self._session_id = session_id
-        self._current = ""
-        self._tell("")
-        self.show(self._board.of(session_id))
-
     def show(self, prompts: Sequence[v1.PendingPrompt]) -> None:
         """What is open in this session now."""
         before = [each.request_id for each in self._open]
@@ -87,10 +80,6 @@ class CardDeck(Vertical):
         card.show(self._open[place], self._standing(self._current, place))
         if is_new:
             self._take_focus_from_an_empty_draft()
-
-    def failed(self, request_id: str, message: str) -> None:
-        """Say on the card why an answer was not taken."""
-        self._board.failed(request_id, message)
 
     def take_focus(self) -> bool:
         """Answer now; False where nothing is asked."""

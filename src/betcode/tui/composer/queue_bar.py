@@ -100,10 +100,6 @@ class QueueBar(Widget):
         self._waiting: tuple[Line, ...] = ()
         self._seen_at: dict[str, float] = {}
 
-    @property
-    def has_editable(self) -> bool:
-        return any(line.is_editable for line in self._lines)
-
     def show(self, queue: Sequence[Queued], unsent: Sequence[Unsent] = (), *, is_down: bool = False) -> None:
         """What waits now."""
         self._waiting = queue_lines(queue, unsent, is_down=is_down)

@@ -47,7 +47,6 @@ class Block:
 
     key: str
     first: int
-    at: float = 0.0  # when that was, in seconds since 1970; 0: not known
     parent_id: str = ""  # of the tool call whose subagent said it
     parent: "ToolUse | None" = field(default=None, repr=False)  # that call, if it is loaded
     revision: int = 0

@@ -167,7 +167,7 @@ class _Joint:
 
 def _go_on(beginning: Block, rest: Block) -> None:
     """Give a block what earlier events made of it."""
-    rest.key, rest.first, rest.at, rest.parent_id = beginning.key, beginning.first, beginning.at, beginning.parent_id
+    rest.key, rest.first, rest.parent_id = beginning.key, beginning.first, beginning.parent_id
     match rest, beginning:
         case Words(), Words() if not rest.is_settled:
             if beginning.is_settled:

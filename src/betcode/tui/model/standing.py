@@ -18,23 +18,19 @@ class Standing:
 
     own_client_id: str = ""
     session_id: str = ""
-    name: str = ""
     provider: str = ""
     model: str = ""
-    directory: str = ""
     worktree: str = ""
     branch: str = ""
     status: v1.AgentStatus.ValueType = v1.IDLE
     worked_since: datetime | None = None  # when the turn began, as far as it is known
     run_state: str = ""
-    is_closed: bool = False
     waiting_for: str = ""  # as in SessionSummary
     waiting_until: datetime | None = None
     cost_usd: float = 0.0
     tokens_in: int = 0
     tokens_out: int = 0
     context_percent: float = 0.0  # 0: not known
-    context_tokens: int = 0
     budget_reached: tuple[str, ...] = ()  # "cost", "tokens", "turns", "time"
     todos: tuple[v1.TodoItem, ...] = ()
     plan: str = ""
@@ -70,12 +66,10 @@ class Standing:
 
     def begin(self, summary: v1.SessionSummary) -> None:
         """What the list of sessions says of it; also of one that is followed already."""
-        self.session_id, self.name, self.provider = summary.id, summary.name, summary.provider
-        self.directory, self.worktree = summary.working_directory, summary.worktree_name
+        self.session_id, self.provider, self.worktree = summary.id, summary.provider, summary.worktree_name
         if summary.last_sequence < self._counted_until:
             return  # we have heard more than it says
         self.model = summary.model
-        self.is_closed = summary.status == "closed"
         self.status = v1.IDLE if summary.status != "active" else self.status if self.is_at_work else v1.THINKING
         self.run_state, self.waiting_for = summary.run_state, summary.waiting_for
         self.waiting_until = summary.waiting_until.ToDatetime(UTC) if summary.HasField("waiting_until") else None
@@ -117,8 +111,8 @@ class Standing:
             return
         self._queue.take(event, is_at_work=self._hears_work)
         match kind:
-            case "usage":
-                self._usage(event.usage, is_new=is_new)
+            case "usage" if is_new:
+                self._usage(event.usage)
             case "error" if is_new:
                 self._error(event.error)
             case "notice" if is_new:
@@ -148,12 +142,10 @@ class Standing:
             case _:
                 pass
 
-    def _usage(self, usage: v1.UsageReport, *, is_new: bool) -> None:
-        self.context_tokens = usage.context_tokens or self.context_tokens
-        if is_new:
-            self.cost_usd += usage.cost_usd
-            self.tokens_in += usage.input_tokens
-            self.tokens_out += usage.output_tokens
+    def _usage(self, usage: v1.UsageReport) -> None:
+        self.cost_usd += usage.cost_usd
+        self.tokens_in += usage.input_tokens
+        self.tokens_out += usage.output_tokens
 
     def _something_new_begins(self, at: int) -> None:
         self._new_at = at
@@ -178,7 +170,6 @@ class Standing:
             self.context_percent *= min(boundary.tokens_after / boundary.tokens_before, 1.0)
         else:
             self.context_percent = 0.0
-        self.context_tokens = boundary.tokens_after
 
     def _error(self, error: v1.ErrorEvent) -> None:
         if error.code == ErrorCode.SUBPROCESS_CRASHED and error.is_fatal:

@@ -110,7 +110,6 @@ class Stretch:
     # ------------------------------------------------------------ blocks
 
     def _add(self, event: v1.AgentEvent, block: Block) -> None:
-        block.at = event.timestamp.seconds + event.timestamp.nanos / 1e9
         block.parent_id = event.parent_tool_use_id
         self.by_key[block.key] = block
         parent = self.by_key.get(f"tool-{block.parent_id}") if block.parent_id else None

@@ -56,21 +56,12 @@ class ConversationView(ScrollView, can_focus=True):
         self._is_placing = self._is_stale = self._is_painting = self._is_loading = False
         self._asked_at = -1  # where the loaded part began when older ones were asked for
         self._wanted = 0  # the number of an event to go to once it is loaded
-        self._begin(conversation)
-
-    def _begin(self, conversation: Conversation) -> None:
         self._conversation = conversation
         self._drawings = Drawings()
         self._layout_of = Layout(self._drawings)
         self._cursor = Cursor(self._layout_of, self._drawings)
-        self._asked_at, self._wanted = -1, 0
 
     # ── what others call ──
-
-    def show(self, conversation: Conversation) -> None:
-        """Another session's, from its end."""
-        self._begin(conversation)
-        self._lay_out()
 
     def blocks_changed(self) -> None:
         """The model has changed: drawn again in a moment, however often this is called until then."""

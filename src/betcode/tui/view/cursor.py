@@ -19,9 +19,6 @@ class Cursor:
         """Of the part; empty while nothing is chosen."""
         return self._key
 
-    def clear(self) -> None:
-        self._root = self._key = ""
-
     def put(self, index: int, key: str) -> None:
         self._root, self._key = self._layout.blocks[index].key, key
 

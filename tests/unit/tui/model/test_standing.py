@@ -38,20 +38,19 @@ def _todo(*statuses: v1.TodoStatus.ValueType) -> v1.AgentEvent:
 
 
 _END = v1.AgentEvent(turn_complete=v1.TurnComplete(stop_reason="end_turn"))
-_USAGE = v1.AgentEvent(usage=v1.UsageReport(input_tokens=10, output_tokens=5, cost_usd=0.25, context_tokens=900))
+_USAGE = v1.AgentEvent(usage=v1.UsageReport(input_tokens=10, output_tokens=5, cost_usd=0.25))
 
 
 def test_what_the_summary_counted_is_not_counted_again() -> None:
     known = v1.SessionSummary(total_cost_usd=0.25, total_input_tokens=10, last_sequence=1)
     standing = _of(_USAGE, _USAGE, summary=known)
     assert (standing.cost_usd, standing.tokens_in, standing.tokens_out) == (0.5, 20, 5)
-    assert standing.context_tokens == 900
 
 
 def test_a_summary_that_knows_less_than_we_heard_changes_no_count() -> None:
     standing = _of(_USAGE, _USAGE)
-    standing.begin(v1.SessionSummary(id="s", name="new name", total_cost_usd=0.25, last_sequence=1))
-    assert (standing.name, standing.cost_usd) == ("new name", 0.5)
+    standing.begin(v1.SessionSummary(id="s", worktree_name="new", total_cost_usd=0.25, last_sequence=1))
+    assert (standing.worktree, standing.cost_usd) == ("new", 0.5)
     standing.begin(v1.SessionSummary(id="s", total_cost_usd=0.75, last_sequence=3))
     assert standing.cost_usd == 0.75
 
@@ -61,7 +60,6 @@ def test_the_context_is_emptier_after_a_compaction() -> None:
     less = v1.AgentEvent(compaction=v1.CompactionBoundary(tokens_before=1000, tokens_after=250))
     standing = _of(full, less)
     assert standing.context_percent == pytest.approx(20.0)
-    assert standing.context_tokens == 250
 
 
 def test_a_message_that_begins_a_turn_leaves_the_queue_when_the_agent_has_it() -> None:
