@@ -125,10 +125,15 @@ class BetcodeApp(App[int]):
         except Exception as error:  # noqa: BLE001 - the top of a task; whoever opened the screen says why it ended
             self._end_with(error)
 
-    def on_key(self, event: events.Key) -> None:
-        """What is typed before there is a place for it is kept until there is."""
-        if not self.session_id and not isinstance(self.screen, ModalScreen) and len(self._early) < _EARLY_KEYS:
-            self._early.append(events.Key(event.key, event.character))
+    async def on_event(self, event: events.Event) -> None:
+        """What is typed before there is a place for it is kept until there is, in its order."""
+        is_text = isinstance(event, events.Key) and (event.is_printable or event.key == "enter")
+        if is_text and not self.session_id and not isinstance(self.screen, ModalScreen):
+            assert isinstance(event, events.Key)
+            if len(self._early) < _EARLY_KEYS:
+                self._early.append(event)
+            return
+        await super().on_event(event)
 
     async def open_session(self, session_id: str, sequence: int = 0) -> None:
         """Show this session, at this event of it where one is given; where it was left, if it was shown lately."""
@@ -155,9 +160,9 @@ class BetcodeApp(App[int]):
             self.install_screen(screen, f"session-{next(self._installed)}")
         self.directory.numbers.add(screen.session_id)
         await (self.push_screen(screen) if is_first else self.switch_screen(screen))
+        while self._early:  # those that come meanwhile are behind them
+            await super().on_event(self._early.popleft())
         self.session_id = screen.session_id
-        while self._early:
-            self.post_message(self._early.popleft())
         for old in self._kept.keep(screen):
             self.uninstall_screen(old)
             await old.remove()
