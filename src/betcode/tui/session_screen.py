@@ -23,7 +23,7 @@ from betcode.tui.locks import LockCard, LockView, lock_view, told
 from betcode.tui.model.blocks import TurnEnd
 from betcode.tui.pending_board import PendingBoard
 from betcode.tui.session_feed import SessionFeed
-from betcode.tui.sessions.rows import called
+from betcode.tui.sessions.rows import headed
 from betcode.tui.sessions.side_panel import SidePanel
 from betcode.tui.status_line import Moment, StatusLine
 from betcode.tui.view.conversation_view import ConversationView
@@ -189,7 +189,7 @@ class SessionScreen(Screen[None]):
         if listed is not self._listed:
             self._listed = listed
             standing.begin(listed)
-        name = called(listed)
+        name = headed(listed, self._feed.conversation.opening)
         self.owner.show_name(name)
         self._head.show(name, self.owner.machine, self.owner.waiting_elsewhere(self.session_id))
         if self._side.display:

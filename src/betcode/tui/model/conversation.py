@@ -8,6 +8,9 @@ from betcode.tui.model.stretch import Stretch
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.lock_words import called
 
+_OPENING_BLOCKS = 8  # at most, before the first message
+_OPENING_LETTERS = 200
+
 
 class OlderPage:
     """What comes before a conversation, taken piece by piece so that nobody waits for all of it at once."""
@@ -42,6 +45,14 @@ class Conversation:
     def blocks(self) -> list[Block]:
         """The roots, in the order in which each began."""
         return self._stretch.blocks
+
+    @property
+    def opening(self) -> str:
+        """The beginning of what somebody said first; empty where the beginning is not loaded."""
+        if self.has_older or self.compacted_before:
+            return ""
+        said = (block.text for block in self.blocks[:_OPENING_BLOCKS] if isinstance(block, Said))
+        return next(said, "")[:_OPENING_LETTERS]
 
     def take(self, events: Iterable[v1.AgentEvent]) -> None:
         """Events that come after all that were taken before; those that were are left out."""

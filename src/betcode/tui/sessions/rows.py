@@ -29,6 +29,19 @@ def called(one: v1.SessionSummary) -> str:
     return one.name or _MARKS.sub("", one.last_message_preview) or f"new, in {PurePath(one.working_directory).name}"
 
 
+def place(one: v1.SessionSummary) -> str:
+    """Where it works: its worktree, or the last part of its directory."""
+    return one.worktree_name or PurePath(one.working_directory).name
+
+
+def headed(one: v1.SessionSummary, opening: str) -> str:
+    """What stands above it as long as it is open: its name, or where it is and what was said first, if that is known.
+
+    What was said last is read below, and would be another every moment.
+    """
+    return one.name or " · ".join(filter(None, (place(one), opening)))
+
+
 def row(one: v1.SessionSummary, number: int, now: datetime, width: int) -> str:
     """What fits of it; its name or last message gets what is left."""
     ago = age(now - one.updated_at.ToDatetime(UTC))
@@ -39,7 +52,6 @@ def row(one: v1.SessionSummary, number: int, now: datetime, width: int) -> str:
     cells = [padded(one_line(standing(one, now), _STATE), _STATE), padded(ago, _AGE)]
     if width >= _WIDE:
         cells.append(padded(dollars(one.total_cost_usd), _COST))
-        place = one.worktree_name or PurePath(one.working_directory).name
-        cells.append(padded(one_line(place, _PLACE), _PLACE))
+        cells.append(padded(one_line(place(one), _PLACE), _PLACE))
     line = head + "  ".join(cells) + "  "
     return line + one_line(called(one), max(width - sum(len(cell) + 2 for cell in cells) - len(head), 1))

@@ -360,3 +360,10 @@ def test_an_older_page_changes_only_what_goes_on_from_it() -> None:
     conversation.prepend(events[:3])
     after = _revisions(conversation)
     assert {key for key in before if before[key] != after[key]} == {"words-m1-0", "tool-t1", "end-7"}
+
+
+def test_what_was_said_first_is_known_when_the_beginning_is_loaded() -> None:
+    conversation = _of(v1.AgentEvent(notice=v1.Notice(message="begins")), _said("a"))
+    assert conversation.opening == "Go"
+    conversation.has_older = True
+    assert conversation.opening == ""
