@@ -119,9 +119,9 @@ def _is_short(block: Block) -> bool:
     )
 
 
+# That it arrived shows in the answer, and above the draft as long as it waits there.
 _STATES: dict[v1.MessageState.ValueType, tuple[str, str]] = {
     v1.MESSAGE_STATE_ACCEPTED: ("queued", "quiet"),
-    v1.MESSAGE_STATE_DELIVERED: ("delivered", "quiet"),
     v1.MESSAGE_STATE_CANCELLED: ("cancelled", "bad"),
     v1.MESSAGE_STATE_UNKNOWN: ("not known whether it arrived", "bad"),
 }

@@ -129,7 +129,7 @@ class _Drawing:
         match token.type:
             case "heading_open":
                 ink = "heading" if token.tag in ("h1", "h2") else "subheading"
-                return wrap([(f"{token.markup} ", f"{ink} quiet"), *self._inline(ink)], width)
+                return wrap(self._inline(ink), width)
             case "paragraph_open":
                 return wrap(self._inline(""), width)
             case "inline":

@@ -27,7 +27,7 @@ def _texts(block: Block, width: int = 40, opened: str = "") -> list[str]:
     ("state", "mark"),
     [
         (v1.MESSAGE_STATE_ACCEPTED, ["  (queued)"]),
-        (v1.MESSAGE_STATE_DELIVERED, ["  (delivered)"]),
+        (v1.MESSAGE_STATE_DELIVERED, []),
         (v1.MESSAGE_STATE_CONSUMED, []),
         (v1.MESSAGE_STATE_CANCELLED, ["  (cancelled)"]),
         (v1.MESSAGE_STATE_UNKNOWN, ["  (not known whether it arrived)"]),

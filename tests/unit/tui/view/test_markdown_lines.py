@@ -18,7 +18,7 @@ def _inks(text: str, wanted: str) -> str:
 def test_headings_lists_quotes_and_rules() -> None:
     text = "# Title\nwords\n\n- one\n  - deep\n    1. deeper\n- two\n\n> said\n> so\n\n---\n3. three\n4. four"
     assert _texts(text) == [
-        "# Title", "", "words", "", "• one", "  • deep", "    1. deeper", "• two", "", "▎ said", "▎ so", "",
+        "Title", "", "words", "", "• one", "  • deep", "    1. deeper", "• two", "", "▎ said", "▎ so", "",
         "─" * 40, "", "3. three", "4. four",
     ]  # fmt: skip
 
