@@ -131,7 +131,7 @@ def test_a_reader_that_has_gone_ends_a_command_quietly(call: Calling, arguments:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["run", "say hi"], ["--complete", "config", "get", ""], ["--help"], ["daemon", "logs", "--follow"]],
+    [["run", "say hi"], ["--complete", "config", "get", ""], ["--help"], ["--version"], ["daemon", "logs", "--follow"]],
     ids=" ".join,
 )
 def test_a_pipe_that_breaks_is_no_noise_at_the_end_of_the_process_either(here: Shell, arguments: list[str]) -> None:
@@ -148,6 +148,28 @@ def test_a_pipe_that_breaks_is_no_noise_at_the_end_of_the_process_either(here: S
     _, errors = process.communicate(timeout=PATIENCE_S)
     assert process.returncode in ((0, 141) if "--follow" in arguments else (141,))
     assert not [line for line in errors.decode().splitlines() if not line.startswith("Session ")]
+
+
+@pytest.mark.parametrize(
+    ("streams", "arguments", "code"),
+    [
+        (">&-", ["run", "say hi"], 0),
+        ("2>&-", ["session", "show", NO_SESSION], 6),
+        ("<&- >&- 2>&-", ["session", "list", "--json"], 0),
+        ("0>/dev/null", ["run", "-"], 5),  # cannot be read
+        ("2>/dev/full", ["session", "show", NO_SESSION], 6),
+    ],
+)
+def test_streams_that_are_closed_or_full_change_no_exit_code(
+    here: Shell, streams: str, arguments: list[str], code: int
+) -> None:
+    argv = ["sh", "-c", f'exec "$@" {streams}', "sh", *here.argv(*arguments)]
+    done = subprocess.run(
+        argv, env=here.environment, cwd=here.work, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE_S
+    )
+    assert done.returncode == code, done.stderr
+    assert done.stdout == b""
+    assert b"rror" not in done.stderr
 
 
 def test_ctrl_c_ends_whatever_waits_for_the_daemon(here: Shell) -> None:

@@ -1,12 +1,16 @@
 """What `betcode run` is told: where its prompt comes from, which session it goes on with, how long it may take."""
 
 import json
+import os
+import subprocess
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import pytest
 
 from support.calling import Calling, calling
 from support.command import Shell, shell
+from support.patience import PATIENCE_S
 
 
 @pytest.fixture(scope="module")
@@ -99,6 +103,52 @@ def test_a_turn_that_is_out_of_time_is_stopped(here: Shell) -> None:
     assert "The time is over" in done.stderr
     listed = here.json("session", "list", "--json")["sessions"]
     assert next(one for one in listed if one["id"] == result["session_id"])["status"] != "active"
+
+
+def test_time_counts_while_nobody_writes_to_stdin(here: Shell) -> None:
+    reading, writing = os.pipe()
+    try:
+        done = subprocess.run(
+            here.argv("run", "--timeout", "300ms", "-"),
+            env=here.environment,
+            cwd=here.work,
+            stdin=reading,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+        )
+    finally:
+        os.close(reading)
+        os.close(writing)
+    assert (done.returncode, done.stdout, done.stderr) == (124, "", "betcode: Nothing was sent within 300ms\n")
+
+
+def test_what_others_are_answered_meanwhile_is_no_part_of_the_answer(here: Shell) -> None:
+    session = here.json("run", "--json", "say hi")["session_id"]
+    with ExitStack() as stack:
+        runs = []
+        for prompt in ("wait until-all-asked\nsay one", "say two", "say three"):
+            argv = here.argv("run", "--session", session, "--output", "json" if "two" in prompt else "text", prompt)
+            runs.append(stack.enter_context(_process(argv, here)))
+            assert runs[-1].stderr is not None
+            assert runs[-1].stderr.readline() == f"Session {session}\n"  # it was sent
+        (here.work / "until-all-asked").touch()
+        first, second, third = (run.communicate(timeout=PATIENCE_S)[0] for run in runs)
+    assert first == "waitingone\n"
+    assert json.loads(second)["text"] == "two"
+    assert third == "three\n"
+
+
+def _process(argv: list[str], here: Shell) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        argv,
+        env=here.environment,
+        cwd=here.work,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
 
 
 def test_a_turn_within_its_time_ends_as_ever(here: Shell) -> None:

@@ -6,6 +6,7 @@ import importlib
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, cast
 
 from betcode.cli.exit_codes import CommandFailed, ExitCode, exit_of
@@ -68,11 +69,12 @@ def _end_with(error: BaseException) -> int:
     message, code = _verdict(cause)
     from betcode.wording.terminal_text import clean
 
-    print(f"betcode: {clean(message)}", file=sys.stderr)
-    if os.environ.get("BETCODE_DEBUG"):
-        import traceback
+    with suppress(OSError):  # where it goes there is no room either
+        print(f"betcode: {clean(message)}", file=sys.stderr)
+        if os.environ.get("BETCODE_DEBUG"):
+            import traceback
 
-        traceback.print_exception(error)
+            traceback.print_exception(error)
     _give_up()
     return code
 

@@ -44,6 +44,7 @@ from betcode.wording.prompts import (
 from betcode.wording.render import Describer
 
 _PATIENCE_S = 90.0
+_MOST_BUSY = 500  # sessions that work at once; there are never so many
 _AFTER_DENIAL = "To have it asked instead: --on-ask park leaves it open; --allowed-tools allows it from the start"
 
 
@@ -74,6 +75,7 @@ class HeadlessTurn:
         self._policy = policy
         self._is_new = is_new
         self._answer = Answer()
+        self._is_held = False  # others are answered first: nothing tells whose words come, before their turn ends
         self._describer = Describer(screen.deprecations)
         self._desk = Desk()
         self._asked: dict[str, Prompt] = {}  # by request id
@@ -91,6 +93,8 @@ class HeadlessTurn:
         """The exit code that says how the turn ended."""
         if not self._is_new:
             self._desk.add_pending(await self._client.pending(self._session_id))
+            busy = await self._client.list_sessions(statuses=("active",), limit=_MOST_BUSY)
+            self._is_held = self._session_id in [one.id for one in busy.sessions]
         message_id = new_message_id()
         watch = TurnWatch(message_id)
         to_ask, asked = anyio.create_memory_object_stream[Prompt](math.inf)
@@ -147,6 +151,8 @@ class HeadlessTurn:
                     await self._meet(prompt, to_ask)
                 if watch.see(event) or self._parked:
                     return
+                if event.HasField("turn_complete"):
+                    self._answer = Answer()  # what was said until now was said to others
         self._screen.note("The session has ended, and the turn with it")
         watch.stop_reason = watch.stop_reason or "cancelled"
 
@@ -156,7 +162,7 @@ class HeadlessTurn:
             self._screen.json(event_json(event))
         if kind == "text_delta":
             text = self._answer.take(event, await self._uncut(event))
-            if self._output is Output.TEXT:
+            if self._output is Output.TEXT and not self._is_held:
                 self._screen.answer(text)
         elif kind == "session_info":
             self.info = event.session_info
@@ -261,6 +267,8 @@ class HeadlessTurn:
         return None
 
     def _end(self, watch: TurnWatch) -> int:
+        if self._output is Output.TEXT and self._is_held:
+            self._screen.answer(self._said(watch))
         self._screen.end_answer()
         code = self._exit_code(watch)
         if self._output is not Output.TEXT:
@@ -295,6 +303,10 @@ class HeadlessTurn:
             return ExitCode.PERMISSION_DENIED
         return watch.exit_code
 
+    def _said(self, watch: TurnWatch) -> str:
+        """The answer; what is held and not over may be others'."""
+        return "" if self._is_held and not watch.stop_reason else self._answer.whole
+
     def _result(self, watch: TurnWatch, code: ExitCode) -> dict[str, object]:
         error = watch.error
         return {
@@ -303,7 +315,7 @@ class HeadlessTurn:
             "message_id": watch.message_id,
             "provider": self.info.provider,
             "model": self.info.model,
-            "text": self._answer.whole,
+            "text": self._said(watch),
             "stop_reason": watch.stop_reason,
             "timed_out": code is ExitCode.TIMED_OUT,
             "is_error": watch.failed,

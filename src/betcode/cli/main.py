@@ -14,9 +14,7 @@ _INTERRUPTED = 130
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """Run one command and exit."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    if arguments in (["--version"], ["-V"]):  # before anything is imported
-        print(f"betcode {__version__}")
-        sys.exit(0)
+    _fill_closed_streams()
     try:
         code = _run(arguments)
     except KeyboardInterrupt:  # while modules were loaded
@@ -25,7 +23,18 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     sys.exit(code)
 
 
+def _fill_closed_streams() -> None:
+    """Whoever closed stdout or stderr wants none of it; a file or socket that came by its number would get it."""
+    while (lowest := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(lowest, True)
+    os.close(lowest)
+    sys.stdout = sys.stdout or os.fdopen(1, "w")
+    sys.stderr = sys.stderr or os.fdopen(2, "w")
+
+
 def _run(arguments: list[str]) -> int:
+    if arguments in (["--version"], ["-V"]) and _said_version():  # before anything is imported
+        return 0
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # gRPC's own lines: what went wrong is said once, in a sentence
     from betcode.cli.dispatch import dispatch, guarded
 
@@ -34,3 +43,12 @@ def _run(arguments: list[str]) -> int:
 
         return guarded(lambda: complete(arguments[1:]))
     return dispatch(arguments)
+
+
+def _said_version() -> bool:
+    """Whether it could be written; else it is said once more, by those who know what to make of it."""
+    try:
+        print(f"betcode {__version__}", flush=True)
+    except OSError:
+        return False
+    return True

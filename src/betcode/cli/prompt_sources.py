@@ -61,7 +61,11 @@ def _has_more(note: Callable[[str], None]) -> bool:
 def _from_stdin() -> str:
     if sys.stdin is None or sys.stdin.isatty():
         raise CommandFailed('Say what to do: betcode run "PROMPT"', ExitCode.INVALID_ARGUMENTS)
-    return _text(sys.stdin.buffer.read(_AT_MOST_BYTES + 1), "stdin")
+    try:
+        data = sys.stdin.buffer.read(_AT_MOST_BYTES + 1)
+    except OSError as trouble:  # it is open for writing, or its terminal has gone
+        raise CommandFailed(f"stdin cannot be read: {trouble.strerror}", ExitCode.INVALID_ARGUMENTS) from trouble
+    return _text(data, "stdin")
 
 
 def _text(data: bytes, source: str) -> str:

@@ -1,6 +1,7 @@
 """`betcode run`: one turn without a conversation around it."""
 
 import math
+import time
 from collections.abc import Sequence
 
 import anyio
@@ -18,9 +19,9 @@ from betcode.cli.on_ask import AskPolicy, OnAsk
 from betcode.cli.options import Options
 from betcode.cli.prompt_sources import prompt_of
 from betcode.cli.screen import standard_screen
+from betcode.cli.time_limit import blocking_within, nothing_was_sent
 from betcode.cli.worktree_place import started_session
 from betcode.domain.commands import AttachedFile
-from betcode.domain.times import short_duration
 from betcode.wording.attaching import CannotAttach, read_files
 
 _OF_A_NEW_SESSION = ("provider", "model")
@@ -30,12 +31,15 @@ _OF_A_PLACE = ("cwd", "worktree")
 def run(options: Options) -> int:
     """Say the prompt, print the answer, and end with what became of it."""
     _refuse_contradictions(options)
-    prompt = prompt_of(options, standard_screen().note)
-    try:
-        files = read_files(options.texts("attach"))
-    except CannotAttach as failed:
-        raise CommandFailed(failed.message, ExitCode.INVALID_ARGUMENTS) from failed
-    return anyio.run(_run, options, prompt, files)
+    began = time.monotonic()
+    limit_s: float = options.chosen.timeout or math.inf
+    with blocking_within(limit_s):
+        prompt = prompt_of(options, standard_screen().note)
+        try:
+            files = read_files(options.texts("attach"))
+        except CannotAttach as failed:
+            raise CommandFailed(failed.message, ExitCode.INVALID_ARGUMENTS) from failed
+    return anyio.run(_run, options, prompt, files, limit_s, time.monotonic() - began)
 
 
 def _refuse_contradictions(options: Options) -> None:
@@ -61,12 +65,11 @@ def _refuse_contradictions(options: Options) -> None:
         )
 
 
-async def _run(options: Options, prompt: str, files: Sequence[AttachedFile]) -> int:
-    limit_s: float = options.chosen.timeout or math.inf
-    ends = anyio.current_time() + limit_s
+async def _run(options: Options, prompt: str, files: Sequence[AttachedFile], limit_s: float, spent_s: float) -> int:
+    ends = anyio.current_time() + limit_s - spent_s
     with anyio.CancelScope(deadline=ends) as before:  # of what is done before the turn; that has its own
         return await _say(options, prompt, files, before)
-    raise CommandFailed(f"Nothing was sent within {short_duration(limit_s)}", ExitCode.TIMED_OUT)
+    raise nothing_was_sent(limit_s)
 
 
 async def _say(options: Options, prompt: str, files: Sequence[AttachedFile], before: anyio.CancelScope) -> int:

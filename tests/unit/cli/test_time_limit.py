@@ -32,6 +32,7 @@ async def test_a_turn_that_does_not_hear_is_told_again_and_then_left() -> None:
     assert limit.is_over
     assert limit.has_left
     assert "insisting" in err.getvalue()
+    assert "it was told to stop" in limit.parting("s")
 
 
 async def test_a_daemon_that_refuses_or_hangs_is_not_waited_for() -> None:
@@ -50,6 +51,8 @@ async def test_a_daemon_that_refuses_or_hangs_is_not_waited_for() -> None:
         await limit.heed(lambda: None)
     assert limit.has_left
     assert "It cannot" in err.getvalue()
+    assert "told to stop" not in limit.parting("s")
+    assert "may go on" in limit.parting("s")
 
 
 async def test_without_a_limit_nothing_happens() -> None:
