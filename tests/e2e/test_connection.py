@@ -1,5 +1,7 @@
 """The daemon goes away and comes back under the screen; two screens on one session."""
 
+import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -38,6 +40,19 @@ async def test_a_message_that_cannot_be_sent_yet_says_so_and_is_sent_later(tmp_p
         await screen.shows("say precious", "not sent yet")
         await daemon.start()
         await screen.shows("> say precious", "idle", "──")
+
+
+async def test_a_daemon_that_is_silent_is_not_called_connected(tmp_path: Path) -> None:
+    quick = 0.5
+    async with obedient_daemon(tmp_path) as daemon, open_screen(daemon, provider="claude", alive_s=quick) as screen:
+        await screen.shows("connected")
+        os.kill(daemon.pid, signal.SIGSTOP)
+        await screen.shows("connection lost")
+        await screen.type("say awake")
+        await screen.press("enter")
+        await screen.shows("say awake", "not sent yet")
+        os.kill(daemon.pid, signal.SIGCONT)
+        await screen.shows("> say awake", "connected", "idle", "──")
 
 
 async def test_who_may_type_is_asked_and_given_between_two_screens(tmp_path: Path) -> None:

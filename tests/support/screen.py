@@ -7,6 +7,7 @@ import anyio
 from textual.pilot import Pilot
 
 from betcode.client import Client, ClientIdentity, NewConversation, open_client
+from betcode.client.connection import ALIVE_S
 from betcode.tui import BetcodeApp, Opening
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import Daemon
@@ -71,7 +72,12 @@ _KEYS = {" ": "space", "\n": "ctrl+j", "\t": "tab"}
 
 @asynccontextmanager
 async def open_screen(
-    daemon: Daemon, session_id: str = "", *, provider: str = "demo", size: tuple[int, int] = (80, 24)
+    daemon: Daemon,
+    session_id: str = "",
+    *,
+    provider: str = "demo",
+    size: tuple[int, int] = (80, 24),
+    alive_s: float = ALIVE_S,
 ) -> AsyncIterator[ShownScreen]:
     """A screen on this session, or on a new one of the demo agent."""
 
@@ -83,7 +89,7 @@ async def open_screen(
         return next(one for one in (await client.list_sessions()).sessions if one.id == wanted)
 
     identity = ClientIdentity(client_type="tui", client_name="a test's screen")
-    async with open_client(daemon.places, identity, ladder_ms=QUICK_LADDER_MS) as client:
+    async with open_client(daemon.places, identity, ladder_ms=QUICK_LADDER_MS, alive_s=alive_s) as client:
         app = BetcodeApp(client, Opening(choose, start), daemon.places.state_dir / "screen")
         async with app.run_test(size=size) as pilot:
             screen = ShownScreen(app, pilot, client)

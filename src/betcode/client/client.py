@@ -12,6 +12,7 @@ from betcode.client.audit import AuditReader
 from betcode.client.backoff import LADDER_MS
 from betcode.client.config import ConfigClient
 from betcode.client.connection import (
+    ALIVE_S,
     ClientIdentity,
     Connection,
     OnDeprecation,
@@ -383,10 +384,11 @@ async def open_client(
     ladder_ms: Sequence[int] = LADDER_MS,
     sleep: Sleep = anyio.sleep,
     on_deprecation: OnDeprecation = ignore_deprecation,
+    alive_s: float = ALIVE_S,
 ) -> AsyncIterator[Client]:
     """A client of the daemon at these places; leaving the block lets go of it and ends no turn."""
     name = identity or ClientIdentity()
     async with open_connection(
-        places, name, ladder_ms=ladder_ms, sleep=sleep, on_deprecation=on_deprecation
+        places, name, ladder_ms=ladder_ms, sleep=sleep, on_deprecation=on_deprecation, alive_s=alive_s
     ) as connection:
         yield Client(connection)

@@ -17,7 +17,7 @@ from betcode.client.address import grpc_target, reachable
 from betcode.client.backoff import LADDER_MS, Ladder
 from betcode.client.errors import ClientError, as_client_errors
 from betcode.client.handshake import Greeting, Handshake, Metadata
-from betcode.client.remote import open_remote
+from betcode.client.remote import keepalive, open_remote
 from betcode.client.ticket import fetch_ticket
 from betcode.config.places import Places
 from betcode.v1 import version_pb2
@@ -43,7 +43,9 @@ _CHANNEL_OPTIONS = (
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 100),
     ("grpc.use_local_subchannel_pool", 1),
+    ("grpc.http2.max_pings_without_data", 0),
 )
+ALIVE_S = 5.0  # a daemon that is silent for so long is asked whether it lives, and has as long again to answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,8 +201,12 @@ async def open_connection(
     ladder_ms: Sequence[int] = LADDER_MS,
     sleep: Sleep = anyio.sleep,
     on_deprecation: OnDeprecation = ignore_deprecation,
+    alive_s: float = ALIVE_S,
 ) -> AsyncIterator[Connection]:
     """A channel to the daemon at these places; nothing is sent before the first call.
+
+    While something is followed, a daemon on this machine that does not answer for twice `alive_s`, being stopped or
+    stuck, counts as away.
 
     Raises:
         Refused: a daemon elsewhere cannot be called safely.
@@ -212,7 +218,8 @@ async def open_connection(
         else:
             token = ""
             channel = grpc.aio.insecure_channel(
-                grpc_target(stack.enter_context(reachable(places.socket))), options=_CHANNEL_OPTIONS
+                grpc_target(stack.enter_context(reachable(places.socket))),
+                options=(*_CHANNEL_OPTIONS, *keepalive(alive_s, alive_s)),
             )
             short_ticket = stack.enter_context(reachable(places.ticket_socket))
         try:

@@ -9,12 +9,17 @@ from betcode.config.places import Remote
 from betcode.config.token_file import WrongToken, read_token
 from betcode.domain.error_codes import ErrorCode
 
-_KEEPALIVE = (
-    # A laptop that slept, or a network that went, is noticed while something is followed.
-    ("grpc.keepalive_time_ms", 20_000),
-    ("grpc.keepalive_timeout_ms", 10_000),
-    ("grpc.http2.ping_timeout_ms", 10_000),
-)
+_ASKED_EVERY_S, _ANSWERED_WITHIN_S = 20.0, 10.0  # a laptop that slept, or a network that went, is noticed
+
+
+def keepalive(every_s: float, within_s: float) -> Sequence[tuple[str, int]]:
+    """While something is followed, whoever is silent for so long is asked, and given up when there is no answer."""
+    within_ms = int(within_s * 1000)
+    return (
+        ("grpc.keepalive_time_ms", int(every_s * 1000)),
+        ("grpc.keepalive_timeout_ms", within_ms),
+        ("grpc.http2.ping_timeout_ms", within_ms),
+    )
 
 
 def open_remote(remote: Remote, options: Sequence[tuple[str, int]]) -> tuple[str, grpc.aio.Channel]:
@@ -33,12 +38,13 @@ def open_remote(remote: Remote, options: Sequence[tuple[str, int]]) -> tuple[str
     if roots is not None:
         _refuse_other_than_certificates(remote, roots)
     target = str(remote.address)
+    options = (*options, *keepalive(_ASKED_EVERY_S, _ANSWERED_WITHIN_S))
     if remote.address.is_loopback and roots is None:
         # Through a proxy it would be the proxy's own loopback, and somebody else's port.
-        own = (*options, *_KEEPALIVE, ("grpc.enable_http_proxy", 0))
+        own = (*options, ("grpc.enable_http_proxy", 0))
         return token, grpc.aio.insecure_channel(target, options=own)
     credentials = grpc.ssl_channel_credentials(root_certificates=roots)
-    return token, grpc.aio.secure_channel(target, credentials, options=(*options, *_KEEPALIVE))
+    return token, grpc.aio.secure_channel(target, credentials, options=options)
 
 
 def _refuse_other_than_certificates(remote: Remote, roots: bytes) -> None:

@@ -80,6 +80,7 @@ _CALLS_GRACE_S = 2.0  # for calls that are under way when the daemon stops
 _STREAMS_GRACE_S = 0.5  # for streams to be told; who does not read asks again where it was
 _LINGER_S = 0.1  # a client that writes to a closed connection may lose what it was told before
 _STOP_BOUND_S = 6.0
+_LEAST_PING_S = 1.0  # clients may ask so often whether we live
 _MOST_OF_GRPC_BYTES = 2**31 - 1
 _ROOM_FOR_THE_REST_BYTES = 1024 * 1024
 
@@ -172,7 +173,11 @@ class Door:
 
 
 def _options(settings: EngineSettings) -> list[tuple[str, int]]:
-    return [("grpc.max_receive_message_length", _largest_request(settings)), ("grpc.so_reuseport", 0)]
+    return [
+        ("grpc.max_receive_message_length", _largest_request(settings)),
+        ("grpc.so_reuseport", 0),
+        ("grpc.http2.min_ping_interval_without_data_ms", int(_LEAST_PING_S * 1000)),
+    ]
 
 
 def _largest_request(settings: EngineSettings) -> int:
