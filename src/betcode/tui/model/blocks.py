@@ -102,6 +102,7 @@ class ToolUse(Block):
     state: ToolState = ToolState.RUNNING
     denied_by: str = ""
     duration_ms: int = 0
+    progress: str = ""  # how the things to do stand, where the call changed them
     cuts: tuple[Cut, ...] = ()  # what was too long for its events
     children: list[Block] = field(default_factory=list)
 

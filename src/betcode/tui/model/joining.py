@@ -23,6 +23,7 @@ class _Joint:
 
     def close(self) -> None:
         older, newer = self._older, self._newer
+        self._settle_todos()
         self._mend()
         self._settle_prompts()
         self._settle_messages()
@@ -139,6 +140,19 @@ class _Joint:
             newer.usage = older.usage
         newer.has_turn_end |= older.has_turn_end
 
+    def _settle_todos(self) -> None:
+        """Things to do are told by the call before them."""
+        older, newer = self._older, self._newer
+        told = newer.leading_todo
+        if told is not None and older.ended is not None:
+            self._take_out(told)
+            del newer.by_key[told.key]
+            older.ended.progress = told.lines[0]  # before it is mended: the newer part may begin the call anew
+        if older.newest:
+            newer.leading_todo = older.leading_todo
+        if not newer.newest:
+            newer.ended = older.ended  # there is nothing to be mended then
+
     def _settle_messages(self) -> None:
         older, newer = self._older, self._newer
         for block in older.by_key.values():
@@ -178,6 +192,7 @@ def _go_on(beginning: Block, rest: Block) -> None:
             rest.is_called, rest.name, rest.telling = beginning.is_called, beginning.name, beginning.telling
             rest.input_json, rest.description = beginning.input_json, beginning.description
             rest.cuts = start_cuts(beginning) + rest.cuts
+            rest.progress = rest.progress or beginning.progress
         case Said(), Said():
             rest.text, rest.client_id, rest.by = beginning.text, beginning.client_id, beginning.by
             rest.attachments = beginning.attachments

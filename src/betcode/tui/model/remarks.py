@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from betcode.tui.model.blocks import Tone
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.deprecation_notes import DeprecationNotes
-from betcode.wording.render import remark, todo_words
+from betcode.wording.render import remark
 
 _OF_KINDS: Mapping[str, Tone] = {
     "error": Tone.BAD,
@@ -14,7 +14,6 @@ _OF_KINDS: Mapping[str, Tone] = {
     "deprecation": Tone.NOTABLE,
     "plan_mode": Tone.QUIET,
     "permission_reminder": Tone.QUIET,
-    "todo_update": Tone.QUIET,
 }
 _OF_NOTICES: Mapping[v1.NoticeKind.ValueType, Tone] = {
     v1.NOTICE_KIND_API_RETRY: Tone.QUIET,
@@ -39,8 +38,6 @@ def remarked(event: v1.AgentEvent) -> tuple[tuple[str, ...], Tone]:
 
 def _told(event: v1.AgentEvent) -> list[str]:
     match event.WhichOneof("event"):
-        case "todo_update":
-            return [todo_words(event.todo_update.items)]
         case "deprecation":
             return DeprecationNotes().lines(event.deprecation)
         case _:

@@ -23,7 +23,7 @@ from betcode.tui.model.blocks import (
 )
 from betcode.tui.model.remarks import remarked
 from betcode.v1 import agent_pb2 as v1
-from betcode.wording.render import outcome_words, telling_input, turn_summary, was_answered_before
+from betcode.wording.render import outcome_words, telling_input, todo_words, turn_summary, was_answered_before
 from betcode.wording.terminal_text import one_line, tool_called
 
 _TELLING_WIDTH = 400
@@ -61,8 +61,10 @@ class Stretch:
         self.open: dict[str, Words | ToolUse] = {}
         self.unnamed: dict[Slot, Words] = {}
         self.usage: str | None = None
+        self.ended: ToolUse | None = None  # the call whose result came last, and nothing since
         # Found without a beginning, or of use to one.
         self.unnamed_first: dict[Slot, Words] = {}  # that may go on with words from before
+        self.leading_todo: Told | None = None  # things to do, before all else: of a call that is not here
         self.end_without_usage: TurnEnd | None = None
         self.has_turn_end = False
         self.ends_turn = False  # what was open before is broken off by it, but for subagents
@@ -77,7 +79,10 @@ class Stretch:
         kind = event.WhichOneof("event")
         if kind is not None:
             _TAKERS.get(kind, Stretch._remark)(self, event)
-        self.newest = event.sequence or self.newest
+        if event.sequence:
+            self.newest = event.sequence
+            if kind != "tool_call_result":
+                self.ended = None
 
     def touch(self, block: Block) -> None:
         """It has changed, and with it the calls it stands below."""
@@ -189,7 +194,8 @@ class Stretch:
     def _tool_start(self, event: v1.AgentEvent) -> None:
         start = event.tool_call_start
         use = self._tool(event, start.tool_id)
-        use.is_called, use.state, use.output, use.denied_by, use.duration_ms = True, ToolState.RUNNING, "", "", 0
+        use.is_called, use.state, use.duration_ms = True, ToolState.RUNNING, 0
+        use.output = use.denied_by = use.progress = ""
         use.name, use.telling = tool_called(start.tool_name), telling_input(start, _TELLING_WIDTH)
         use.input_json, use.description, use.cuts = start.input_json, start.description, _cuts(event)
         self.open[use.key] = use
@@ -202,6 +208,19 @@ class Stretch:
         use.state = ToolState.DENIED if result.denied_by else failed
         use.cuts = (*start_cuts(use), *_cuts(event))
         self.open.pop(use.key, None)
+        self.ended = use
+
+    def _todo(self, event: v1.AgentEvent) -> None:
+        """Told by the line of the call that wrote it down, where it was a call."""
+        words = todo_words(event.todo_update.items)
+        if self.ended is not None:
+            self.ended.progress = words
+            self.touch(self.ended)
+            return
+        told = Told(self._told_key(event), self._place(event), lines=(words,))
+        self._add(event, told)
+        if event.sequence and not self.newest:
+            self.leading_todo = told
 
     def _tool(self, event: v1.AgentEvent, tool_id: str) -> ToolUse:
         key = f"tool-{tool_id}"
@@ -265,8 +284,11 @@ class Stretch:
             self._tell(event, key)
 
     def _remark(self, event: v1.AgentEvent) -> None:
+        self._tell(event, self._told_key(event))
+
+    def _told_key(self, event: v1.AgentEvent) -> str:
         # What has no number is not of history: it was true when it came, and two such may share a place.
-        self._tell(event, f"told-{event.sequence}" if event.sequence else f"told-{self.newest}-{len(self.by_key)}")
+        return f"told-{event.sequence}" if event.sequence else f"told-{self.newest}-{len(self.by_key)}"
 
     def _tell(self, event: v1.AgentEvent, key: str) -> None:
         lines, tone = remarked(event)
@@ -282,6 +304,7 @@ _TAKERS: Mapping[str, Callable[[Stretch, v1.AgentEvent], None]] = {
     "thinking_delta": Stretch._thinking,
     "tool_call_start": Stretch._tool_start,
     "tool_call_result": Stretch._tool_result,
+    "todo_update": Stretch._todo,
     "user_input": Stretch._user_input,
     "message_state": Stretch._message_state,
     "permission_request": Stretch._permission,

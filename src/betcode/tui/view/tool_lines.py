@@ -54,7 +54,8 @@ def _headline(block: ToolUse, width: int) -> Line:
     tail = cut(" ".join(fact for fact in facts if fact), width // 2)
     name = cut(shown(block.name), max(width // 2, 8))
     room = width - GUTTER - cell_len(name) - 1 - (cell_len(tail) + 2 if tail else 0)
-    telling = cut(shown(block.telling or block.description), max(room, 0)) if room > 3 else ""
+    telling = " · ".join(filter(None, (block.telling or block.description, block.progress)))
+    telling = cut(shown(telling), max(room, 0)) if room > 3 else ""
     spans = [glyph, (name, "tool"), (f" {telling}" if telling else "", ""), (f"  {tail}" if tail else "", "quiet")]
     return cut_line([span for span in spans if span[0]], width)
 

@@ -130,6 +130,15 @@ def test_a_call_ends_as_its_result_says(result: v1.AgentEvent, state: ToolState)
     assert _tool(_start("t1"), result).state is state
 
 
+def test_things_to_do_are_told_by_the_line_of_the_call_that_wrote_them_down() -> None:
+    todo = v1.AgentEvent(todo_update=v1.TodoUpdate(items=[v1.TodoItem(subject="Read", status=v1.COMPLETED)]))
+    (use,) = _blocks(_start("t1"), _result("t1"), todo)
+    assert isinstance(use, ToolUse)
+    assert use.progress == "1 of 1 things done"
+    later = _blocks(_start("t1"), _result("t1"), _text("Now"), todo)
+    assert [type(block) for block in later] == [ToolUse, Words, Told]
+
+
 def test_cuts_of_call_and_result_are_kept() -> None:
     start, result = _start("t1"), _result("t1")
     start.cuts.add(field="tool_call_start.input_json", size_bytes=9, sha256="a")
