@@ -1,6 +1,7 @@
 """What files say of the places where worktrees are."""
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +27,8 @@ NOTHING = OnDisk()
 _ON_BRANCH = "ref: refs/heads/"
 _NOT_IN_FILES = ".invalid"  # what HEAD says where git keeps its refs in tables
 _LONGEST_BRANCH = 1000
+_COMMIT = re.compile("[0-9a-f]{40,64}")
+_SHORT = 8
 
 
 def on_disk(path: str) -> OnDisk:
@@ -36,14 +39,19 @@ def on_disk(path: str) -> OnDisk:
     return OnDisk(git_dir, mark_of(git_dir))
 
 
-def branch_at(directory: str) -> str:
-    """The branch that is checked out where a directory is; empty: none, or there is no repository. It may block."""
+def branch_at(directory: str, *, or_commit: bool = False) -> str:
+    """The branch that is checked out where a directory is; empty: none, or there is no repository. It may block.
+
+    With `or_commit`, the beginning of a commit that is checked out by itself is given instead of nothing.
+    """
     top = nearest_top(directory)
     git_dir = git_directory(top) if top else ""
     try:
         head = line_of(Path(git_dir) / "HEAD") if git_dir else ""
     except (OSError, ValueError):
         return ""
+    if or_commit and _COMMIT.fullmatch(head):
+        return head[:_SHORT]
     name = valid(head.removeprefix(_ON_BRANCH)) if head.startswith(_ON_BRANCH) else ""
     return "" if name == _NOT_IN_FILES or len(name) > _LONGEST_BRANCH else name
 

@@ -169,9 +169,9 @@ class SessionScreen(Screen[None]):
     @work(thread=True, exclusive=True, group="branch", exit_on_error=False)
     def _look_at_branch(self) -> None:
         """Another one may be checked out at any time, by the agent too."""
-        from betcode.tui.branch import branch_of
+        from betcode.git.on_disk import branch_at
 
-        self._feed.standing.branch = branch_of(self._summary.working_directory)
+        self._feed.standing.branch = branch_at(self._summary.working_directory, or_commit=True)
 
     def _tick(self) -> None:
         """What changes by itself: seconds, and the branch."""

@@ -24,7 +24,13 @@ def test_a_linked_worktree_has_a_branch_of_its_own(tmp_path: Path) -> None:
 def test_what_names_no_branch_is_none(tmp_path: Path, head: str) -> None:
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git" / "HEAD").write_text(head)
-    assert branch_at(str(tmp_path)) == ""
+    assert branch_at(str(tmp_path)) == branch_at(str(tmp_path), or_commit=True) == ""
+
+
+def test_a_commit_that_is_checked_out_by_itself_is_told_on_wish(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "HEAD").write_text(f"{'0123456789' * 4}\n")
+    assert (branch_at(str(tmp_path)), branch_at(str(tmp_path), or_commit=True)) == ("", "01234567")
 
 
 def test_a_name_that_is_no_text_can_be_told_all_the_same(tmp_path: Path) -> None:
