@@ -1,5 +1,6 @@
 """Completion as shells ask for it, with a daemon that knows sessions and prompts."""
 
+import functools
 import shutil
 import subprocess
 import sys
@@ -42,6 +43,7 @@ def asked(here: Shell, *words: str) -> list[str]:
     return here.run("--complete", *words).stdout.splitlines()
 
 
+@functools.cache
 def script(here: Shell, shell: str) -> str:
     return here.run("completion", shell).stdout
 
@@ -112,6 +114,17 @@ def test_bash_completes_words_ids_and_files(place: Place) -> None:
     assert in_bash(here, "betcode", "run", "--cwd", "a-") == ["a-directory"]
     assert in_bash(here, "betcode", "run", "--output", "=", "j") == ["json"]
     assert in_bash(here, "betcode", "run", "whatever", "") == [""]
+
+
+def test_bash_gets_no_name_that_is_more_than_a_word(place: Place, tmp_path: Path) -> None:
+    heads = tmp_path / ".git" / "refs" / "heads"
+    heads.mkdir(parents=True)
+    for name in ("a;touch pwned", "b$(touch pwned)", "c`touch pwned`", "d'e"):
+        (heads / name).touch()
+    typed = "COMP_WORDS=(betcode worktree create ''); COMP_CWORD=3; _betcode; eval printf '%s/' \"${COMPREPLY[@]}\""
+    asking = f"{script(place.here, 'bash')}\ncd '{tmp_path}'; {typed}"
+    assert ran(place.here, [needs("bash"), "-c", asking]) == ["a;touch pwned/b$(touch pwned)/c`touch pwned`/d'e/"]
+    assert not (tmp_path / "pwned").exists()
 
 
 def test_fish_completes_words_ids_and_files(place: Place) -> None:

@@ -27,8 +27,8 @@ _betcode() {
                 while IFS= read -r line; do COMPREPLY+=("$line"); done < <(compgen -f -- "$current") ;;
             :dirs) compopt -o filenames 2>/dev/null
                 while IFS= read -r line; do COMPREPLY+=("$line"); done < <(compgen -d -- "$current") ;;
-            *=) compopt -o nospace 2>/dev/null; COMPREPLY+=("$line") ;;
-            *) COMPREPLY+=("$line") ;;
+            *) [[ $line == *= ]] && compopt -o nospace 2>/dev/null
+                printf -v line %q "$line"; COMPREPLY+=("$line") ;;
         esac
     done < <(betcode --complete "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
 }
@@ -92,5 +92,7 @@ def print_script(options: "Options") -> int:
 def complete(words: Sequence[str]) -> int:
     """What the last word can become, one candidate a line."""
     for word, says in candidates(build_parser(), words):
+        if not word.isprintable():
+            continue  # it is no line; git's files say what they like
         sys.stdout.write(f"{word}\t{says}\n" if says else f"{word}\n")
     return 0

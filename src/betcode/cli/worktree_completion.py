@@ -72,7 +72,11 @@ def _branch(ref: str) -> Iterator[str]:
 
 def _read(path: str) -> str:
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:  # noqa: PTH123 - quick
+        with open(path, encoding="utf-8", errors="replace", opener=_at_once) as file:
             return file.read(4 * 1024 * 1024).rstrip("\n")
     except OSError:
         return ""
+
+
+def _at_once(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)  # nobody writes to a pipe in its place

@@ -1,17 +1,34 @@
 """Names of worktrees and branches are completed from files."""
 
 import argparse
+import os
 from pathlib import Path
 
 import pytest
 
 from betcode.cli.candidates import candidates
+from betcode.cli.completion import complete
 from betcode.cli.parser import build_parser
 from support.repositories import git, make_repository
 
 
 def words(parser: argparse.ArgumentParser, typed: list[str]) -> list[str]:
     return [word for word, _ in candidates(parser, typed)]
+
+
+def test_what_gits_files_say_is_no_other_line_and_nothing_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shop = tmp_path / "shop"
+    for name in ("two\nlines", "tab\there", "\x1b[31mred", os.fsdecode(b"\xff")):
+        (shop / ".git" / "worktrees" / name).mkdir(parents=True)
+        (shop / ".git" / "worktrees" / name / "HEAD").write_bytes(b"ref: refs/heads/" + os.fsencode(name))
+    (shop / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    os.mkfifo(shop / ".git" / "packed-refs")
+    monkeypatch.chdir(shop)
+    assert complete(["worktree", "switch", ""]) == 0
+    assert complete(["worktree", "create", ""]) == 0
+    assert capsys.readouterr().out.splitlines() == ["main", "\ufffd"]
 
 
 def test_worktrees_and_branches_are_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
