@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from textual.app import App
 
-from betcode.tui.outside_editor import run_outside
+from betcode.tui.outside_editor import edited_outside, run_outside
+from betcode.wording.edited_input import NotEdited
 from betcode.wording.editor import EditorFailed
 
 
@@ -33,3 +34,13 @@ def test_the_screen_comes_back_however_the_editor_ended(tmp_path: Path, program:
     except EditorFailed:
         assert fails
     assert app.noted == ["given", "back"]
+
+
+def test_what_the_editor_made_of_a_text_comes_back_as_its_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("VISUAL", raising=False)
+    monkeypatch.setenv("EDITOR", "sed -i s/old/new/")
+    assert edited_outside(Noted(), "the old words\n", "message.md") == b"the new words\n"
+    for editor, why in (("", "VISUAL or EDITOR"), ("rm", "cannot be written or read"), ("false", "ended with 1")):
+        monkeypatch.setenv("EDITOR", editor)
+        with pytest.raises(NotEdited, match=why):
+            edited_outside(Noted(), "words", "message.md")

@@ -260,28 +260,30 @@ class Card(Vertical, can_focus=True):
         if self._over:
             self._dismiss()
             return
-        self._give_edited(message.text, is_whole=False)
+        self._give_edited(message.text)
 
     def on_input_editor_wants_editor(self, message: "InputEditor.WantsEditor") -> None:
         message.stop()
         if self._draft is None:
             return
-        from betcode.tui.cards.input_editor import InputEditor, edited_outside
+        from betcode.tui.cards.input_editor import InputEditor
+        from betcode.tui.outside_editor import edited_outside
 
         shown = self._draft.whole(self.query_one(InputEditor).text)
         try:
-            text = edited_outside(self.app, shown)
+            written = edited_outside(self.app, f"{shown}\n", "input.json")
         except NotEdited as trouble:
             self._trouble = str(trouble)
         else:
-            self._give_edited(text, is_whole=True)
+            self._give_edited(written)
         self._draw()
 
-    def _give_edited(self, text: str, *, is_whole: bool) -> None:
+    def _give_edited(self, written: str | bytes) -> None:
+        """What was edited here, or all of it in a file."""
         if self._draft is None or self._state is None or self._over:
             return
         try:
-            edited = self._draft.checked_whole(text) if is_whole else self._draft.checked(text)
+            edited = self._draft.checked(written)
         except NotEdited as trouble:
             self._trouble = str(trouble)
         else:

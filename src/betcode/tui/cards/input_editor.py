@@ -1,19 +1,13 @@
 """Another input for a tool, written before it is allowed to run."""
 
 import json
-import tempfile
-from pathlib import Path
-from typing import Any
 
 from textual import events
-from textual.app import App, SuspendNotSupported
 from textual.message import Message
 from textual.widgets import TextArea
 
-from betcode.tui.outside_editor import run_outside
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.edited_input import NotEdited, checked_input, own_fields
-from betcode.wording.editor import EditorFailed, NoEditor, editor_argv
 
 _MAIN = {"Bash": "command", "Write": "content", "Edit": "new_string", "NotebookEdit": "new_source"}
 
@@ -44,13 +38,14 @@ class Draft:
         fields = {**self._own, self.field: text} if self.field else self._own
         return json.dumps(fields, ensure_ascii=False, indent=2)
 
-    def checked(self, text: str) -> str:
-        """The input as JSON. Raises NotEdited."""
-        return checked_input(self.whole(text) if self.field else text, self._request)
-
-    def checked_whole(self, text: str) -> str:
-        """The same of a text that is all of it. Raises NotEdited."""
-        return checked_input(text, self._request)
+    def checked(self, written: str | bytes) -> str:
+        """The input as JSON: with the text that was edited here, or a file that is all of it. Raises NotEdited."""
+        if isinstance(written, str):
+            return checked_input(self.whole(written) if self.field else written, self._request)
+        try:
+            return checked_input(written.decode(), self._request)
+        except UnicodeError:
+            raise NotEdited("What the editor left is no text") from None
 
 
 class InputEditor(TextArea):
@@ -82,26 +77,3 @@ class InputEditor(TextArea):
             self.insert("\n")
         else:
             await super()._on_key(event)
-
-
-def edited_outside(app: App[Any], shown: str) -> str:
-    """What the person's own editor made of it. Nothing else is done meanwhile: the terminal is the editor's.
-
-    Raises:
-        NotEdited: there is none, it failed, or what it left cannot be read.
-    """
-    try:
-        argv = editor_argv()
-        with tempfile.TemporaryDirectory(prefix="betcode-") as directory:
-            path = Path(directory) / "input.json"
-            path.write_text(shown + "\n", encoding="utf-8", errors="surrogatepass")
-            run_outside(app, argv, path)
-            return path.read_text(encoding="utf-8")
-    except NoEditor:
-        raise NotEdited("No editor is set (EDITOR)") from None
-    except SuspendNotSupported:
-        raise NotEdited("There is no room for an editor here") from None
-    except EditorFailed as failed:
-        raise NotEdited(str(failed)) from None
-    except (OSError, UnicodeError) as trouble:
-        raise NotEdited("What the editor left cannot be read") from trouble

@@ -24,6 +24,7 @@ from betcode.tui.composer.pasting import writable
 from betcode.tui.composer.pieces import Draft, attachment_of
 from betcode.tui.composer.queue_bar import QueueBar
 from betcode.tui.composer.terminal_keys import NEW_LINE, learn_keys
+from betcode.wording.edited_input import NotEdited
 
 _KEPT_AFTER_S = 0.3
 _SCROLLS = {
@@ -360,14 +361,17 @@ class Composer(TextArea):
 
     def action_edit_outside(self) -> None:
         """In the person's own editor."""
-        from betcode.tui.composer.outside import NotEdited, edited_outside
+        from betcode.tui.outside_editor import edited_outside
 
         try:
-            text = edited_outside(self.app, self.text, TEXT_LIMIT)
+            written = edited_outside(self.app, self.text, "message.md")
         except NotEdited as why:
             self.notify(writable(str(why)), markup=False)
+            return
+        if len(written) > TEXT_LIMIT:
+            self.notify("That is too long for a message: attach it as a file", markup=False)
         else:
-            self._rewrite(writable(text))
+            self._rewrite(writable(written.decode(errors="replace").rstrip("\n")))
 
     def on_unmount(self) -> None:
         self.keep()

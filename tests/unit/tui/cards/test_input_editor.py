@@ -32,6 +32,13 @@ def test_any_other_input_is_edited_as_json() -> None:
             one.checked(text)
 
 
+def test_a_file_is_all_of_the_input() -> None:
+    one = draft("Bash", {"command": "ls", "timeout": 1})
+    assert json.loads(one.checked(b'{"command": "pwd"}\n')) == {"command": "pwd"}
+    with pytest.raises(NotEdited, match="no text"):
+        one.checked(b'{"command": "\xe9"}')
+
+
 def test_an_emptied_command_is_none() -> None:
     with pytest.raises(NotEdited, match="no command"):
         draft("Bash", {"command": "ls"}).checked("  ")
