@@ -71,7 +71,6 @@ async def on_screen(options: Options, choose: Choose) -> int:
             notes=notes.taken,
             has_mouse=not options.flag("no_mouse"),
             machine=str(remote.address) if remote is not None else socket.gethostname().partition(".")[0],
-            is_local=remote is None,
             here=working_directory(options),
         )
         parting = await run_screen(client, opening, options.places.state_dir / "screen")

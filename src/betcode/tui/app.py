@@ -51,7 +51,6 @@ class Opening:
     notes: Callable[[], Sequence[str]] = _nothing  # what there was to say meanwhile; each is given once
     has_mouse: bool = True
     machine: str = ""  # where the daemon runs, as people call it
-    is_local: bool = True  # that machine is this one, and its files can be looked at
     here: str = ""  # the directory whose sessions come first where the person is asked
 
 
@@ -169,20 +168,12 @@ class BetcodeApp(App[int]):
 
     def show_name(self, name: str) -> None:
         """What the session that is shown is called, for the terminal's title."""
-        words = one_line(f"betcode · {name}", _TITLE_WIDTH)
-        if self._attention is not None and words != self.title:
-            self._attention.show_name(words)
-        self.title = words
+        self.title = one_line(f"betcode · {name}", _TITLE_WIDTH)  # which is watched by who writes it there
 
     @property
     def machine(self) -> str:
         """Where the daemon runs, in words."""
         return self._opening.machine
-
-    @property
-    def is_local(self) -> bool:
-        """Whether the files of sessions are on this machine."""
-        return self._opening.is_local
 
     def waiting_elsewhere(self, session_id: str) -> int:
         """How many prompts are open in other sessions."""

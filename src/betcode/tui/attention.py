@@ -30,7 +30,6 @@ class Attention:
         sees: Callable[[str], bool],
         environment: Mapping[str, str],
         *,
-        rings: bool = True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`write` goes to the terminal as it is; `sees` says whether a session is before the person's eyes now."""
@@ -38,7 +37,6 @@ class Attention:
         self._write = write
         self._sees = sees
         self._environment = environment
-        self._rings = rings
         self._clock = clock
         self._called_at: float | None = None
         self._name = "betcode"
@@ -82,8 +80,7 @@ class Attention:
             return
         self._called_at = now
         where = prompt.session_name or short_id(prompt.session_id)
-        bell = _BELL if self._rings else ""
-        self._send(bell + notification(f"{one_line(where, 40)}: {named(prompt)}", self._environment))
+        self._send(_BELL + notification(f"{one_line(where, 40)}: {named(prompt)}", self._environment))
 
     def _say_title(self) -> None:
         count = len(self._board.all)

@@ -176,7 +176,7 @@ class SessionScreen(Screen[None]):
     def _tick(self) -> None:
         """What changes by itself: seconds, and the branch."""
         self._ticks += 1
-        if self.owner.is_local and self._ticks % _BRANCH_EVERY == 1 and self in self.app.screen_stack:
+        if self._client.is_local and self._ticks % _BRANCH_EVERY == 1 and self in self.app.screen_stack:
             self._look_at_branch()
         if self in self.app.screen_stack and self._view.is_attached:
             self._draw_lines()

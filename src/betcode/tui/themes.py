@@ -8,7 +8,7 @@ from typing import Any
 from textual.app import App
 from textual.theme import Theme
 
-from betcode.tui.private_files import private_directory, read_bounded, write_private
+from betcode.tui.private_files import read_bounded, write_private
 
 DARK = "betcode-dark"
 LIGHT = "betcode-light"
@@ -86,5 +86,4 @@ class ThemeMemory:
         if self._file is None:
             return
         with suppress(OSError):
-            private_directory(self._file.parent)
             write_private(self._file, name.encode())

@@ -28,7 +28,7 @@ class Told:
 class Here:
     """Somebody at a terminal, who looks at one session or at none."""
 
-    def __init__(self, environment: Mapping[str, str] = XTERM, *, rings: bool = True) -> None:
+    def __init__(self, environment: Mapping[str, str] = XTERM) -> None:
         self.written: list[str] = []
         self.looks_at = "s"
         self.now = 100.0
@@ -38,7 +38,6 @@ class Here:
             self.written.append,
             lambda session_id: session_id == self.looks_at,
             environment,
-            rings=rings,
             clock=lambda: self.now,
         )
 
@@ -81,13 +80,6 @@ def test_nobody_is_called_for_what_is_seen_or_was_there_before() -> None:
     assert not any("]9;" in each for each in here.hears(Opened(permission("a"), was_open_before=False)))
     here.looks_at = ""
     assert not any("]9;" in each for each in here.hears(Opened(permission("b"), was_open_before=True)))
-
-
-def test_the_bell_can_be_left_out() -> None:
-    here = Here(rings=False)
-    here.looks_at = ""
-    here.attention.begin()
-    assert here.hears(Opened(permission("a"), was_open_before=False))[0].startswith("\x1b]9;")
 
 
 @pytest.mark.parametrize("term", ["dumb", "linux", ""])

@@ -161,7 +161,7 @@ def _add(drawing: Drawing, name: str, lines: Sequence[Line], block: ToolUse, can
     head, tail = _ENDS[level] if name != "input" or level else (30, 10)
     hidden = len(lines) - head - tail
     if hidden <= 1:
-        drawing.lines += indented(lines, NOTHING, NOTHING) if not lines else _inside(lines)
+        drawing.lines += _inside(lines)
         return
     drawing.lines += _inside(lines[:head])
     opens = level < len(_ENDS) - 1
