@@ -58,9 +58,11 @@ async def test_a_session_the_list_of_all_and_a_menu(daemon: Daemon, session_id: 
         sessions = settled(screen)
         await screen.press("escape")
         await screen.hides("Tab: more keys")
+        await screen.shows("the tapir swims")
 
         await screen.press("ctrl+x")
-        await screen.shows("delete with its history")
+        await screen.shows("delete with its history", "╰─")
+        await screen.pilot.pause()  # the session below is drawn after what stands above it
         matches_golden(f"session-{width}", session)
         matches_golden(f"sessions-{width}", sessions)
         matches_golden(f"menu-{width}", settled(screen))

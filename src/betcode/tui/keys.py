@@ -82,6 +82,7 @@ KEYS: dict[Place, tuple[Key, ...]] = {
         Key("enter,space", "open or fold it"),
         Key("o", "open or fold all"),
         Key("y,ctrl+y", "copy it"),
+        Key("v", "read the whole of it"),
         Key("pageup,pagedown", "scroll"),
         Key("home,end", "beginning and end"),
     ),

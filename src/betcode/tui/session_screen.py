@@ -261,6 +261,12 @@ class SessionScreen(Screen[None]):
         if not await self._feed.load_older(compacted=compacted) and self._feed.trouble:
             self._say(f"Older messages were not loaded: {self._feed.trouble}", bad=True)
 
+    def on_conversation_view_wants_whole(self, message: ConversationView.WantsWhole) -> None:
+        from betcode.tui.whole_block import show_whole
+
+        showing = show_whole(self.owner, self._client, self._summary.id, message.block)
+        self.run_worker(showing, exit_on_error=False)
+
     # ------------------------------------------------------------ what people do
 
     def on_writing_desk_not_sent(self, message: WritingDesk.NotSent) -> None:

@@ -50,6 +50,7 @@ class Block:
     parent_id: str = ""  # of the tool call whose subagent said it
     parent: "ToolUse | None" = field(default=None, repr=False)  # that call, if it is loaded
     revision: int = 0
+    cuts: tuple[Cut, ...] = ()  # what was too long for its events
 
 
 @dataclass(slots=True, eq=False)
@@ -103,7 +104,6 @@ class ToolUse(Block):
     denied_by: str = ""
     duration_ms: int = 0
     progress: str = ""  # how the things to do stand, where the call changed them
-    cuts: tuple[Cut, ...] = ()  # what was too long for its events
     children: list[Block] = field(default_factory=list)
 
     @property

@@ -137,7 +137,7 @@ class Stretch:
         key = f"said-{said.message_id or event.sequence}"
         if key not in self.by_key:
             block = Said(key, self._place(event), text=said.content, message_id=said.message_id)
-            block.client_id, block.attachments = said.client_id, tuple(said.attachments)
+            block.client_id, block.attachments, block.cuts = said.client_id, tuple(said.attachments), _cuts(event)
             block.by = self._name_of(said.client_id)
             self._add(event, block)
 
@@ -160,7 +160,7 @@ class Stretch:
         block = self._words_of(event, delta, kind)
         if delta.is_complete:
             block.pieces = [delta.text] if delta.text else []
-            block.is_settled, block.is_partial = True, delta.is_partial
+            block.is_settled, block.is_partial, block.cuts = True, delta.is_partial, _cuts(event)
             self.open.pop(block.key, None)
             if not delta.message_id:
                 self.unnamed.pop((kind, event.parent_tool_use_id, delta.block), None)

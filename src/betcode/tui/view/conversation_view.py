@@ -14,6 +14,7 @@ from textual.selection import Selection
 from textual.strip import Strip
 from textual.widget import Widget
 
+from betcode.tui.model.blocks import Block
 from betcode.tui.model.conversation import Conversation
 from betcode.tui.view import inks, markdown_lines
 from betcode.tui.view.cursor import Cursor
@@ -41,6 +42,7 @@ class ConversationView(ScrollView, can_focus=True):
         Binding("enter,space", "open_or_fold", show=False),
         Binding("o", "toggle_seen", show=False),
         Binding("y,ctrl+y", "copy_block", show=False),
+        Binding("v", "see_whole", show=False),
     ]
 
     class WantsOlder(Message):
@@ -49,6 +51,13 @@ class ConversationView(ScrollView, can_focus=True):
         def __init__(self, *, compacted: bool = False) -> None:
             super().__init__()
             self.compacted = compacted
+
+    class WantsWhole(Message):
+        """Somebody wants to read all of a piece, also what was too long for its event."""
+
+        def __init__(self, block: Block) -> None:
+            super().__init__()
+            self.block = block
 
     def __init__(self, conversation: Conversation) -> None:
         super().__init__(id="conversation")
@@ -253,6 +262,11 @@ class ConversationView(ScrollView, can_focus=True):
         if found and found[1].block is not None:
             self.app.copy_to_clipboard(clean(text_of_block(found[1].block)))
             self.notify("Copied", timeout=2)
+
+    def action_see_whole(self) -> None:
+        found = self._cursor.place()
+        if found and found[1].block is not None:
+            self.post_message(self.WantsWhole(found[1].block))
 
     def on_resize(self) -> None:
         self._lay_out()

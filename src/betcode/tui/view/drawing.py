@@ -8,6 +8,7 @@ from rich.cells import cell_len
 from betcode.tui.model.blocks import Asked, AskedState, Block, Said, Thoughts, Told, Tone, ToolUse, TurnEnd, Words
 from betcode.tui.view.spans import Line, cut, cut_line, indented, shown, wrap
 from betcode.v1 import agent_pb2 as v1
+from betcode.wording.sizes import readable
 
 GUTTER = 2  # columns before every line: a mark of what it is, and a space
 NOTHING = ("  ", "")
@@ -59,6 +60,7 @@ def draw(block: Block, canvas: Canvas) -> Drawing:
             lines = canvas.words(block, canvas.width)
             if block.is_partial and lines:
                 lines.append(cut_line([NOTHING, ("… cut off here", "quiet")], canvas.width))
+            lines += kept_apart(block, canvas.width)
             return Drawing(lines, [Part(0, block.key, block=block)]) if lines else Drawing()
         case Said():
             return _said(block, canvas)
@@ -70,6 +72,14 @@ def draw(block: Block, canvas: Canvas) -> Drawing:
             return _turn_end(block, canvas)
         case _:
             return Drawing()
+
+
+def kept_apart(block: Block, width: int) -> list[Line]:
+    """That there is more of it than its event could hold, and how to read that."""
+    return [
+        cut_line([NOTHING, (f"… {readable(hidden.size_bytes)} in all: v shows it", "quiet")], width)
+        for hidden in block.cuts
+    ]
 
 
 def gap_before(block: Block, previous: Block | None) -> int:
@@ -135,6 +145,7 @@ def _said(block: Said, canvas: Canvas) -> Drawing:
         inked.append(((f"… {len(block.text) - _LONG_SAID:,} characters more", "quiet"),))
     inked += [((cut(f"⎘ {shown(name)}", room), "attachment"),) for name in block.attachments]
     lines = list(indented(inked, ("> ", "said mark"), NOTHING))
+    lines += kept_apart(block, canvas.width)
     words, ink = _STATES.get(block.state, ("", "quiet"))
     facts = [
         f"typed by {shown(block.by)}" if block.by else "",

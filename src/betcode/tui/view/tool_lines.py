@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from betcode.tui.model.blocks import Block, Thoughts, ToolState, ToolUse, Words
 from betcode.tui.view.code import code_lines, language_of
 from betcode.tui.view.diff_lines import diff_lines, patch_lines
-from betcode.tui.view.drawing import GUTTER, NOTHING, Canvas, Drawing, Part
+from betcode.tui.view.drawing import GUTTER, NOTHING, Canvas, Drawing, Part, kept_apart
 from betcode.tui.view.spans import Line, Span, cut, cut_line, fold, indented, joined, shown, wrap
 from betcode.wording.sizes import readable
 
@@ -39,8 +39,7 @@ def draw_tool(block: ToolUse, canvas: Canvas) -> Drawing:
         drawing.lines.append(_label("output" if block.shown_state is ToolState.DONE else "error", canvas.width))
         ink = "" if block.shown_state is ToolState.DONE else "bad"
         _add_output(drawing, block, canvas, ink)
-    for hidden in block.cuts:
-        drawing.lines.append(_quiet(f"… {readable(hidden.size_bytes)} in all; the rest was kept apart", canvas.width))
+    drawing.lines += kept_apart(block, canvas.width)
     return drawing
 
 

@@ -101,9 +101,9 @@ def test_a_long_output_shows_its_ends_and_opens_further() -> None:
     assert len(_lines(tool, opened=("t", "t/output", "t/output"))) == 1002
 
 
-def test_what_was_kept_apart_is_named() -> None:
+def test_what_was_kept_apart_is_named_and_how_to_read_it() -> None:
     tool = _tool(output="beginning", cuts=(Cut("tool_call_result.output", 2_000_000, "0" * 64),))
-    assert _lines(tool, opened=("t",))[-1] == "  … 2.0 MB in all; the rest was kept apart"
+    assert _lines(tool, opened=("t",))[-1] == "  … 2.0 MB in all: v shows it"
 
 
 def test_children_are_counted_when_folded_and_nested_when_open() -> None:

@@ -1,0 +1,56 @@
+"""All of a piece of a conversation: what was too long for its event is fetched from the daemon."""
+
+from contextlib import aclosing
+from typing import TYPE_CHECKING
+
+from betcode.client import Client, ClientError
+from betcode.tui.model.blocks import Block, Cut, Said, Thoughts, ToolUse, Words
+from betcode.tui.view.drawing import text_of_block
+from betcode.tui.whole_text import WholeText
+from betcode.wording.ids import short_id
+from betcode.wording.sizes import readable
+
+if TYPE_CHECKING:
+    from betcode.tui.app import BetcodeApp
+
+_SHOWN_BYTES = 16 * 1024 * 1024
+
+
+async def show_whole(app: "BetcodeApp", client: Client, session_id: str, block: Block) -> None:
+    """In a window of its own."""
+    try:
+        title, text = await _whole(client, session_id, block)
+    except ClientError as error:
+        app.say_error(error)
+    else:
+        app.push_screen(WholeText(title, text))
+
+
+async def _whole(client: Client, session_id: str, block: Block) -> tuple[str, str]:
+    """A title and the text, as it was said."""
+    fetched = {cut.field: await _fetched(client, session_id, cut) for cut in block.cuts}
+    match block:
+        case ToolUse():
+            given = fetched.get("tool_call_start.input_json", block.input_json)
+            output = fetched.get("tool_call_result.output", block.output)
+            return f"{block.name} {block.telling}".strip(), "\n\n".join(part for part in (given, output) if part)
+        case Thoughts():
+            return "Thoughts", fetched.get("thinking_delta.text", block.text)
+        case Words():
+            return "What the agent said", fetched.get("text_delta.text", block.text)
+        case Said():
+            return "What was asked", fetched.get("user_input.content", block.text)
+        case _:
+            return "The whole", text_of_block(block)
+
+
+async def _fetched(client: Client, session_id: str, cut: Cut) -> str:
+    data = bytearray()
+    async with aclosing(client.read_blob(session_id, cut.sha256)) as pieces:
+        async for piece in pieces:
+            data += piece
+            if len(data) > _SHOWN_BYTES:
+                left = readable(cut.size_bytes - _SHOWN_BYTES)
+                note = f"\n… {left} more: betcode session export {short_id(session_id)}"
+                return data[:_SHOWN_BYTES].decode("utf-8", "replace") + note
+    return data.decode("utf-8", "replace")

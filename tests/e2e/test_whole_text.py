@@ -1,0 +1,25 @@
+"""What is too long for the conversation is read in a window of its own."""
+
+from pathlib import Path
+
+import pytest
+
+from support.daemon import obedient_daemon
+from support.screen import open_screen
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_what_was_too_long_for_its_event_is_fetched_and_read_to_its_end(tmp_path: Path) -> None:
+    async with obedient_daemon(tmp_path) as daemon, open_screen(daemon, provider="claude", size=(60, 16)) as screen:
+        await screen.shows("connected · idle")
+        await screen.type("count 1 300000")
+        await screen.press("enter")
+        await screen.shows("kB in all: v shows it", "── ")
+        await screen.press("tab")
+        await screen.press("up", "up", "v")
+        await screen.shows("What the agent said", "Esc: close")
+        await screen.press("end", "y")
+        await screen.comes_to(lambda _: len(screen.app.clipboard) == 300_000, "to have copied all of it")
+        await screen.press("escape")
+        await screen.hides("What the agent said")
