@@ -8,6 +8,7 @@ _GAP = "  "
 _LEAST = 14  # columns that are left to a text that is cut to fit
 _NARROWEST = 4
 _UNCUT = 10_000
+_BREAKS = {ord("\n"): " ", ord("\t"): " "}
 
 
 def table(
@@ -18,7 +19,7 @@ def table(
     Where there is too little room the columns of `spare` are left out, the first first, and those of `path` lose their
     beginning; where that is not enough, the widest give way.
     """
-    cells = [headings, *[[clean(cell).replace("\n", " ") for cell in row] for row in rows]]
+    cells = [headings, *[[clean(cell).translate(_BREAKS) for cell in row] for row in rows]]
     sizes = [max(columns(row[index]) for row in cells) for index in range(len(headings))]
     last = len(headings) - 1
     flexible = [headings.index(path), last] if path else [last]
@@ -33,8 +34,9 @@ def table(
         if room() >= 0:
             break
         kept.remove(headings.index(name))
-    while room() < 0 and max(least[index] for index in kept) > _NARROWEST:
-        least[max(kept, key=lambda index: least[index])] -= 1
+    for giving in ([index for index in kept if headings[index] != "ID"], kept):  # ids last: people type them
+        while room() < 0 and max((least[index] for index in giving), default=0) > _NARROWEST:
+            least[max(giving, key=lambda index: least[index])] -= 1
     for index in flexible:
         if index in kept:
             least[index] += max(min(sizes[index] - least[index], room()), 0)

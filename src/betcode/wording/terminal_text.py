@@ -12,7 +12,8 @@ _UNSAFE = re.compile(
     f"\ud800-\udfff\U000e0000-\U000e007f{_UNSEEN}]"
 )
 _TOOL_WIDTH = 100
-_JOINERS = re.compile("[\u200c\u200d]+")
+_JOINING = "\u200c\u200d"
+_JOINERS = re.compile(f"[{_JOINING}]+")
 _ESCAPED_IN_JSON = re.compile(f"[\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u206f\ufeff{_UNSEEN}]")
 
 
@@ -33,7 +34,7 @@ def one_line(text: str, width: int) -> str:
         if used > width - 1:
             break
         taken += letter
-    return taken + "…"
+    return taken.rstrip(_JOINING) + "…"
 
 
 def tool_called(name: str) -> str:
@@ -52,10 +53,12 @@ def wrapped(text: str, width: int) -> list[str]:
         if line:
             lines.append(line)
         line = ""
+        used = 0
         for letter in word:
-            if columns(line + letter) > width:
-                lines.append(line)
-                line = ""
+            used += _columns_of(letter)
+            if used > width:
+                lines.append(line.rstrip(_JOINING))
+                line, used = "", _columns_of(letter)
             line += letter
     return [*lines, line] if line else lines
 
@@ -71,6 +74,8 @@ def ending(text: str, width: int) -> str:
         if used > width:
             break
         taken = letter + taken
+    while taken and not _columns_of(taken[0]):
+        taken = taken[1:]  # a mark or joiner whose letter was cut
     return "…" + taken
 
 

@@ -35,6 +35,13 @@ def test_a_narrow_terminal_leaves_out_what_can_be_spared_and_keeps_the_end_of_a_
     assert "the words" in first
 
 
+def test_an_id_gives_way_last_and_a_tab_is_a_space() -> None:
+    rows = [("01a1ddff-31fb", "waits for you", "tab\there and more of it")]
+    assert "01a1ddff-31fb  waits" in table(("ID", "STATUS", "NAME"), rows, 40)[1]
+    assert "tab here" in table(("ID", "STATUS", "NAME"), rows, 80)[1]
+    assert columns(table(("ID", "STATUS", "NAME"), [("1" * 36, "waits for you", "a name")], 40)[1]) <= 40
+
+
 def test_the_end_of_a_text_is_measured_in_columns() -> None:
     assert ending("/a/b", 4) == "/a/b"
     assert ending("/long/path", 5) == "…path"

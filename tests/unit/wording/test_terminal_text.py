@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from betcode.cli.table import table
-from betcode.wording.terminal_text import clean, columns, one_line, safe_json
+from betcode.wording.terminal_text import clean, columns, ending, one_line, safe_json, wrapped
 
 any_text = st.text(st.characters(), max_size=60)
 REORDERING = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c"
@@ -47,6 +47,15 @@ def test_one_line_fits(text: str, width: int) -> None:
     line = one_line(text, width)
     assert "\n" not in line
     assert columns(line) <= width
+
+
+FAMILY = "👨\u200d👩\u200d👧"
+
+
+@given(st.text(st.sampled_from(f"ab 日e\u0301{FAMILY}"), max_size=60) | any_text, st.integers(2, 20))
+def test_what_is_cut_is_clean_and_fits(text: str, width: int) -> None:
+    for cut in (one_line(text, width), ending(clean(text), width), *wrapped(text, width)):
+        assert columns(clean(cut).replace("\n", "").replace("\t", "")) <= width
 
 
 @given(st.lists(st.tuples(any_text, any_text, any_text), max_size=5))
