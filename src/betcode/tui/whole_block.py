@@ -45,6 +45,9 @@ async def _whole(client: Client, session_id: str, block: Block) -> tuple[str, st
 
 
 async def _fetched(client: Client, session_id: str, cut: Cut) -> str:
+    if not cut.sha256:
+        page = await client.read_events(session_id, before=cut.sequence + 1, limit_bytes=1, include_compacted=True)
+        return page.events[-1].tool_call_result.output
     data = bytearray()
     async with aclosing(client.read_blob(session_id, cut.sha256)) as pieces:
         async for piece in pieces:

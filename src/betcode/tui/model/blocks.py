@@ -34,11 +34,12 @@ class Tone(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A value that was too long for its event; `Client.read_blob` gives the whole."""
+    """A value that is not here whole: it was too long for its event, or to be kept in memory."""
 
     field: str  # such as "tool_call_result.output"
     size_bytes: int
-    sha256: str
+    sha256: str  # `Client.read_blob` gives it; empty: the event has it whole
+    sequence: int = 0  # of that event
 
 
 @dataclass(slots=True, eq=False)

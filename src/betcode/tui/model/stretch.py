@@ -26,6 +26,7 @@ from betcode.v1 import agent_pb2 as v1
 from betcode.wording.render import outcome_words, telling_input, todo_words, turn_summary, was_answered_before
 from betcode.wording.terminal_text import one_line, tool_called
 
+_KEPT_HEAD, _KEPT_TAIL = 48 * 1024, 16 * 1024  # characters
 _TELLING_WIDTH = 400
 _AGENT_IS_GONE = frozenset({"crashed", "stopped"})  # reasons for the end of a turn
 _DEATHS = frozenset({ErrorCode.SUBPROCESS_CRASHED, ErrorCode.AGENT_UNAVAILABLE})
@@ -203,10 +204,11 @@ class Stretch:
     def _tool_result(self, event: v1.AgentEvent) -> None:
         result = event.tool_call_result
         use = self._tool(event, result.tool_id)
-        use.output, use.duration_ms, use.denied_by = result.output, result.duration_ms, result.denied_by
+        use.duration_ms, use.denied_by = result.duration_ms, result.denied_by
         failed = ToolState.FAILED if result.is_error else ToolState.DONE
         use.state = ToolState.DENIED if result.denied_by else failed
-        use.cuts = (*start_cuts(use), *_cuts(event))
+        use.output, cuts = _kept_of(result.output, event)
+        use.cuts = (*start_cuts(use), *cuts)
         self.open.pop(use.key, None)
         self.ended = use
 
@@ -340,3 +342,12 @@ def start_cuts(use: ToolUse) -> tuple[Cut, ...]:
 
 def _cuts(event: v1.AgentEvent) -> tuple[Cut, ...]:
     return tuple(Cut(cut.field, cut.size_bytes, cut.sha256) for cut in event.cuts) if event.cuts else ()
+
+
+def _kept_of(output: str, event: v1.AgentEvent) -> tuple[str, tuple[Cut, ...]]:
+    """Both ends of what a tool printed, since a day's work has thousands of these; who wants all of it asks for it."""
+    cuts = _cuts(event)
+    if len(output) <= _KEPT_HEAD + _KEPT_TAIL:
+        return output, cuts
+    here = Cut("tool_call_result.output", len(output.encode()), "", event.sequence)
+    return f"{output[:_KEPT_HEAD]}\n…\n{output[-_KEPT_TAIL:]}", cuts or (here,)

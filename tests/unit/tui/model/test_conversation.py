@@ -147,6 +147,14 @@ def test_cuts_of_call_and_result_are_kept() -> None:
     assert _tool(start, result).cuts == wanted
 
 
+def test_of_a_long_output_both_ends_are_kept_and_where_the_whole_is() -> None:
+    output = "first\n" + "x" * 100_000 + "\nlast"
+    use = _tool(_start("t1"), _result("t1", output))
+    assert len(use.output) < 70_000
+    assert (use.output[:6], use.output[-5:]) == ("first\n", "\nlast")
+    assert use.cuts == (Cut("tool_call_result.output", len(output), "", 2),)
+
+
 def test_a_result_without_its_call_stands_alone_until_that_is_loaded() -> None:
     conversation = Conversation()
     call, result = numbered([_start("t1"), _result("t1")])
