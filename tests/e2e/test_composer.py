@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 from textual import events
 
+from betcode.client import Client
 from betcode.tui.composer.composer import Composer
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import Daemon, running_daemon
@@ -123,3 +124,13 @@ async def test_long_pastes_and_dropped_files_go_with_the_message(daemon: Daemon)
             ("pasted-text-2.txt", "text/plain"),
             ("a photo.png", "image/jpeg"),
         ]
+
+
+async def test_the_files_of_another_machine_are_not_looked_for_on_this_one(
+    daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (daemon.work / "there.md").write_text("x")
+    monkeypatch.setattr(Client, "is_local", False)
+    async with open_screen(daemon) as screen:
+        await write(screen, "/attach there.md")
+        await screen.notes_say("there.md is not there")

@@ -51,9 +51,8 @@ class Completing:
         self._shown.move(by)
 
     def show_directory(self, directory: str) -> None:
-        """Whose files can be named from now on."""
-        if directory != self._directory:
-            self._directory, self._files, self._listed_at = directory, (), -_FRESH_S
+        """Whose files can be named from now on; none where it is empty."""
+        self._directory, self._files, self._listed_at = directory, (), -_FRESH_S
 
     def look(self, wanted: Wanted | None) -> None:
         """Offer what fits."""

@@ -82,7 +82,8 @@ class Composer(TextArea):
         self._history = HistoryFile(kept_in / "history.jsonl") if kept_in else None
         self._walk = Walk((), "")
         self._session_id = ""
-        self._directory = ""
+        self._directory = ""  # of the session
+        self._files_in = ""  # where files are that are named here; empty: nowhere but below this process's own
         self._keeping: Timer | None = None
         self._before_search: str | None = None
         self._has_complained = False
@@ -98,15 +99,11 @@ class Composer(TextArea):
         """Whether something is written or attached here."""
         return not self.draft.is_empty
 
-    def show_session(self, session_id: str, directory: str, commands: Sequence[AgentCommand] = ()) -> None:
-        """Whose draft is written here from now on; that of the session before is kept."""
-        self.show_commands(commands)
-        self._completing.show_directory(directory)
-        self._directory = directory
-        if session_id == self._session_id:
-            return
-        self.keep()
-        self._session_id = session_id
+    def begin(self, session_id: str, directory: str, *, is_local: bool) -> None:
+        """With the draft of this session; `is_local`: its directory is one of this machine."""
+        self._session_id, self._directory = session_id, directory
+        self._files_in = directory if is_local else ""
+        self._completing.show_directory(self._files_in)
         draft = self._drafts.read(session_id) if self._drafts else Draft()
         self.load_text(writable(draft.text))
         self.move_cursor(self.document.end)
@@ -353,7 +350,7 @@ class Composer(TextArea):
 
     def _attach_named(self, name: str) -> None:
         if name:
-            self.attaching.attach(Path(self._directory or ".") / Path(name).expanduser())
+            self.attaching.attach(Path(self._files_in or ".") / Path(name).expanduser())
         else:
             self.notify("Say which file: /attach FILE", markup=False)
 

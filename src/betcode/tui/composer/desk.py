@@ -49,7 +49,7 @@ class WritingDesk(Vertical):
         yield self._composer
 
     def on_mount(self) -> None:
-        self._composer.show_session(self._session_id, self._directory)
+        self._composer.begin(self._session_id, self._directory, is_local=self._client.is_local)
         self._show_queue()
         self.run_worker(self._sender.run(), exit_on_error=False)
 
