@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
+from textual.messages import Prune
 from textual.widgets import Static
 
 from betcode.client import LinkState
@@ -53,9 +54,11 @@ class CardDeck(Vertical):
         self.set_interval(1.0, self._card.times_changed)
         self.show(self._board.of(self._session_id))
 
-    def on_unmount(self) -> None:
+    async def on_prune(self, _event: Prune) -> None:
+        """What is being taken down is told nothing more: its parts go before it is unmounted."""
         if self._stop_listening is not None:
             self._stop_listening()
+            self._stop_listening = None
 
     def show(self, prompts: Sequence[v1.PendingPrompt]) -> None:
         """What is open in this session now."""

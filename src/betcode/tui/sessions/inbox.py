@@ -9,6 +9,7 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
+from textual.messages import Prune
 from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
@@ -66,9 +67,11 @@ class Inbox(ModalScreen[str]):
         self._list.focus()
         self._show()
 
-    def on_unmount(self) -> None:
+    async def on_prune(self, _event: Prune) -> None:
+        """What is being taken down is told nothing more: its parts go before it is unmounted."""
         if self._stop_listening is not None:
             self._stop_listening()
+            self._stop_listening = None
 
     def on_resize(self) -> None:
         self._show()

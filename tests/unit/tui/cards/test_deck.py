@@ -8,10 +8,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 import pytest
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
+from betcode.client import LinkState
 from betcode.tui.cards.body import folded
 from betcode.tui.cards.card import Card
 from betcode.tui.cards.deck import CardDeck
@@ -127,3 +129,13 @@ async def test_a_card_is_wide_letters_and_a_megabyte_in_a_small_place() -> None:
 @pytest.mark.parametrize("text", ["", "abc", "a" * 25, "日本語" * 9, "\t\tx" * 7, "é" * 21, "👩‍👩‍👧x" * 6])
 def test_a_folded_line_loses_nothing(text: str) -> None:
     assert "".join(folded(text, 10)) == text.replace("\t", "    ")
+
+
+async def test_news_that_come_while_cards_are_taken_down_disturb_nobody() -> None:
+    async with shown(permission("a")) as here:
+        await here.shows("permission")
+        going = here.pilot.app.query_one(CardDeck).remove()
+        for state in itertools.islice(itertools.cycle((LinkState.BROKEN, LinkState.CONNECTED)), 200):
+            here.client.linked(state)
+            await anyio.lowlevel.checkpoint()
+        await going
