@@ -1,27 +1,38 @@
 """Which sessions there are, asked again every so often, and the numbers by which they are changed to."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
+from typing import Protocol
 
 import anyio
 
-from betcode.client import Client, ClientError
+from betcode.client import ClientError
 from betcode.v1 import agent_pb2 as v1
 
 _EVERY_S = 3.0
-_LISTED = 200
+_LISTED = 200  # in one page
+_MOST = 5000  # a list that nobody reads to its end
 _NUMBERS = 9
+
+
+class Lister(Protocol):
+    """The client, as far as it is needed here."""
+
+    async def list_sessions(self, *, limit: int = 0, offset: int = 0) -> v1.ListSessionsResponse: ...
+
+    def all_sessions(self) -> AsyncGenerator[v1.SessionSummary, None]: ...
 
 
 class Directory:
     """The newest sessions as the daemon lists them; `revision` says that there is something new to show."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Lister) -> None:
         self.sessions: tuple[v1.SessionSummary, ...] = ()
         self.total = 0
         self.trouble = ""  # why what is shown may be old
         self.revision = 0
         self.numbers = Numbers()
+        self.lists = 0  # how many are open that show all there are, and not only the newest
         self._client = client
         self._wanted = anyio.Event()
 
@@ -41,10 +52,17 @@ class Directory:
         """What there is now; where the daemon does not answer, what there was stays."""
         try:
             page = await self._client.list_sessions(limit=_LISTED)
+            found = {one.id: one for one in page.sessions}
+            asked = len(page.sessions)
+            while self.lists and page.sessions and asked < min(page.total, _MOST):
+                page = await self._client.list_sessions(limit=_LISTED, offset=asked)
+                asked += len(page.sessions)
+                for one in page.sessions:
+                    found.setdefault(one.id, one)  # the list moves while it is read
         except ClientError as error:
             self.trouble = error.message
         else:
-            self.sessions, self.total, self.trouble = tuple(page.sessions), page.total, ""
+            self.sessions, self.total, self.trouble = tuple(found.values()), page.total, ""
             self.numbers.see(self.sessions)
         self.revision += 1
 

@@ -40,6 +40,7 @@ class SessionList(ModalScreen[str | None]):
         self._title = title
         self._here = here
         self._shown: tuple[int, str, int] = (-1, "", 0)
+        self._rows: list[tuple[str, str]] = []
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog tall"):
@@ -49,9 +50,13 @@ class SessionList(ModalScreen[str | None]):
             yield Static(markup=False, classes="hint", id="list-hint")
 
     def on_mount(self) -> None:
+        self._directory.lists += 1
         self._directory.look()
         self._show()
         self.set_interval(_LOOK_EVERY_S, self._show)
+
+    def on_unmount(self) -> None:
+        self._directory.lists -= 1
 
     def on_resize(self) -> None:
         self._show()
@@ -73,19 +78,26 @@ class SessionList(ModalScreen[str | None]):
         self._shown = shown
         found = [one for one in in_order(self._directory.sessions, self._here) if matches(one, words)]
         options = self.query_one(OptionList)
-        chosen = self._chosen_id()
         width = (
             max((options.size.width or self.size.width) - 4, 20) if options.size.width else self.size.width - _AROUND
         )
         now = datetime.now(UTC)
-        options.clear_options()
-        options.add_options(
-            Option(Content(row(one, self._directory.numbers.of(one.id), now, width)), one.id) for one in found
-        )
-        if found:
-            ids = [one.id for one in found]
-            options.highlighted = ids.index(chosen) if chosen in ids else 0
+        rows = [(one.id, row(one, self._directory.numbers.of(one.id), now, width)) for one in found]
+        if rows != self._rows:
+            self._rows = rows
+            self._put(options)
         self._say_count(len(found))
+
+    def _put(self, options: OptionList) -> None:
+        """The rows, with the same one chosen and in the same place."""
+        chosen, at = self._chosen_id(), options.scroll_y
+        options.clear_options()
+        options.add_options(Option(Content(words), each) for each, words in self._rows)
+        if self._rows:
+            ids = [each for each, _ in self._rows]
+            options.highlighted = ids.index(chosen) if chosen in ids else 0
+            if chosen in ids:
+                options.scroll_to(y=at, animate=False)
 
     def _say_count(self, found: int) -> None:
         whole = f"{found} of {self._directory.total}" if found != self._directory.total else str(found)

@@ -1,10 +1,11 @@
 """Which sessions come first, which numbers they have, and how one looks in a line."""
 
+from collections.abc import AsyncGenerator
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from betcode.tui.sessions.directory import Numbers, in_order, matches
+from betcode.tui.sessions.directory import Directory, Numbers, in_order, matches
 from betcode.tui.sessions.rows import row
 from betcode.tui.sessions.search import hit_lines, search_words
 from betcode.v1 import agent_pb2 as v1
@@ -91,3 +92,31 @@ def test_a_hit_says_who_said_it_where_and_when() -> None:
     assert head.startswith("agent · ")
     assert head.endswith("shop")
     assert text == "  the ␛[31mtapir"
+
+
+class ManySessions:
+    """A daemon with 450 of them; while a page is read a new one begins, and all others move on by one."""
+
+    def __init__(self) -> None:
+        self.sessions = [session(f"s{number}") for number in range(450)]
+
+    async def list_sessions(self, *, limit: int = 0, offset: int = 0) -> v1.ListSessionsResponse:
+        page = v1.ListSessionsResponse(sessions=self.sessions[offset : offset + limit], total=len(self.sessions))
+        self.sessions.insert(0, session(f"new{len(self.sessions)}"))
+        return page
+
+    async def all_sessions(self) -> AsyncGenerator[v1.SessionSummary, None]:
+        for one in self.sessions:
+            yield one
+
+
+@pytest.mark.anyio
+async def test_a_list_that_is_open_has_all_sessions_and_each_once() -> None:
+    directory = Directory(ManySessions())
+    await directory.ask()
+    assert len(directory.sessions) == 200
+    directory.lists += 1
+    await directory.ask()
+    names = [one.name for one in directory.sessions]
+    assert len(set(names)) == len(names)
+    assert {f"s{number}" for number in range(450)} <= set(names)
