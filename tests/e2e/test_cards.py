@@ -1,5 +1,7 @@
 """Prompts on the screen, answered with keys; the agents really hear the answers."""
 
+import os
+import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -217,3 +219,16 @@ async def test_an_answer_waits_for_a_daemon_that_was_killed(tmp_path: Path) -> N
         await daemon.start()
         assert [told(one) for one in await here.heard()] == [("allow", "")]
         await here.screen.hides("your answer waits")
+
+
+async def test_who_answers_and_leaves_at_once_has_answered(tmp_path: Path) -> None:
+    async with asking_daemon(tmp_path) as daemon:
+        async with asking_screen(daemon, tmp_path / "here") as here:
+            await here.ask(BASH)
+            await here.screen.shows("y allow")
+            os.kill(daemon.pid, signal.SIGSTOP)
+            await here.screen.press("y")
+            await here.screen.shows("Your answer is on its way")
+            here.screen.app.exit()
+            os.kill(daemon.pid, signal.SIGCONT)
+        assert [told(one) for one in await here.heard()] == [("allow", "")]

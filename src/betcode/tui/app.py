@@ -12,6 +12,7 @@ from itertools import count
 from pathlib import Path
 from typing import ClassVar
 
+import anyio
 from textual import events
 from textual.actions import SkipAction
 from textual.app import App
@@ -34,6 +35,7 @@ from betcode.wording.terminal_text import clean, one_line
 _NOTES_EVERY_S = 0.5
 _TITLE_WIDTH = 60
 _EARLY_KEYS = 1000
+_LEAVING_S = 1.0
 _HUNG_UP_S = 2.0  # to write down what is to be kept
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
@@ -104,7 +106,10 @@ class BetcodeApp(App[int]):
         self.run_worker(self.board.run(), exit_on_error=False)
         self._attention = attend(self, self.board, self._sees, os.environ)
 
-    def on_exit_app(self) -> None:
+    async def on_exit_app(self) -> None:
+        """An answer that was given just before somebody left is delivered, where that can be at once."""
+        with anyio.move_on_after(_LEAVING_S):
+            await self.board.settled()
         if self._attention is not None:
             self._attention.end()
 

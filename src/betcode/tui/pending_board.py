@@ -63,6 +63,7 @@ class PendingBoard:
         self._given: deque[tuple[Prompt, Given]] = deque()  # and not yet on their way
         self._was_given = anyio.Event()
         self._connected = anyio.Event()
+        self._told = anyio.Event()  # the next news
         self.link: Link | None = None
         self.trouble = ""  # why nothing is watched any more
 
@@ -101,6 +102,12 @@ class PendingBoard:
         self._was_given.set()
         self._tell(Changed())
         return True
+
+    async def settled(self) -> None:
+        """Until no answer is on its way any more; none that waits for the connection is waited for."""
+        while Delivery.ON_ITS_WAY in self._deliveries.values():
+            self._told = anyio.Event()
+            await self._told.wait()
 
     async def run(self) -> None:
         """Until it is cancelled, or the daemon refuses."""
@@ -216,6 +223,7 @@ class PendingBoard:
             self._open[request_id] = _newer(self._open[request_id], found[request_id])
 
     def _tell(self, news: News) -> None:
+        self._told.set()
         for listener in tuple(self._listeners):
             listener(news)
 

@@ -64,6 +64,25 @@ async def test_what_is_open_is_known_by_session_and_what_is_resolved_is_told_and
         assert [each.request_id for each in here.board.all] == ["b"]
 
 
+async def test_who_leaves_can_wait_for_an_answer_on_its_way_but_not_for_a_connection() -> None:
+    async with watched(permission("a"), permission("b")) as here:
+        here.client.gate = anyio.Event()
+        assert here.board.give(here.asked("a"), Allow())
+        with anyio.move_on_after(0.01) as early:
+            await here.board.settled()
+        assert early.cancelled_caught
+        here.client.gate.set()
+        with anyio.fail_after(PATIENCE_S):
+            await here.board.settled()
+        assert here.client.answered == [("a", "ALLOW_ONCE")]
+        here.client.linked(LinkState.BROKEN)
+        here.client.outcomes = [unreachable()]
+        assert here.board.give(here.asked("b"), Allow())
+        with anyio.fail_after(PATIENCE_S):
+            await here.board.settled()
+        assert here.board.delivery("b") is Delivery.WAITS_FOR_CONNECTION
+
+
 async def test_an_answer_is_given_once_and_need_not_be_told_again() -> None:
     async with watched(permission("a")) as here:
         here.client.gate = anyio.Event()
