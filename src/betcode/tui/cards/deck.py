@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.messages import Prune
+from textual.timer import Timer
 from textual.widgets import Static
 
 from betcode.client import LinkState
@@ -42,6 +43,7 @@ class CardDeck(Vertical):
         self._open: Sequence[v1.PendingPrompt] = ()
         self._current = ""
         self._stop_listening: Callable[[], None] | None = None
+        self._telling: Timer | None = None
 
     def compose(self) -> ComposeResult:
         told = Static(id="card-told", markup=False)
@@ -128,9 +130,12 @@ class CardDeck(Vertical):
         told = self.query_one("#card-told", Static)
         told.update(words)
         told.display = bool(words)
+        if self._telling is not None:
+            self._telling.stop()  # which was for what was told before
+            self._telling = None
         if words:
             self.display = True
-            self.set_timer(_TOLD_FOR_S, self._forget_told)
+            self._telling = self.set_timer(_TOLD_FOR_S, self._forget_told)
 
     def _forget_told(self) -> None:
         self._tell("")

@@ -3,7 +3,7 @@
 import itertools
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -92,6 +92,43 @@ async def test_a_refusal_stands_on_the_card_which_stays() -> None:
         await here.shows("y allow")
         await here.pilot.press("y")
         await here.shows("[red]1000 grants␛ already", "y allow")
+
+
+class Alarm:
+    """A timer that a test lets go off."""
+
+    def __init__(self, goes_off: Callable[[], None]) -> None:
+        self._goes_off: Callable[[], None] | None = goes_off
+
+    def stop(self) -> None:
+        self._goes_off = None
+
+    def go_off(self) -> None:
+        if self._goes_off is not None:
+            self._goes_off()
+
+
+async def test_what_is_told_stays_its_time_whatever_was_told_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    alarms: list[Alarm] = []
+
+    def set_timer(_: float, goes_off: Callable[[], None]) -> Alarm:
+        alarms.append(Alarm(goes_off))
+        return alarms[-1]
+
+    async with shown(permission("a"), permission("b"), permission("c")) as here:
+        await here.shows("1 of 3")
+        deck = here.pilot.app.query_one(CardDeck)
+        monkeypatch.setattr(deck, "set_timer", set_timer)
+        here.client.resolved("a", resolution="expired")
+        await here.shows("nobody answered in time")
+        here.client.resolved("b", resolution="withdrawn")
+        await here.shows("taken back by the agent")
+        alarms[0].go_off()
+        await here.pilot.pause()
+        assert "taken back by the agent" in here.text
+        alarms[1].go_off()
+        await here.pilot.pause()
+        assert "taken back" not in here.text
 
 
 async def test_the_keys_of_a_long_edit_are_seen_on_a_small_screen(monkeypatch: pytest.MonkeyPatch) -> None:
