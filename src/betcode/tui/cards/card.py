@@ -14,7 +14,6 @@ from textual.containers import Vertical
 from textual.message import Message
 from textual.widgets import Static
 
-from betcode.tui.cards.body import CardBody
 from betcode.tui.cards.card_state import (
     TYPING,
     CardState,
@@ -30,8 +29,9 @@ from betcode.tui.cards.card_state import (
     typed,
 )
 from betcode.tui.cards.changes import changed_path, read_local
-from betcode.tui.cards.lines import Kind, Line, pattern_lines, permission_lines, question_lines
+from betcode.tui.cards.lines import pattern_lines, permission_lines, question_lines
 from betcode.tui.cards.words import waits
+from betcode.tui.line_view import Kind, Line, LineView
 from betcode.tui.pending_board import Delivery
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.edited_input import NotEdited
@@ -119,7 +119,7 @@ class Card(Vertical, can_focus=True):
         self._made_lines: list[Line] = []
 
     def compose(self) -> ComposeResult:
-        yield CardBody()
+        yield LineView()
         yield Static(id="card-state", markup=False)
         yield Static(id="card-keys", markup=False)
 
@@ -228,7 +228,7 @@ class Card(Vertical, can_focus=True):
             case Leave():
                 self.post_message(self.Left())
             case Scroll(by, pages):
-                body = self.query_one(CardBody)
+                body = self.query_one(LineView)
                 body.scroll_relative(y=by * (max(body.size.height - 1, 1) if pages else 1), animate=False)
             case TooEarly():
                 self._trouble = "That key came before this could be read: press it again"
@@ -336,7 +336,7 @@ class Card(Vertical, can_focus=True):
         state = self._state
         if state is None or not self.is_mounted:
             return
-        body = self.query_one(CardBody)
+        body = self.query_one(LineView)
         body.allow_rows(self._rows)
         body.display = state.mode is not Mode.EDIT
         body.show(self._lines(state), from_the_top=from_the_top)

@@ -1,10 +1,9 @@
 """What stands on a card, line by line: everything an agent wrote is made safe here, and says what it is."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from enum import Enum
 
 from betcode.tui.cards.changes import Change, changes_of
+from betcode.tui.line_view import Kind, Line
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.prompts import Permission, asks_each_time, fields_of, input_lines, why
 from betcode.wording.terminal_text import clean, one_line, tool_called
@@ -14,25 +13,6 @@ _SHOWN_LETTERS = 40_000
 _TITLE_WIDTH = 2000
 _PATTERN_WIDTH = 400
 _GONE = "Its agent is gone: the answer is kept for the one that goes on"
-
-
-class Kind(Enum):
-    """How a line is drawn; each says the same without colours."""
-
-    PLAIN = "plain"
-    TITLE = "title"
-    DIM = "dim"
-    NOTE = "note"
-    ADDED = "added"
-    REMOVED = "removed"
-    PLACE = "place"
-    CHOSEN = "chosen"
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    text: str
-    kind: Kind = Kind.PLAIN
 
 
 _KINDS = {"+": Kind.ADDED, "-": Kind.REMOVED, "@": Kind.PLACE}

@@ -14,9 +14,9 @@ from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
 from betcode.client import LinkState
-from betcode.tui.cards.body import folded
 from betcode.tui.cards.card import Card
 from betcode.tui.cards.deck import CardDeck
+from betcode.tui.line_view import folded
 from betcode.tui.pending_board import PendingBoard
 from betcode.v1 import agent_pb2 as v1
 from support.patience import PATIENCE_S

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from betcode.tui.cards.lines import Kind, Line, pattern_lines, permission_lines, question_lines
+from betcode.tui.cards.lines import pattern_lines, permission_lines, question_lines
+from betcode.tui.line_view import Kind, Line
 from betcode.v1 import agent_pb2 as v1
 
 

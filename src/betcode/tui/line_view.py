@@ -1,6 +1,8 @@
 """Many lines in a small place: only what is seen is drawn."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
 from typing import ClassVar
 
 from rich.cells import cell_len, chop_cells
@@ -9,26 +11,43 @@ from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from betcode.tui.cards.lines import Kind, Line
-
 _TAB = "    "
 _LEAST_ROWS = 3
 
 
-class CardBody(ScrollView, can_focus=False):
+class Kind(Enum):
+    """How a line is drawn; each says the same without colours."""
+
+    PLAIN = "plain"
+    TITLE = "title"
+    DIM = "dim"
+    NOTE = "note"
+    ADDED = "added"
+    REMOVED = "removed"
+    PLACE = "place"
+    CHOSEN = "chosen"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    text: str
+    kind: Kind = Kind.PLAIN
+
+
+class LineView(ScrollView, can_focus=False):
     """As high as its lines need, within the rows that it is given; the rest is scrolled to."""
 
     DEFAULT_CSS = """
-    CardBody { height: auto; overflow-x: hidden; scrollbar-size-vertical: 1; }
-    CardBody > .card--title { text-style: bold; }
-    CardBody > .card--dim { color: $text-muted; }
-    CardBody > .card--note { color: $text-warning; text-style: bold; }
-    CardBody > .card--added { color: $text-success; }
-    CardBody > .card--removed { color: $text-error; }
-    CardBody > .card--place { color: $text-primary; }
-    CardBody > .card--chosen { text-style: reverse; }
+    LineView { height: auto; overflow-x: hidden; scrollbar-size-vertical: 1; }
+    LineView > .line--title { text-style: bold; }
+    LineView > .line--dim { color: $text-muted; }
+    LineView > .line--note { color: $text-warning; text-style: bold; }
+    LineView > .line--added { color: $text-success; }
+    LineView > .line--removed { color: $text-error; }
+    LineView > .line--place { color: $text-primary; }
+    LineView > .line--chosen { text-style: reverse; }
     """
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"card--{kind.value}" for kind in Kind}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"line--{kind.value}" for kind in Kind}
 
     def __init__(self) -> None:
         super().__init__()
@@ -72,7 +91,7 @@ class CardBody(ScrollView, can_focus=False):
         if at >= len(self._rows):
             return Strip.blank(width, self.rich_style)
         line = self._rows[at]
-        style = self.get_component_rich_style(f"card--{line.kind.value}")
+        style = self.get_component_rich_style(f"line--{line.kind.value}")
         return Strip([Segment(line.text, style)]).adjust_cell_length(width, self.rich_style)
 
     def _fold(self, width: int) -> None:

@@ -1,17 +1,16 @@
-"""The lines of a card, in as many columns as there are."""
+"""Many lines, in as many columns as there are."""
 
 import pytest
 from textual.app import App, ComposeResult
 
-from betcode.tui.cards.body import CardBody, folded
-from betcode.tui.cards.lines import Kind, Line
+from betcode.tui.line_view import Kind, Line, LineView, folded
 
 _WORDS = "abcdefghijklmnopqrstuvwxyz0123456789"
 
 
 class OneBody(App[None]):
     def compose(self) -> ComposeResult:
-        yield CardBody()
+        yield LineView()
 
 
 @pytest.mark.anyio
@@ -19,7 +18,7 @@ class OneBody(App[None]):
 async def test_no_letter_is_behind_the_bar(lines: int) -> None:
     app = OneBody()
     async with app.run_test(size=(30, 10)) as pilot:
-        body = app.query_one(CardBody)
+        body = app.query_one(LineView)
         body.allow_rows(5)
         body.show([Line(_WORDS, Kind.DIM)] * lines, from_the_top=True)
         await pilot.pause()
