@@ -110,11 +110,12 @@ def folded(text: str, width: int) -> Iterator[str]:
     if len(text) <= width // 2 or cell_len(text) <= width:
         yield text
     elif text.isascii():
-        while len(text) > width:
-            space = text.rfind(" ", width * 2 // 3, width) + 1  # words stay whole where they are short
-            cut = space or width
-            yield text[:cut]
-            text = text[cut:]
-        yield text
+        start = 0
+        while len(text) - start > width:
+            space = text.rfind(" ", start + width * 2 // 3, start + width) + 1  # words stay whole where they are short
+            end = space or start + width
+            yield text[start:end]
+            start = end
+        yield text[start:]
     else:
         yield from chop_cells(text, width)
