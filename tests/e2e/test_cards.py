@@ -91,6 +91,17 @@ async def test_an_edit_that_lacks_what_the_tool_needs_is_not_sent(daemon: Daemon
         assert told((await here.heard())[0])[0] == "deny"
 
 
+async def test_an_escape_too_many_on_a_card_stops_nothing(daemon: Daemon, tmp_path: Path) -> None:
+    async with asking_screen(daemon, tmp_path) as here:
+        await here.ask(BASH)
+        await here.screen.shows("y allow", "waits for you")
+        await here.screen.press("escape", "escape")
+        await here.screen.notes_say("Esc again stops the turn")
+        await here.screen.shows("Tab to answer", "waits for you")
+        await here.screen.press("escape")
+        await here.screen.hides("waits for you")
+
+
 async def test_questions_are_answered_one_after_the_other(daemon: Daemon, tmp_path: Path) -> None:
     async with asking_screen(daemon, tmp_path) as here:
         await here.ask(f"use AskUserQuestion {two_questions(several=True)}")
@@ -103,6 +114,7 @@ async def test_questions_are_answered_one_after_the_other(daemon: Daemon, tmp_pa
         await here.screen.press("enter")
         [answer] = await here.heard()
         assert answer["updatedInput"]["answers"] == {"Which colour?": "red, blue", "Why?": "sea"}
+        await here.screen.shows("Why?: Answered: red, blue; sea")
 
 
 async def test_several_cards_are_counted_and_answered_in_any_order(daemon: Daemon, tmp_path: Path) -> None:

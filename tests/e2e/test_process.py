@@ -118,7 +118,7 @@ def test_betcode_opens_the_screen_and_leaves_the_terminal_as_it_was(here: Shell)
         screen.shows("hello there")
         screen.type("\x11")
         assert screen.ended() == 0
-        assert "Come back with: betcode attach" in screen.written.rpartition("\x1b[?1049l")[2]
+        assert "betcode attach" in screen.written.rpartition("\x1b[?1049l")[2].partition("Come back with: ")[2]
         assert re.search(r"\x1b\]0;betcode · [^\x07]*say hello there\x07", screen.written)  # the title, until the end
         assert screen.written.rfind("\x1b[23;0t") > screen.written.rfind("\x1b]0;betcode")
         assert screen.is_restored

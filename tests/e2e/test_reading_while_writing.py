@@ -24,3 +24,18 @@ async def test_keys_that_scroll_do_so_from_the_draft(tmp_path: Path) -> None:
         await screen.hides("> hello")
         await screen.press("ctrl+end")
         await screen.shows("begin a new session", "draft")
+        await screen.press("ctrl+home")
+        await screen.shows("> hello")
+        await screen.press("enter")  # who sends something wants to see it
+        await screen.shows("> draft")
+
+
+async def test_who_has_read_goes_back_by_writing(tmp_path: Path) -> None:
+    async with running_daemon(tmp_path) as daemon, open_screen(daemon) as screen:
+        await screen.shows("connected · idle")
+        await screen.press("tab")
+        await screen.shows("Esc: write")
+        await screen.press("escape")
+        await screen.hides("Esc: write")
+        await screen.press("tab", "h", "o", "y")
+        await screen.shows("│hoy", "F1: keys")

@@ -116,7 +116,7 @@ def test_on_a_terminal_that_can_be_painted_the_screen_says_what_to_try(newcomer:
     try:
         terminal.expect("everything in a minute")
         terminal.type("\x11")  # Ctrl+Q
-        terminal.expect("Come back with: betcode attach ")
+        terminal.expect("/betcode attach ")  # as it is called here
         assert terminal.ended() == 0
     finally:
         terminal.close()

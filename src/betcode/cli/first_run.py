@@ -5,7 +5,6 @@ import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import NoReturn
 
 import anyio
@@ -22,7 +21,7 @@ from betcode.cli.identity import own_identity
 from betcode.cli.keyboard import can_ask
 from betcode.cli.new_session import default_agent, new_conversation
 from betcode.cli.on_ask import AskPolicy, OnAsk
-from betcode.cli.on_screen import on_screen, wants_screen
+from betcode.cli.on_screen import on_screen, own_command, wants_screen
 from betcode.cli.options import Options, options_from
 from betcode.cli.parser import build_parser
 from betcode.cli.screen import Screen, standard_screen
@@ -55,8 +54,8 @@ async def _lead_in(options: Options) -> int:
 
     async def choose(client: Client, notes: Screen) -> SessionSummary:
         page = await client.list_sessions(working_directory=working_directory(options), statuses=OPEN, limit=_LOOKED_AT)
-        if _command() != _BETCODE:
-            notes.note(f"Where it says betcode, type {_command()}")
+        if own_command() != _BETCODE:
+            notes.note(f"Where it says betcode, type {own_command()}")
         if found := [one for one in page.sessions if one.provider == _DEMO]:
             return found[0]
         return await find_summary(client, await started_session(client, options, notes))
@@ -71,9 +70,9 @@ async def _lead_in(options: Options) -> int:
 def _what_to_try() -> Iterator[str]:
     yield "This is the built-in demo agent, which needs no account and changes nothing. Type tour, and then reconnect."
     if claude := shutil.which("claude"):
-        yield f"To work with claude ({claude}), run {_command()} in a project of yours."
+        yield f"To work with claude ({claude}), run {own_command()} in a project of yours."
     else:
-        yield f"With Claude Code installed (claude on your PATH), {_command()} in a project of yours works with that."
+        yield f"With Claude Code (claude on your PATH), {own_command()} in a project of yours works with that."
 
 
 async def _say_which_agent(options: Options, screen: Screen) -> str:
@@ -100,7 +99,7 @@ async def _first_run(options: Options) -> int:
         if code != ExitCode.OK and agent != _DEMO:
             screen.note(f"{agent} could not answer; this is the built-in demo agent instead")
             code = await _one_turn(client, replace(new, provider=_DEMO, model=""), screen, is_demo=True)
-    command = _command()
+    command = own_command()
     screen.note(f"The daemon goes on. Next: {command} session list, {command} run PROMPT, {command} daemon stop")
     return code
 
@@ -110,14 +109,6 @@ async def _one_turn(client: Client, new: NewConversation, screen: Screen, *, is_
     session_id = await client.start_session(new)
     policy = AskPolicy(OnAsk.ALLOW if is_demo else OnAsk.DENY)
     return await HeadlessTurn(client, session_id, screen, output=Output.TEXT, policy=policy, is_new=True).run(_PROMPT)
-
-
-def _command() -> str:
-    """How the command is called from here."""
-    beside = Path(sys.executable).with_name(_BETCODE)
-    if shutil.which(_BETCODE) or not beside.exists():
-        return _BETCODE
-    return str(beside.relative_to(Path.cwd())) if beside.is_relative_to(Path.cwd()) else str(beside)
 
 
 if __name__ == "__main__":

@@ -1,17 +1,22 @@
 """A client for a command: it has met the daemon, and what that said has been shown."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from betcode.cli.screen import Screen
-from betcode.client import Client, ClientIdentity, open_client
+from betcode.client import LADDER_MS, Client, ClientIdentity, open_client
 from betcode.config.places import Places
 from betcode.v1 import version_pb2 as v1
 
 
 @asynccontextmanager
 async def greeted_client(
-    places: Places, identity: ClientIdentity, screen: Screen, *, shows_agent: bool = True
+    places: Places,
+    identity: ClientIdentity,
+    screen: Screen,
+    *,
+    shows_agent: bool = True,
+    ladder_ms: Sequence[int] = LADDER_MS,
 ) -> AsyncIterator[Client]:
     """Warnings are shown once, on stderr; an agent that is too old is no obstacle for what needs none.
 
@@ -25,7 +30,7 @@ async def greeted_client(
         for line in screen.deprecations.lines(warning):
             screen.show(line)
 
-    async with open_client(places, identity, on_deprecation=tell) as client:
+    async with open_client(places, identity, ladder_ms=ladder_ms, on_deprecation=tell) as client:
         handshake = await client.handshake()
         for warning in handshake.warnings:
             screen.note(warning)

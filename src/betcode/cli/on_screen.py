@@ -2,10 +2,12 @@
 
 import gc
 import os
+import shutil
 import socket
 import sys
 from collections.abc import Awaitable, Callable
 from io import StringIO
+from pathlib import Path
 
 from betcode.cli.daemon_control import ensure_daemon
 from betcode.cli.directory import working_directory
@@ -15,9 +17,11 @@ from betcode.cli.keyboard import can_ask
 from betcode.cli.options import Options
 from betcode.cli.screen import Screen, standard_screen
 from betcode.cli.worktree_place import started_session
-from betcode.client import Client
+from betcode.client import LADDER_MS, Client
 from betcode.v1.agent_pb2 import SessionSummary
 
+_BETCODE = "betcode"
+_NEARBY_MS = 2_000  # a daemon on this machine is asked again at least so often: somebody sits and waits
 Choose = Callable[[Client, Screen], Awaitable[SessionSummary | None]]
 
 
@@ -56,7 +60,9 @@ async def on_screen(options: Options, choose: Choose) -> int:
     lines = standard_screen()
     await ensure_daemon(options, lines.note, announce=True)
     notes = _Notes()
-    async with greeted_client(options.places, own_identity(options, "tui"), notes) as client:
+    remote = options.places.remote
+    ladder_ms = LADDER_MS if remote is not None else [step for step in LADDER_MS if step <= _NEARBY_MS]
+    async with greeted_client(options.places, own_identity(options, "tui"), notes, ladder_ms=ladder_ms) as client:
         # Imported only now: what is said before the screen opens does not wait for it.
         gc.disable()
         from betcode.tui import Opening, run_screen
@@ -64,7 +70,6 @@ async def on_screen(options: Options, choose: Choose) -> int:
         gc.freeze()  # modules stay: they are no longer looked through while somebody types
         gc.enable()
 
-        remote = options.places.remote
         opening = Opening(
             choose=lambda client: choose(client, notes),
             start=lambda client: started_session(client, options, notes),
@@ -75,5 +80,13 @@ async def on_screen(options: Options, choose: Choose) -> int:
         )
         parting = await run_screen(client, opening, options.places.state_dir / "screen")
     if parting.session_id:
-        lines.note(f"Come back with: betcode attach {parting.session_id}")
+        lines.note(f"Come back with: {own_command()} attach {parting.session_id}")
     return parting.code
+
+
+def own_command() -> str:
+    """What a person types to call this again from here."""
+    beside = Path(sys.executable).with_name(_BETCODE)
+    if shutil.which(_BETCODE) or not beside.exists():
+        return _BETCODE
+    return str(beside.relative_to(Path.cwd())) if beside.is_relative_to(Path.cwd()) else str(beside)

@@ -131,7 +131,7 @@ def answered_before(row: PromptRow, before: str) -> v1.AgentEvent:
         "answered",
         decision=v1.PermissionDecision.Value(row.decision),
         client_id=row.answered_by,
-        message=row.message,
+        message=row.message or "; ".join(row.answers.values()),
     )
     event.permission_resolved.rule = f"{KEPT_ANSWER} {before}"
     event.permission_resolved.client_type = row.answered_by_type
@@ -142,9 +142,8 @@ def answered_before(row: PromptRow, before: str) -> v1.AgentEvent:
 
 def answered(request_id: str, decision: Decision, client: ClientName) -> v1.AgentEvent:
     """A person has decided."""
-    event = resolved(
-        request_id, "answered", decision=decision.value, client_id=client.client_id, message=decision.message
-    )
+    said = decision.message or "; ".join(decision.answers.values())
+    event = resolved(request_id, "answered", decision=decision.value, client_id=client.client_id, message=said)
     event.permission_resolved.client_type = client.client_type
     event.permission_resolved.grant_pattern = decision.grant_pattern
     event.permission_resolved.updated_input_json = decision.updated_input

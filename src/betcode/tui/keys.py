@@ -85,6 +85,7 @@ KEYS: dict[Place, tuple[Key, ...]] = {
         Key("v", "read the whole of it"),
         Key("pageup,pagedown", "scroll"),
         Key("home,end", "beginning and end"),
+        Key("escape", "write again, where nothing runs; other letters do too"),
     ),
     Place.CARDS: (
         Key("y", "allow once"),
@@ -114,6 +115,18 @@ KEYS: dict[Place, tuple[Key, ...]] = {
         Key("tab", "to the card, where its keys count"),
         Key("escape", "back"),
     ),
+}
+
+# What can also be written in place of a message, and the action it stands for.
+COMMANDS = {
+    "help": "app.help",
+    "sessions": "app.sessions",
+    "inbox": "app.inbox",
+    "new": "app.new_session",
+    "theme": "app.next_theme",
+    "quit": "app.leave",
+    "cancel": "screen.cancel",
+    "lock": "screen.lock",
 }
 
 

@@ -37,16 +37,6 @@ if TYPE_CHECKING:
     from betcode.tui.app import BetcodeApp
 
 _FRAME_S = 1 / 30
-_COMMANDS = {
-    "help": "app.help",
-    "sessions": "app.sessions",
-    "inbox": "app.inbox",
-    "new": "app.new_session",
-    "theme": "app.next_theme",
-    "quit": "app.leave",
-    "cancel": "screen.cancel",
-    "lock": "screen.lock",
-}
 _BRANCH_EVERY = 5  # seconds
 _TWICE_S = 2.0  # two presses within this are one wish
 
@@ -74,7 +64,7 @@ class SessionScreen(Screen[None]):
         self._lock_card = LockCard()
         self._head, self._status, self._side = HeadLine(), StatusLine(), SidePanel()
         self._stops = 0  # how often the person asked for the end of this turn
-        self._interrupted_at = 0.0
+        self._interrupted_at = self._escaped_at = 0.0
         self._ticks = 0
 
     @property
@@ -143,6 +133,8 @@ class SessionScreen(Screen[None]):
     def on_resize(self) -> None:
         self._model_changed()
 
+    on_descendant_focus = on_resize
+
     def _model_changed(self) -> None:
         """At most so often as an eye sees, however much comes in; at once where nothing was drawn for a while."""
         if self._is_stale or not self.is_attached:
@@ -209,6 +201,7 @@ class SessionScreen(Screen[None]):
             queued=len(self._feed.standing.queue),
             waits=self._feed.standing.waits(datetime.now(UTC)),
             has_ended=self._feed.has_ended,
+            is_reading=self._view.has_focus,
         )
 
     def _take_note(self) -> None:
@@ -277,18 +270,34 @@ class SessionScreen(Screen[None]):
             words = f"Not sent: {error.message}{when_again(error.retry_after_s)}"
         self._say(words, bad=True)
 
+    def on_writing_desk_sends(self) -> None:
+        self._view.action_scroll_end()  # where the message appears, and its answer
+
+    def on_conversation_view_types(self, message: ConversationView.Types) -> None:
+        composer = self.query_one(Composer)
+        if not composer.disabled:
+            composer.focus()
+            composer.insert(message.letter)
+
     async def on_composer_scrolls(self, message: Composer.Scrolls) -> None:
         await self._view.run_action(message.action)
 
     async def on_composer_command(self, message: Composer.Command) -> None:
         """A command of the screen that was written in place of a message."""
-        if (action := _COMMANDS.get(message.name)) is not None:
+        if (action := keys.COMMANDS.get(message.name)) is not None:
             await self.run_action(action)
         else:
             self.owner.do_here(message.name, message.rest)
 
     def action_cancel(self) -> None:
-        if not self._feed.standing.is_at_work:
+        now, standing = time.monotonic(), self._feed.standing
+        if not standing.is_at_work:
+            if not self._feed.has_ended:
+                self.query_one(Composer).focus()
+            return
+        if standing.status == v1.WAITING_FOR_USER and not self._stops and now - self._escaped_at > _TWICE_S:
+            self._escaped_at = now  # nothing runs meanwhile, and who leaves a card has soon pressed it once too often
+            self._say("Esc again stops the turn")
             return
         self._stops += 1
         self.run_worker(self._cancel(self._stops), exit_on_error=False)

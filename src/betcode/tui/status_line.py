@@ -16,6 +16,7 @@ _WIDE = 100
 _BAR = 8
 _NAME = 24
 _BETWEEN = " · "
+_READING = "Enter opens · y copies · Esc: write"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,7 @@ class Moment:
     queued: int = 0
     waits: str = ""  # for what beside its agent, in words
     has_ended: bool = False
+    is_reading: bool = False  # keys go to the conversation
 
 
 class StatusLine(Static):
@@ -91,7 +93,7 @@ def parts_of(standing: Standing, lock: LockView, moment: Moment, width: int) -> 
         Part(one_line(_place(standing), _NAME), 4),
         Part(f"{short_count(tokens)} tokens" if tokens else "", 3),
         Part(f"{others} other{'s' if others > 1 else ''} here" if others else "", 4),
-        Part("F1: keys", 1, "$text-muted"),
+        Part(_READING, 9, "$text-muted") if moment.is_reading else Part("F1: keys", 1, "$text-muted"),
     ]
 
 
@@ -120,8 +122,10 @@ def _work(standing: Standing, moment: Moment) -> Part:
         v1.WAITING_FOR_USER: "waits for you",
         v1.COMPACTING: "compacts",
     }.get(standing.status, "at work")
+    if standing.status == v1.WAITING_FOR_USER:  # for how long, its card tells
+        return Part(words, 12, "$warning")
     took = f" {elapsed(moment.turn_s)}" if moment.turn_s is not None else ""
-    return Part(words + took, 12, "$warning" if standing.status == v1.WAITING_FOR_USER else "$success")
+    return Part(words + took, 12, "$success")
 
 
 def _context(percent: float, width: int) -> Part:

@@ -1512,6 +1512,7 @@ class PermissionResolved(_message.Message):
     """"answered", "withdrawn", "superseded", "expired" """
     client_id: _builtins.str
     message: _builtins.str
+    """why; of a question, what was answered"""
     rule: _builtins.str
     """that decided, with where it stands"""
     superseded_by: _builtins.str

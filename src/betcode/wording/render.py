@@ -93,7 +93,7 @@ def outcome_words(resolved: v1.PermissionResolved, *, is_question: bool) -> str:
         case v1.DENY_WITH_INTERRUPT:
             return f"Denied, and the turn is stopped{told}"
         case _:
-            return "Answered"
+            return f"Answered{told}"
 
 
 def todo_words(items: Sequence[v1.TodoItem]) -> str:

@@ -62,6 +62,15 @@ def test_what_a_session_waits_for_is_told_in_place_of_its_work() -> None:
     assert "budget reached (cost)" in line(reached, Moment(link=UP), 80)
 
 
+def test_how_long_a_question_waits_is_for_its_card_to_tell() -> None:
+    asked = Standing(status=v1.WAITING_FOR_USER)
+    assert line(asked, Moment(link=UP, turn_s=65), 60).startswith("connected · waits for you · $")
+
+
+def test_who_reads_is_told_the_keys_for_that() -> None:
+    assert "Enter opens · y copies · Esc: write" in line(BUSY, Moment(link=UP, turn_s=65, is_reading=True), 80)
+
+
 def test_who_types_is_told_where_it_is_somebody_else() -> None:
     theirs = LockView("me", holder_id="you", holder="cli bob")
     assert "cli bob types" in line(Standing(), Moment(link=UP), 60, theirs)

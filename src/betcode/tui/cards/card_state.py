@@ -99,7 +99,8 @@ _SCROLLS = {"up": Scroll(-1), "down": Scroll(1), "pageup": Scroll(-1, pages=True
 def press(state: CardState, key: str, now: float) -> tuple[CardState, Effect | None]:
     """The card after a key, and what is to be done about it; a key that says nothing changes nothing."""
     if key == "escape":
-        return (state, Leave()) if state.mode is Mode.CHOOSE else (replace(state, mode=Mode.CHOOSE), None)
+        before = Mode.PATTERNS if state.mode is Mode.PATTERN else Mode.CHOOSE
+        return (state, Leave()) if state.mode is Mode.CHOOSE else (replace(state, mode=before), None)
     if state.mode is Mode.CHOOSE and key in _STEPS:
         return state, Step(_STEPS[key])
     if key in ("pageup", "pagedown"):

@@ -45,7 +45,7 @@ def how_it_ended(prompt: v1.PendingPrompt, told: v1.PermissionResolved) -> str:
         case "superseded":
             said = "asked anew"
         case "withdrawn":
-            said = "taken back by the agent"
+            said = "taken back" if told.message else "taken back by the agent"
         case other:
             said = one_line(other, _WHO_WIDTH)
     reason = f" ({one_line(told.message, _WHAT_WIDTH)})" if told.message else ""

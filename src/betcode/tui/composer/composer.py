@@ -39,7 +39,7 @@ class Composer(TextArea):
     """Enter sends; Ctrl+J, Shift+Enter, Alt+Enter or a backslash at the end begin a line."""
 
     DEFAULT_CSS = """
-    Composer { height: auto; min-height: 3; max-height: 40vh; border: round $panel; padding: 0; }
+    Composer { height: auto; min-height: 3; max-height: 40vh; border: round $foreground 35%; padding: 0; }
     Composer:focus { border: round $primary; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -168,6 +168,8 @@ class Composer(TextArea):
             self._close_list()
         elif event.key == "question_mark" and not self.has_draft:
             event.prevent_default()  # it asks for help, and goes on to who gives it
+        elif event.key.startswith("alt+"):
+            event.prevent_default()  # terminals send a letter with it, which is not meant to be written
         else:
             await super()._on_key(event)
 

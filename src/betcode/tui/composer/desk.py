@@ -24,6 +24,9 @@ class WritingDesk(Vertical):
 
     DEFAULT_CSS = "WritingDesk { height: auto; }"
 
+    class Sends(Message):
+        """Something was written and is on its way."""
+
     class NotSent(Message):
         """The daemon does not take it; it stands in the draft again."""
 
@@ -73,6 +76,7 @@ class WritingDesk(Vertical):
         self.post_message(self.NotSent(error))
 
     def _send(self, text: str, attachments: tuple[AttachedFile, ...]) -> None:
+        self.post_message(self.Sends())
         try:
             self._sender.send(text, attachments)
         except OSError as trouble:

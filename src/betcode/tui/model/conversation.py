@@ -101,9 +101,17 @@ class Conversation:
             return
         self._names[client_id] = name
         for block in self._stretch.by_key.values():
-            if isinstance(block, Said) and block.client_id == client_id and client_id != self._own_client_id:
+            if isinstance(block, Said) and block.client_id == client_id and block.by:
                 block.by = name
                 self._stretch.touch(block)
 
     def _name_of(self, client_id: str) -> str:
-        return "" if client_id == self._own_client_id else self._names.get(client_id, client_id)
+        own = self._own_client_id
+        is_own = client_id == own or (bool(_person(own)) and _person(client_id) == _person(own))
+        return "" if is_own else self._names.get(client_id, client_id)
+
+
+def _person(client_id: str) -> str:
+    """Whose terminal it is, on which machine, as ids of the command line say: `kim@desk-1f2e3d4c`."""
+    who = client_id.rpartition("-")[0]
+    return who if "@" in who else ""

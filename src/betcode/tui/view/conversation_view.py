@@ -27,6 +27,7 @@ from betcode.wording.terminal_text import clean
 _WHEEL = 3
 _NEAR_THE_TOP = 2  # windows
 _MOST_COPIED = 20_000  # lines
+_OWN_LETTERS = frozenset({"o", "v", "y", "space", "question_mark"})
 
 
 class ConversationView(ScrollView, can_focus=True):
@@ -58,6 +59,13 @@ class ConversationView(ScrollView, can_focus=True):
         def __init__(self, block: Block) -> None:
             super().__init__()
             self.block = block
+
+    class Types(Message):
+        """Somebody begins to write here, where that means nothing."""
+
+        def __init__(self, letter: str) -> None:
+            super().__init__()
+            self.letter = letter
 
     def __init__(self, conversation: Conversation) -> None:
         super().__init__(id="conversation")
@@ -267,6 +275,11 @@ class ConversationView(ScrollView, can_focus=True):
         found = self._cursor.place()
         if found and found[1].block is not None:
             self.post_message(self.WantsWhole(found[1].block))
+
+    def on_key(self, event: events.Key) -> None:
+        if event.is_printable and event.character and event.key not in _OWN_LETTERS and "+" not in event.key:
+            event.stop()
+            self.post_message(self.Types(event.character))
 
     def on_resize(self) -> None:
         self._lay_out()

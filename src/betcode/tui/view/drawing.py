@@ -135,6 +135,7 @@ _STATES: dict[v1.MessageState.ValueType, tuple[str, str]] = {
     v1.MESSAGE_STATE_CANCELLED: ("cancelled", "bad"),
     v1.MESSAGE_STATE_UNKNOWN: ("not known whether it arrived", "bad"),
 }
+_REASONS = {"withdrawn": "taken back", "cancelled": "cancelled"}
 
 
 def _said(block: Said, canvas: Canvas) -> Drawing:
@@ -147,10 +148,9 @@ def _said(block: Said, canvas: Canvas) -> Drawing:
     lines = list(indented(inked, ("> ", "said mark"), NOTHING))
     lines += kept_apart(block, canvas.width)
     words, ink = _STATES.get(block.state, ("", "quiet"))
-    facts = [
-        f"typed by {shown(block.by)}" if block.by else "",
-        f"{words}: {shown(block.reason)}" if block.reason else words,
-    ]
+    if words and block.reason:
+        words = _REASONS.get(block.reason) or f"{words}: {shown(block.reason)}"
+    facts = [f"typed by {shown(block.by)}" if block.by else "", words]
     if any(facts):
         lines += indented(wrap([(f"({', '.join(fact for fact in facts if fact)})", ink)], room), NOTHING, NOTHING)
     return Drawing(lines, [Part(0, block.key, block=block)])

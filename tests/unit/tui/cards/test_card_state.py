@@ -68,8 +68,9 @@ def test_what_is_no_answer_there_answers_nothing(keys: str) -> None:
 def test_escape_goes_back_one_step_at_a_time() -> None:
     state, _ = pressed(permission(), "a", "t")
     assert state.mode is Mode.PATTERN
-    assert pressed(state, "escape")[0].mode is Mode.CHOOSE
-    assert pressed(state, "escape", "escape")[1] == Leave()
+    assert pressed(state, "escape")[0].mode is Mode.PATTERNS
+    assert pressed(state, "escape", "escape")[0].mode is Mode.CHOOSE
+    assert pressed(state, "escape", "escape", "escape")[1] == Leave()
 
 
 def test_what_is_typed_in_a_line_is_no_key() -> None:

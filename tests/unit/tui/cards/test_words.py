@@ -37,6 +37,10 @@ def test_how_long_it_waits_and_when_it_expires() -> None:
         ({"resolution": "answered", "decision": v1.ALLOW_SESSION}, "somebody allowed for the session: Bash ls -l"),
         ({"resolution": "expired"}, "nobody answered in time: Bash ls -l"),
         ({"resolution": "withdrawn"}, "taken back by the agent: Bash ls -l"),
+        (
+            {"resolution": "withdrawn", "message": "The turn was cancelled"},
+            "taken back (The turn was cancelled): Bash ls -l",
+        ),
         ({"resolution": "superseded"}, "asked anew: Bash ls -l"),
         ({"resolution": "resolved meanwhile"}, "resolved meanwhile: Bash ls -l"),
     ],

@@ -215,6 +215,15 @@ def test_a_message_has_its_state_its_files_and_who_typed_it() -> None:
     assert ours.by == ""
 
 
+def test_what_the_same_person_typed_before_is_not_signed() -> None:
+    conversation = Conversation("kim@desk-0a1b2c3d")
+    conversation.take(numbered([_said("m", "kim@desk-99887766"), _said("n", "kim@other-99887766")]))
+    here = v1.PresentClient(client_id="kim@desk-99887766", client_type="tui", client_name="kim@desk, pts/2")
+    conversation.take([v1.AgentEvent(presence=v1.Presence(clients=[here]))])
+    signed = [block.by for block in conversation.blocks if isinstance(block, Said)]
+    assert signed == ["", "kim@other-99887766"]
+
+
 @pytest.mark.parametrize(
     ("resolved", "state", "outcome"),
     [

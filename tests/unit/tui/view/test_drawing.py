@@ -37,6 +37,14 @@ def test_a_message_tells_what_became_of_it(state: v1.MessageState.ValueType, mar
     assert _texts(Said("s", 1, text="do\nthis", state=state)) == ["> do", "  this", *mark]
 
 
+def test_why_a_message_was_not_answered_is_told_once_and_in_words() -> None:
+    ended = Said("s", 1, text="do", state=v1.MESSAGE_STATE_CONSUMED, reason="cancelled")  # so says the end of its turn
+    assert _texts(ended) == ["> do"]
+    reasons = ("withdrawn", "cancelled", "no room")
+    marks = [_texts(Said("s", 1, text="do", state=v1.MESSAGE_STATE_CANCELLED, reason=why))[1] for why in reasons]
+    assert marks == ["  (taken back)", "  (cancelled)", "  (cancelled: no room)"]
+
+
 def test_thoughts_are_one_line_until_they_are_opened() -> None:
     thoughts = Thoughts("t", 1, pieces=["I think\n\nthat it **is** so"], is_settled=True)
     assert _texts(thoughts) == ["▸ thought, 6 words  I think that it **i…"]
