@@ -7,12 +7,13 @@ from typing import ClassVar
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical, VerticalScroll
+from textual.containers import Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
+from betcode.tui.line_view import Line, LineView
 from betcode.wording.terminal_text import clean
 
 
@@ -89,18 +90,22 @@ class KeyMenu(ModalScreen[str | None]):
 
 
 class TextView(ModalScreen[None]):
-    """A text that is read and scrolled; a patch is coloured by its lines."""
+    """A text of any length that is read and scrolled; its lines are safe to be shown."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "dismiss(None)", "close")]
 
-    def __init__(self, title: str, text: Content) -> None:
+    def __init__(self, title: str, lines: Sequence[Line]) -> None:
         super().__init__()
         self._title = title
-        self._text = text
+        self._lines = lines
+        self._view = LineView()
+        self._view.can_focus = True
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog tall"):
             yield Static(clean(self._title), classes="title", markup=False)
-            with VerticalScroll(can_focus=True):
-                yield Static(self._text)
+            yield self._view
             yield Static("↑ ↓ PgUp PgDn: scroll · Esc: close", classes="hint", markup=False)
+
+    def on_mount(self) -> None:
+        self._view.show(self._lines, from_the_top=True)

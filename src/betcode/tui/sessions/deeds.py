@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from textual.app import App
-from textual.content import Content
 
 from betcode.client import Client, ClientError
 from betcode.tui.asking import AskLine, AskYesNo, TextView
+from betcode.tui.line_view import Kind, Line
 from betcode.tui.sessions.directory import Directory
 from betcode.tui.sessions.rows import called
 from betcode.v1 import agent_pb2 as v1
@@ -22,6 +22,7 @@ from betcode.wording.whole_files import NotWritten, format_of, write_whole
 
 _SHOWN_BYTES = 2 * 1024 * 1024  # of a patch
 _NAME = 40
+_KINDS = {"+": Kind.ADDED, "-": Kind.REMOVED, "@": Kind.PLACE}  # of lines in a hunk
 
 Open = Callable[[str], None]
 
@@ -97,7 +98,7 @@ class Deeds:
         now = await self._directory.find(one.id) or one
         lines = budget_lines(now.budget, now.budget_use)
         change = f"Change it with: betcode session budget {short_id(one.id)}"
-        await self._app.push_screen_wait(TextView("Budget", Content("\n".join([*lines, "", change]))))
+        await self._app.push_screen_wait(TextView("Budget", [Line(line) for line in (*lines, "", change)]))
 
     async def _close(self, one: v1.SessionSummary) -> None:
         about = " Its agent is at work and will be ended." if one.status == "active" else ""
@@ -122,37 +123,32 @@ class Deeds:
         now = await self._directory.find(one.id) or one
         turn = now.budget_use.turns
         painter = PatchPainter(colour=False)
-        notes: list[str] = []
-        text, size = "", 0
+        lines: list[Line] = []
+        pieces: list[str] = []
+        size = 0
         async with aclosing(self._client.diffs.of_session(one.id, turn=turn)) as chunks:
             async for chunk in chunks:
-                notes += [f"Note: {clean(chunk.note)}"] if chunk.note else []
+                if chunk.note:
+                    lines.append(Line(f"Note: {clean(chunk.note)}", Kind.NOTE))
                 size += len(chunk.data)
                 if size > _SHOWN_BYTES:
-                    notes.append(f"Cut: see all of it with betcode session diff {short_id(one.id)}")
+                    lines.append(Line(f"Cut: see all of it with betcode session diff {short_id(one.id)}", Kind.NOTE))
                     break
-                text += painter.feed(chunk.data)
-        text += painter.feed(b"", final=True)
-        body = painted_patch(text) if text else Content("Nothing was changed")
+                pieces.append(painter.feed(chunk.data))
+        patch = "".join((*pieces, painter.feed(b"", final=True)))
+        lines += patch_lines(patch) if patch else [Line("Nothing was changed")]
         title = f"What turn {turn} changed" if turn else "What was changed"
-        shown = Content("\n").join([*(Content(note) for note in notes), body])
-        await self._app.push_screen_wait(TextView(title, shown))
+        await self._app.push_screen_wait(TextView(title, lines))
 
     def _say(self, words: str, *, bad: bool = False) -> None:
         self._app.notify(clean(words), severity="error" if bad else "information", markup=False)
 
 
-def painted_patch(text: str) -> Content:
-    """A patch with its lines in the theme's colours."""
+def patch_lines(text: str) -> list[Line]:
+    """A patch that is safe to be shown, each line with what it is."""
+    lines: list[Line] = []
     in_hunk = False
-    lines: list[Content] = []
-    for line in text.split("\n"):
+    for line in text.removesuffix("\n").split("\n"):
         in_hunk = line.startswith("@@ ") or (in_hunk and not line.startswith("diff --git "))
-        if line.startswith("@@ "):
-            style = "$primary"
-        elif not in_hunk:
-            style = "bold"
-        else:
-            style = {"+": "$success", "-": "$error"}.get(line[:1], "")
-        lines.append(Content.styled(line, style) if style else Content(line))
-    return Content("\n").join(lines)
+        lines.append(Line(line, _KINDS.get(line[:1], Kind.PLAIN) if in_hunk else Kind.TITLE))
+    return lines

@@ -1,0 +1,46 @@
+"""What a deed shows."""
+
+from pathlib import Path
+
+import pytest
+from textual.app import App
+from textual.strip import Strip
+
+import betcode.tui
+from betcode.tui.asking import TextView
+from betcode.tui.line_view import Kind, LineView
+from betcode.tui.sessions.deeds import patch_lines
+
+
+class Reader(App[None]):
+    CSS_PATH = Path(betcode.tui.__file__).with_name("screen.tcss")
+
+
+def test_a_patch_says_what_each_of_its_lines_is() -> None:
+    patch = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new\n same\ndiff --git a/y b/y\n"
+    title, place, plain = Kind.TITLE, Kind.PLACE, Kind.PLAIN
+    kinds = [title, title, title, place, Kind.REMOVED, Kind.ADDED, plain, title]
+    assert [line.kind for line in patch_lines(patch)] == kinds
+
+
+@pytest.mark.anyio
+async def test_of_a_long_patch_only_what_is_seen_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[str] = []
+    draw = LineView.render_line
+
+    def noted(view: LineView, y: int) -> Strip:
+        strip = draw(view, y)
+        drawn.append(strip.text.rstrip())
+        return strip
+
+    monkeypatch.setattr(LineView, "render_line", noted)
+    app = Reader()
+    async with app.run_test(size=(60, 20)) as pilot:
+        lines = patch_lines("@@ -1 +1 @@\n" + "".join(f"+line {number}\n" for number in range(20_000)))
+        await app.push_screen(TextView("What turn 1 changed", lines))
+        await pilot.pause()
+        assert "+line 0" in drawn
+        await pilot.press("end")
+        await pilot.wait_for_scheduled_animations()
+        assert "+line 19999" in drawn
+        assert len(drawn) < 2000
