@@ -5,13 +5,16 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 import grpc
 import pytest
 
 from betcode.client import Client, NewConversation, Refused, open_client
 from betcode.v1 import agent_pb2 as v1
-from support.daemon import Daemon, obedient_daemon
+from support.daemon import Daemon, obedient_daemon, running_daemon
 from support.patience import PATIENCE_S
+from support.rounds.facts import ledger
+from support.rounds.rounds import mindful_program
 from support.talk import Talk, assert_whole, is_idle, settled_text, states_of
 from support.world import demo_talk
 
@@ -166,3 +169,36 @@ async def test_a_daemon_that_was_killed_is_followed_by_one_that_takes_it_back(tm
         assert states_of(talk.events, unwanted.message_id) == ["DELIVERED", "CANCELLED"]
         assert len(daemon.agent_pids) == 1
         assert_whole(talk.events)
+
+
+async def test_two_at_once_and_in_a_race_with_the_agent_are_told_the_truth(tmp_path: Path) -> None:
+    async with (
+        running_daemon(tmp_path, claude_bin=mindful_program(tmp_path)) as daemon,
+        open_client(daemon.places) as one,
+        open_client(daemon.places) as other,
+    ):
+        for steps in (0, 3, 10, 30):
+            work = tmp_path / f"work-{steps}"
+            talk = await a_talk(daemon, one, work)
+            await begin_to_wait(talk)
+            sent = [(await talk.say(f"say {number}")).message_id for number in range(4)]
+            told: list[tuple[str, bool]] = []
+
+            async def take_back(
+                client: Client, message_id: str, session_id: str = talk.session_id, told: list[tuple[str, bool]] = told
+            ) -> None:
+                told.append((message_id, await client.withdraw(session_id, message_id)))
+
+            async with anyio.create_task_group() as tasks:
+                for message_id in reversed(sent):
+                    tasks.start_soon(take_back, one, message_id)
+                    tasks.start_soon(take_back, other, message_id)
+                for _ in range(steps):
+                    await anyio.lowlevel.checkpoint()
+                (work / "go").touch()
+            while {(states_of(talk.events, name) or [""])[-1] for name in sent} - {"CONSUMED", "CANCELLED"}:
+                await talk.until("message_state")
+            began = {noted.name for noted in ledger(work) if noted.what == "began"}
+            assert sorted(told) == sorted((name, name not in began) for name in sent for _ in range(2))
+            for name in sent:
+                assert states_of(talk.events, name)[-1] == ("CONSUMED" if name in began else "CANCELLED")

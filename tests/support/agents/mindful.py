@@ -141,17 +141,30 @@ class Mindful(obedient.Agent):
                 self._answers.put(frame["response"])
             elif frame["type"] == "control_request" and frame["request"]["subtype"] == "interrupt":
                 self._interrupt(frame, waiting)
+            elif frame["type"] == "control_request" and frame["request"]["subtype"] == "cancel_async_message":
+                self._withdraw(frame, waiting)
         self._messages.put(None)
 
-    def _interrupt(self, frame: Frame, waiting: list[Frame]) -> None:
+    def _drop(self, messages: list[Frame]) -> list[str]:
+        """The ids of those that had not begun, which now never do."""
         dropped: list[str] = []
-        if frame["request"].get("cancel_queued"):
-            with self._lock:
-                for message in waiting:
-                    if not message.get("begun") and not message.get("dropped"):
-                        message["dropped"] = True
-                        self._ledger.note("dropped", message["uuid"])
-                        dropped.append(message["uuid"])
+        with self._lock:
+            for message in messages:
+                if not message.get("begun") and not message.get("dropped"):
+                    message["dropped"] = True
+                    self._ledger.note("dropped", message["uuid"])
+                    dropped.append(message["uuid"])
+        return dropped
+
+    def _withdraw(self, frame: Frame, waiting: list[Frame]) -> None:
+        dropped = self._drop([message for message in waiting if message["uuid"] == frame["request"]["message_uuid"]])
+        for name in dropped:
+            self._lifecycle({"uuid": name}, "cancelled")
+        ok = {"subtype": "success", "request_id": frame["request_id"], "response": {"cancelled": bool(dropped)}}
+        self._write({"type": "control_response", "response": ok})
+
+    def _interrupt(self, frame: Frame, waiting: list[Frame]) -> None:
+        dropped = self._drop(waiting) if frame["request"].get("cancel_queued") else []
         self._interrupted.set()
         response = {"still_queued": [], "cancelled": dropped}
         ok = {"subtype": "success", "request_id": frame["request_id"], "response": response}

@@ -254,3 +254,12 @@ async def test_an_agent_that_does_not_let_go_still_has_the_message(subtype: str)
     assert dialogue.receive(said(refused, 3)) == []
     assert not dialogue.withdrawing
     assert dialogue.turn_open
+
+
+async def test_an_agent_that_has_begun_did_not_let_go_whatever_it_says() -> None:
+    dialogue = ClaudeProvider().dialogue(NewSession(SessionId(CONVERSATION), "claude", "/"), CONVERSATION)
+    message = '{"type":"user","message":{"role":"user","content":"hello"},"uuid":"' + MESSAGE + '"}'
+    for record in (told(message, 1), told(LET_GO, 2), said(CANCELLED.replace("cancelled", "started"), 3)):
+        dialogue.receive(record)
+    assert dialogue.receive(said(DONE, 4)) == []
+    assert dialogue.turn_open

@@ -86,8 +86,8 @@ def on_lifecycle(frame: CommandLifecycle, now: Moment) -> None:
 def on_withdrawn(frame: ControlResponse, now: Moment) -> None:
     """The agent has let go of a message or, having begun with it, has not; what it said of the message counts first."""
     message_id = now.state.withdrawing.pop(frame.response.request_id)
-    answer = frame.response.response
-    if answer is not None and bytes(answer.cancelled) == b"true" and message_id in now.state.pending:
+    answer, begun = frame.response.response, now.state.pending.get(message_id, 2) == 2
+    if answer is not None and bytes(answer.cancelled) == b"true" and not begun:
         _settle(now, message_id, v1.MESSAGE_STATE_CANCELLED, WITHDRAWN)
         rest(now)
 
