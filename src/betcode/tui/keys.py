@@ -168,18 +168,5 @@ def _shown(name: str) -> str:
 
 
 def table() -> Sequence[tuple[str, Sequence[tuple[str, str]]]]:
-    """For the help and the page about it: headings, each with its keys and what they do."""
+    """For the help and docs/screen.md: headings, each with its keys and what they do."""
     return [(place.value, [(shown(key), key.words) for key in keys]) for place, keys in KEYS.items() if keys]
-
-
-def markdown() -> str:
-    """The same for docs/screen.md, whose test compares them."""
-    parts = []
-    for heading, rows in table():
-        cells = [f"| {_cell(names)} | {_cell(words)} |" for names, words in rows]
-        parts.append("\n".join([f"### {heading}", "", "| Key | What it does |", "|---|---|", *cells]))
-    return "\n\n".join(parts) + "\n"
-
-
-def _cell(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("|", "\\|")

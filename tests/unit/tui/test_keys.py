@@ -4,8 +4,10 @@ from textual.binding import Binding
 
 from betcode.tui import keys
 from betcode.tui.app import BetcodeApp
+from betcode.tui.composer.completion import OWN_COMMANDS
 from betcode.tui.help import help_lines
 from betcode.tui.session_screen import SessionScreen
+from betcode.tui.sessions.deeds import Deeds
 from betcode.tui.sessions.list import SessionList
 from betcode.wording.terminal_text import columns
 
@@ -39,3 +41,13 @@ def test_every_key_of_the_table_does_something() -> None:
             action = binding.action.partition("(")[0]
             owner = BetcodeApp if action.startswith("app.") else screen
             assert hasattr(owner, f"action_{action.removeprefix('app.')}"), binding
+
+
+def test_every_command_that_is_offered_does_something() -> None:
+    offered = {command.name for command in OWN_COMMANDS}
+    assert offered >= keys.COMMANDS.keys()
+    for name, action in keys.COMMANDS.items():
+        owner = BetcodeApp if action.startswith("app.") else SessionScreen
+        assert hasattr(owner, f"action_{action.partition('.')[2]}"), name
+    for name in offered - keys.COMMANDS.keys() - {"attach"}:  # which is of the draft itself
+        assert hasattr(Deeds, f"_{name}"), name

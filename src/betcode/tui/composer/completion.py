@@ -73,7 +73,7 @@ OWN_COMMANDS = (
     CommandWord("cancel", "stop the turn"),
     CommandWord("lock", "ask for the input lock, or give it"),
     CommandWord("attach", "send a file with the next message", "FILE"),
-    CommandWord("theme", "other colours", "NAME"),
+    CommandWord("theme", "other colours"),
     CommandWord("quit", "leave; the agent goes on"),
 )
 _OWN_NAMES = frozenset(command.name for command in OWN_COMMANDS)
