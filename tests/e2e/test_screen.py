@@ -81,6 +81,9 @@ async def test_without_colour_nothing_is_coloured(daemon: Daemon, monkeypatch: p
 async def test_a_screen_that_changes_its_size_keeps_what_it_shows(daemon: Daemon) -> None:
     async with open_screen(daemon, size=(130, 30)) as screen:
         await screen.shows("Sessions · Alt+1…9", "connected")
+        for width in (40, 2, 130):  # the panel at the side leaves no column for a moment
+            await screen.pilot.resize_terminal(width, 30)
+            await screen.pilot.pause()
         await screen.type("a draft")
         await screen.pilot.resize_terminal(40, 15)
         await screen.hides("Sessions · Alt+1…9")

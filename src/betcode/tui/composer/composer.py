@@ -8,6 +8,7 @@ from textual import events
 from textual.actions import SkipAction
 from textual.binding import Binding, BindingType
 from textual.message import Message
+from textual.strip import Strip
 from textual.timer import Timer
 from textual.widgets import TextArea
 
@@ -143,6 +144,10 @@ class Composer(TextArea):
     def redo(self) -> None:
         self.move_cursor((0, 0))
         super().redo()
+
+    def render_line(self, y: int) -> Strip:
+        # A window that becomes narrow leaves no column for a moment, in which Textual cannot wrap the placeholder.
+        return super().render_line(y) if self.content_size.width > 0 else Strip.blank(0)
 
     # -- keys
 
