@@ -10,7 +10,7 @@ import anyio
 
 from betcode.cli.directory import working_directory
 from betcode.cli.exit_codes import CommandFailed, ExitCode
-from betcode.cli.finding import find_session, find_summary
+from betcode.cli.finding import OPEN, find_session, find_summary
 from betcode.cli.new_session import default_agent
 from betcode.cli.on_screen import on_screen, wants_screen
 from betcode.cli.options import Options
@@ -22,7 +22,6 @@ from betcode.v1.worktree_pb2 import WORKTREE_STATE_READY, WorktreeInfo
 from betcode.wording.times import age
 
 _DEMO = "demo"
-OPEN = ("new", "active", "idle")
 _LOOKED_AT = 50  # how many sessions of a directory are looked through
 
 

@@ -2,12 +2,11 @@
 
 from betcode.cli.directory import working_directory
 from betcode.cli.exit_codes import CommandFailed, ExitCode
+from betcode.cli.finding import OPEN
 from betcode.cli.options import Options
 from betcode.cli.worktree_place import active_elsewhere, named_worktree
 from betcode.client import Client
 from betcode.v1.worktree_pb2 import WORKTREE_STATE_READY
-
-_OPEN = ("new", "active", "idle")
 
 
 async def session_to_continue(client: Client, options: Options) -> str:
@@ -24,7 +23,7 @@ async def session_to_continue(client: Client, options: Options) -> str:
         place = active if active is not None and active.state == WORKTREE_STATE_READY else None
     directory = "" if place is not None else working_directory(options)
     page = await client.list_sessions(
-        working_directory=directory, worktree_id=place.id if place is not None else "", statuses=_OPEN, limit=1
+        working_directory=directory, worktree_id=place.id if place is not None else "", statuses=OPEN, limit=1
     )
     if not page.sessions:
         where = f"worktree {place.name}" if place is not None else directory

@@ -7,6 +7,8 @@ from betcode.client import Client
 from betcode.domain.identifiers import NotAnIdentifier, parse_session_id
 from betcode.v1.agent_pb2 import SessionSummary
 
+OPEN = ("new", "active", "idle")  # the statuses of sessions that take messages
+
 
 async def find_session(client: Client, text: str) -> str:
     """The id of the one session that is meant.

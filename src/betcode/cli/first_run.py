@@ -9,12 +9,12 @@ from typing import NoReturn
 
 import anyio
 
-from betcode.cli.attach_command import OPEN, converse
+from betcode.cli.attach_command import converse
 from betcode.cli.daemon_control import ensure_daemon
 from betcode.cli.directory import working_directory
 from betcode.cli.dispatch import guarded
 from betcode.cli.exit_codes import ExitCode
-from betcode.cli.finding import find_summary
+from betcode.cli.finding import OPEN, find_summary
 from betcode.cli.greeting import greeted_client
 from betcode.cli.headless import HeadlessTurn, Output
 from betcode.cli.identity import own_identity

@@ -21,6 +21,7 @@ from betcode.cli.examples import EXAMPLES
 from betcode.cli.exit_codes import ExitCode
 from betcode.cli.log_options import add_logs
 from betcode.cli.on_ask import ask_policy, time_limit_s
+from betcode.cli.permission_options import add_permission
 from betcode.cli.remote_options import add_remote
 from betcode.cli.service_options import add_service
 from betcode.cli.version_options import add_versions
@@ -101,7 +102,7 @@ def build_parser() -> Parser:
     _add_session(commands)
     add_worktree(commands, _noun, _command)
     _add_search(commands)
-    _add_permission(commands)
+    add_permission(commands, _noun, _command)
     _add_policy(commands)
     add_audit(commands, _noun, _command)
     add_config(commands, _noun, _command)
@@ -309,44 +310,6 @@ def _add_search(commands: "Commands[Parser]") -> None:
     search.add_argument("-s", "--session", metavar="ID", help="only in this session")
     search.add_argument("--limit", type=_count, default=20, metavar="N", help="at most so many hits (20)")
     search.add_argument("--offset", type=_count, default=0, metavar="N", help="pass over the first N")
-
-
-def _add_permission(commands: "Commands[Parser]") -> None:
-    verbs = _noun(commands, "permission", "see and answer what agents ask, in all sessions")
-    listing = _command(verbs, "list", "list what waits for an answer", "permission_commands:list_pending")
-    listing.add_argument("-s", "--session", metavar="ID", help="only of this session")
-    answer = _command(verbs, "answer", "answer a prompt", "permission_commands:answer")
-    answer.add_argument("id", metavar="ID", help="id of a prompt, or the beginning of one")
-    how = answer.add_argument_group("the answer").add_mutually_exclusive_group(required=True)
-    how.add_argument("--allow", action="store_true", help="this once")
-    how.add_argument(
-        "--allow-session",
-        nargs="?",
-        const=True,  # no rule is named; an empty one is no rule
-        metavar="RULE",
-        help="for the rest of the session: what this rule covers, the offer of that number, or just this use",
-    )
-    how.add_argument("--deny", action="store_true", help="the agent goes on without it")
-    how.add_argument("--edit", metavar="INPUT", help="allow it with this input: JSON, or another shell command")
-    how.add_argument(
-        "--choose",
-        action="append",
-        metavar="N",
-        help="answer a question with its option N (N,M where several may be chosen); once for each question, in order",
-    )
-    how.add_argument(
-        "--question",
-        action="append",
-        metavar="QUESTION=ANSWER",
-        help="answer one question, named by its number, header or text, in your own words; may be repeated",
-    )
-    answer.add_argument("--message", metavar="TEXT", help="with --deny: what the agent is told")
-    answer.add_argument("--stop", action="store_true", help="with --deny: end the turn")
-    answer.add_argument(
-        "--equal", action="store_true", help="answer all open prompts with the same tool and input, in all sessions"
-    )
-    watch = _command(verbs, "watch", "show what is asked as it comes, and answer it", "permission_watch:watch")
-    watch.add_argument("-s", "--session", metavar="ID", help="only of this session")
 
 
 def _add_policy(commands: "Commands[Parser]") -> None:
