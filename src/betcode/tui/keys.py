@@ -112,7 +112,7 @@ KEYS: dict[Place, tuple[Key, ...]] = {
     ),
     Place.INBOX: (
         Key("enter", "go to the session"),
-        Key("tab", "to the card, where its keys count"),
+        Key("tab", "to the card and back; its keys count in both places"),
         Key("escape", "back"),
     ),
 }

@@ -43,9 +43,11 @@ def lock_view(change: v1.InputLockChange, own_id: str) -> LockView:
     return LockView(
         own_id=own_id,
         holder_id=change.holder_client_id,
-        holder=called(change.holder_client_id, change.holder_client_type, change.holder_client_name),
+        holder=called(change.holder_client_id, change.holder_client_type, change.holder_client_name, own_id),
         asking_id=change.asking_client_id if asks_us else "",
-        asking=called(change.asking_client_id, change.asking_client_type, change.asking_client_name) if asks_us else "",
+        asking=called(change.asking_client_id, change.asking_client_type, change.asking_client_name, own_id)
+        if asks_us
+        else "",
         answer_by=change.answer_by.ToDatetime(UTC) if asks_us and change.HasField("answer_by") else None,
         waits=own_id in change.waiting_client_ids,
     )

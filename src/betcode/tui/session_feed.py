@@ -37,7 +37,7 @@ class SessionFeed:
 
     def __init__(self, client: History, summary: v1.SessionSummary, changed: Callable[[], None]) -> None:
         own = client.identity.client_id
-        self.conversation = Conversation(own)
+        self.conversation = Conversation(own, summary.working_directory)
         self.standing = Standing(own)
         self.standing.begin(summary)
         self.link: Link | None = None  # None: not connected yet

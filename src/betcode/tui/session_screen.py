@@ -265,7 +265,7 @@ class SessionScreen(Screen[None]):
     def on_writing_desk_not_sent(self, message: WritingDesk.NotSent) -> None:
         error = message.error
         if is_locked(error):
-            words = f"Not sent: {holder_in(error)} types in this session. Ctrl+L asks to type"
+            words = f"Not sent: {holder_in(error, self._lock.own_id)} types in this session. Ctrl+L asks to type"
         else:
             words = f"Not sent: {error.message}{when_again(error.retry_after_s)}"
         self._say(words, bad=True)

@@ -16,7 +16,11 @@ _WIDE = 100
 _BAR = 8
 _NAME = 24
 _BETWEEN = " · "
+_NORMAL = 60
+_LONG_S = 1.5  # between attempts to connect
+_HELPS = "betcode daemon start helps if it was stopped"
 _READING = "Enter opens · y copies · Esc: write"
+_READING_SHORT = "Esc: write"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +84,7 @@ def parts_of(standing: Standing, lock: LockView, moment: Moment, width: int) -> 
     others = sum(1 for each in standing.present if each.client_id != lock.own_id)
     return [
         _connection(moment),
+        Part(_HELPS if _is_long_lost(moment.link) else "", 9, "$text-muted"),
         _work(standing, moment),
         Part(f"{moment.queued} queued" if moment.queued else "", 8),
         Part("plan mode" if standing.plan_mode else "", 8, "$warning"),
@@ -91,9 +96,11 @@ def parts_of(standing: Standing, lock: LockView, moment: Moment, width: int) -> 
         Part(f"${standing.cost_usd:.2f}", 7),
         Part(one_line(standing.model or standing.provider, _NAME), 5),
         Part(one_line(_place(standing), _NAME), 4),
-        Part(f"{short_count(tokens)} tokens" if tokens else "", 3),
+        Part(f"{short_count(tokens)} tokens" if tokens else "", 2),
         Part(f"{others} other{'s' if others > 1 else ''} here" if others else "", 4),
-        Part(_READING, 9, "$text-muted") if moment.is_reading else Part("F1: keys", 1, "$text-muted"),
+        Part(_READING if width >= _NORMAL else _READING_SHORT, 9, "$text-muted")
+        if moment.is_reading
+        else Part("F1: keys", 3, "$text-muted"),
     ]
 
 
@@ -108,6 +115,11 @@ def _connection(moment: Moment) -> Part:
         return Part("connected", 10, "$text-muted")
     wait = f"again in {moment.retry_in_s:.0f} s" if moment.retry_in_s >= 1 else "trying again"
     return Part(f"connection lost, {wait}", 11, "$error")
+
+
+def _is_long_lost(link: Link | None) -> bool:
+    """By then a daemon that restarts is back."""
+    return link is not None and link.state is LinkState.BROKEN and link.retry_in_s >= _LONG_S
 
 
 def _work(standing: Standing, moment: Moment) -> Part:

@@ -3,18 +3,30 @@
 from betcode.client import ClientError
 from betcode.domain.error_codes import ErrorCode
 
+_TERMINALS = ("pts/", "tty")
+
 
 def is_locked(error: ClientError) -> bool:
     """Whether a message was refused because another client types."""
     return error.code == ErrorCode.NO_INPUT_LOCK
 
 
-def called(client_id: str, client_type: str, client_name: str) -> str:
-    """A client as a person is told of it: by its name, or else by its id."""
+def person_of(client_id: str) -> str:
+    """Whose terminal it is, on which machine, as ids of the command line say: `kim@desk` of `kim@desk-1f2e3d4c`."""
+    who = client_id.rpartition("-")[0]
+    return who if "@" in who else ""
+
+
+def called(client_id: str, client_type: str, client_name: str, own_id: str = "") -> str:
+    """A client as a person is told of it: by its name, or else by its id; another of their own by its terminal."""
+    place = client_name.rpartition(", ")[2]
+    if place.startswith(_TERMINALS) and person_of(client_id) and person_of(client_id) == person_of(own_id):
+        return f"your terminal {place}"
     return f"{client_type} {client_name or client_id}".strip()
 
 
-def holder_in(error: ClientError) -> str:
+def holder_in(error: ClientError, own_id: str = "") -> str:
     """Who holds the lock, as the refusal says."""
     facts = ("holder_client_id", "holder_client_type", "holder_client_name")
-    return called(*(error.details.get(fact, "") for fact in facts))
+    client_id, client_type, client_name = (error.details.get(fact, "") for fact in facts)
+    return called(client_id, client_type, client_name, own_id)

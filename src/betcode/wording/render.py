@@ -9,6 +9,7 @@ from betcode.wording.terminal_text import one_line, tool_called
 _WIDTH = 110
 _AS_BEFORE = "That is the answer which was given before the agent was lost"
 _TELLING = ("command", "file_path", "path", "pattern", "url", "query", "description", "prompt", "subject")
+_PATHS = frozenset({"file_path", "path"})
 TODO_BOXES = {v1.PENDING: "☐", v1.IN_PROGRESS: "▸", v1.COMPLETED: "☑"}
 
 
@@ -105,12 +106,13 @@ def todo_words(items: Sequence[v1.TodoItem]) -> str:
     return f"{done} of {len(items)} things done" + (f", now: {one_line(now, _WIDTH)}" if now else "")
 
 
-def telling_input(use: v1.ToolCallStart | v1.PermissionRequest, width: int = _WIDTH) -> str:
-    """The one part of a tool's input that says most about it."""
+def telling_input(use: v1.ToolCallStart | v1.PermissionRequest, width: int = _WIDTH, directory: str = "") -> str:
+    """The one part of a tool's input that says most about it; files in `directory` are called without it."""
     fields = use.input.fields
     for name in _TELLING:
         if name in fields and fields[name].WhichOneof("kind") == "string_value":
-            return one_line(fields[name].string_value, width)
+            said = fields[name].string_value
+            return one_line(said.removeprefix(f"{directory}/") if directory and name in _PATHS else said, width)
     return one_line(use.description, width)
 
 

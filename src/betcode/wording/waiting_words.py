@@ -51,7 +51,7 @@ def tool_of(one: v1.PendingPrompt) -> str:
 def what_of(one: v1.PendingPrompt) -> str:
     """What is asked, on one line."""
     if one.WhichOneof("prompt") == "permission":
-        what = telling_input(one.permission, _WHAT)
+        what = telling_input(one.permission, _WHAT, one.working_directory)
     else:
         what = " / ".join(question.question for question in one.questions.questions)
         if one.questions.answers:

@@ -22,3 +22,10 @@ def test_a_person_is_told_when_somebody_else_types_and_when_they_may_again() -> 
     assert told(waiting, mine) == "You type now"
     assert told(LockView("me", "me", asking_id="you"), mine) == "Nobody asks to type any more; you go on"
     assert told(mine, mine) == told(theirs, theirs) == ""
+
+
+def test_another_terminal_of_the_same_person_is_called_so() -> None:
+    change = v1.InputLockChange(holder_client_id="kim@desk-0a1b", holder_client_type="tui")
+    change.holder_client_name = "kim@desk betcode, pts/1"
+    assert lock_view(change, "kim@desk-99ff").holder == "your terminal pts/1"
+    assert lock_view(change, "kim@other-99ff").holder == "tui kim@desk betcode, pts/1"

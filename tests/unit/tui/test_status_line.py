@@ -46,6 +46,7 @@ def test_a_line_is_never_wider_than_the_screen_and_keeps_what_matters(width: int
 def test_a_broken_connection_counts_down_and_outweighs_the_rest() -> None:
     broken = Moment(link=Link(LinkState.BROKEN, retry_in_s=8.0), retry_in_s=4.6)
     assert line(BUSY, broken, 45) == "connection lost, again in 5 s · at work"
+    assert "again in 5 s · betcode daemon start helps if it was stopped" in line(BUSY, broken, 90)
     assert "trying again" in line(BUSY, Moment(link=Link(LinkState.BROKEN)), 80)
 
 
@@ -69,6 +70,7 @@ def test_how_long_a_question_waits_is_for_its_card_to_tell() -> None:
 
 def test_who_reads_is_told_the_keys_for_that() -> None:
     assert "Enter opens · y copies · Esc: write" in line(BUSY, Moment(link=UP, turn_s=65, is_reading=True), 80)
+    assert line(BUSY, Moment(link=UP, turn_s=65, is_reading=True), 40).endswith("at work 1:05 · Esc: write")
 
 
 def test_who_types_is_told_where_it_is_somebody_else() -> None:

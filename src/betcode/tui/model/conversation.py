@@ -6,7 +6,7 @@ from betcode.tui.model.blocks import Block, Said
 from betcode.tui.model.joining import put_before
 from betcode.tui.model.stretch import Stretch
 from betcode.v1 import agent_pb2 as v1
-from betcode.wording.lock_words import called
+from betcode.wording.lock_words import called, person_of
 
 _OPENING_BLOCKS = 8  # at most, before the first message
 _OPENING_LETTERS = 200
@@ -31,15 +31,16 @@ class OlderPage:
 class Conversation:
     """Takes newer events at its end and older ones at its beginning; each counts once."""
 
-    def __init__(self, own_client_id: str = "") -> None:
+    def __init__(self, own_client_id: str = "", directory: str = "") -> None:
         self.revision = 0  # of the whole: what is drawn is out of date when it has changed
         self.oldest = 0  # the numbers of the first and the last event that were taken; 0: none
         self.newest = 0
         self.has_older = False  # there is more before the oldest, and it can be loaded
         self.compacted_before = 0  # what came before this number was compacted; 0: nothing was
         self._own_client_id = own_client_id
+        self._directory = directory  # files in it are called without it
         self._names: dict[str, str] = {}  # of clients that were heard of
-        self._stretch = Stretch(self._name_of)
+        self._stretch = Stretch(self._name_of, self._directory)
 
     @property
     def blocks(self) -> list[Block]:
@@ -75,7 +76,7 @@ class Conversation:
 
     def older_page(self) -> OlderPage:
         """An empty one, for what comes before all that was taken so far."""
-        return OlderPage(Stretch(self._name_of), self.oldest)
+        return OlderPage(Stretch(self._name_of, self._directory), self.oldest)
 
     def put_before(self, page: OlderPage) -> None:
         """All of the page at once."""
@@ -107,11 +108,5 @@ class Conversation:
 
     def _name_of(self, client_id: str) -> str:
         own = self._own_client_id
-        is_own = client_id == own or (bool(_person(own)) and _person(client_id) == _person(own))
+        is_own = client_id == own or (bool(person_of(own)) and person_of(client_id) == person_of(own))
         return "" if is_own else self._names.get(client_id, client_id)
-
-
-def _person(client_id: str) -> str:
-    """Whose terminal it is, on which machine, as ids of the command line say: `kim@desk-1f2e3d4c`."""
-    who = client_id.rpartition("-")[0]
-    return who if "@" in who else ""

@@ -53,11 +53,12 @@ class Outcome:
 class Stretch:
     """Grows at its end; `blocks` are the roots, in the order in which each began."""
 
-    def __init__(self, name_of: Callable[[str], str] = str) -> None:
+    def __init__(self, name_of: Callable[[str], str] = str, directory: str = "") -> None:
         self.blocks: list[Block] = []
         self.by_key: dict[str, Block] = {}
         self.newest = 0
         self._name_of = name_of  # a client
+        self._directory = directory
         # Left open at the end: running tools, unsettled words, what a turn took that has not ended.
         self.open: dict[str, Words | ToolUse] = {}
         self.unnamed: dict[Slot, Words] = {}
@@ -197,7 +198,7 @@ class Stretch:
         use = self._tool(event, start.tool_id)
         use.is_called, use.state, use.duration_ms = True, ToolState.RUNNING, 0
         use.output = use.denied_by = use.progress = ""
-        use.name, use.telling = tool_called(start.tool_name), telling_input(start, _TELLING_WIDTH)
+        use.name, use.telling = tool_called(start.tool_name), telling_input(start, _TELLING_WIDTH, self._directory)
         use.input_json, use.description, use.cuts = start.input_json, start.description, _cuts(event)
         self.open[use.key] = use
 
@@ -236,7 +237,7 @@ class Stretch:
 
     def _permission(self, event: v1.AgentEvent) -> None:
         asked = event.permission_request
-        title = f"{tool_called(asked.tool_name)} {telling_input(asked, _TELLING_WIDTH)}".rstrip()
+        title = f"{tool_called(asked.tool_name)} {telling_input(asked, _TELLING_WIDTH, self._directory)}".rstrip()
         block = Asked(f"ask-{asked.request_id}", self._place(event), request_id=asked.request_id, title=title)
         self._ask(event, block)
 

@@ -215,6 +215,17 @@ def test_a_message_has_its_state_its_files_and_who_typed_it() -> None:
     assert ours.by == ""
 
 
+def test_a_file_of_the_project_is_called_without_it() -> None:
+    starts = []
+    for number, said in enumerate(({"file_path": "/w/a.py"}, {"path": "/w2/a.py"}, {"command": "/w/run"})):
+        start = v1.ToolCallStart(tool_id=f"t{number}", tool_name="Do")
+        start.input.update(said)
+        starts.append(v1.AgentEvent(tool_call_start=start))
+    conversation = Conversation("me", "/w")
+    conversation.take(numbered(starts))
+    assert [use.telling for use in conversation.blocks if isinstance(use, ToolUse)] == ["a.py", "/w2/a.py", "/w/run"]
+
+
 def test_what_the_same_person_typed_before_is_not_signed() -> None:
     conversation = Conversation("kim@desk-0a1b2c3d")
     conversation.take(numbered([_said("m", "kim@desk-99887766"), _said("n", "kim@other-99887766")]))
