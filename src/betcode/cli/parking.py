@@ -4,8 +4,7 @@ import json
 
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.prompts import Prompt, Question
-
-_DENIALS = frozenset({v1.DENY, v1.DENY_NO_INTERRUPT, v1.DENY_WITH_INTERRUPT})
+from betcode.wording.render import DENIALS
 
 
 def how_to_answer(prompt: Prompt) -> str:
@@ -24,4 +23,4 @@ def _asked_together(prompt: Question) -> int:
 
 def was_denied(resolved: v1.PermissionResolved) -> bool:
     """Whether the agent was told no: by a person, or because nobody answered in time."""
-    return resolved.decision in _DENIALS or resolved.resolution == "expired"
+    return resolved.decision in DENIALS or resolved.resolution == "expired"

@@ -10,6 +10,7 @@ _WIDTH = 110
 _AS_BEFORE = "That is the answer which was given before the agent was lost"
 _TELLING = ("command", "file_path", "path", "pattern", "url", "query", "description", "prompt", "subject")
 _PATHS = frozenset({"file_path", "path"})
+DENIALS = frozenset({v1.DENY, v1.DENY_NO_INTERRUPT, v1.DENY_WITH_INTERRUPT})
 TODO_BOXES = {v1.PENDING: "☐", v1.IN_PROGRESS: "▸", v1.COMPLETED: "☑"}
 
 

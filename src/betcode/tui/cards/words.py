@@ -3,13 +3,13 @@
 from datetime import UTC, datetime
 
 from betcode.v1 import agent_pb2 as v1
+from betcode.wording.render import DENIALS
 from betcode.wording.terminal_text import one_line
 from betcode.wording.times import nearly, span
 from betcode.wording.waiting_words import tool_of, what_of
 
 _WHAT_WIDTH = 60
 _WHO_WIDTH = 40
-_DENIALS = frozenset({v1.DENY, v1.DENY_NO_INTERRUPT, v1.DENY_WITH_INTERRUPT})
 
 
 def waits(prompt: v1.PendingPrompt, now: datetime) -> str:
@@ -30,9 +30,9 @@ def how_it_ended(prompt: v1.PendingPrompt, told: v1.PermissionResolved) -> str:
     """Who and what, on one line."""
     who = one_line(told.client_id, _WHO_WIDTH) or "somebody"
     match told.resolution:
-        case "answered" if prompt.WhichOneof("prompt") == "questions" and told.decision not in _DENIALS:
+        case "answered" if prompt.WhichOneof("prompt") == "questions" and told.decision not in DENIALS:
             said = f"{who} answered"
-        case "answered" if told.decision in _DENIALS:
+        case "answered" if told.decision in DENIALS:
             said = f"{who} denied"
         case "answered" if told.decision == v1.ALLOW_WITH_EDIT:
             said = f"{who} allowed with another input"

@@ -23,7 +23,7 @@ from betcode.tui.model.blocks import (
 )
 from betcode.tui.model.remarks import remarked
 from betcode.v1 import agent_pb2 as v1
-from betcode.wording.render import outcome_words, telling_input, todo_words, turn_summary, was_answered_before
+from betcode.wording.render import DENIALS, outcome_words, telling_input, todo_words, turn_summary, was_answered_before
 from betcode.wording.terminal_text import one_line, tool_called
 
 _KEPT_HEAD, _KEPT_TAIL = 48 * 1024, 16 * 1024  # characters
@@ -31,7 +31,6 @@ _TELLING_WIDTH = 400
 _AGENT_IS_GONE = frozenset({"crashed", "stopped"})  # reasons for the end of a turn
 _DEATHS = frozenset({ErrorCode.SUBPROCESS_CRASHED, ErrorCode.AGENT_UNAVAILABLE})
 _ALLOWING = frozenset({v1.ALLOW_ONCE, v1.ALLOW_SESSION, v1.ALLOW_WITH_EDIT})
-_DENYING = frozenset({v1.DENY, v1.DENY_NO_INTERRUPT, v1.DENY_WITH_INTERRUPT})
 
 Slot = tuple[type[Words], str, int]  # of words without a message's id: their kind, whose subagent, which block
 
@@ -330,7 +329,7 @@ def outcome_of(resolved: v1.PermissionResolved) -> Outcome:
     state = AskedState.GONE
     if resolved.resolution == "answered":
         decision = resolved.decision
-        denied = AskedState.DENIED if decision in _DENYING else AskedState.ANSWERED
+        denied = AskedState.DENIED if decision in DENIALS else AskedState.ANSWERED
         state = AskedState.ALLOWED if decision in _ALLOWING else denied
     of_permission, of_question = (outcome_words(resolved, is_question=asks) + before for asks in (False, True))
     return Outcome(state, of_permission, of_question)
