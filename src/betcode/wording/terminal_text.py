@@ -12,6 +12,7 @@ _UNSAFE = re.compile(
     f"\ud800-\udfff\U000e0000-\U000e007f{_UNSEEN}]"
 )
 _TOOL_WIDTH = 100
+_MARKS = re.compile(r"^#+ +|\*\*|`|^- |^> ")  # of Markdown, in what is one line of it
 _JOINING = "\u200c\u200d"
 _JOINERS = re.compile(f"[{_JOINING}]+")
 _ESCAPED_IN_JSON = re.compile(f"[\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u206f\ufeff{_UNSEEN}]")
@@ -35,6 +36,11 @@ def one_line(text: str, width: int) -> str:
             break
         taken += letter
     return taken.rstrip(_JOINING) + "…"
+
+
+def without_marks(text: str) -> str:
+    """The beginning of a text in Markdown without its marks, which say nothing where it is not drawn."""
+    return _MARKS.sub("", text)
 
 
 def tool_called(name: str) -> str:

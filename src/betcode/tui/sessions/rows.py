@@ -1,17 +1,15 @@
 """A session in one line."""
 
-import re
 from datetime import UTC, datetime
 from pathlib import PurePath
 
 from betcode.tui.sessions.directory import waits_for_person
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.money import dollars
-from betcode.wording.terminal_text import one_line, padded
+from betcode.wording.terminal_text import one_line, padded, without_marks
 from betcode.wording.times import age
 from betcode.wording.waiting_words import standing
 
-_MARKS = re.compile(r"^#+ +|\*\*|`|^- |^> ")  # of Markdown, which says nothing in a line
 _NARROW = 60
 _WIDE = 90
 _STATE, _AGE, _COST, _PLACE = 15, 10, 8, 18
@@ -26,7 +24,7 @@ def mark(one: v1.SessionSummary) -> str:
 
 def called(one: v1.SessionSummary) -> str:
     """Its name, or what was said last in it, or where it is."""
-    return one.name or _MARKS.sub("", one.last_message_preview) or f"new, in {PurePath(one.working_directory).name}"
+    return one.name or without_marks(one.last_message_preview) or f"new, in {PurePath(one.working_directory).name}"
 
 
 def place(one: v1.SessionSummary) -> str:

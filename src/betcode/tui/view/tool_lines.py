@@ -11,6 +11,7 @@ from betcode.tui.view.diff_lines import diff_lines, patch_lines
 from betcode.tui.view.drawing import GUTTER, NOTHING, Canvas, Drawing, Part, kept_apart
 from betcode.tui.view.spans import Line, Span, cut, cut_line, fold, indented, joined, shown, wrap
 from betcode.wording.sizes import readable
+from betcode.wording.terminal_text import without_marks
 
 _STATES: dict[ToolState, Span] = {
     ToolState.RUNNING: ("● ", "running"),
@@ -87,7 +88,7 @@ def _last_words(block: Block, width: int) -> str:
             return "thinking"
         case Words():
             said = "".join(block.pieces[-40:])[-width * 4 :].strip()
-            return cut(shown(said.rsplit("\n", 1)[-1]), width)
+            return cut(shown(without_marks(said.rsplit("\n", 1)[-1])), width)
         case _:
             return ""
 
