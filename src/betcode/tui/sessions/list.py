@@ -78,9 +78,7 @@ class SessionList(ModalScreen[str | None]):
         self._shown = shown
         found = [one for one in in_order(self._directory.sessions, self._here) if matches(one, words)]
         options = self.query_one(OptionList)
-        width = (
-            max((options.size.width or self.size.width) - 4, 20) if options.size.width else self.size.width - _AROUND
-        )
+        width = max(options.size.width - 4 if options.size.width else self.size.width - _AROUND, 20)
         now = datetime.now(UTC)
         rows = [(one.id, row(one, self._directory.numbers.of(one.id), now, width)) for one in found]
         if rows != self._rows:

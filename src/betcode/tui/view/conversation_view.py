@@ -219,10 +219,8 @@ class ConversationView(ScrollView, can_focus=True):
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
         layout = self._layout_of
-        is_resizing = self.scrollable_content_region.size != (
-            layout.width,
-            layout.height,
-        )  # then lines are not ours yet
+        # While it changes its size, lines are not ours yet.
+        is_resizing = self.scrollable_content_region.size != (layout.width, layout.height)
         if not self._is_placing and not is_resizing and round(new_value) != layout.top:
             layout.go_to(round(new_value))
             self.call_next(self._placed)
@@ -247,7 +245,7 @@ class ConversationView(ScrollView, can_focus=True):
         if was_there:
             self.post_message(self.WantsOlder(compacted=True))
         else:
-            self.notify("What came before was compacted; once more loads it")
+            self.notify("What came before was compacted; once more loads it", markup=False)
 
     def action_scroll_end(self) -> None:
         self._layout_of.go_to_end()
@@ -269,7 +267,7 @@ class ConversationView(ScrollView, can_focus=True):
         found = self._cursor.place()
         if found and found[1].block is not None:
             self.app.copy_to_clipboard(clean(text_of_block(found[1].block)))
-            self.notify("Copied", timeout=2)
+            self.notify("Copied", timeout=2, markup=False)
 
     def action_see_whole(self) -> None:
         found = self._cursor.place()

@@ -18,9 +18,8 @@ Line = tuple[Span, ...]
 _JOINED = re.compile("[\u200d\ufe00-\ufe0f]|(?<=[\u2600-\u27bf\U0001f300-\U0001faff])[\U0001f3fb-\U0001f3ff]")
 _LONE_TONE = re.compile("[\U0001f3fb-\U0001f3ff]")
 _PLAIN = re.compile("[\x20-\x7e\n]*")
-_MARKS_IN_A_ROW = (
-    4  # marks above and below one letter; a thousand of them would be one letter of the size of the screen
-)
+# Above and below one letter; a thousand of them would be one letter of the size of the screen.
+_MARKS_IN_A_ROW = 4
 _TAB = 4
 _CJK = (
     "\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe4f\uff00-\uff60\uffe0-\uffe6\U00020000-\U0003fffd"
