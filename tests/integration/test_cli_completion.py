@@ -1,6 +1,5 @@
 """Completion as shells ask for it, with a daemon that knows sessions and prompts."""
 
-import functools
 import shutil
 import subprocess
 import sys
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from support.asking_shell import asking_shell, parked
+from support.calling import Calling, calling
 from support.command import Shell, Terminal
 from support.patience import PATIENCE_S
 
@@ -20,6 +20,7 @@ SHELLS = ("bash", "zsh", "fish")
 @dataclass(frozen=True, slots=True)
 class Place:
     here: Shell
+    call: Calling
     session: str
     prompt: str
 
@@ -36,16 +37,16 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
         command.write_text(f'#!/bin/sh\nexec {sys.executable} -m betcode "$@"\n')
         command.chmod(0o755)
         here.environment["PATH"] = f"{command.parent}:{here.environment['PATH']}"
-        yield Place(here, session, prompt)
+        with calling(here.environment, here.work) as call:
+            yield Place(here, call, session, prompt)
 
 
-def asked(here: Shell, *words: str) -> list[str]:
-    return here.run("--complete", *words).stdout.splitlines()
+def asked(place: Place, *words: str) -> list[str]:
+    return place.call(["--complete", *words]).stdout.splitlines()
 
 
-@functools.cache
-def script(here: Shell, shell: str) -> str:
-    return here.run("completion", shell).stdout
+def script(place: Place, shell: str) -> str:
+    return place.call(["completion", shell]).stdout
 
 
 def needs(shell: str) -> str:
@@ -55,15 +56,15 @@ def needs(shell: str) -> str:
     return found
 
 
-def in_bash(here: Shell, *words: str) -> list[str]:
+def in_bash(place: Place, *words: str) -> list[str]:
     typed = " ".join(f"'{word}'" for word in words)
-    asking = f"{script(here, 'bash')}\nCOMP_WORDS=({typed}); COMP_CWORD={len(words) - 1}; _betcode\n"
-    return ran(here, [needs("bash"), "-c", asking + 'printf "%s\\n" "${COMPREPLY[@]}"'])
+    asking = f"{script(place, 'bash')}\nCOMP_WORDS=({typed}); COMP_CWORD={len(words) - 1}; _betcode\n"
+    return ran(place.here, [needs("bash"), "-c", asking + 'printf "%s\\n" "${COMPREPLY[@]}"'])
 
 
-def in_fish(here: Shell, line: str) -> list[str]:
-    asking = f"{script(here, 'fish')}\ncomplete -C '{line}'"
-    return ran(here, [needs("fish"), "--no-config", "-c", asking])
+def in_fish(place: Place, line: str) -> list[str]:
+    asking = f"{script(place, 'fish')}\ncomplete -C '{line}'"
+    return ran(place.here, [needs("fish"), "--no-config", "-c", asking])
 
 
 def ran(here: Shell, argv: list[str]) -> list[str]:
@@ -74,19 +75,19 @@ def ran(here: Shell, argv: list[str]) -> list[str]:
 
 def test_sessions_are_offered_with_what_they_are(place: Place) -> None:
     short = place.session[:13]
-    [line] = asked(place.here, "session", "show", "")
+    [line] = asked(place, "session", "show", "")
     word, _, says = line.partition("\t")
     assert word == short
     assert says.endswith("tea-time")
-    assert asked(place.here, "attach", "tea")[0].startswith("tea-time\t")
-    assert asked(place.here, "run", "--session", place.session[:20])[0].startswith(f"{place.session}\t")
-    assert asked(place.here, "session", "rename", short, "") == []
+    assert asked(place, "attach", "tea")[0].startswith("tea-time\t")
+    assert asked(place, "run", "--session", place.session[:20])[0].startswith(f"{place.session}\t")
+    assert asked(place, "session", "rename", short, "") == []
 
 
 def test_prompts_and_models_are_offered(place: Place) -> None:
-    assert [line.split("\t")[0] for line in asked(place.here, "permission", "answer", "")] == [place.prompt]
-    assert "make tea" in asked(place.here, "permission", "answer", "")[0]
-    assert {"opus", "sonnet"} <= set(asked(place.here, "run", "--model", ""))
+    assert [line.split("\t")[0] for line in asked(place, "permission", "answer", "")] == [place.prompt]
+    assert "make tea" in asked(place, "permission", "answer", "")[0]
+    assert {"opus", "sonnet"} <= set(asked(place, "run", "--model", ""))
 
 
 def test_without_a_daemon_nothing_is_started_or_said(place: Place, tmp_path: Path) -> None:
@@ -95,25 +96,24 @@ def test_without_a_daemon_nothing_is_started_or_said(place: Place, tmp_path: Pat
     assert not (tmp_path / "state").exists()
     dead = tmp_path / "dead.sock"
     dead.touch()
-    assert asked(place.here, "session", "show", "--socket", str(dead), "") == []
+    assert asked(place, "session", "show", "--socket", str(dead), "") == []
 
 
 def test_a_daemon_that_hangs_is_not_waited_for(place: Place) -> None:
     place.here.daemon_signal("STOP")
     try:
-        assert asked(place.here, "session", "show", "") == []
+        assert asked(place, "session", "show", "") == []
     finally:
         place.here.daemon_signal("CONT")
 
 
 def test_bash_completes_words_ids_and_files(place: Place) -> None:
-    here = place.here
-    assert in_bash(here, "betcode", "daemon", "sta") == ["start", "status"]
-    assert in_bash(here, "betcode", "session", "show", "") == [place.session[:13]]
-    assert in_bash(here, "betcode", "run", "--attach", "a-f") == ["a-file.txt"]
-    assert in_bash(here, "betcode", "run", "--cwd", "a-") == ["a-directory"]
-    assert in_bash(here, "betcode", "run", "--output", "=", "j") == ["json"]
-    assert in_bash(here, "betcode", "run", "whatever", "") == [""]
+    assert in_bash(place, "betcode", "daemon", "sta") == ["start", "status"]
+    assert in_bash(place, "betcode", "session", "show", "") == [place.session[:13]]
+    assert in_bash(place, "betcode", "run", "--attach", "a-f") == ["a-file.txt"]
+    assert in_bash(place, "betcode", "run", "--cwd", "a-") == ["a-directory"]
+    assert in_bash(place, "betcode", "run", "--output", "=", "j") == ["json"]
+    assert in_bash(place, "betcode", "run", "whatever", "") == [""]
 
 
 def test_bash_gets_no_name_that_is_more_than_a_word(place: Place, tmp_path: Path) -> None:
@@ -122,25 +122,24 @@ def test_bash_gets_no_name_that_is_more_than_a_word(place: Place, tmp_path: Path
     for name in ("a;touch pwned", "b$(touch pwned)", "c`touch pwned`", "d'e"):
         (heads / name).touch()
     typed = "COMP_WORDS=(betcode worktree create ''); COMP_CWORD=3; _betcode; eval printf '%s/' \"${COMPREPLY[@]}\""
-    asking = f"{script(place.here, 'bash')}\ncd '{tmp_path}'; {typed}"
+    asking = f"{script(place, 'bash')}\ncd '{tmp_path}'; {typed}"
     assert ran(place.here, [needs("bash"), "-c", asking]) == ["a;touch pwned/b$(touch pwned)/c`touch pwned`/d'e/"]
     assert not (tmp_path / "pwned").exists()
 
 
 def test_fish_completes_words_ids_and_files(place: Place) -> None:
-    here = place.here
-    assert [line.split("\t")[0] for line in in_fish(here, "betcode daemon sta")] == ["start", "status"]
-    [line] = in_fish(here, "betcode session show ")
+    assert [line.split("\t")[0] for line in in_fish(place, "betcode daemon sta")] == ["start", "status"]
+    [line] = in_fish(place, "betcode session show ")
     assert line.startswith(f"{place.session[:13]}\t")
-    assert in_fish(here, "betcode run --attach a-f") == ["a-file.txt"]
-    assert [line.split("\t")[0] for line in in_fish(here, "betcode run --cwd a-")] == ["a-directory/"]
-    assert [line.split("\t")[0] for line in in_fish(here, "betcode ru")] == ["run"]
+    assert in_fish(place, "betcode run --attach a-f") == ["a-file.txt"]
+    assert [line.split("\t")[0] for line in in_fish(place, "betcode run --cwd a-")] == ["a-directory/"]
+    assert [line.split("\t")[0] for line in in_fish(place, "betcode ru")] == ["run"]
 
 
 def test_zsh_completes_words_ids_and_files(place: Place) -> None:
     here = place.here
     zsh = needs("zsh")
-    (here.work / "_betcode").write_text(script(here, "zsh"))
+    (here.work / "_betcode").write_text(script(place, "zsh"))
     person = Terminal([zsh, "-f", "-i"], here.environment | {"TERM": "dumb", "PS1": "% "}, here.work)
     try:
         person.type("fpath=($PWD $fpath); autoload -Uz compinit; compinit -D -u; unsetopt list_beep; echo set''up\n")
@@ -160,5 +159,5 @@ def test_zsh_completes_words_ids_and_files(place: Place) -> None:
 @pytest.mark.parametrize("shell", SHELLS)
 def test_a_script_is_one_that_its_shell_understands(place: Place, shell: str) -> None:
     path = place.here.work / f"script.{shell}"
-    path.write_text(script(place.here, shell))
+    path.write_text(script(place, shell))
     assert ran(place.here, [needs(shell), "-n", str(path)]) == []

@@ -175,10 +175,8 @@ def test_streams_that_are_closed_or_full_change_no_exit_code(
 def test_ctrl_c_ends_whatever_waits_for_the_daemon(here: Shell) -> None:
     waiting = [
         ["session", "list"],
-        ["session", "export", NO_SESSION],
         ["search", "word"],
         ["permission", "watch"],
-        ["worktree", "list"],
         ["run", "say hi"],
         ["attach", NO_SESSION, "--plain"],
     ]

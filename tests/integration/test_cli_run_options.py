@@ -139,6 +139,19 @@ def test_what_others_are_answered_meanwhile_is_no_part_of_the_answer(here: Shell
     assert third == "three\n"
 
 
+def test_who_runs_out_of_time_behind_others_stops_nobody_else(here: Shell) -> None:
+    session = here.json("run", "--json", "say hi")["session_id"]
+    with _process(here.argv("run", "--session", session, "wait until-told\nsay one"), here) as first:
+        assert first.stdout is not None
+        assert first.stdout.read(len("waiting")) == "waiting"
+        late = here.run("run", "--session", session, "--timeout", "300ms", "say two")
+        assert (late.returncode, late.stdout) == (124, "")
+        assert "The message was cancelled: withdrawn" in late.stderr
+        (here.work / "until-told").touch()
+        assert first.communicate(timeout=PATIENCE_S)[0] == "one\n"
+        assert first.returncode == 0
+
+
 def _process(argv: list[str], here: Shell) -> "subprocess.Popen[str]":
     return subprocess.Popen(
         argv,

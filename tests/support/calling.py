@@ -56,7 +56,7 @@ def calling(environment: Mapping[str, str], work: Path) -> Iterator[Calling]:
 
 
 def main() -> None:
-    from betcode.cli.dispatch import dispatch
+    from betcode.cli.main import run
 
     # gRPC's poller meets loops that are over; a command has a process and a loop of its own.
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
@@ -69,7 +69,7 @@ def main() -> None:
         with tempfile.TemporaryFile("w+") as file, tempfile.TemporaryFile("w+") as err:
             out = file if is_read else _unread()
             with redirect_stdout(out), redirect_stderr(err):
-                code = dispatch(arguments)
+                code = run(arguments)
             said = [int(code), _all_of(file), _all_of(err)]
         for name in variables:
             del os.environ[name]

@@ -74,6 +74,7 @@ class HeadlessTurn:
         self._output = output
         self._policy = policy
         self._is_new = is_new
+        self._message_id = new_message_id()
         self._answer = Answer()
         self._is_held = False  # others are answered first: nothing tells whose words come, before their turn ends
         self._describer = Describer(screen.deprecations)
@@ -95,7 +96,7 @@ class HeadlessTurn:
             self._desk.add_pending(await self._client.pending(self._session_id))
             busy = await self._client.list_sessions(statuses=("active",), limit=_MOST_BUSY)
             self._is_held = self._session_id in [one.id for one in busy.sessions]
-        message_id = new_message_id()
+        message_id = self._message_id
         watch = TurnWatch(message_id)
         to_ask, asked = anyio.create_memory_object_stream[Prompt](math.inf)
         async with to_ask, asked, anyio.create_task_group() as tasks:
@@ -131,6 +132,8 @@ class HeadlessTurn:
 
     async def _cancel(self) -> None:
         await self._accepted.wait()  # before that there is nothing to stop
+        if self._is_held and await self._client.withdraw(self._session_id, self._message_id):
+            return  # the turn that goes on is somebody else's
         await self._client.cancel(self._session_id)
 
     async def _take_back(self, refusal: ClientError) -> None:

@@ -16,7 +16,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     arguments = list(sys.argv[1:] if argv is None else argv)
     _fill_closed_streams()
     try:
-        code = _run(arguments)
+        code = run(arguments)
     except KeyboardInterrupt:  # while modules were loaded
         code = _INTERRUPTED
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is said: while Python shuts down it would be a traceback
@@ -32,7 +32,8 @@ def _fill_closed_streams() -> None:
     sys.stderr = sys.stderr or os.fdopen(2, "w")
 
 
-def _run(arguments: list[str]) -> int:
+def run(arguments: list[str]) -> int:
+    """The exit code of the command that the arguments name."""
     if arguments in (["--version"], ["-V"]) and _said_version():  # before anything is imported
         return 0
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # gRPC's own lines: what went wrong is said once, in a sentence

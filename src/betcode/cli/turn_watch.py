@@ -9,6 +9,7 @@ from betcode.v1 import agent_pb2 as v1
 _GOES_ON = frozenset({"SUBPROCESS_CRASHED", "PERMISSION_TIMEOUT"})
 _FAILED = frozenset({"error", "crashed"})
 _NOT_DONE = frozenset({"cancelled", "given up", "stopped"})
+_WITHDRAWN = "withdrawn"  # why a message was cancelled: no turn will be about it, and another may go on
 _OF_EVERYBODY = frozenset({"crashed", "stopped"})  # the agent is gone, and with it whatever was asked of it
 
 
@@ -47,6 +48,7 @@ class TurnWatch:
         match event.WhichOneof("event"):
             case "message_state" if event.message_state.message_id == self.message_id:
                 self._note_state(event.message_state)
+                return event.message_state.reason == _WITHDRAWN
             case "error" if event.error.is_fatal or event.error.code not in _GOES_ON:
                 self.error = event.error
             case "usage":
