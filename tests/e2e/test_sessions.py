@@ -90,6 +90,15 @@ async def test_changing_the_session_by_its_number_keeps_what_was_being_written(d
         await screen.comes_to(lambda _: screen.app.session_id != first, "to show the one beside")
 
 
+async def test_sessions_that_were_shown_long_ago_are_let_go(daemon: Daemon) -> None:
+    async with open_screen(daemon, provider="claude") as screen:
+        for number in range(7):
+            await screen.app.open_session(await another_session(screen.client, daemon, f"number {number}"))
+            await screen.pilot.pause()
+        watchers = screen.app.__dict__["__watchers"]["theme"]  # with whom Textual would keep all that belongs to them
+        assert all(each.is_attached for each, _ in watchers)
+
+
 async def test_search_opens_the_session_where_something_was_said(daemon: Daemon) -> None:
     async with open_screen(daemon, provider="claude") as screen:
         await one_turn(screen, "say wombats dig", "wombats dig")

@@ -170,6 +170,12 @@ class BetcodeApp(App[int]):
         for old in self._kept.keep(screen):
             self.uninstall_screen(old)
             await old.remove()
+            self._let_go()
+
+    def _let_go(self) -> None:
+        """Textual keeps whatever watched the theme until that changes: the writing desks of all sessions ever shown."""
+        for watchers in self.__dict__.get("__watchers", {}).values():
+            watchers[:] = [each for each in watchers if each[0].is_attached]
 
     def show_name(self, name: str) -> None:
         """What the session that is shown is called, for the terminal's title."""
