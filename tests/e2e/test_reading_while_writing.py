@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from textual import events
 
 from support.daemon import running_daemon
 from support.screen import open_screen
@@ -37,5 +38,12 @@ async def test_who_has_read_goes_back_by_writing(tmp_path: Path) -> None:
         await screen.shows("Esc: write")
         await screen.press("escape")
         await screen.hides("Esc: write")
-        await screen.press("tab", "h", "o", "y")
+        await screen.press("tab")
+        await screen.shows("Esc: write")
+        for key in "hoy":  # faster than one is heeded
+            screen.app.post_message(events.Key(key, key))
         await screen.shows("│hoy", "F1: keys")
+        await screen.press("ctrl+c", "tab")
+        await screen.shows("Esc: write")
+        screen.app.post_message(events.Paste("copied elsewhere"))
+        await screen.shows("│copied elsewhere")

@@ -61,6 +61,7 @@ async def test_a_theme_is_chosen_by_a_key_and_remembered(daemon: Daemon) -> None
         await screen.press("f2")
         chosen = screen.app.theme
         assert chosen != before
+        await screen.notes_say(f"Theme {chosen}")
     async with open_screen(daemon) as screen:
         assert screen.app.theme == chosen
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import time
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
@@ -22,6 +23,7 @@ from betcode.v1 import agent_pb2 as v1
 
 logger = logging.getLogger(__name__)
 
+_MARKS = re.compile(r"```\w*|^#+ |\*\*|`|\|", re.MULTILINE)  # of Markdown, which say nothing in a name
 _NAMED_AFTER = 60  # characters of the last message, where the session has no name
 _OPEN_STATES = (v1.MESSAGE_STATE_ACCEPTED, v1.MESSAGE_STATE_DELIVERED)
 _SUFFIX = " (fork)"
@@ -153,7 +155,7 @@ def _own_beginning(
         status=SessionStatus.IDLE,
         last_seq=at,
         epoch=registry.room.store.epoch,
-        name=name or _name_after(source.state),
+        name=name or name_after(source.state),
         model=counted.model,
         message_count=counted.message_count,
         context_percent=counted.context_percent,
@@ -173,7 +175,8 @@ def _own_beginning(
     return tally.state(time.time_ns()), tuple(stored)
 
 
-def _name_after(source: SessionState) -> str:
-    called = source.name or " ".join(source.preview.split())[:_NAMED_AFTER]
+def name_after(source: SessionState) -> str:
+    """What a fork is called that was given no name: after its source, or what was said last there."""
+    called = source.name or " ".join(_MARKS.sub(" ", source.preview).split())[:_NAMED_AFTER]
     shown = "".join(letter for letter in called if letter.isprintable()).strip()
     return (shown[: NAME_CHARACTERS - len(_SUFFIX)].rstrip() + _SUFFIX).strip()

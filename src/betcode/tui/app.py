@@ -302,6 +302,7 @@ class BetcodeApp(App[int]):
         names = sorted(self.available_themes, key=lambda name: (not name.startswith("betcode-"), name))
         self.theme = names[(names.index(self.theme) + 1) % len(names)]
         self._themes.keep(self.theme)
+        self.notify(f"Theme {self.theme}", timeout=2)
 
     def _tell_notes(self) -> None:
         for note in self._opening.notes():

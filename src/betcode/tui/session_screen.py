@@ -118,7 +118,8 @@ class SessionScreen(Screen[None]):
 
     def on_mount(self) -> None:
         self.query_one("#ended").display = False
-        self.set_focus(self.query_one(Composer))  # at once: somebody may be typing already
+        self._view.draft = self.query_one(Composer)
+        self.set_focus(self._view.draft)  # at once: somebody may be typing already
         self._deck.take_focus_if_nothing_is_written()
         self.set_interval(1.0, self._tick)
         self.run_worker(self._follow(), exit_on_error=False)
@@ -272,12 +273,6 @@ class SessionScreen(Screen[None]):
 
     def on_writing_desk_sends(self) -> None:
         self._view.action_scroll_end()  # where the message appears, and its answer
-
-    def on_conversation_view_types(self, message: ConversationView.Types) -> None:
-        composer = self.query_one(Composer)
-        if not composer.disabled:
-            composer.focus()
-            composer.insert(message.letter)
 
     async def on_composer_scrolls(self, message: Composer.Scrolls) -> None:
         await self._view.run_action(message.action)

@@ -60,15 +60,9 @@ class ConversationView(ScrollView, can_focus=True):
             super().__init__()
             self.block = block
 
-    class Types(Message):
-        """Somebody begins to write here, where that means nothing."""
-
-        def __init__(self, letter: str) -> None:
-            super().__init__()
-            self.letter = letter
-
     def __init__(self, conversation: Conversation) -> None:
         super().__init__(id="conversation")
+        self.draft: Widget | None = None  # where what is written here goes
         self._inks = inks.Inks(self._style_of)
         self._is_placing = self._is_stale = self._is_painting = self._is_loading = False
         self._asked_at = -1  # where the loaded part began when older ones were asked for
@@ -274,10 +268,13 @@ class ConversationView(ScrollView, can_focus=True):
         if found and found[1].block is not None:
             self.post_message(self.WantsWhole(found[1].block))
 
-    def on_key(self, event: events.Key) -> None:
-        if event.is_printable and event.character and event.key not in _OWN_LETTERS and "+" not in event.key:
-            event.stop()
-            self.post_message(self.Types(event.character))
+    def _forward_event(self, event: events.Event) -> None:
+        """What is written here goes to the draft, before the next key is looked at: their order stays."""
+        if self.draft is None or self.draft.disabled or not _is_writing(event):
+            super()._forward_event(event)
+        else:
+            self.screen.set_focus(self.draft)
+            self.draft._forward_event(event)
 
     def on_resize(self) -> None:
         self._lay_out()
@@ -310,3 +307,9 @@ class ConversationView(ScrollView, can_focus=True):
         if found and part:
             self._cursor.put(found[0], part.key)
             self.action_open_or_fold()
+
+
+def _is_writing(event: events.Event) -> bool:
+    if isinstance(event, events.Key):
+        return event.is_printable and event.key not in _OWN_LETTERS and "+" not in event.key
+    return isinstance(event, events.Paste)
