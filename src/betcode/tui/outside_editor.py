@@ -1,6 +1,9 @@
 """The person's own editor, for which the screen makes room."""
 
+import signal
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -41,10 +44,30 @@ def run_outside(app: App[Any], argv: list[str], file: Path) -> None:
         SuspendNotSupported: there is no room here.
     """
     failure: EditorFailed | None = None
-    with app.suspend():
+    with app.suspend(), _interrupts_are_the_editors():
         try:
             run_editor(argv, file)
         except EditorFailed as trouble:  # leaving the block with it, the screen would not come back
             failure = trouble
     if failure is not None:
         raise failure
+
+
+@contextmanager
+def _interrupts_are_the_editors() -> Iterator[None]:
+    """Ctrl+C on that terminal reaches us as well, and does not mean us; what else ends us does so afterwards."""
+    heard: list[int] = []
+    loop = signal.set_wakeup_fd(-1)  # by which it would be told
+    before = {
+        number: signal.signal(number, lambda number, _frame: heard.append(number))
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        signal.set_wakeup_fd(loop)
+        for each in heard:
+            if each != signal.SIGINT:
+                signal.raise_signal(each)

@@ -1,9 +1,12 @@
 """The terminal is handed to an editor and comes back."""
 
+import asyncio
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import anyio.lowlevel
 import pytest
 from textual.app import App
 
@@ -34,6 +37,21 @@ def test_the_screen_comes_back_however_the_editor_ended(tmp_path: Path, program:
     except EditorFailed:
         assert fails
     assert app.noted == ["given", "back"]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(("number", "told"), [(signal.SIGINT, []), (signal.SIGTERM, [signal.SIGTERM])])
+async def test_ctrl_c_in_the_editor_is_the_editors_alone(tmp_path: Path, number: int, told: list[int]) -> None:
+    heard: list[int] = []
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(number, heard.append, number)
+    try:
+        run_outside(Noted(), ["sh", "-c", f"kill -{number} $PPID"], tmp_path / "a")
+        for _ in range(10):
+            await anyio.lowlevel.checkpoint()
+        assert heard == told
+    finally:
+        loop.remove_signal_handler(number)
 
 
 def test_what_the_editor_made_of_a_text_comes_back_as_its_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
