@@ -19,7 +19,6 @@ from textual.app import App
 from textual.binding import BindingType
 from textual.filter import LineFilter, NoColor
 from textual.screen import ModalScreen
-from textual.worker import Worker, WorkerState
 
 from betcode.client import Client, ClientError
 from betcode.tui import keys
@@ -28,6 +27,7 @@ from betcode.tui.kept_screens import KeptScreens
 from betcode.tui.pending_board import PendingBoard
 from betcode.tui.session_screen import SessionScreen
 from betcode.tui.sessions.directory import Directory
+from betcode.tui.tasks import TaskFailed, begin
 from betcode.tui.themes import PLAIN, ThemeMemory, register_themes
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.terminal_text import clean, one_line
@@ -101,9 +101,9 @@ class BetcodeApp(App[int]):
 
     def on_mount(self) -> None:
         self.set_interval(_NOTES_EVERY_S, self._tell_notes)
-        self.run_worker(self.directory.run(), exit_on_error=False)
-        self.run_worker(self._open_first(), exit_on_error=False)
-        self.run_worker(self.board.run(), exit_on_error=False)
+        begin(self, self.directory.run)
+        begin(self, self._open_first)
+        begin(self, self.board.run)
         self._attention = attend(self, self.board, self._sees, os.environ)
 
     async def on_exit_app(self) -> None:
@@ -227,14 +227,14 @@ class BetcodeApp(App[int]):
         if session_id == "":
             self.action_new_session()
         elif session_id is not None:
-            self.run_worker(self.open_session(session_id), exit_on_error=False)
+            begin(self, self.open_session, session_id)
 
     def action_inbox(self) -> None:
         from betcode.tui.sessions.inbox import Inbox
 
         def chosen(session_id: str | None) -> None:
             if session_id:
-                self.run_worker(self.open_session(session_id), exit_on_error=False)
+                begin(self, self.open_session, session_id)
 
         if not isinstance(self.screen, ModalScreen):
             self.push_screen(Inbox(self.board), chosen)
@@ -244,12 +244,12 @@ class BetcodeApp(App[int]):
 
         def found(hit: Hit | None) -> None:
             if hit is not None:
-                self.run_worker(self.open_session(*hit), exit_on_error=False)
+                begin(self, self.open_session, *hit)
 
         self.push_screen(SearchScreen(self.client), found)
 
     def action_new_session(self) -> None:
-        self.run_worker(self._start(), exit_on_error=False)
+        begin(self, self._start)
 
     async def _start(self) -> None:
         try:
@@ -283,10 +283,10 @@ class BetcodeApp(App[int]):
         from betcode.tui.sessions.deeds import Deeds
 
         def opened(session_id: str) -> None:
-            self.run_worker(self.open_session(session_id), exit_on_error=False)
+            begin(self, self.open_session, session_id)
 
         deeds = Deeds(self, self.client, self.directory, opened)
-        self.run_worker(deeds.do(name, one, at, given), exit_on_error=False)
+        begin(self, deeds.do, name, one, at, given)
 
     def action_numbered(self, number: int) -> None:
         self._change_to(self.directory.numbers.session(number))
@@ -296,7 +296,7 @@ class BetcodeApp(App[int]):
 
     def _change_to(self, session_id: str) -> None:
         if session_id and session_id != self.session_id:
-            self.run_worker(self.open_session(session_id), exit_on_error=False)
+            begin(self, self.open_session, session_id)
 
     def action_next_theme(self) -> None:
         names = sorted(self.available_themes, key=lambda name: (not name.startswith("betcode-"), name))
@@ -312,14 +312,9 @@ class BetcodeApp(App[int]):
         """Something that was asked of the daemon was refused, or did not reach it."""
         self.notify(clean(error.message), severity="error", markup=False)
 
-    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        """A task of the screen that failed is no reason to end it."""
-        error = event.worker.error
-        if event.state is WorkerState.ERROR and isinstance(error, Exception):
-            self.say_fault(error)
-
-    def say_fault(self, error: Exception) -> None:
+    def on_task_failed(self, message: TaskFailed) -> None:
         """Something that nobody expected, and that the rest can go on without."""
+        error = message.error
         if self.is_headless:
             self._handle_exception(error)  # a test sees it whole
             return

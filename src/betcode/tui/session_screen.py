@@ -2,16 +2,16 @@
 
 import time
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, cast
 
-from textual import work
+import anyio.to_thread
 from textual.actions import SkipAction
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
 from textual.widgets import Static, TextArea
-from textual.worker import Worker
 
 from betcode.client import Client, ClientError, Link, LinkState
 from betcode.tui import keys
@@ -26,6 +26,7 @@ from betcode.tui.session_feed import SessionFeed
 from betcode.tui.sessions.rows import headed
 from betcode.tui.sessions.side_panel import SidePanel
 from betcode.tui.status_line import Moment, StatusLine
+from betcode.tui.tasks import begin
 from betcode.tui.view.conversation_view import ConversationView
 from betcode.tui.welcome import Welcome
 from betcode.v1 import agent_pb2 as v1
@@ -122,7 +123,7 @@ class SessionScreen(Screen[None]):
         self.set_focus(self._view.draft)  # at once: somebody may be typing already
         self._deck.take_focus_if_nothing_is_written()
         self.set_interval(1.0, self._tick)
-        self.run_worker(self._follow(), exit_on_error=False)
+        begin(self, self._follow)
         self._model_changed()
 
     # ------------------------------------------------------------ what is shown
@@ -159,18 +160,18 @@ class SessionScreen(Screen[None]):
             self.query(Welcome).remove()
         self._draw_lines()
 
-    @work(thread=True, exclusive=True, group="branch", exit_on_error=False)
-    def _look_at_branch(self) -> None:
+    async def _look_at_branch(self) -> None:
         """Another one may be checked out at any time, by the agent too."""
         from betcode.git.on_disk import branch_at
 
-        self._feed.standing.branch = branch_at(self._summary.working_directory, or_commit=True)
+        look = partial(branch_at, self._summary.working_directory, or_commit=True)
+        self._feed.standing.branch = await anyio.to_thread.run_sync(look, abandon_on_cancel=True)
 
     def _tick(self) -> None:
         """What changes by itself: seconds, and the branch."""
         self._ticks += 1
         if self._client.is_local and self._ticks % _BRANCH_EVERY == 1 and self in self.app.screen_stack:
-            self._look_at_branch()
+            begin(self, self._look_at_branch, group="branch", exclusive=True)
         if self in self.app.screen_stack and self._view.is_attached:
             self._draw_lines()
 
@@ -245,21 +246,17 @@ class SessionScreen(Screen[None]):
             self._refusal = error.message
         self._model_changed()
 
-    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        self.owner.on_worker_state_changed(event)
-
     def on_conversation_view_wants_older(self, message: ConversationView.WantsOlder) -> None:
-        self.run_worker(self._load_older(compacted=message.compacted), exit_on_error=False)
+        begin(self, self._load_older, message.compacted)
 
-    async def _load_older(self, *, compacted: bool) -> None:
+    async def _load_older(self, compacted: bool) -> None:
         if not await self._feed.load_older(compacted=compacted) and self._feed.trouble:
             self._say(f"Older messages were not loaded: {self._feed.trouble}", bad=True)
 
     def on_conversation_view_wants_whole(self, message: ConversationView.WantsWhole) -> None:
         from betcode.tui.whole_block import show_whole
 
-        showing = show_whole(self.owner, self._client, self._summary.id, message.block)
-        self.run_worker(showing, exit_on_error=False)
+        begin(self, show_whole, self.owner, self._client, self._summary.id, message.block)
 
     # ------------------------------------------------------------ what people do
 
@@ -295,7 +292,7 @@ class SessionScreen(Screen[None]):
             self._say("Esc again stops the turn")
             return
         self._stops += 1
-        self.run_worker(self._cancel(self._stops), exit_on_error=False)
+        begin(self, self._cancel, self._stops)
         self._model_changed()
 
     async def _cancel(self, presses: int) -> None:
@@ -316,7 +313,7 @@ class SessionScreen(Screen[None]):
         elif self._lock.is_ours:
             self._say("You type here already")
         elif not self._asks_for_lock:
-            self.run_worker(self._ask_for_lock(), exit_on_error=False)
+            begin(self, self._ask_for_lock)
 
     async def _ask_for_lock(self) -> None:
         self._asks_for_lock = True
@@ -335,7 +332,7 @@ class SessionScreen(Screen[None]):
 
     def on_lock_card_answered(self, message: LockCard.Answered) -> None:
         self.query_one(Composer).focus()
-        self.run_worker(self._answer_lock(message), exit_on_error=False)
+        begin(self, self._answer_lock, message)
 
     async def _answer_lock(self, message: LockCard.Answered) -> None:
         try:

@@ -33,6 +33,7 @@ from betcode.tui.cards.lines import pattern_lines, permission_lines, question_li
 from betcode.tui.cards.words import waits
 from betcode.tui.line_view import Kind, Line, LineView
 from betcode.tui.pending_board import Delivery
+from betcode.tui.tasks import begin
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.edited_input import NotEdited
 from betcode.wording.prompts import AllowEdited, Given, Prompt, fields_of
@@ -158,7 +159,7 @@ class Card(Vertical, can_focus=True):
             prompt.permission.tool_name, fields_of(prompt.permission.input_json), prompt.working_directory
         )
         if path and self._reads_files:
-            self.run_worker(self._look_at(path), group="file", exclusive=True, exit_on_error=False)
+            begin(self, self._look_at, path, group="file", exclusive=True)
 
     def end(self, words: str) -> None:
         """It is over while somebody types on it: said here, and nothing typed goes elsewhere by mistake."""

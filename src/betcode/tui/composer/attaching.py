@@ -13,6 +13,7 @@ from betcode.domain.commands import AttachedFile
 from betcode.tui.composer.chips import ChipBar
 from betcode.tui.composer.pasting import DroppedFiles, LongText, ShortText, TooLong, judge, judge_words, writable
 from betcode.tui.composer.pieces import Attachment, pasted_text, too_much
+from betcode.tui.tasks import begin
 from betcode.wording.attaching import CannotAttach, read_files
 from betcode.wording.sizes import readable
 from betcode.wording.terminal_text import clean
@@ -87,7 +88,7 @@ class Attaching:
 
     def _begin(self, reading: Coroutine[None, None, None]) -> None:
         self._reading += 1
-        self._owner.run_worker(self._until_read(reading), exit_on_error=False)
+        begin(self._owner, self._until_read, reading)
 
     async def _until_read(self, reading: Coroutine[None, None, None]) -> None:
         try:

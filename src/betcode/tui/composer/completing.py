@@ -15,6 +15,7 @@ from betcode.tui.composer.completion import (
     history_candidates,
 )
 from betcode.tui.composer.completion_list import CompletionList
+from betcode.tui.tasks import begin
 
 _FRESH_S = 15.0
 _AT_ONCE = 2000  # paths that are looked through in less time than a key takes
@@ -86,11 +87,11 @@ class Completing:
     def _look_for_files(self, wanted: Wanted) -> None:
         if anyio.current_time() - self._listed_at > _FRESH_S:
             self._listed_at = anyio.current_time()
-            self._owner.run_worker(self._list(), group="list files", exclusive=True, exit_on_error=False)
+            begin(self._owner, self._list, group="list files", exclusive=True)
         if len(self._files) <= _AT_ONCE:
             self._offer(file_candidates(wanted.query, self._files))
         else:
-            self._owner.run_worker(self._match(wanted), group="match files", exclusive=True, exit_on_error=False)
+            begin(self._owner, self._match, wanted, group="match files", exclusive=True)
 
     async def _list(self) -> None:
         from betcode.tui.composer.file_list import list_files

@@ -16,6 +16,7 @@ from betcode.tui.composer.composer import Composer
 from betcode.tui.composer.outbox import Unsent
 from betcode.tui.composer.queue_bar import QueueBar, Queued
 from betcode.tui.composer.sending import Sender
+from betcode.tui.tasks import begin
 from betcode.wording.terminal_text import clean
 
 
@@ -54,7 +55,7 @@ class WritingDesk(Vertical):
     def on_mount(self) -> None:
         self._composer.begin(self._session_id, self._directory, is_local=self._client.is_local)
         self._show_queue()
-        self.run_worker(self._sender.run(), exit_on_error=False)
+        begin(self, self._sender.run)
 
     async def on_unmount(self) -> None:
         await self._sender.leave()
@@ -85,7 +86,7 @@ class WritingDesk(Vertical):
     def on_queue_bar_withdraw(self, message: QueueBar.Withdraw) -> None:
         message.stop()
         # An agent may have to be asked: what is written meanwhile is sent meanwhile.
-        self.run_worker(self._withdraw(message), exit_on_error=False)
+        begin(self, self._withdraw, message)
 
     async def _withdraw(self, message: QueueBar.Withdraw) -> None:
         if self._sender.is_unsent(message.message_id):

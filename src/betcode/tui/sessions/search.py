@@ -14,6 +14,7 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from betcode.client import Client, ClientError
+from betcode.tui.tasks import begin
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.ids import short_id
 from betcode.wording.terminal_text import one_line
@@ -43,7 +44,7 @@ class SearchScreen(ModalScreen[Hit | None]):
             yield Static("↑ ↓ Enter: open there · Esc: back", classes="hint", markup=False)
 
     def on_input_changed(self, message: Input.Changed) -> None:
-        self.run_worker(self._search(message.value), exclusive=True, exit_on_error=False)
+        begin(self, self._search, message.value, exclusive=True)
 
     async def _search(self, text: str) -> None:
         await anyio.sleep(_REST_S)

@@ -3,9 +3,10 @@
 from bisect import bisect_right
 from typing import ClassVar
 
+import anyio.to_thread
 from rich.cells import cell_len
 from rich.style import Style
-from textual import events, work
+from textual import events
 from textual.binding import Binding, BindingType
 from textual.geometry import Region, Size
 from textual.message import Message
@@ -16,6 +17,7 @@ from textual.widget import Widget
 
 from betcode.tui.model.blocks import Block
 from betcode.tui.model.conversation import Conversation
+from betcode.tui.tasks import begin
 from betcode.tui.view import inks, markdown_lines
 from betcode.tui.view.cursor import Cursor
 from betcode.tui.view.drawing import text_of_block
@@ -138,10 +140,9 @@ class ConversationView(ScrollView, can_focus=True):
         else:
             self._layout_of.go_to(0)
 
-    @work(thread=True, exclusive=True, exit_on_error=False)
-    def _fetch_markdown(self) -> None:
-        markdown_lines.load()
-        self.app.call_from_thread(self._markdown_loaded)
+    async def _fetch_markdown(self) -> None:
+        await anyio.to_thread.run_sync(markdown_lines.load, abandon_on_cancel=True)
+        self._markdown_loaded()
 
     def _load_markdown(self) -> None:
         """The first picture does not wait for it."""
@@ -150,7 +151,7 @@ class ConversationView(ScrollView, can_focus=True):
                 self._markdown_loaded()
             else:
                 self._is_loading = True
-                self._fetch_markdown()
+                begin(self, self._fetch_markdown)
 
     def _markdown_loaded(self) -> None:
         self._is_loading = False

@@ -1,0 +1,35 @@
+"""Tasks of the screen and its widgets: each ends with its owner, and one that fails is told and ends nothing."""
+
+from collections.abc import Awaitable, Callable
+from typing import TypeVarTuple, Unpack
+
+from textual.dom import DOMNode
+from textual.message import Message
+
+Ts = TypeVarTuple("Ts")
+
+
+class TaskFailed(Message):
+    """Something that nobody expected; it goes up to the app, from whichever widget it comes."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error = error
+
+
+def begin(
+    owner: DOMNode,
+    work: Callable[[Unpack[Ts]], Awaitable[object]],
+    *given: *Ts,
+    group: str = "default",
+    exclusive: bool = False,
+) -> None:
+    """Do it beside everything else; `exclusive`: in place of what the owner began in this group before."""
+
+    async def until_over() -> None:
+        try:
+            await work(*given)
+        except Exception as error:  # noqa: BLE001 - the top of a task
+            owner.post_message(TaskFailed(error))
+
+    owner.run_worker(until_over(), group=group, exclusive=exclusive, exit_on_error=False)
