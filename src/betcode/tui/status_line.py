@@ -18,7 +18,7 @@ _NAME = 24
 _BETWEEN = " · "
 _NORMAL = 60
 _LONG_S = 1.5  # between attempts to connect
-_HELPS = "betcode daemon start helps if it was stopped"
+_HELPS = "stopped? betcode daemon start"
 _READING = "Enter opens · y copies · Esc: write"
 _READING_SHORT = "Esc: write"
 
