@@ -108,7 +108,9 @@ async def test_search_opens_the_session_where_something_was_said(daemon: Daemon)
             await other.press("ctrl+f")
             await other.type("womba")
             await other.shows("found", "wombats dig")
-            await other.press("enter")
+            await other.press("x", "enter")
+            await other.shows("Nothing was found")  # and not opened what stood there for other words
+            await other.press("backspace", "enter")
             await other.comes_to(lambda _: other.app.session_id == found, "to open what was found")
             await other.shows("wombats dig")
 

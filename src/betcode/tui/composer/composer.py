@@ -367,6 +367,7 @@ class Composer(TextArea):
         """In the person's own editor."""
         from betcode.tui.outside_editor import edited_outside
 
+        self.keep()
         try:
             written = edited_outside(self.app, self.text, "message.md")
         except NotEdited as why:

@@ -35,6 +35,8 @@ class SearchScreen(ModalScreen[Hit | None]):
         super().__init__()
         self._client = client
         self._hits: tuple[v1.SearchHit, ...] = ()
+        self._found_for = ""  # the text whose hits are shown
+        self._opens_first = False  # Enter was pressed before they were
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog tall"):
@@ -44,6 +46,7 @@ class SearchScreen(ModalScreen[Hit | None]):
             yield Static("↑ ↓ Enter: open there · Esc: back", classes="hint", markup=False)
 
     def on_input_changed(self, message: Input.Changed) -> None:
+        self._opens_first = False
         begin(self, self._search, message.value, exclusive=True)
 
     async def _search(self, text: str) -> None:
@@ -54,7 +57,7 @@ class SearchScreen(ModalScreen[Hit | None]):
         except ClientError as error:
             self._say(error.message)
             return
-        self._hits = tuple(found.hits)
+        self._hits, self._found_for = tuple(found.hits), text
         width = max(self.size.width - _AROUND, 20)
         options = self.query_one(OptionList)
         options.clear_options()
@@ -66,6 +69,8 @@ class SearchScreen(ModalScreen[Hit | None]):
         else:
             later = " · not all is indexed yet" if found.incomplete else ""
             self._say(f"{found.total} found{later}" if self._hits else f"Nothing was found{later}")
+        if self._opens_first:
+            self._open(0)
 
     def _say(self, words: str) -> None:
         self.query_one("#found", Static).update(one_line(words, max(self.size.width - _AROUND, 20)))
@@ -76,8 +81,11 @@ class SearchScreen(ModalScreen[Hit | None]):
             event.stop()
             options.action_cursor_up() if event.key == "up" else options.action_cursor_down()
 
-    def on_input_submitted(self, _message: Input.Submitted) -> None:
-        self._open(self.query_one(OptionList).highlighted)
+    def on_input_submitted(self, message: Input.Submitted) -> None:
+        if message.value == self._found_for:
+            self._open(self.query_one(OptionList).highlighted)
+        else:
+            self._opens_first = True  # what is still shown was found for other words
 
     def on_option_list_option_selected(self, message: OptionList.OptionSelected) -> None:
         self._open(message.option_index)
