@@ -112,6 +112,15 @@ def test_what_is_not_there_is_one_sentence_and_a_code(call: Calling, words: str)
     assert done.stderr.startswith("betcode: ")
 
 
+@pytest.mark.parametrize(
+    "arguments", [["run", "-f"], ["run", "-a"], ["config", "get"], ["policy", "try"], ["db", "check"], ["--junk"]]
+)
+def test_a_name_in_an_error_is_no_second_line_and_no_escape(call: Calling, arguments: list[str]) -> None:
+    done = call([*arguments, "a\nbetcode: all is well\x1b[2J"])
+    assert (done.code, done.stdout, done.stderr.count("\n")) == (5, "", 1)
+    assert "\x1b" not in done.stderr
+
+
 @pytest.mark.behaviour("exit-code.2")
 @pytest.mark.parametrize("words", sorted(NEEDS_DAEMON))
 def test_without_a_daemon_a_command_says_how_to_start_one(call: Calling, tmp_path: Path, words: str) -> None:

@@ -67,10 +67,10 @@ def _end_with(error: BaseException) -> int:
     if isinstance(cause, KeyboardInterrupt):
         return ExitCode.INTERRUPTED
     message, code = _verdict(cause)
-    from betcode.wording.terminal_text import clean
+    from betcode.wording.terminal_text import in_a_line
 
     with suppress(OSError):  # where it goes there is no room either
-        print(f"betcode: {clean(message)}", file=sys.stderr)
+        print(f"betcode: {in_a_line(message)}", file=sys.stderr)
         if os.environ.get("BETCODE_DEBUG"):
             import traceback
 

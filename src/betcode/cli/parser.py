@@ -74,7 +74,9 @@ class Parser(argparse.ArgumentParser):
         return f"unrecognized arguments: {' '.join(words)}"
 
     def error(self, message: str) -> NoReturn:
-        print(f"betcode: {message}. See: {self.prog} --help", file=sys.stderr)
+        from betcode.wording.terminal_text import in_a_line  # only here: most words are right
+
+        print(f"betcode: {in_a_line(message)}. See: {self.prog} --help", file=sys.stderr)
         sys.exit(ExitCode.INVALID_ARGUMENTS)
 
 

@@ -12,11 +12,11 @@ from betcode.cli.screen import Screen, standard_screen
 from betcode.cli.session_commands import connected
 from betcode.cli.table import table
 from betcode.cli.worktree_finding import find_worktree
-from betcode.cli.worktree_words import branch_words, in_a_line, info_json, state_words
+from betcode.cli.worktree_words import branch_words, info_json, state_words
 from betcode.client import Client, SessionKind
 from betcode.v1 import worktree_pb2 as v1
 from betcode.wording.ids import short_id
-from betcode.wording.terminal_text import one_line
+from betcode.wording.terminal_text import in_a_line, one_line
 
 _HEADINGS = ("", "NAME", "BRANCH", "STATE", "SESSIONS", "PATH")
 _SPARE = ("SESSIONS", "BRANCH", "STATE")

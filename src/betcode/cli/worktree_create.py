@@ -17,10 +17,11 @@ from betcode.cli.worktree_commands import say_session, switched, switched_json
 from betcode.cli.worktree_finding import find_worktree
 from betcode.cli.worktree_progress import NotSetUp, watched
 from betcode.cli.worktree_trust import asked_to_trust
-from betcode.cli.worktree_words import in_a_line, info_json
+from betcode.cli.worktree_words import info_json
 from betcode.client import Client, NewWorktree
 from betcode.v1 import worktree_pb2 as v1
 from betcode.wording.sizes import readable
+from betcode.wording.terminal_text import in_a_line
 
 _GIVEN = ("branch", "name", "base")
 

@@ -19,11 +19,11 @@ from betcode.cli.screen import Screen, standard_screen
 from betcode.cli.session_commands import connected
 from betcode.cli.table import table
 from betcode.cli.worktree_finding import around, find_worktree
-from betcode.cli.worktree_words import BRANCHES, counted, in_a_line, report_json
+from betcode.cli.worktree_words import BRANCHES, counted, report_json
 from betcode.client import Client, ClientError, Unreachable
 from betcode.v1 import worktree_pb2 as v1
 from betcode.wording.sizes import readable
-from betcode.wording.terminal_text import columns, one_line, wrapped
+from betcode.wording.terminal_text import columns, in_a_line, one_line, wrapped
 from betcode.wording.times import age
 
 _HEADINGS = ("NAME", "SIZE", "USED", "BRANCH", "LAST SESSION", "WHY OR WHY NOT")

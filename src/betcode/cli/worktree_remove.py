@@ -17,11 +17,11 @@ from betcode.cli.session_commands import connected
 from betcode.cli.table import table
 from betcode.cli.worktree_create import path_of
 from betcode.cli.worktree_finding import around, find_worktree
-from betcode.cli.worktree_words import contents_json, contents_lines, counted, in_a_line, info_json, removed_json
+from betcode.cli.worktree_words import contents_json, contents_lines, counted, info_json, removed_json
 from betcode.client import Client, Refused
 from betcode.domain.error_codes import ErrorCode
 from betcode.v1 import worktree_pb2 as v1
-from betcode.wording.terminal_text import one_line
+from betcode.wording.terminal_text import in_a_line, one_line
 from betcode.wording.times import age
 
 _HEADINGS = ("ID", "NAME", "BRANCH", "REMOVED", "KEPT UNTIL", "HAS")

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from betcode.v1 import worktree_pb2 as v1
-from betcode.wording.terminal_text import clean
+from betcode.wording.terminal_text import in_a_line
 
 STATES: Mapping[int, str] = {
     v1.WORKTREE_STATE_CREATING: "creating",
@@ -93,11 +93,6 @@ def contents_json(found: v1.WorktreeContents) -> dict[str, object]:
         "brought_along_changed": list(found.brought_along_changed),
         "submodules": list(found.submodules),
     }
-
-
-def in_a_line(text: str) -> str:
-    """A name as it may stand in a sentence or a list: what looks like the next line of ours is part of it."""
-    return clean(text).replace("\n", "␊")
 
 
 def contents_lines(found: v1.WorktreeContents) -> list[str]:

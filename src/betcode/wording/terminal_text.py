@@ -23,6 +23,11 @@ def clean(text: str) -> str:
     return _JOINERS.sub(_joined, _UNSAFE.sub(_visible, text.replace("\r\n", "\n")))
 
 
+def in_a_line(text: str) -> str:
+    """What may stand in a sentence or a list: what looks like the next line of ours is part of it."""
+    return clean(text).replace("\n", "␊")
+
+
 def one_line(text: str, width: int) -> str:
     """The text on one line of at most `width` columns, with an ellipsis where it was longer."""
     flat = " ".join(clean(text).split())
