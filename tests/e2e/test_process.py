@@ -148,7 +148,9 @@ def test_a_session_that_is_not_there_is_one_sentence_and_an_exit_code(here: Shel
 
 
 @pytest.mark.parametrize(
-    ("arguments", "environment"), [(("--plain",), {}), ((), {"TERM": "dumb"})], ids=["asked for", "by the terminal"]
+    ("arguments", "environment"),
+    [(("--plain",), {}), ((), {"TERM": "dumb"}), ((), {"PYTHONIOENCODING": "latin-1"})],
+    ids=["asked for", "by the terminal", "by its letters"],
 )
 def test_lines_stay_for_those_who_want_them(
     here: Shell, arguments: tuple[str, ...], environment: dict[str, str]

@@ -1,5 +1,6 @@
 """A session on the screen: what the command line knows of it, and what is left to say when it is over."""
 
+import codecs
 import gc
 import os
 import shutil
@@ -28,7 +29,13 @@ Choose = Callable[[Client, Screen], Awaitable[SessionSummary | None]]
 def wants_screen(options: Options) -> bool:
     """A person sits at a terminal that can be painted, and did not ask for lines."""
     wants_lines = options.flag("plain") or options.flag("all") or options.as_json
-    return not wants_lines and can_ask() and sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+    return not wants_lines and can_ask() and sys.stdout.isatty() and _can_be_painted()
+
+
+def _can_be_painted() -> bool:
+    """Frames and signs are beyond ASCII: where those are written as escapes, nothing stands where it should."""
+    is_unicode = codecs.lookup(sys.stdout.encoding or "ascii").name.startswith("utf")
+    return is_unicode and os.environ.get("TERM", "dumb") != "dumb"
 
 
 class _Notes(Screen):
