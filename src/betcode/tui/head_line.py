@@ -22,7 +22,7 @@ class HeadLine(Static):
         self._last = now
         left, right = head_parts(name, machine, waiting, width)
         between = " " * max(width - columns(left) - columns(right), 1)
-        self.update(Content.assemble((left, "bold"), between, (right, "$warning" if waiting else "$text-muted")))
+        self.update(Content.assemble((left, "bold"), between, (right, "$text-warning" if waiting else "$text-muted")))
 
 
 def head_parts(name: str, machine: str, waiting: int, width: int) -> tuple[str, str]:

@@ -87,11 +87,13 @@ def parts_of(standing: Standing, lock: LockView, moment: Moment, width: int) -> 
         Part(_HELPS if _is_long_lost(moment.link) else "", 9, "$text-muted"),
         _work(standing, moment),
         Part(f"{moment.queued} queued" if moment.queued else "", 8),
-        Part("plan mode" if standing.plan_mode else "", 8, "$warning"),
+        Part("plan mode" if standing.plan_mode else "", 8, "$text-warning"),
         Part(
-            f"budget reached ({', '.join(standing.budget_reached)})" if standing.budget_reached else "", 8, "$warning"
+            f"budget reached ({', '.join(standing.budget_reached)})" if standing.budget_reached else "",
+            8,
+            "$text-warning",
         ),
-        Part(f"{one_line(lock.holder, _NAME)} types" if lock.is_held_elsewhere else "", 9, "$warning"),
+        Part(f"{one_line(lock.holder, _NAME)} types" if lock.is_held_elsewhere else "", 9, "$text-warning"),
         _context(standing.context_percent, width),
         Part(f"${standing.cost_usd:.2f}", 7),
         Part(one_line(standing.model or standing.provider, _NAME), 5),
@@ -106,15 +108,15 @@ def parts_of(standing: Standing, lock: LockView, moment: Moment, width: int) -> 
 
 def _connection(moment: Moment) -> Part:
     if moment.refusal:
-        return Part(f"not connected: {one_line(moment.refusal, 60)}", 11, "$error")
+        return Part(f"not connected: {one_line(moment.refusal, 60)}", 11, "$text-error")
     if moment.has_ended:
-        return Part("the session has ended", 11, "$warning")
+        return Part("the session has ended", 11, "$text-warning")
     if moment.link is None:
-        return Part("connecting", 11, "$warning")
+        return Part("connecting", 11, "$text-warning")
     if moment.link.state is LinkState.CONNECTED:
         return Part("connected", 10, "$text-muted")
     wait = f"again in {moment.retry_in_s:.0f} s" if moment.retry_in_s >= 1 else "trying again"
-    return Part(f"connection lost, {wait}", 11, "$error")
+    return Part(f"connection lost, {wait}", 11, "$text-error")
 
 
 def _is_long_lost(link: Link | None) -> bool:
@@ -124,26 +126,26 @@ def _is_long_lost(link: Link | None) -> bool:
 
 def _work(standing: Standing, moment: Moment) -> Part:
     if moment.waits and standing.status != v1.WAITING_FOR_USER and not moment.is_stopping:
-        return Part(moment.waits, 12, "$warning")
+        return Part(moment.waits, 12, "$text-warning")
     if not standing.is_at_work:
         return Part("failed" if standing.status == v1.ERROR else "idle", 10)
     if moment.is_stopping:
-        return Part("stopping, Esc insists", 12, "$warning")
+        return Part("stopping, Esc insists", 12, "$text-warning")
     words = {
         v1.EXECUTING_TOOL: "runs a tool",
         v1.WAITING_FOR_USER: "waits for you",
         v1.COMPACTING: "compacts",
     }.get(standing.status, "at work")
     if standing.status == v1.WAITING_FOR_USER:  # for how long, its card tells
-        return Part(words, 12, "$warning")
+        return Part(words, 12, "$text-warning")
     took = f" {elapsed(moment.turn_s)}" if moment.turn_s is not None else ""
-    return Part(words + took, 12, "$success")
+    return Part(words + took, 12, "$text-success")
 
 
 def _context(percent: float, width: int) -> Part:
     if not percent:
         return Part("", 6)
-    style = "$error" if percent >= 90 else "$warning" if percent >= 75 else ""
+    style = "$text-error" if percent >= 90 else "$text-warning" if percent >= 75 else ""
     if width < _WIDE:
         return Part(f"{percent:.0f}% full", 6, style)
     filled = min(round(percent / 100 * _BAR), _BAR)

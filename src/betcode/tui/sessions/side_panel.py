@@ -40,6 +40,6 @@ class SidePanel(Vertical):
         for number in _NUMBERS:
             one = directory.known(directory.numbers.session(number))
             if one is not None:
-                style = "reverse" if one.id == current else "$warning" if waits_for_person(one) else ""
+                style = "reverse" if one.id == current else "$text-warning" if waits_for_person(one) else ""
                 lines.append(Content.styled(row(one, number, datetime.now(UTC), width), style))
         self.query_one("#side-sessions", Static).update(Content("\n").join(lines))
