@@ -151,7 +151,7 @@ async def test_a_session_that_is_deleted_elsewhere_says_so(daemon: Daemon) -> No
     async with open_screen(daemon, provider="claude") as screen:
         await screen.shows("connected")
         await screen.client.delete(screen.app.session_id)
-        await screen.shows("Ctrl+N: a new session")
+        await screen.shows("The session was deleted with its history. Ctrl+N: a new session")
 
 
 async def test_a_turn_is_stopped_by_one_key_and_again_with_more_force(daemon: Daemon) -> None:

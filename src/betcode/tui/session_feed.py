@@ -8,12 +8,14 @@ import anyio
 
 from betcode.client import ClientError, ClientIdentity, Link, LinkState
 from betcode.client.connection import OnLink
+from betcode.domain.error_codes import ErrorCode
 from betcode.tui.model.conversation import Conversation
 from betcode.tui.model.standing import Standing
 from betcode.v1 import agent_pb2 as v1
 
 _AT_ONCE = 100  # events between two looks at the keyboard
 _RETRY_S = 1.0  # between attempts to read a page
+_LOOKS, _LOOK_S = 4, 0.5  # whether a session that has ended is still there
 _LOOK_BACK = 3  # pages that are searched for what the agent is about to do
 
 
@@ -65,6 +67,17 @@ class SessionFeed:
             tasks.cancel_scope.cancel()
         if refusal is not None:
             raise refusal
+
+    async def is_deleted(self) -> bool:
+        """Whether a session that has ended is gone: one that is deleted is closed first, and gone a moment later."""
+        for _ in range(_LOOKS):
+            try:
+                await self._client.read_events(self.standing.session_id, before=1)
+            except ClientError as error:
+                if error.code == ErrorCode.SESSION_NOT_FOUND:
+                    return True
+            await anyio.sleep(_LOOK_S)
+        return False
 
     async def load_older(self, *, compacted: bool = False) -> bool:
         """Read the page before the oldest event, on wish also of what was compacted; whether there was one.

@@ -59,6 +59,7 @@ class SessionScreen(Screen[None]):
         self._link: Link | None = None
         self._broken_at = 0.0
         self._refusal = ""
+        self._end_words = ""
         self._was_at_work: bool | None = None
         self._view = ConversationView(self._feed.conversation)
         self._deck = CardDeck(board, summary.id)
@@ -227,11 +228,14 @@ class SessionScreen(Screen[None]):
 
     def _show_end(self) -> None:
         ended = self.query_one("#ended", Static)
+        forks = "Ctrl+X, f: go on in a fork · " if self._feed.has_ended and not self._refusal else ""
+        words = self._refusal or "The session is closed and takes no messages; its history stays."
+        whole = f"{one_line(words, 200)} {forks}Ctrl+N: a new session · Ctrl+S: others"
+        if whole != self._end_words:
+            self._end_words = whole
+            ended.update(whole)
         if ended.display:
             return
-        forks = "Ctrl+X, f: go on in a fork · " if self._feed.has_ended else ""
-        words = self._refusal or "The session is closed and takes no messages; its history stays."
-        ended.update(f"{one_line(words, 200)} {forks}Ctrl+N: a new session · Ctrl+S: others")
         ended.display = True
         self.query_one(Composer).disabled = True
         self._view.focus()
@@ -242,6 +246,8 @@ class SessionScreen(Screen[None]):
     async def _follow(self) -> None:
         try:
             await self._feed.run()
+            if await self._feed.is_deleted():
+                self._refusal = "The session was deleted with its history."
         except ClientError as error:
             self._refusal = error.message
         self._model_changed()

@@ -125,6 +125,8 @@ def _is_long_lost(link: Link | None) -> bool:
 
 
 def _work(standing: Standing, moment: Moment) -> Part:
+    if moment.has_ended:
+        return Part("", 0)  # what was open in it is not any more, whoever deleted it in the middle of a turn
     if moment.waits and standing.status != v1.WAITING_FOR_USER and not moment.is_stopping:
         return Part(moment.waits, 12, "$text-warning")
     if not standing.is_at_work:

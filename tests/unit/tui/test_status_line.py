@@ -56,6 +56,11 @@ def test_what_is_not_connected_is_never_called_so() -> None:
     assert refused.startswith("not connected: Client too old")
 
 
+def test_nothing_waits_in_a_session_that_has_ended() -> None:
+    waiting = Standing(status=v1.WAITING_FOR_USER)
+    assert line(waiting, Moment(link=UP, has_ended=True), 60).startswith("the session has ended · $0.00")
+
+
 def test_what_a_session_waits_for_is_told_in_place_of_its_work() -> None:
     waits = Moment(link=UP, waits="API overloaded, tries again in 5 s")
     assert line(BUSY, waits, 60).startswith("connected · API overloaded, tries again in 5 s")
