@@ -20,7 +20,6 @@ from betcode.v1 import agent_pb2 as v1
 from betcode.wording.terminal_text import one_line
 
 _LOOK_EVERY_S = 0.25
-_AROUND = 8  # columns of border, padding and scrollbar
 
 Deed = Callable[[str, v1.SessionSummary], None]
 
@@ -52,7 +51,7 @@ class SessionList(ModalScreen[str | None]):
     def on_mount(self) -> None:
         self._directory.lists += 1
         self._directory.look()
-        self._show()
+        self.call_after_refresh(self._show)
         self.set_interval(_LOOK_EVERY_S, self._show)
 
     def on_unmount(self) -> None:
@@ -71,14 +70,13 @@ class SessionList(ModalScreen[str | None]):
         self.query_one("#list-hint", Static).update(words)
 
     def _show(self) -> None:
-        words = self.query_one(Input).value
-        shown = (self._directory.revision, words, self.size.width)
-        if shown == self._shown:
+        words, options = self.query_one(Input).value, self.query_one(OptionList)
+        shown = (self._directory.revision, words, options.size.width)
+        if shown == self._shown or not options.size.width:  # how wide a row is, is not known before it is laid out
             return
         self._shown = shown
         found = [one for one in in_order(self._directory.sessions, self._here) if matches(one, words)]
-        options = self.query_one(OptionList)
-        width = max(options.size.width - 4 if options.size.width else self.size.width - _AROUND, 20)
+        width = max(options.size.width - 4, 20)
         now = datetime.now(UTC)
         rows = [(one.id, row(one, self._directory.numbers.of(one.id), now, width)) for one in found]
         if rows != self._rows:
