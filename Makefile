@@ -3,8 +3,8 @@
 SHELL := /bin/sh
 PY := .venv/bin/python
 TEST := $(PY) -m pytest
-# Most tests wait for processes, so three files at a time keep two processors busy.
-SIDE_BY_SIDE := -n 3 --dist loadfile
+# Most tests wait for processes, so four files at a time keep two processors busy.
+SIDE_BY_SIDE := -n 4 --dist loadfile
 export UV_CACHE_DIR ?= $(CURDIR)/.cache/uv
 export BUF_CACHE_DIR ?= $(CURDIR)/.cache/buf
 
