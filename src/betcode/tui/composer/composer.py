@@ -373,10 +373,11 @@ class Composer(TextArea):
         except NotEdited as why:
             self.notify(writable(str(why)), markup=False)
             return
-        if len(written) > TEXT_LIMIT:
-            self.notify("That is too long for a message: attach it as a file", markup=False)
+        text = written.decode(errors="replace").rstrip("\n")
+        if len(text) > TEXT_LIMIT:
+            self.attaching.paste(text)  # it goes as a file, as what is pasted does
         else:
-            self._rewrite(writable(written.decode(errors="replace").rstrip("\n")))
+            self._rewrite(writable(text))
 
     def on_unmount(self) -> None:
         self.keep()
