@@ -19,6 +19,7 @@ from betcode.tui.cards.deck import CardDeck
 from betcode.tui.composer.composer import Composer
 from betcode.tui.composer.desk import WritingDesk
 from betcode.tui.head_line import HeadLine
+from betcode.tui.lock_dealings import LockDealings
 from betcode.tui.locks import LockCard, LockView, lock_view, told
 from betcode.tui.model.blocks import TurnEnd
 from betcode.tui.pending_board import PendingBoard
@@ -55,7 +56,7 @@ class SessionScreen(Screen[None]):
         self._is_stale = False
         self._drawn_at = 0.0
         self._lock = LockView(client.identity.client_id)
-        self._asks_for_lock = False
+        self._lock_dealings = LockDealings(client, summary.id, self._say)
         self._link: Link | None = None
         self._broken_at = 0.0
         self._refusal = ""
@@ -216,7 +217,7 @@ class SessionScreen(Screen[None]):
             self._stops = 0
             self._was_at_work = is_at_work
         before, self._lock = self._lock, lock_view(self._feed.standing.lock, self._client.identity.client_id)
-        if (words := told(before, self._lock)) and not self._asks_for_lock:
+        if (words := told(before, self._lock)) and not self._lock_dealings.is_asking:
             self.notify(words, markup=False)
         if self._lock.asking_id and not before.asking_id:
             self.app.bell()
@@ -318,35 +319,12 @@ class SessionScreen(Screen[None]):
             self.post_message(LockCard.Answered(self._lock.asking_id, grant=True))
         elif self._lock.is_ours:
             self._say("You type here already")
-        elif not self._asks_for_lock:
-            begin(self, self._ask_for_lock)
-
-    async def _ask_for_lock(self) -> None:
-        self._asks_for_lock = True
-        holder = one_line(self._lock.holder, 60)
-        if holder:
-            self._say(f"Asking {holder}, who has a moment to answer")
-        try:
-            answer = await self._client.request_lock(self._summary.id)
-        except ClientError as error:
-            self._say(error.message, bad=True)
-        else:
-            refused = f"{holder or 'The other one'} goes on typing; you are next when they leave or rest"
-            self._say("You may type now" if answer.granted else refused)
-        finally:
-            self._asks_for_lock = False
+        elif not self._lock_dealings.is_asking:
+            begin(self, self._lock_dealings.ask, self._lock)
 
     def on_lock_card_answered(self, message: LockCard.Answered) -> None:
         self.query_one(Composer).focus()
-        begin(self, self._answer_lock, message)
-
-    async def _answer_lock(self, message: LockCard.Answered) -> None:
-        try:
-            await self._client.answer_lock_request(self._summary.id, message.asking_id, grant=message.grant)
-        except ClientError as error:
-            self._say(error.message, bad=True)
-        else:
-            self._say("Given; Ctrl+L asks to type again" if message.grant else "You go on; the other one waits in line")
+        begin(self, self._lock_dealings.answer, message)
 
     def action_interrupt(self) -> None:
         composer = self.query_one(Composer)

@@ -1,0 +1,49 @@
+"""Asking to type in a session, and answering who asks."""
+
+from typing import Protocol
+
+from betcode.client import Client, ClientError
+from betcode.tui.locks import LockCard, LockView
+from betcode.wording.terminal_text import one_line
+
+_NAME = 60
+
+
+class Say(Protocol):
+    """Tells the person something in a sentence."""
+
+    def __call__(self, words: str, *, bad: bool = False) -> None: ...
+
+
+class LockDealings:
+    """With the daemon; what comes of it is told to the person."""
+
+    def __init__(self, client: Client, session_id: str, say: Say) -> None:
+        self.is_asking = False  # and the answer has not come yet
+        self._client = client
+        self._session_id = session_id
+        self._say = say
+
+    async def ask(self, lock: LockView) -> None:
+        """Waits as long as the others may take to answer."""
+        self.is_asking = True
+        holder = one_line(lock.holder, _NAME)
+        if holder:
+            self._say(f"Asking {holder}, who has a moment to answer")
+        try:
+            answer = await self._client.request_lock(self._session_id)
+        except ClientError as error:
+            self._say(error.message, bad=True)
+        else:
+            refused = f"{holder or 'The other one'} goes on typing; you are next when they leave or rest"
+            self._say("You may type now" if answer.granted else refused)
+        finally:
+            self.is_asking = False
+
+    async def answer(self, given: LockCard.Answered) -> None:
+        try:
+            await self._client.answer_lock_request(self._session_id, given.asking_id, grant=given.grant)
+        except ClientError as error:
+            self._say(error.message, bad=True)
+        else:
+            self._say("Given; Ctrl+L asks to type again" if given.grant else "You go on; the other one waits in line")
