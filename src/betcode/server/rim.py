@@ -47,6 +47,7 @@ _NAME_LIMIT = 128
 _SHOWN_LIMIT = 64  # of a name for people
 _FEATURES_LIMIT = 20
 _LIST_LIMIT = 2048  # of several names
+_GREETING_S = 1.0  # to a client that is being left
 
 # Which call a task carries: what gRPC hands to a handler does not say it.
 _called: ContextVar[str] = ContextVar("called", default="")
@@ -100,8 +101,19 @@ def _shown(name: str) -> str:
 
 
 async def greet(caller: Caller, context: Context) -> None:
-    """Begin a stream by saying how its client is called here: one without an id was given one."""
-    await context.send_initial_metadata(((CLIENT_ID, caller.client.client_id),))
+    """Begin a stream by saying how its client is called here: one without an id was given one.
+
+    Cancelled, it still ends what it began: gRPC takes no second beginning, and a daemon that stops has words to say.
+    """
+    sending = asyncio.ensure_future(context.send_initial_metadata(((CLIENT_ID, caller.client.client_id),)))
+    try:
+        await asyncio.shield(sending)
+    except asyncio.CancelledError:
+        sending.add_done_callback(
+            lambda sent: sent.cancelled() or sent.exception()
+        )  # nobody else asks what became of it
+        await asyncio.wait((sending,), timeout=_GREETING_S)
+        raise
 
 
 def _work(kind: type[Message]) -> str:
