@@ -195,7 +195,7 @@ async def test_a_holder_that_is_killed_lets_go(daemon: Daemon, tmp_path: Path) -
         held = [sys.executable, str(program), str(daemon.places.socket), session, "killed"]
         async with await anyio.open_process(held) as process:
             await ben.holds("killed")
-            assert "killed" in ben.present
+            await ben.until(lambda one: "killed" in one.present)  # which is told a moment after it comes
             process.kill()
         await ben.holds("")
         await ben.until(lambda one: "killed" not in one.present)
