@@ -92,7 +92,10 @@ class KeyMenu(ModalScreen[str | None]):
 class TextView(ModalScreen[None]):
     """A text of any length that is read and scrolled; its lines are safe to be shown."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "dismiss(None)", "close")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q", "dismiss(None)", "close"),
+        Binding("y,ctrl+y", "copy", "copy"),
+    ]
 
     def __init__(self, title: str, lines: Sequence[Line]) -> None:
         super().__init__()
@@ -105,7 +108,11 @@ class TextView(ModalScreen[None]):
         with Vertical(classes="dialog tall"):
             yield Static(clean(self._title), classes="title", markup=False)
             yield self._view
-            yield Static("↑ ↓ PgUp PgDn: scroll · Esc: close", classes="hint", markup=False)
+            yield Static("↑ ↓ PgUp PgDn: scroll · y: copy · Esc: close", classes="hint", markup=False)
 
     def on_mount(self) -> None:
         self._view.show(self._lines, from_the_top=True)
+
+    def action_copy(self) -> None:
+        self.app.copy_to_clipboard("\n".join(line.text for line in self._lines))
+        self.notify("Copied", timeout=2)

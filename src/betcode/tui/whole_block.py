@@ -4,16 +4,19 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from betcode.client import Client, ClientError
+from betcode.tui.asking import TextView
+from betcode.tui.line_view import Line
 from betcode.tui.model.blocks import Block, Cut, Said, Thoughts, ToolUse, Words
 from betcode.tui.view.drawing import text_of_block
-from betcode.tui.whole_text import WholeText
 from betcode.wording.ids import short_id
 from betcode.wording.sizes import readable
+from betcode.wording.terminal_text import clean, one_line
 
 if TYPE_CHECKING:
     from betcode.tui.app import BetcodeApp
 
 _SHOWN_BYTES = 16 * 1024 * 1024
+_TITLE = 200
 
 
 async def show_whole(app: "BetcodeApp", client: Client, session_id: str, block: Block) -> None:
@@ -23,7 +26,7 @@ async def show_whole(app: "BetcodeApp", client: Client, session_id: str, block: 
     except ClientError as error:
         app.say_error(error)
     else:
-        app.push_screen(WholeText(title, text))
+        app.push_screen(TextView(one_line(title, _TITLE), [Line(line) for line in clean(text).split("\n")]))
 
 
 async def _whole(client: Client, session_id: str, block: Block) -> tuple[str, str]:
