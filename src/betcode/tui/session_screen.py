@@ -65,6 +65,7 @@ class SessionScreen(Screen[None]):
         self._view = ConversationView(self._feed.conversation)
         self._deck = CardDeck(board, summary.id)
         self._lock_card = LockCard()
+        self._welcome = None if summary.message_count else Welcome(summary.provider)
         self._head, self._status, self._side = HeadLine(), StatusLine(), SidePanel()
         self._stops = 0  # how often the person asked for the end of this turn
         self._interrupted_at = self._escaped_at = 0.0
@@ -110,8 +111,8 @@ class SessionScreen(Screen[None]):
         with Horizontal(id="middle"):
             with Vertical(id="main"):
                 yield self._view
-                if not self._summary.message_count:
-                    yield Welcome(self._summary.provider)
+                if self._welcome is not None:
+                    yield self._welcome
                 yield self._deck
                 yield self._lock_card
                 yield Static(id="ended", markup=False)
@@ -158,8 +159,9 @@ class SessionScreen(Screen[None]):
         self._take_note()
         self._view.blocks_changed()
         self.query_one(WritingDesk).show(self._feed.standing.queue, self._feed.standing.commands, self._link)
-        if self._feed.conversation.blocks:
-            self.query(Welcome).remove()
+        if self._welcome is not None and self._feed.conversation.blocks:
+            self._welcome.remove()
+            self._welcome = None
         self._draw_lines()
 
     async def _look_at_branch(self) -> None:

@@ -33,6 +33,7 @@ class Directory:
         self.revision = 0
         self.numbers = Numbers()
         self.lists = 0  # how many are open that show all there are, and not only the newest
+        self._by_id: dict[str, v1.SessionSummary] = {}
         self._client = client
         self._wanted = anyio.Event()
 
@@ -63,12 +64,13 @@ class Directory:
             self.trouble = error.message
         else:
             self.sessions, self.total, self.trouble = tuple(found.values()), page.total, ""
+            self._by_id = found  # each frame looks one up
             self.numbers.see(self.sessions)
         self.revision += 1
 
     def known(self, session_id: str) -> v1.SessionSummary | None:
         """As it was listed last."""
-        return next((one for one in self.sessions if one.id == session_id), None)
+        return self._by_id.get(session_id)
 
     async def find(self, session_id: str) -> v1.SessionSummary | None:
         """As it is now; None where there is no such session.
