@@ -10,6 +10,7 @@ from betcode.client import Link, LinkState
 from betcode.tui.locks import LockView
 from betcode.tui.model.standing import Standing
 from betcode.v1 import agent_pb2 as v1
+from betcode.wording.money import dollars
 from betcode.wording.terminal_text import columns, one_line
 
 _WIDE = 100
@@ -95,7 +96,7 @@ def parts_of(standing: Standing, lock: LockView, moment: Moment, width: int) -> 
         ),
         Part(f"{one_line(lock.holder, _NAME)} types" if lock.is_held_elsewhere else "", 9, "$text-warning"),
         _context(standing.context_percent, width),
-        Part(f"${standing.cost_usd:.2f}", 7),
+        Part(dollars(standing.cost_usd) or "$0.00", 7),
         Part(one_line(standing.model or standing.provider, _NAME), 5),
         Part(one_line(_place(standing), _NAME), 4),
         Part(f"{short_count(tokens)} tokens" if tokens else "", 2),

@@ -36,6 +36,11 @@ def test_a_wide_line_tells_everything() -> None:
     )
 
 
+def test_less_than_a_cent_is_not_nothing() -> None:
+    assert "<$0.01" in line(Standing(cost_usd=0.001), Moment(link=UP), 80)
+    assert "$0.00" in line(Standing(), Moment(link=UP), 80)
+
+
 @pytest.mark.parametrize("width", [40, 60, 80, 120])
 def test_a_line_is_never_wider_than_the_screen_and_keeps_what_matters(width: int) -> None:
     told = line(BUSY, Moment(link=UP, turn_s=65, queued=2), width)
