@@ -4,6 +4,7 @@ from contextlib import aclosing
 
 from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.client import Client
+from betcode.client.looking_up import summary_of
 from betcode.domain.identifiers import NotAnIdentifier, parse_session_id
 from betcode.v1.agent_pb2 import SessionSummary
 
@@ -42,8 +43,7 @@ async def find_summary(client: Client, session_id: str) -> SessionSummary:
     Raises:
         CommandFailed: there is no such session.
     """
-    async with aclosing(client.all_sessions()) as sessions:
-        async for summary in sessions:
-            if summary.id == session_id:
-                return summary
+    summary = await summary_of(client, session_id)
+    if summary is not None:
+        return summary
     raise CommandFailed("Session does not exist. See: betcode session list", ExitCode.SESSION_NOT_FOUND)

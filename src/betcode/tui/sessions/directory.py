@@ -1,12 +1,12 @@
 """Which sessions there are, asked again every so often, and the numbers by which they are changed to."""
 
-from collections.abc import AsyncGenerator, Iterable, Sequence
-from contextlib import aclosing
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 import anyio
 
 from betcode.client import ClientError
+from betcode.client.looking_up import Lists, summary_of
 from betcode.v1 import agent_pb2 as v1
 
 _EVERY_S = 3.0
@@ -15,12 +15,10 @@ _MOST = 5000  # a list that nobody reads to its end
 _NUMBERS = 9
 
 
-class Lister(Protocol):
+class Lister(Lists, Protocol):
     """The client, as far as it is needed here."""
 
     async def list_sessions(self, *, limit: int = 0, offset: int = 0) -> v1.ListSessionsResponse: ...
-
-    def all_sessions(self) -> AsyncGenerator[v1.SessionSummary, None]: ...
 
 
 class Directory:
@@ -78,11 +76,7 @@ class Directory:
         Raises:
             ClientError: the daemon does not answer.
         """
-        async with aclosing(self._client.all_sessions()) as sessions:
-            async for one in sessions:
-                if one.id == session_id:
-                    return one
-        return None
+        return await summary_of(self._client, session_id)
 
 
 class Numbers:

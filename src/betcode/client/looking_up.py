@@ -1,0 +1,22 @@
+"""One session out of all."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Protocol
+
+from betcode.v1.agent_pb2 import SessionSummary
+
+
+class Lists(Protocol):
+    """Gives every session, newest first."""
+
+    def all_sessions(self) -> AsyncGenerator[SessionSummary, None]: ...
+
+
+async def summary_of(client: Lists, session_id: str) -> SessionSummary | None:
+    """What the daemon knows of it now; None where there is no such session."""
+    async with aclosing(client.all_sessions()) as sessions:
+        async for one in sessions:
+            if one.id == session_id:
+                return one
+    return None
