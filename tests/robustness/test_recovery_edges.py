@@ -12,7 +12,8 @@ from support.world import obedient_talk
 
 pytestmark = pytest.mark.anyio
 
-# Dies once after its first word, without a transcript, and says of a conversation that it does not know it.
+# Dies once with a message in hand, without a transcript, and says of a conversation that it does not know it.
+# It waits for the message: an agent that dies before that has begun with nothing.
 EARLY = """#!/bin/sh
 case "$*" in *--resume=*)
     echo '{{"type":"result","subtype":"error_during_execution","is_error":true,"num_turns":0,"errors":["{complaint}"]}}'
@@ -21,6 +22,7 @@ esac
 if [ ! -e died ]; then
     touch died
     echo '{{"type":"system","subtype":"init","cwd":"/","model":"m","tools":[]}}'
+    while read -r line; do case "$line" in *'"type": "user"'*) break; esac; done
     kill -9 $$
 fi
 exec {agent} "$@"
