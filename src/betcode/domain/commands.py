@@ -102,6 +102,14 @@ class CompactContext:
     request_id: str
 
 
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """A line that a dialogue itself wants said: a step of a greeting, an answer that needs nobody, a tidying up."""
+
+    errand_id: str  # told apart by it within one run
+    line: bytes
+
+
 Command = (
     SendMessage
     | AnswerPermission
@@ -112,4 +120,5 @@ Command = (
     | CompactContext
     | ScreenCalls
     | AnswerCall
+    | Errand
 )

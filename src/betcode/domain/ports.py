@@ -8,7 +8,7 @@ from typing import Protocol
 
 from betcode.domain.audit import AuditFilter, AuditRow, Checked, Noted
 from betcode.domain.changes import Change
-from betcode.domain.commands import Command, RefuseRequest
+from betcode.domain.commands import Command, Errand, RefuseRequest
 from betcode.domain.documents import SearchPage, SearchQuestion
 from betcode.domain.identifiers import RunId, RunKey, Seq, SessionId, SessionKey
 from betcode.domain.records import Record
@@ -189,6 +189,7 @@ class Capabilities:
     fork: bool = False  # at any turn since the conversation was last compacted
     compaction: bool = False
     withdraw: bool = False  # a message that it has queued can be taken back
+    queues_messages: bool = True  # takes messages during a turn; otherwise they wait here, and go one at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +266,18 @@ class Dialogue(Protocol):
         ...
 
     def send(self, command: Command) -> bytes:
-        """One line for the agent's stdin, newline included. Changes nothing: its effect comes with the record."""
+        """One line for the agent's stdin, newline included. Changes nothing: its effect comes with the record.
+
+        Any dialogue of the session may be asked, at any time: what only the one knows that the agent talks to now, such
+        as the number of a request, is filled in by `addressed`.
+        """
+        ...
+
+    def addressed(self, line: bytes) -> bytes:
+        """What `send` made, as it is said to this agent at this moment; also where another one was told it before.
+
+        Changes nothing. Empty: there is nobody to say it to any more.
+        """
         ...
 
     def state(self) -> bytes:
@@ -274,6 +286,16 @@ class Dialogue(Protocol):
 
     def may_ask(self, record: Record) -> bool:
         """Whether the record may hold a use of a tool to be decided about; a quick look, which may err to yes."""
+        ...
+
+    @property
+    def is_ready(self) -> bool:
+        """Greetings are over, and a message can be given."""
+        ...
+
+    @property
+    def errands(self) -> tuple[Errand, ...]:
+        """What the dialogue itself wants said, in order; each is gone once it came by."""
         ...
 
     @property
@@ -363,6 +385,14 @@ class Provider(Protocol):
 
     def check(self, environment: Mapping[str, str]) -> None:
         """Raises AgentUnavailable, with what to do, where the agent cannot be started in this environment at all."""
+        ...
+
+    def check_session(self, session: NewSession) -> None:
+        """Raises InvalidRequest, with what to do, where a new session asks for what this kind of agent cannot be."""
+        ...
+
+    def capabilities_for(self, session: NewSession, /) -> Capabilities:
+        """What the agent of this session can do: one kind may have several programs."""
         ...
 
     def launch(self, session: NewSession, context: LaunchContext) -> Launch: ...

@@ -129,7 +129,7 @@ def _rest_without_agent(session: LiveSession) -> Prepared:
     open_prompts = [*session.prompts.values(), *session.left.values()]
     began = session.writer.state.conversation_began
     done = left_prompts.Consequences()
-    if began and session.provider.capabilities.continues_broken_turn:
+    if began and session.capabilities.continues_broken_turn:
         session.left |= session.prompts
     else:
         done = left_prompts.withdrawn(session.session_id, open_prompts, left_prompts.NOT_CONTINUED)

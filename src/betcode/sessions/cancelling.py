@@ -71,7 +71,7 @@ async def _cancel_agent(
     again = run.row.cancel_step is not CancelStep.NONE
     row = replace(run.row, cancel_queued=cancel_queued or run.row.cancel_queued)
     interrupt: InputRow | None = None
-    if not session.provider.capabilities.interrupt:
+    if not session.capabilities.interrupt:
         row = row if again else replace(row, cancel_step=CancelStep.SIGNALLED)
     elif not again or (row.cancel_step is CancelStep.INTERRUPTED and row != run.row):
         row = replace(row, cancel_step=CancelStep.INTERRUPTED)

@@ -71,7 +71,7 @@ async def compact(session: LiveSession, request_id: str = "", *, why: str = "") 
     """
     async with session.changing():
         session.refuse_if_closed()
-        if not session.provider.capabilities.compaction:
+        if not session.capabilities.compaction:
             raise CompactionUnsupported(session.session_id, session.provider.name)
         request_id = _spelled(request_id)
         under_way = session.compaction or await _known(session, request_id)

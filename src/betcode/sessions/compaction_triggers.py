@@ -63,7 +63,7 @@ def _may(session: LiveSession) -> bool:
         return False
     if session.budget.holds:
         return False  # it has the model read the whole context, and a person has not allowed more
-    return session.provider.capabilities.compaction and not is_compact(session.writer.state)
+    return session.capabilities.compaction and not is_compact(session.writer.state)
 
 
 def _begin(session: LiveSession, why: str) -> None:

@@ -38,6 +38,7 @@ async def create(room: Room, asked: NewSession, *, in_active_worktree: bool = Fa
     if room.places is not None:
         new = await room.places.placed(asked, in_active=in_active_worktree)
     new = await _checked(room, new)
+    room.providers[new.provider].check_session(new)
     state = SessionState(last_seq=Seq(1), epoch=room.store.epoch, updated_ns=new.created_ns, budget=new.budget)
     first = events.session_info(new, state, is_resumed=False)
     first.sequence = 1

@@ -52,8 +52,9 @@ async def _assign(run: AgentRun) -> list[InputRow]:
         changes: list[Change] = []
         for row in session.assignable(run):
             number += 1
-            assigned.append(replace(row, run=run.row.key, number=number))
-            changes.append(AssignInput(row.session, row.input_id, run.row.key, number, row.payload))
+            payload = run.dialogue.addressed(row.payload)
+            assigned.append(replace(row, run=run.row.key, number=number, payload=payload))
+            changes.append(AssignInput(row.session, row.input_id, run.row.key, number, payload))
         if not assigned:
             return []
         after = replace(run.row, last_input=number)

@@ -152,7 +152,7 @@ def why_not_continued(session: LiveSession, end: End, fields: Mapping[str, objec
     if session.is_closed:
         return session.closed_words
     interrupted = bool(fields.get("turn_interrupted", session.writer.state.turn_interrupted))
-    if end.retry_in_s is not None or (interrupted and session.provider.capabilities.continues_broken_turn):
+    if end.retry_in_s is not None or (interrupted and session.capabilities.continues_broken_turn):
         return ""
     return left_prompts.GIVEN_UP if end.crashed else left_prompts.NOT_CONTINUED
 
@@ -250,7 +250,7 @@ def _fate(run: AgentRun, end: End, row: InputRow) -> InputState | None:
     if end.crashed and (end.advice or end.too_many):
         begun = end.spoke or session.writer.state.turn_interrupted  # by this agent, or by one before it
         return InputState.UNKNOWN if row.number and begun else InputState.CANCELLED
-    if row.run == run.row.key and not session.provider.capabilities.recognises_repeats:
+    if row.run == run.row.key and not session.capabilities.recognises_repeats:
         return InputState.UNKNOWN
     return None
 

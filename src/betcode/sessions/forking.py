@@ -49,7 +49,7 @@ async def fork(registry: Registry, session: SessionId, at: Seq, name: str) -> Fo
     provider = registry.room.providers.get(row.new.provider)
     if provider is None:
         raise AgentUnavailable(f"The provider {row.new.provider!r} of this session is not known here")
-    if not provider.capabilities.fork:
+    if not provider.capabilities_for(row.new).fork:
         raise ForkRefused(f"The agent {row.new.provider!r} cannot be forked: start a new session", session_id=session)
     end = await _turn_end(registry, row, at or row.state.last_seq)
     await _refuse_before_compaction(registry, row, Seq(end.sequence))

@@ -52,7 +52,8 @@ class HangWatch:
             return False
         # A holder that is stopped takes nothing that it is handed, and does not let a new daemon attach.
         is_lost = run.attachment is None and run.holder_pid != 0 and not session.at_rest
-        if not (run.dialogue.turn_open or session.unconsumed(run) or is_lost):
+        is_greeting = not run.dialogue.is_ready and session.has_messages
+        if not (run.dialogue.turn_open or session.unconsumed(run) or is_lost or is_greeting):
             return False
         pause = run.dialogue.api_pause
         paused = pause is not None and time.time_ns() < pause.until_ns

@@ -11,7 +11,7 @@ import anyio
 from betcode.domain.commands import AnswerPermission, AnswerQuestions, Command, Interrupt, SendMessage
 from betcode.domain.errors import SessionClosed, StorageDegraded, StorageFailed
 from betcode.domain.identifiers import Seq, SessionId, time_ordered_uuid
-from betcode.domain.ports import Provider
+from betcode.domain.ports import Capabilities, Provider
 from betcode.domain.rows import OPENS_TURN, GrantRow, InputKind, InputRow, PromptRow, PromptState, RunRow, SessionRow
 from betcode.domain.run import LIVE, CancelStep
 from betcode.domain.session import SessionStatus, SessionStimulus, advance
@@ -70,6 +70,10 @@ class LiveSession:
     @property
     def session_id(self) -> SessionId:
         return self.writer.new.session_id
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return self.provider.capabilities_for(self.writer.new)
 
     @property
     def turns(self) -> TurnTimes:
@@ -170,6 +174,8 @@ class LiveSession:
                 continue
             if row.kind is InputKind.MESSAGE and run.calls.holds_messages:
                 continue
+            if row.kind in OPENS_TURN and not run.dialogue.is_ready:
+                continue
             if row.kind is InputKind.MESSAGE and run.row.cancel_step:
                 continue  # it came after the cancel, and must not be hit by it
             if row.kind in _NO_SLOT or self.room.slots.has(self):
@@ -179,8 +185,12 @@ class LiveSession:
         return ready
 
     def _is_held_back(self, row: InputRow, run: AgentRun, before: list[InputRow]) -> bool:
-        """With a budget messages go one at a time, so that each turn is counted before the next begins."""
-        if row.kind is not InputKind.MESSAGE or row.number or not self.budget.is_set:
+        """With a budget messages go one at a time, so that each turn is counted before the next begins.
+
+        So they do to an agent that would mix what comes during a turn into it.
+        """
+        at_once = self.capabilities.queues_messages and not self.budget.is_set
+        if row.kind is not InputKind.MESSAGE or row.number or at_once:
             return False
         is_next = not any(row.kind is InputKind.MESSAGE for row in before)
         return self.budget.holds or run.dialogue.turn_open or self.unconsumed(run) or not is_next

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from betcode.domain.changes import AddAudit, AddInput
@@ -43,10 +44,18 @@ class Replies:
             if command.request_id not in self._refused:
                 self._refused.add(command.request_id)
                 self._refuse(intake, command)
+        self._run_errands(intake)
         for answered in intake.given:
             hand_over(intake, session.answer_row(decision_in(answered).command(answered)))
         await self._answer_by_rule(intake)
         intake.changes.extend(AddAudit(entry) for entry in await denied_by_agent(session, intake.said))
+
+    def _run_errands(self, intake: Intake) -> None:
+        """Each once: its row is open until it comes by, and then the dialogue knows that it was said."""
+        for errand in self._run.dialogue.errands:
+            input_id = f"{self._run.run_id}/{errand.errand_id}"
+            if input_id not in intake.inputs:
+                hand_over(intake, replace(self._run.session.control_row(errand), input_id=input_id))
 
     def ask_to_go_on(self, intake: Intake) -> None:
         """An agent that crashed takes its turn up by itself, but only once: after that it has to be told."""

@@ -20,7 +20,7 @@ import anyio.to_thread
 from betcode.domain.changes import SaveRun
 from betcode.domain.identifiers import RunKey, new_run_id
 from betcode.domain.ports import Dialogue
-from betcode.domain.records import Record
+from betcode.domain.records import Record, RecordKind
 from betcode.domain.rows import RunRow
 from betcode.domain.run import CancelStep, RunState, RunStimulus, advance
 from betcode.domain.session import SessionStatus
@@ -75,6 +75,7 @@ class AgentRun:
         self.escalation = Escalation(self)
         self.stopped = False  # ended because its daemon stops
         self.has_spoken = self.row.offset > 0 and self.dialogue.conversation_began
+        self.has_said_anything = self.row.offset > 0  # on its stdout, an answer to our greeting included
         # It has finished a turn: what it was not given by its end goes to the next, and cannot do so for ever.
         self.has_served = self.has_spoken and not self.dialogue.turn_open
         self.was_begun = adopted is None or adopted.offset > 0  # not so where a daemon died before it had a holder
@@ -291,6 +292,7 @@ class AgentRun:
             )
             self.row = row
             self.was_begun = True
+            self.has_said_anything |= any(record.kind is RecordKind.OUT for record in records)
             session.inputs, session.prompts, session.left = intake.inputs, intake.prompts, intake.left
             note_opened(session, opened)
             compacting.heed(session, intake.said)

@@ -100,7 +100,7 @@ class Screening:
                 able = False
             case _:
                 able = self.book.forbids or bool(self._grants.deny.rules)
-        return able and self._session.provider.capabilities.screens_calls
+        return able and self._session.capabilities.screens_calls
 
     @property
     def forbidden(self) -> Forbidden:

@@ -54,7 +54,7 @@ async def _start(run: AgentRun) -> bool:
         resume=writer.state.conversation_began,
         continue_turn=(
             writer.state.turn_interrupted
-            and provider.capabilities.continues_broken_turn
+            and session.capabilities.continues_broken_turn
             and session.compaction is None  # a broken turn becomes part of the summary
         ),
         plan_mode=run.dialogue.plan_mode if writer.state.conversation_began else None,

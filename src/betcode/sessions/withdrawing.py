@@ -92,7 +92,7 @@ async def _take_back(session: LiveSession, row: InputRow) -> InputState:
 
 
 def _may_let_go(session: LiveSession, run: AgentRun, message_id: MessageId) -> bool:
-    return session.provider.capabilities.withdraw and message_id not in run.dialogue.answering
+    return session.capabilities.withdraw and message_id not in run.dialogue.answering
 
 
 def _is_asked(session: LiveSession, run: AgentRun, message_id: MessageId) -> bool:

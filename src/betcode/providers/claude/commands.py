@@ -15,6 +15,7 @@ from betcode.domain.commands import (
     CallVerdict,
     Command,
     CompactContext,
+    Errand,
     Interrupt,
     RefuseRequest,
     ScreenCalls,
@@ -38,14 +39,8 @@ def line(command: Command) -> bytes:
             return _said(command.message_id, _content(command))
         case CompactContext():
             return _said(command.request_id, "/compact")
-        case AnswerPermission(behaviour=Behaviour.ALLOW):
-            own_input = _own_input(command.request_id, command.input_json)
-            updated = f',"updatedInput":{own_input}' if own_input else ""
-            return _response(command.request_id, f'{{"behavior":"allow"{updated}}}')
         case AnswerPermission():
-            said = json.dumps(valid(command.message) or _DENIED)
-            stop = ',"interrupt":true' if command.interrupt else ""
-            return _response(command.request_id, f'{{"behavior":"deny","message":{said}{stop}}}')
+            return _response(command.request_id, _permission(command))
         case AnswerQuestions():
             return _response(command.request_id, f'{{"behavior":"allow","updatedInput":{_with_answers(command)}}}')
         case Interrupt():
@@ -63,8 +58,19 @@ def line(command: Command) -> bytes:
         case RefuseRequest():
             answer = {"subtype": "error", "request_id": command.request_id, "error": valid(command.reason)}
             return _encoded({"type": "control_response", "response": answer})
+        case Errand():
+            return command.line
         case _:
             assert_never(command)
+
+
+def _permission(answer: AnswerPermission) -> str:
+    if answer.behaviour is Behaviour.ALLOW:
+        own_input = _own_input(answer.request_id, answer.input_json)
+        return f'{{"behavior":"allow","updatedInput":{own_input}}}' if own_input else '{"behavior":"allow"}'
+    said = json.dumps(valid(answer.message) or _DENIED)
+    stop = ',"interrupt":true' if answer.interrupt else ""
+    return f'{{"behavior":"deny","message":{said}{stop}}}'
 
 
 def _said(message_id: str, content: str | list[dict[str, Any]]) -> bytes:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from betcode.domain.commands import Command, RefuseRequest
+from betcode.domain.commands import Command, Errand, RefuseRequest
 from betcode.domain.ports import ApiPause, CallScreening, Failure, ToolCall
 from betcode.domain.records import Record, RecordKind
 from betcode.domain.rows import NewSession
@@ -134,6 +134,10 @@ class ClaudeDialogue:
         """One line for the agent's stdin. Raises InvalidRequest where that cannot be."""
         return commands.line(command)
 
+    def addressed(self, line: bytes) -> bytes:
+        """Its commands name everything by ids that stay."""
+        return line
+
     def voided(self, now_ns: int) -> list[v1.AgentEvent]:
         now = Moment(self._state, self._session, now_ns, 0)
         text.void(now)
@@ -143,6 +147,15 @@ class ClaudeDialogue:
         return dump(self._state)
 
     # ------------------------------------------------------------ what is open
+
+    @property
+    def is_ready(self) -> bool:
+        """It reads messages from its first moment on."""
+        return True
+
+    @property
+    def errands(self) -> tuple[Errand, ...]:
+        return ()
 
     @property
     def turn_open(self) -> bool:

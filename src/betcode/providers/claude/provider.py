@@ -7,6 +7,7 @@ from pathlib import Path
 from betcode.domain.compatibility import AGENTS
 from betcode.domain.errors import AgentUnavailable
 from betcode.domain.ports import Capabilities, Dialogue, Launch, LaunchContext
+from betcode.domain.provider_config import check_keys
 from betcode.domain.rows import NewSession
 from betcode.providers.claude import launch
 from betcode.providers.claude.dialogue import ClaudeDialogue
@@ -41,6 +42,13 @@ class ClaudeProvider:
     def check(self, environment: Mapping[str, str]) -> None:
         """Raises AgentUnavailable."""
         self._found(environment)
+
+    def check_session(self, session: NewSession) -> None:
+        """Raises InvalidRequest."""
+        check_keys(session, ())
+
+    def capabilities_for(self, _: NewSession) -> Capabilities:
+        return self.capabilities
 
     def launch(self, session: NewSession, context: LaunchContext) -> Launch:
         """Raises AgentUnavailable."""

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from betcode.domain.identifiers import time_ordered_uuid
 from betcode.domain.ports import Capabilities, Dialogue, Launch, LaunchContext
+from betcode.domain.provider_config import check_keys
 from betcode.domain.rows import NewSession
 from betcode.providers.claude import ClaudeProvider, greeting
 
@@ -40,6 +41,13 @@ class DemoProvider:
 
     def check(self, environment: Mapping[str, str]) -> None:
         """It is part of this program, so nothing can be missing."""
+
+    def check_session(self, session: NewSession) -> None:
+        """Raises InvalidRequest."""
+        check_keys(session, ())
+
+    def capabilities_for(self, _: NewSession) -> Capabilities:
+        return self.capabilities
 
     def launch(self, session: NewSession, context: LaunchContext) -> Launch:
         return Launch(
