@@ -10,8 +10,9 @@ from typing import Any
 
 import yaml
 
+from betcode.cli.arguments import commands_of
 from betcode.cli.examples import EXAMPLES
-from betcode.cli.parser import build_parser, commands_of
+from betcode.cli.parser import build_parser
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 _SIMPLE = {"string": str, "integer": int, "boolean": bool, "object": dict, "any": object}

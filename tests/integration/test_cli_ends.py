@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from betcode.cli.parser import build_parser, commands_of
+from betcode.cli.arguments import commands_of
+from betcode.cli.parser import build_parser
 from support.calling import Calling, calling
 from support.command import Shell, shell
 from support.patience import PATIENCE_S

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from betcode.cli.worktree_completion import WorktreeWord
 
 if TYPE_CHECKING:
-    from betcode.cli.parser import Commands, Parser
+    from betcode.cli.arguments import Commands, Parser
 
 
 def add_session_diff(

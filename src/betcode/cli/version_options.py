@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from betcode.cli.parser import Commands, Parser
+    from betcode.cli.arguments import Commands, Parser
 
 
 def add_versions(commands: "Commands[Parser]", command: "Callable[[Commands[Parser], str, str, str], Parser]") -> None:

@@ -7,7 +7,7 @@ from betcode.cli.diff_options import add_worktree_diff
 from betcode.cli.worktree_completion import BranchWord, WorktreeWord
 
 if TYPE_CHECKING:
-    from betcode.cli.parser import Commands, Parser
+    from betcode.cli.arguments import Commands, Parser
 
 NAME = "its name, its branch, its id or the beginning of one, its path, or . for the one you are in"
 
