@@ -160,11 +160,12 @@ def _fault_of(keys: tuple[str, ...], origins: Mapping[str, Origin], sentence: st
 
 def with_value(settings: Settings, field: str, value: object) -> Settings:
     """The settings with another value; the kinds give each field its own type."""
-    part, _, name = field.rpartition(".")
-    if not part:
-        return replace(settings, **cast("dict[str, Any]", {name: value}))
-    changed = replace(getattr(settings, part), **{name: value})
-    return replace(settings, **cast("dict[str, Any]", {part: changed}))
+    return cast("Settings", _with(settings, field.split("."), value))
+
+
+def _with(part: Any, names: list[str], value: object) -> Any:
+    first, *rest = names
+    return replace(part, **{first: _with(getattr(part, first), rest, value) if rest else value})
 
 
 def renewed(running: Settings, read: Settings) -> Renewed:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from betcode.config.agents import AgentSettings
 from betcode.config.notifying import NotifySettings
 from betcode.config.tcp_address import parse_address
 from betcode.config.units import NotUnderstood
@@ -132,6 +133,7 @@ class Settings:
     observability: ObservabilitySettings = field(default_factory=ObservabilitySettings)
     notify: NotifySettings = field(default_factory=NotifySettings)
     worktree: WorktreeSettings = field(default_factory=WorktreeSettings)
+    agents: AgentSettings = field(default_factory=AgentSettings)
     feature_flags: Mapping[str, bool] = field(default_factory=dict)
     environment_allow: tuple[str, ...] = ()  # names that sessions inherit beside the usual ones
     autostart: Autostart = "ask"  # whether a command that needs a daemon starts one

@@ -1,14 +1,14 @@
 """Which kinds of agents this daemon can run, and which one when nobody says."""
 
 import shutil
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from betcode.config.agents import AgentSettings
 from betcode.domain.errors import AgentUnavailable
 from betcode.domain.ports import Provider
 from betcode.providers.claude import AgentVersions, ClaudeProvider
-from betcode.providers.demo import DemoProvider
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +20,31 @@ class Found:
     trouble: Callable[[], str]  # why claude cannot be run, where it was named or found at the start; empty: it can
 
 
-def find_providers(environ: Mapping[str, str], claude_bin: Path | None) -> Found:
-    """Claude and the built-in demo; claude is the default where it is named or found.
+class Providers(Mapping[str, Provider]):
+    """Kinds of agents by name, each made when it is first asked for: a daemon that starts waits for none of them."""
+
+    def __init__(self, makers: Mapping[str, Callable[[AgentSettings], Provider]], agents: AgentSettings) -> None:
+        self._makers = makers
+        self._agents = agents
+        self._made: dict[str, Provider] = {}
+
+    def __getitem__(self, name: str) -> Provider:
+        if name not in self._made:
+            self._made[name] = self._makers[name](self._agents)
+        return self._made[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._makers
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._makers)
+
+    def __len__(self) -> int:
+        return len(self._makers)
+
+
+def find_providers(environ: Mapping[str, str], claude_bin: Path | None, agents: AgentSettings | None = None) -> Found:
+    """Every kind of agent; claude is the default where it is named or found, otherwise the built-in demo.
 
     It is looked for anew for each session, on the session's own PATH first: who installs it while the daemon runs
     need not start the daemon again.
@@ -29,7 +52,6 @@ def find_providers(environ: Mapping[str, str], claude_bin: Path | None) -> Found
     named = claude_bin or _named(environ)
     versions = AgentVersions(environ)
     claude = ClaudeProvider(named, versions)
-    providers: tuple[Provider, ...] = (claude, DemoProvider())
     was_found = shutil.which("claude", path=environ.get("PATH", "")) is not None
 
     def trouble() -> str:
@@ -46,12 +68,24 @@ def find_providers(environ: Mapping[str, str], claude_bin: Path | None) -> Found
         return "claude" if named is not None or on_a_path else "demo"
 
     return Found(
-        {each.name: each for each in providers},
+        Providers({"claude": lambda _: claude, **_MAKERS}, agents or AgentSettings()),
         default_for,
         versions.close,
         lambda: claude.version(environ),
         trouble,
     )
+
+
+def _demo(_: AgentSettings) -> Provider:
+    from betcode.providers.demo import DemoProvider
+
+    return DemoProvider()
+
+
+# One line for each kind of agent; whoever makes it imports its room then and not before.
+_MAKERS: Mapping[str, Callable[[AgentSettings], Provider]] = {
+    "demo": _demo,
+}
 
 
 def _named(environ: Mapping[str, str]) -> Path | None:

@@ -84,7 +84,7 @@ def _run_locked(
         return _refuse(f"The log cannot be written: {trouble}", EXIT_WRONG_SETTINGS)
     for warning in keeper.read.warnings:
         logger.warning(warning)
-    found = find_providers(environ, claude_bin)
+    found = find_providers(environ, claude_bin, settings.agents)
     default = settings.engine.default_provider
     if default and default not in found.providers:
         known = ", ".join(sorted(found.providers))

@@ -26,7 +26,26 @@ def executable(path: Path) -> Path:
 def test_without_a_claude_the_demo_is_the_default(tmp_path: Path) -> None:
     found = find_providers({"PATH": str(tmp_path)}, None)
     assert found.default_for({}) == "demo"
-    assert set(found.providers) == {"claude", "demo"}
+    assert {"claude", "demo"} <= set(found.providers)
+
+
+def test_a_kind_of_agent_is_imported_when_it_is_first_asked_for() -> None:
+    program = (
+        "import sys\n"
+        "from betcode.daemon.providers import find_providers\n"
+        "found = find_providers({}, None)\n"
+        "assert 'demo' in found.providers\n"
+        "early = 'betcode.providers.demo' in sys.modules\n"
+        "assert found.providers['demo'] is found.providers['demo']\n"
+        "print(early, found.providers['demo'].name)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE_S)
+    assert (done.stdout, done.stderr) == ("False demo\n", "")
+
+
+@pytest.mark.parametrize("name", find_providers({}, None).providers)
+def test_a_kind_of_agent_stands_under_its_own_name(name: str) -> None:
+    assert find_providers({}, None).providers[name].name == name
 
 
 def test_a_claude_on_the_path_is_the_default(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from betcode.config.schema.agents import AGENTS
 from betcode.config.schema.daemon import DAEMON
 from betcode.config.schema.network import NETWORK
 from betcode.config.schema.permissions import PERMISSIONS
@@ -15,5 +16,5 @@ __all__ = ["RULE_LISTS", "SETTINGS", "Setting"]
 RULE_LISTS = frozenset({"permissions.allow", "permissions.ask", "permissions.deny"})
 
 SETTINGS: Mapping[str, Setting] = {
-    setting.key: setting for theme in (TURNS, WORKTREES, PERMISSIONS, DAEMON, NETWORK) for setting in theme
+    setting.key: setting for theme in (TURNS, AGENTS, WORKTREES, PERMISSIONS, DAEMON, NETWORK) for setting in theme
 }

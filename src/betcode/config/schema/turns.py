@@ -72,7 +72,7 @@ TURNS: tuple[Setting, ...] = (
         "agents.default_provider",
         "engine.default_provider",
         kinds.text(),
-        "`claude` or `demo`; empty: claude where it is found",
+        "the kind of agent of sessions that name none; empty: claude where it is found, otherwise demo",
         at_once=False,
     ),
     Setting(
