@@ -171,6 +171,8 @@ class _Handler(BaseHTTPRequestHandler):
                     if "hang" in step.data:
                         self._wait_for(step.data["hang"])
                 case Cut():
+                    if step.data["cut"] != "broken":
+                        break
                     self.close_connection = True
                     with suppress(OSError):
                         self.connection.shutdown(socket.SHUT_RDWR)
@@ -183,8 +185,9 @@ class _Handler(BaseHTTPRequestHandler):
                         self._chunk(f"event: {event['type']}\ndata: {json.dumps(told)}\n\n")
                     if delay_s := step.data.get("delay"):
                         self._api.closing.wait(delay_s)
-        if is_chat:
-            self._chunk("data: [DONE]\n\n")
+        else:
+            if is_chat:
+                self._chunk("data: [DONE]\n\n")
         self.wfile.write(b"0\r\n\r\n")
 
     def _wait_for(self, name: object) -> None:

@@ -10,7 +10,7 @@ remembered, so that it holds across resumes, retries and conversations side by s
     hang                   after the text: wait until `release` is called with this name, or the client hangs up
     hold                   the same, before anything is answered
     http, code, message    an HTTP error instead of an answer
-    cut                    the connection ends in the middle of the text
+    cut                    the stream ends in the middle of the text; "broken": and so does the connection
     failed, incomplete     the error's code or the reason with which the answer ends
     times                  only the first so many requests for this step have the trouble, later ones the rest
     usage                  {"input": n, "output": n}, or false for none
