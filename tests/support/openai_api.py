@@ -17,7 +17,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, cast
 
 from support.openai_script import Json, Step, script, step_of
-from support.openai_wires import Cut, Pause, chat, responses, whole_chat, whole_response
+from support.openai_wires import Cut, Event, Pause, chat, responses, whole_chat, whole_response
 from support.patience import PATIENCE_S
 
 __all__ = ["ApiRequest", "OpenAiApi", "openai_api", "script"]
@@ -163,31 +163,33 @@ class _Handler(BaseHTTPRequestHandler):
         is_chat = request.path == "/chat/completions"
         if not body.get("stream"):
             self._json(200, (whole_chat if is_chat else whole_response)(model, step, calls, number))
-            return
+        elif is_chat:
+            self._stream(step, chat(model, step, calls, number), "data: [DONE]\n\n")
+        else:
+            self._stream(step, responses(model, step, calls, number))
+
+    def _stream(self, step: Step, events: Iterator[Event], last: str = "") -> None:
         self._stream_headers()
-        for at, event in enumerate((chat if is_chat else responses)(model, step, calls, number)):
+        for at, event in enumerate(events):
             match event:
                 case Pause():
                     if "hang" in step.data:
                         self._wait_for(step.data["hang"])
                 case Cut():
-                    if step.data["cut"] != "broken":
-                        break
-                    self.close_connection = True
-                    with suppress(OSError):
-                        self.connection.shutdown(socket.SHUT_RDWR)
-                    return
+                    last = ""
+                    if step.data["cut"] == "broken":
+                        self.close_connection = True
+                        with suppress(OSError):
+                            self.connection.shutdown(socket.SHUT_RDWR)
+                        return
+                case {"type": kind}:
+                    self._chunk(f"event: {kind}\ndata: {json.dumps({**event, 'sequence_number': at})}\n\n")
                 case _:
-                    if is_chat:
-                        self._chunk(f"data: {json.dumps(event)}\n\n")
-                    else:
-                        told = {**event, "sequence_number": at}
-                        self._chunk(f"event: {event['type']}\ndata: {json.dumps(told)}\n\n")
-                    if delay_s := step.data.get("delay"):
-                        self._api.closing.wait(delay_s)
-        else:
-            if is_chat:
-                self._chunk("data: [DONE]\n\n")
+                    self._chunk(f"data: {json.dumps(event)}\n\n")
+            if delay_s := step.data.get("delay"):
+                self._api.closing.wait(delay_s)
+        if last:
+            self._chunk(last)
         self.wfile.write(b"0\r\n\r\n")
 
     def _wait_for(self, name: object) -> None:

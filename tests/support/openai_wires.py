@@ -17,6 +17,9 @@ class Cut:
     """Stands in a stream where the connection ends."""
 
 
+Event = Data | Pause | Cut
+
+
 def usage_of(step: Step) -> Json | None:
     told = step.data.get("usage", {})
     if told is False:
@@ -24,7 +27,7 @@ def usage_of(step: Step) -> Json | None:
     return {"input": told.get("input", 1000 + 10 * step.number), "output": told.get("output", 50)}
 
 
-def responses(model: str, step: Step, calls: Sequence[Call], number: int) -> Iterator[Data | Pause | Cut]:
+def responses(model: str, step: Step, calls: Sequence[Call], number: int) -> Iterator[Event]:
     """The events of `POST /responses`."""
     base = _response(model, number)
     yield {"type": "response.created", "response": base}
@@ -61,7 +64,7 @@ def whole_response(model: str, step: Step, calls: Sequence[Call], number: int) -
     return dict(last["response"])
 
 
-def chat(model: str, step: Step, calls: Sequence[Call], number: int) -> Iterator[Data | Pause | Cut]:
+def chat(model: str, step: Step, calls: Sequence[Call], number: int) -> Iterator[Event]:
     """The chunks of `POST /chat/completions`."""
     yield _chunk(model, number, {"role": "assistant", "content": ""})
     for word in words(step.data.get("think", "")):
