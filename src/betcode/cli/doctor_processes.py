@@ -1,11 +1,8 @@
 """The doctor looks at programs: the agent and its login, what runs without a daemon, the daemon itself."""
 
-import json
 import resource
 import shutil
-import sys
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 
 from betcode._version import __version__
@@ -16,19 +13,19 @@ from betcode.config.lockfile import is_held, read_holder
 from betcode.config.places import Places
 from betcode.domain.compatibility import AGENTS
 from betcode.domain.errors import AgentUnavailable, DatabaseUnusable
+from betcode.domain.provider_about import Login
 from betcode.git.environment import environment_of
 from betcode.git.version import ADVICE, unfit, version_of
 from betcode.holder.launch import held_runs, holder_pids
 from betcode.holder.platform import all_marked
 from betcode.providers.claude.launch import find_binary
+from betcode.providers.claude.login import ADVICE as ADVICE_TO_LOG_IN
+from betcode.providers.claude.login import login
 from betcode.providers.claude.version import read_version
 from betcode.v1.health_pb2 import ServingStatus
 
 _VERSION_WITHIN_S = 5.0
 _LEAST_OPEN_FILES = 1024
-_KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
-_ELSEWHERE = ("CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY", "ANTHROPIC_BASE_URL")
-_LONGEST_BYTES = 1024 * 1024
 
 
 def agent(situation: Situation) -> Iterator[Finding]:
@@ -72,25 +69,14 @@ def _version(binary: Path, environ: Mapping[str, str]) -> Finding:
 
 
 def _login(situation: Situation) -> Finding:
-    environ = situation.environ
-    for name in (*_KEYS, *_ELSEWHERE):
-        if environ.get(name):
-            return ok("login", f"{name} is set")
-    home = Path(environ.get("CLAUDE_CONFIG_DIR") or Path(environ.get("HOME") or Path.home()) / ".claude")
-    if _has(home / ".credentials.json", "claudeAiOauth"):
-        return ok("login", str(home / ".credentials.json"))
-    if _has(home / "settings.json", "apiKeyHelper"):
-        return ok("login", f"apiKeyHelper of {home / 'settings.json'}")
-    if sys.platform == "darwin":
-        return note("login", "whether Claude Code is logged in stands in the keychain, and is not looked at")
-    return trouble("login", "Claude Code is not logged in", "run `claude` and /login, or set ANTHROPIC_API_KEY")
-
-
-def _has(path: Path, key: str) -> bool:
-    with suppress(OSError, ValueError), path.open("rb") as file:
-        values = json.loads(file.read(_LONGEST_BYTES))
-        return isinstance(values, dict) and bool(values.get(key))
-    return False
+    found, basis = login(situation.environ)
+    match found:
+        case Login.YES:
+            return ok("login", basis)
+        case Login.NO:
+            return trouble("login", "Claude Code is not logged in", ADVICE_TO_LOG_IN)
+        case _:
+            return note("login", basis)
 
 
 def orphans(situation: Situation) -> Iterator[Finding]:

@@ -11,6 +11,7 @@ from betcode.domain.changes import Change
 from betcode.domain.commands import Command, Errand, RefuseRequest
 from betcode.domain.documents import SearchPage, SearchQuestion
 from betcode.domain.identifiers import RunId, RunKey, Seq, SessionId, SessionKey
+from betcode.domain.provider_about import ProviderAbout
 from betcode.domain.records import Record
 from betcode.domain.rows import (
     AskedUse,
@@ -190,6 +191,17 @@ class Capabilities:
     compaction: bool = False
     withdraw: bool = False  # a message that it has queued can be taken back
     queues_messages: bool = True  # takes messages during a turn; otherwise they wait here, and go one at a time
+    commands_only: bool = False  # of permissions: asks about shell commands, and about nothing else
+    questions: bool = False  # asks people questions, beside what it wants to be allowed
+    attachments: bool = False  # takes files with a message
+    edited_input: bool = False  # takes a use of a tool that a person changed before allowing it
+    denial_message: bool = False  # is told why something was denied
+    goes_on_after_denial: bool = True  # otherwise a denial ends the turn
+    ends_tools: bool = True  # an interrupt ends the commands that run, too
+    plan_mode: bool = False
+    model: bool = True  # can be told which model to use
+    usage: bool = False  # says how many tokens a turn took
+    cost: bool = False  # and what that cost
 
 
 @dataclass(frozen=True, slots=True)
@@ -393,6 +405,10 @@ class Provider(Protocol):
 
     def capabilities_for(self, session: NewSession, /) -> Capabilities:
         """What the agent of this session can do: one kind may have several programs."""
+        ...
+
+    def about(self, environment: Mapping[str, str]) -> ProviderAbout:
+        """What is known of it where sessions have this environment, without any network and without running it."""
         ...
 
     def launch(self, session: NewSession, context: LaunchContext) -> Launch: ...

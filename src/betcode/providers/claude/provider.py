@@ -7,10 +7,12 @@ from pathlib import Path
 from betcode.domain.compatibility import AGENTS
 from betcode.domain.errors import AgentUnavailable
 from betcode.domain.ports import Capabilities, Dialogue, Launch, LaunchContext
+from betcode.domain.provider_about import Login, ProviderAbout, Standing
 from betcode.domain.provider_config import check_keys
 from betcode.domain.rows import NewSession
 from betcode.providers.claude import launch
 from betcode.providers.claude.dialogue import ClaudeDialogue
+from betcode.providers.claude.login import ADVICE, login
 from betcode.providers.claude.state import VERSION, State, UnreadableState, carried_over, dump, load
 from betcode.providers.claude.version import AgentVersions
 
@@ -33,6 +35,13 @@ class ClaudeProvider:
         fork=True,
         compaction=True,
         withdraw=True,
+        questions=True,
+        attachments=True,
+        edited_input=True,
+        denial_message=True,
+        plan_mode=True,
+        usage=True,
+        cost=True,
     )
 
     def __init__(self, binary: Path | None = None, versions: AgentVersions | None = None) -> None:
@@ -49,6 +58,16 @@ class ClaudeProvider:
 
     def capabilities_for(self, _: NewSession) -> Capabilities:
         return self.capabilities
+
+    def about(self, environment: Mapping[str, str]) -> ProviderAbout:
+        found, basis = login(environment)
+        title = AGENTS[self.name].title
+        try:
+            path = str(self._found(environment))
+        except AgentUnavailable as missing:
+            return ProviderAbout(title, Standing(login=found, login_basis=basis, missing=missing.message))
+        missing_login = f"{title} is not logged in: {ADVICE}" if found is Login.NO else ""
+        return ProviderAbout(title, Standing(path, login=found, login_basis=basis, missing=missing_login))
 
     def launch(self, session: NewSession, context: LaunchContext) -> Launch:
         """Raises AgentUnavailable."""

@@ -4,8 +4,10 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from betcode._version import __version__
 from betcode.domain.identifiers import time_ordered_uuid
 from betcode.domain.ports import Capabilities, Dialogue, Launch, LaunchContext
+from betcode.domain.provider_about import Login, ProviderAbout, Standing
 from betcode.domain.provider_config import check_keys
 from betcode.domain.rows import NewSession
 from betcode.providers.claude import ClaudeProvider, greeting
@@ -33,6 +35,13 @@ class DemoProvider:
         recognises_repeats=True,  # and a recording has no effects that could happen twice
         withdraw=True,
         fork=True,  # it remembers nothing, so that there is nothing to branch off
+        questions=True,
+        attachments=True,
+        edited_input=True,
+        denial_message=True,
+        plan_mode=True,
+        usage=True,
+        cost=True,
     )
 
     def __init__(self) -> None:
@@ -48,6 +57,9 @@ class DemoProvider:
 
     def capabilities_for(self, _: NewSession) -> Capabilities:
         return self.capabilities
+
+    def about(self, _: Mapping[str, str]) -> ProviderAbout:
+        return ProviderAbout("betcode demo", Standing(version=__version__, login=Login.NOT_NEEDED))
 
     def launch(self, session: NewSession, context: LaunchContext) -> Launch:
         return Launch(
