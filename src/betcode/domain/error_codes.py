@@ -58,6 +58,12 @@ class ErrorCode(StrEnum):
         "the setup of a worktree failed; `output` has its last words, `kept` says whether the worktree is there",
     )
     GIT_FAILED = ("GIT_FAILED", "git refused, could not do it, or took too long; the sentence has its words")
+    CAMPAIGN_NOT_FOUND = ("CAMPAIGN_NOT_FOUND", "no campaign has this id or name, or several have")
+    CAMPAIGN_UNUSABLE = (
+        "CAMPAIGN_UNUSABLE",
+        "the registry of campaigns, or what it says of one, cannot be relied on; the sentence says what is wrong",
+    )
+    COMMAND_REFUSED = ("COMMAND_REFUSED", "the rules of the campaign do not let this command run; nothing was run")
     CONFLICT = ("CONFLICT", "a settings file was changed meanwhile; nothing was written: read it again")
     BUDGET_EXCEEDED = (
         "BUDGET_EXCEEDED",

@@ -38,6 +38,9 @@ STATUS: Mapping[ErrorCode, grpc.StatusCode] = {
     ErrorCode.WORKTREE_HAS_CHANGES: grpc.StatusCode.FAILED_PRECONDITION,
     ErrorCode.WORKTREE_SETUP_FAILED: grpc.StatusCode.FAILED_PRECONDITION,
     ErrorCode.GIT_FAILED: grpc.StatusCode.FAILED_PRECONDITION,
+    ErrorCode.CAMPAIGN_NOT_FOUND: grpc.StatusCode.NOT_FOUND,
+    ErrorCode.CAMPAIGN_UNUSABLE: grpc.StatusCode.FAILED_PRECONDITION,
+    ErrorCode.COMMAND_REFUSED: grpc.StatusCode.PERMISSION_DENIED,
     ErrorCode.CONFLICT: grpc.StatusCode.ABORTED,
     ErrorCode.BUDGET_EXCEEDED: grpc.StatusCode.RESOURCE_EXHAUSTED,
     ErrorCode.POOL_EXHAUSTED: grpc.StatusCode.RESOURCE_EXHAUSTED,
@@ -70,6 +73,7 @@ REQUIRED_STATE: Mapping[ErrorCode, str] = {
     ErrorCode.WORKTREE_HAS_CHANGES: "nothing to lose",
     ErrorCode.WORKTREE_SETUP_FAILED: "a setup that succeeds",
     ErrorCode.GIT_FAILED: "a repository that git can work in",
+    ErrorCode.CAMPAIGN_UNUSABLE: "a registry and a directory that agree",
     ErrorCode.AGENT_UNAVAILABLE: "agent installed",
 }
 
