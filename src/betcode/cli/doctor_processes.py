@@ -21,7 +21,7 @@ from betcode.holder.platform import all_marked
 from betcode.providers.claude.launch import find_binary
 from betcode.providers.claude.login import ADVICE as ADVICE_TO_LOG_IN
 from betcode.providers.claude.login import login
-from betcode.providers.claude.version import read_version
+from betcode.providers.versions import read_version
 from betcode.v1.health_pb2 import ServingStatus
 
 _VERSION_WITHIN_S = 5.0

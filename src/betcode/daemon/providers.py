@@ -8,7 +8,8 @@ from pathlib import Path
 from betcode.config.agents import AgentSettings
 from betcode.domain.errors import AgentUnavailable
 from betcode.domain.ports import Provider
-from betcode.providers.claude import AgentVersions, ClaudeProvider
+from betcode.providers.claude import ClaudeProvider
+from betcode.providers.versions import AgentVersions
 
 
 @dataclass(frozen=True, slots=True)

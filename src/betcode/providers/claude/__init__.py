@@ -6,6 +6,5 @@
 from betcode.providers.claude.dialogue import ClaudeDialogue
 from betcode.providers.claude.provider import ClaudeProvider
 from betcode.providers.claude.slash_commands import greeting
-from betcode.providers.claude.version import AgentVersions
 
-__all__ = ["AgentVersions", "ClaudeDialogue", "ClaudeProvider", "greeting"]
+__all__ = ["ClaudeDialogue", "ClaudeProvider", "greeting"]

@@ -9,7 +9,9 @@ import pytest
 
 from betcode.domain.errors import AgentUnavailable
 from betcode.holder.platform import processes
-from betcode.providers.claude import AgentVersions, ClaudeProvider, version
+from betcode.providers import versions as version
+from betcode.providers.claude import ClaudeProvider
+from betcode.providers.versions import AgentVersions
 from support.claude import CLAUDE, needs_claude
 from support.daemon import becomes_true
 from support.hung_disk import hung_disk
