@@ -181,10 +181,15 @@ MESSAGES = {
 }
 
 
+ADDED = {"CreateSessionRequest": "string working_dir = 100"}
+
+
 @pytest.mark.behaviour("obey.contract.messages")
 @pytest.mark.parametrize("name", MESSAGES)
-def test_a_message_has_exactly_its_fields(name: str) -> None:
-    assert fields_of(FILE.message_types_by_name[name]) == lines(MESSAGES[name])
+def test_a_message_has_exactly_its_fields_and_what_was_added_far_behind_them(name: str) -> None:
+    added = lines(ADDED.get(name, ""))
+    assert fields_of(FILE.message_types_by_name[name]) == lines(MESSAGES[name]) | added
+    assert all(int(field.rpartition(" ")[2]) >= 100 for field in added)
 
 
 @pytest.mark.behaviour("obey.contract.state-response")

@@ -166,6 +166,7 @@ class CreateSessionRequest(_message.Message):
     MAX_TOKENS_FIELD_NUMBER: _builtins.int
     TIMEOUT_FIELD_NUMBER: _builtins.int
     INITIAL_MESSAGE_FIELD_NUMBER: _builtins.int
+    WORKING_DIR_FIELD_NUMBER: _builtins.int
     campaign_id: _builtins.str
     """required"""
     provider: Global___SessionProvider.ValueType
@@ -179,6 +180,10 @@ class CreateSessionRequest(_message.Message):
     """0: no limit"""
     initial_message: _builtins.str
     """when set, the session begins to work at once"""
+    working_dir: _builtins.str
+    """Added by this project.
+    since 0.2.0; inside of the campaign's root; empty: the root itself
+    """
     @_builtins.property
     def provider_config(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]: ...
     @_builtins.property
@@ -201,10 +206,11 @@ class CreateSessionRequest(_message.Message):
         max_tokens: _builtins.int = ...,
         timeout: _duration_pb2.Duration | None = ...,
         initial_message: _builtins.str = ...,
+        working_dir: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["timeout", b"timeout"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_name", b"agent_name", "campaign_id", b"campaign_id", "environment", b"environment", "festival_id", b"festival_id", "initial_message", b"initial_message", "max_tokens", b"max_tokens", "model", b"model", "provider", b"provider", "provider_config", b"provider_config", "task_id", b"task_id", "timeout", b"timeout"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_name", b"agent_name", "campaign_id", b"campaign_id", "environment", b"environment", "festival_id", b"festival_id", "initial_message", b"initial_message", "max_tokens", b"max_tokens", "model", b"model", "provider", b"provider", "provider_config", b"provider_config", "task_id", b"task_id", "timeout", b"timeout", "working_dir", b"working_dir"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
