@@ -45,5 +45,6 @@ def test_the_service_has_the_added_calls() -> None:
         SetBudget(SetBudgetRequest) -> SetBudgetResponse
         WithdrawMessage(WithdrawMessageRequest) -> WithdrawMessageResponse
         ReadEvents(ReadEventsRequest) -> ReadEventsResponse
+        ListProviders(ListProvidersRequest) -> ListProvidersResponse
         """
     ) <= calls_of(SERVICE)

@@ -17,6 +17,7 @@ class Found:
     providers: Mapping[str, Provider]
     default_for: Callable[[Mapping[str, str]], str]  # the provider of a new session with this environment
     close: Callable[[], None]  # leaves no program behind that is being asked for its version
+    version_of: Callable[[Path], Awaitable[str]]  # what a program says; empty: none, or not soon enough
     claude_version: Callable[[], Awaitable[str]]  # of the program that the daemon itself finds; empty: not known
     trouble: Callable[[], str]  # why claude cannot be run, where it was named or found at the start; empty: it can
 
@@ -31,7 +32,7 @@ class Providers(Mapping[str, Provider]):
 
     def __getitem__(self, name: str) -> Provider:
         if name not in self._made:
-            self._made[name] = self._makers[name](self._agents)
+            self._made.setdefault(name, self._makers[name](self._agents))  # a thread may make it too
         return self._made[name]
 
     def __contains__(self, name: object) -> bool:
@@ -72,6 +73,7 @@ def find_providers(environ: Mapping[str, str], claude_bin: Path | None, agents: 
         Providers({"claude": lambda _: claude, **_MAKERS}, agents or AgentSettings()),
         default_for,
         versions.close,
+        versions.of,
         lambda: claude.version(environ),
         trouble,
     )

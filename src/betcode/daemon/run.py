@@ -106,6 +106,7 @@ def _run_locked(
         notes=lambda: keeper.notes,
         release=Release(features, found.claude_version),
         agent_trouble=found.trouble,
+        version_of=found.version_of,
     )
     try:
         return anyio.run(

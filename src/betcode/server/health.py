@@ -3,9 +3,10 @@
 import logging
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import anyio
 
@@ -29,6 +30,10 @@ def _no_trouble() -> str:
     return ""
 
 
+async def _no_version(_: Path) -> str:
+    return ""
+
+
 @dataclass(frozen=True, slots=True)
 class About:
     """What the daemon says of itself."""
@@ -43,6 +48,7 @@ class About:
     release: Release = field(default_factory=Release)
     notes: Callable[[], Mapping[str, str]] = dict  # further figures, of what is odd now
     agent_trouble: Callable[[], str] = _no_trouble  # why the agent's program cannot be run; may block
+    version_of: Callable[[Path], Awaitable[str]] = _no_version  # of an agent's program; empty: not known
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Literal
 
 from google.protobuf import json_format
 
@@ -58,21 +59,41 @@ def new_session(start: v1.StartConversation, default_provider: DefaultProvider) 
         InvalidRequest: it cannot be made like this.
     """
     _check_size("metadata", start.metadata, _METADATA_LIMIT_BYTES)
-    _check_size("environment", start.environment, _ENVIRONMENT_LIMIT_BYTES)
+    environment = checked_environment(start.environment)
     directory = start.working_directory
     return NewSession(
         session_id=_own_id(start.new_session_id) if start.new_session_id else new_session_id(),
-        provider=start.provider or default_provider(start.environment),
+        provider=_chosen("provider", start) or default_provider(environment),
         working_directory=os.path.normpath(directory) if directory else "",
-        model=start.model,
+        model=_chosen("model", start),
         allowed_tools=tuple(start.allowed_tools),
         plan_mode=start.plan_mode,
         worktree_id=start.worktree_id,
         metadata=dict(start.metadata),
-        environment=dict(start.environment) or None,
+        environment=environment or None,
         created_ns=time.time_ns(),
         budget=budgets.budget_of(start.budget),
     )
+
+
+def checked_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """Raises InvalidRequest where it is too much."""
+    _check_size("environment", environment, _ENVIRONMENT_LIMIT_BYTES)
+    return dict(environment)
+
+
+def _chosen(name: Literal["provider", "model"], start: v1.StartConversation) -> str:
+    """What the request says in its own field, or where clients that do not know the field say it.
+
+    Raises:
+        InvalidRequest: it says both, and not the same.
+    """
+    own, beside = getattr(start, name), start.metadata.get(name, "")
+    if own and beside and own != beside:
+        raise InvalidRequest(
+            f"Two {name}s are named, {own[:80]!r} and in the metadata {beside[:80]!r}: name one", name=name
+        )
+    return str(own or beside)
 
 
 def _own_id(text: str) -> SessionId:

@@ -26,6 +26,7 @@ from betcode.server.health_board import SERVICE as HEALTH_SERVICE
 from betcode.server.health_checks import Listener, components
 from betcode.server.pending import PendingCalls
 from betcode.server.policy import PolicyCalls
+from betcode.server.providers import ProviderCalls
 from betcode.server.rate_limits import RateLimits
 from betcode.server.reflection import lazy_reflection
 from betcode.server.requests import DefaultProvider
@@ -124,6 +125,7 @@ async def serve(
         built |= SwitchingCalls(worktrees, about.default_provider, limits, gate).handlers(rim)
         built |= WorktreeMakingCalls(worktrees, gate).handlers(rim)
         built |= WorktreeKeepingCalls(worktrees, gate).handlers(rim)
+        built |= ProviderCalls(engine, about.default_provider, about.version_of).handlers(rim)
         built |= DiffCalls(engine, worktrees).handlers(rim)
         versions = VersionCalls(about.release, engine.reported, _largest_request(settings))
         handlers = _handlers(built | version_handlers(versions, rim), about.release.features)

@@ -9,11 +9,13 @@ from pathlib import Path
 from betcode.config.loading import FILE_NAME, WrongSetting
 from betcode.config.projects import in_project
 from betcode.config.settings import EngineSettings
+from betcode.domain.capability_table import told
 from betcode.domain.errors import InvalidRequest, StorageFailed
 from betcode.domain.identifiers import Seq, SessionId
 from betcode.domain.looks import NoAnswer
 from betcode.domain.rows import NewSession, SessionState, StoredEvent
 from betcode.sessions import events
+from betcode.sessions.kinds import refuse_unknown
 from betcode.sessions.requests import check_new_session
 from betcode.sessions.room import Room
 from betcode.sessions.tally import KIND_OF
@@ -29,18 +31,18 @@ async def create(room: Room, asked: NewSession, *, in_active_worktree: bool = Fa
             was made.
     """
     asked = new = replace(asked, asked_place=_place_asked_for(asked, in_active_worktree=in_active_worktree))
-    if new.provider not in room.providers:
-        known = ", ".join(sorted(room.providers))
-        raise InvalidRequest(f"No such provider {new.provider[:80]!r}: choose one of {known}")
+    refuse_unknown(room.providers, new.provider)
     if await _was_made(room, new):
         return new.session_id
     room.database.refuse_when_full()
     if room.places is not None:
         new = await room.places.placed(asked, in_active=in_active_worktree)
     new = await _checked(room, new)
-    room.providers[new.provider].check_session(new)
+    provider = room.providers[new.provider]
+    provider.check_session(new)
     state = SessionState(last_seq=Seq(1), epoch=room.store.epoch, updated_ns=new.created_ns, budget=new.budget)
     first = events.session_info(new, state, is_resumed=False)
+    first.session_info.capabilities.CopyFrom(told(provider.capabilities_for(new)))
     first.sequence = 1
     stored = StoredEvent(Seq(1), KIND_OF["session_info"], first.SerializeToString())
     try:

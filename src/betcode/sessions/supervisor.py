@@ -31,6 +31,7 @@ from betcode.sessions.compacting import Compacted, compact
 from betcode.sessions.creating import create
 from betcode.sessions.forking import Forked, fork
 from betcode.sessions.grants import GrantDesk
+from betcode.sessions.kinds import Kinds
 from betcode.sessions.mcp import ReportedServer, reported_servers
 from betcode.sessions.pending_watch import PendingChanges, watch_pending
 from betcode.sessions.policy import Policy
@@ -59,6 +60,7 @@ class Supervisor:
         self.policy = Policy(registry.room)
         self.answers = AnswerDesk(registry)
         self.grants = GrantDesk(registry)
+        self.kinds = Kinds(registry.room)
         self.audit = AuditDesk(registry.room)
         self.looks = registry.room.looks
         self.place_with = registry.room.place_with

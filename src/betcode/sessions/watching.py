@@ -7,6 +7,7 @@ from functools import partial
 
 import anyio
 
+from betcode.domain.capability_table import told
 from betcode.domain.errors import BlobNotFound, InvalidRequest, SequenceOutOfRange
 from betcode.domain.identifiers import Seq, SessionId
 from betcode.domain.lifetimes import ExtendOn
@@ -161,6 +162,9 @@ class Watching:
             named = row if marks.commands else await self._neighbour(row)
             said = await self._info_at(named, named.state.landmarks.commands)
         info.commands.extend(said.commands)
+        provider = self.registry.room.providers.get(row.new.provider)
+        if provider is not None:
+            info.capabilities.CopyFrom(told(provider.capabilities_for(row.new)))
         return info
 
     async def _branch(self, row: SessionRow) -> str:

@@ -95,6 +95,32 @@ COMPACTING: AgentStatus.ValueType  # 5
 ERROR: AgentStatus.ValueType  # 6
 Global___AgentStatus: _TypeAlias = AgentStatus  # noqa: Y015
 
+class _PermissionScope:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _PermissionScopeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_PermissionScope.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    PERMISSION_SCOPE_UNSPECIFIED: _PermissionScope.ValueType  # 0
+    PERMISSION_SCOPE_NONE: _PermissionScope.ValueType  # 1
+    """it asks nobody"""
+    PERMISSION_SCOPE_COMMANDS: _PermissionScope.ValueType  # 2
+    """shell commands alone"""
+    PERMISSION_SCOPE_ALL: _PermissionScope.ValueType  # 3
+    """whatever it does not allow itself"""
+
+class PermissionScope(_PermissionScope, metaclass=_PermissionScopeEnumTypeWrapper):
+    """Since 0.2.0."""
+
+PERMISSION_SCOPE_UNSPECIFIED: PermissionScope.ValueType  # 0
+PERMISSION_SCOPE_NONE: PermissionScope.ValueType  # 1
+"""it asks nobody"""
+PERMISSION_SCOPE_COMMANDS: PermissionScope.ValueType  # 2
+"""shell commands alone"""
+PERMISSION_SCOPE_ALL: PermissionScope.ValueType  # 3
+"""whatever it does not allow itself"""
+Global___PermissionScope: _TypeAlias = PermissionScope  # noqa: Y015
+
 class _MessageState:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -193,6 +219,28 @@ BUDGET_ACTION_ASK: BudgetAction.ValueType  # 1
 BUDGET_ACTION_REFUSE: BudgetAction.ValueType  # 2
 """the next message is refused with BUDGET_EXCEEDED"""
 Global___BudgetAction: _TypeAlias = BudgetAction  # noqa: Y015
+
+class _LoginState:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _LoginStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_LoginState.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    LOGIN_STATE_UNSPECIFIED: _LoginState.ValueType  # 0
+    LOGIN_STATE_UNKNOWN: _LoginState.ValueType  # 1
+    LOGIN_STATE_LOGGED_IN: _LoginState.ValueType  # 2
+    LOGIN_STATE_LOGGED_OUT: _LoginState.ValueType  # 3
+    LOGIN_STATE_NOT_NEEDED: _LoginState.ValueType  # 4
+
+class LoginState(_LoginState, metaclass=_LoginStateEnumTypeWrapper):
+    """Since 0.2.0."""
+
+LOGIN_STATE_UNSPECIFIED: LoginState.ValueType  # 0
+LOGIN_STATE_UNKNOWN: LoginState.ValueType  # 1
+LOGIN_STATE_LOGGED_IN: LoginState.ValueType  # 2
+LOGIN_STATE_LOGGED_OUT: LoginState.ValueType  # 3
+LOGIN_STATE_NOT_NEEDED: LoginState.ValueType  # 4
+Global___LoginState: _TypeAlias = LoginState  # noqa: Y015
 
 @_typing.final
 class AgentRequest(_message.Message):
@@ -1141,6 +1189,7 @@ class SessionInfo(_message.Message):
     MCP_SERVERS_FIELD_NUMBER: _builtins.int
     COMMANDS_FIELD_NUMBER: _builtins.int
     BRANCH_FIELD_NUMBER: _builtins.int
+    CAPABILITIES_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
     model: _builtins.str
     working_directory: _builtins.str
@@ -1170,6 +1219,10 @@ class SessionInfo(_message.Message):
         last in the same directory.
         """
 
+    @_builtins.property
+    def capabilities(self) -> Global___ProviderCapabilities:
+        """Since 0.2.0: what its agent can do. In the first event of a session, and in what a client is told when it attaches."""
+
     def __init__(
         self,
         *,
@@ -1187,14 +1240,113 @@ class SessionInfo(_message.Message):
         mcp_servers: _abc.Iterable[Global___AgentMcpServer] | None = ...,
         commands: _abc.Iterable[Global___AgentCommand] | None = ...,
         branch: _builtins.str = ...,
+        capabilities: Global___ProviderCapabilities | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["capabilities", b"capabilities"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["branch", b"branch", "commands", b"commands", "compacted_before", b"compacted_before", "context_usage_percent", b"context_usage_percent", "is_compacted", b"is_compacted", "is_resumed", b"is_resumed", "mcp_servers", b"mcp_servers", "message_count", b"message_count", "model", b"model", "provider", b"provider", "session_id", b"session_id", "tools", b"tools", "working_directory", b"working_directory", "worktree_id", b"worktree_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["branch", b"branch", "capabilities", b"capabilities", "commands", b"commands", "compacted_before", b"compacted_before", "context_usage_percent", b"context_usage_percent", "is_compacted", b"is_compacted", "is_resumed", b"is_resumed", "mcp_servers", b"mcp_servers", "message_count", b"message_count", "model", b"model", "provider", b"provider", "session_id", b"session_id", "tools", b"tools", "working_directory", b"working_directory", "worktree_id", b"worktree_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___SessionInfo: _TypeAlias = SessionInfo  # noqa: Y015
+
+@_typing.final
+class ProviderCapabilities(_message.Message):
+    """What an agent can do. What is not said it cannot: a call that would need it is refused with a sentence. Since 0.2.0."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RESUME_FIELD_NUMBER: _builtins.int
+    CONTINUES_BROKEN_TURN_FIELD_NUMBER: _builtins.int
+    INTERRUPT_FIELD_NUMBER: _builtins.int
+    PERMISSIONS_FIELD_NUMBER: _builtins.int
+    QUESTIONS_FIELD_NUMBER: _builtins.int
+    DELTAS_FIELD_NUMBER: _builtins.int
+    RECOGNISES_REPEATS_FIELD_NUMBER: _builtins.int
+    SCREENS_CALLS_FIELD_NUMBER: _builtins.int
+    FORK_FIELD_NUMBER: _builtins.int
+    COMPACTION_FIELD_NUMBER: _builtins.int
+    WITHDRAW_FIELD_NUMBER: _builtins.int
+    QUEUES_MESSAGES_FIELD_NUMBER: _builtins.int
+    ATTACHMENTS_FIELD_NUMBER: _builtins.int
+    EDITED_INPUT_FIELD_NUMBER: _builtins.int
+    DENIAL_MESSAGE_FIELD_NUMBER: _builtins.int
+    GOES_ON_AFTER_DENIAL_FIELD_NUMBER: _builtins.int
+    ENDS_TOOLS_FIELD_NUMBER: _builtins.int
+    PLAN_MODE_FIELD_NUMBER: _builtins.int
+    MODEL_FIELD_NUMBER: _builtins.int
+    USAGE_FIELD_NUMBER: _builtins.int
+    COST_FIELD_NUMBER: _builtins.int
+    resume: _builtins.bool
+    """another process goes on with the conversation"""
+    continues_broken_turn: _builtins.bool
+    """and with a turn that a crash broke off, by itself"""
+    interrupt: _builtins.bool
+    """stops a turn when it is asked to; otherwise it is ended and started again"""
+    permissions: Global___PermissionScope.ValueType
+    """what it asks for before it does it"""
+    questions: _builtins.bool
+    """asks people questions"""
+    deltas: _builtins.bool
+    """text comes as it is written"""
+    recognises_repeats: _builtins.bool
+    """a message that comes twice is answered once"""
+    screens_calls: _builtins.bool
+    """can be made to ask about every use of a tool, so that every rule is held"""
+    fork: _builtins.bool
+    compaction: _builtins.bool
+    withdraw: _builtins.bool
+    """lets go of a message that it has queued"""
+    queues_messages: _builtins.bool
+    """takes messages during a turn; otherwise the daemon keeps them"""
+    attachments: _builtins.bool
+    edited_input: _builtins.bool
+    """takes what a person changed before allowing it"""
+    denial_message: _builtins.bool
+    """is told why something was denied"""
+    goes_on_after_denial: _builtins.bool
+    """otherwise a denial ends the turn"""
+    ends_tools: _builtins.bool
+    """an interrupt ends the commands that run"""
+    plan_mode: _builtins.bool
+    model: _builtins.bool
+    """can be told which model to use"""
+    usage: _builtins.bool
+    """tells tokens"""
+    cost: _builtins.bool
+    """tells money"""
+    def __init__(
+        self,
+        *,
+        resume: _builtins.bool = ...,
+        continues_broken_turn: _builtins.bool = ...,
+        interrupt: _builtins.bool = ...,
+        permissions: Global___PermissionScope.ValueType = ...,
+        questions: _builtins.bool = ...,
+        deltas: _builtins.bool = ...,
+        recognises_repeats: _builtins.bool = ...,
+        screens_calls: _builtins.bool = ...,
+        fork: _builtins.bool = ...,
+        compaction: _builtins.bool = ...,
+        withdraw: _builtins.bool = ...,
+        queues_messages: _builtins.bool = ...,
+        attachments: _builtins.bool = ...,
+        edited_input: _builtins.bool = ...,
+        denial_message: _builtins.bool = ...,
+        goes_on_after_denial: _builtins.bool = ...,
+        ends_tools: _builtins.bool = ...,
+        plan_mode: _builtins.bool = ...,
+        model: _builtins.bool = ...,
+        usage: _builtins.bool = ...,
+        cost: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attachments", b"attachments", "compaction", b"compaction", "continues_broken_turn", b"continues_broken_turn", "cost", b"cost", "deltas", b"deltas", "denial_message", b"denial_message", "edited_input", b"edited_input", "ends_tools", b"ends_tools", "fork", b"fork", "goes_on_after_denial", b"goes_on_after_denial", "interrupt", b"interrupt", "model", b"model", "permissions", b"permissions", "plan_mode", b"plan_mode", "questions", b"questions", "queues_messages", b"queues_messages", "recognises_repeats", b"recognises_repeats", "resume", b"resume", "screens_calls", b"screens_calls", "usage", b"usage", "withdraw", b"withdraw"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ProviderCapabilities: _TypeAlias = ProviderCapabilities  # noqa: Y015
 
 @_typing.final
 class AgentCommand(_message.Message):
@@ -2802,6 +2954,193 @@ class SearchSessionsResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___SearchSessionsResponse: _TypeAlias = SearchSessionsResponse  # noqa: Y015
+
+@_typing.final
+class ListProvidersRequest(_message.Message):
+    """---------------------------------------------------------------- kinds of agents
+
+    Since 0.2.0.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class EnvironmentEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    NAME_FIELD_NUMBER: _builtins.int
+    ENVIRONMENT_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """only this one; empty: all"""
+    @_builtins.property
+    def environment(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """Of the sessions that would be made: where programs and logins are looked for. Empty: that of the user's login shell."""
+
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        environment: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["environment", b"environment", "name", b"name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListProvidersRequest: _TypeAlias = ListProvidersRequest  # noqa: Y015
+
+@_typing.final
+class ListProvidersResponse(_message.Message):
+    """Since 0.2.0."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROVIDERS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def providers(self) -> _containers.RepeatedCompositeFieldContainer[Global___ProviderInfo]: ...
+    def __init__(
+        self,
+        *,
+        providers: _abc.Iterable[Global___ProviderInfo] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["providers", b"providers"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListProvidersResponse: _TypeAlias = ListProvidersResponse  # noqa: Y015
+
+@_typing.final
+class ProviderInfo(_message.Message):
+    """A kind of agent. Since 0.2.0."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class ConfigKeysEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    NAME_FIELD_NUMBER: _builtins.int
+    TITLE_FIELD_NUMBER: _builtins.int
+    IS_DEFAULT_FIELD_NUMBER: _builtins.int
+    PROGRAM_FIELD_NUMBER: _builtins.int
+    CONFIG_KEYS_FIELD_NUMBER: _builtins.int
+    PROFILES_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """for StartConversation.provider"""
+    title: _builtins.str
+    is_default: _builtins.bool
+    """of sessions that name none"""
+    @_builtins.property
+    def program(self) -> Global___AgentProgram:
+        """what a session gets that says nothing more"""
+
+    @_builtins.property
+    def config_keys(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """What StartConversation.metadata may say under "provider_config.KEY", each with what it does."""
+
+    @_builtins.property
+    def profiles(self) -> _containers.RepeatedCompositeFieldContainer[Global___AgentProgram]:
+        """by provider_config.profile, where one kind has several agents"""
+
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        title: _builtins.str = ...,
+        is_default: _builtins.bool = ...,
+        program: Global___AgentProgram | None = ...,
+        config_keys: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        profiles: _abc.Iterable[Global___AgentProgram] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["program", b"program"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["config_keys", b"config_keys", "is_default", b"is_default", "name", b"name", "profiles", b"profiles", "program", b"program", "title", b"title"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ProviderInfo: _TypeAlias = ProviderInfo  # noqa: Y015
+
+@_typing.final
+class AgentProgram(_message.Message):
+    """Since 0.2.0."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROFILE_FIELD_NUMBER: _builtins.int
+    PATH_FIELD_NUMBER: _builtins.int
+    VERSION_FIELD_NUMBER: _builtins.int
+    COMPATIBILITY_FIELD_NUMBER: _builtins.int
+    LOGIN_FIELD_NUMBER: _builtins.int
+    LOGIN_BASIS_FIELD_NUMBER: _builtins.int
+    MISSING_FIELD_NUMBER: _builtins.int
+    CAPABILITIES_FIELD_NUMBER: _builtins.int
+    profile: _builtins.str
+    path: _builtins.str
+    """empty: it was not found, or is part of betcode"""
+    version: _builtins.str
+    """empty: not known"""
+    compatibility: _version_pb2.CompatibilityLevel.ValueType
+    login: Global___LoginState.ValueType
+    login_basis: _builtins.str
+    """how that is known"""
+    missing: _builtins.str
+    """what keeps it from being used and what to do, as a sentence; empty: nothing that is known"""
+    @_builtins.property
+    def capabilities(self) -> Global___ProviderCapabilities: ...
+    def __init__(
+        self,
+        *,
+        profile: _builtins.str = ...,
+        path: _builtins.str = ...,
+        version: _builtins.str = ...,
+        compatibility: _version_pb2.CompatibilityLevel.ValueType = ...,
+        login: Global___LoginState.ValueType = ...,
+        login_basis: _builtins.str = ...,
+        missing: _builtins.str = ...,
+        capabilities: Global___ProviderCapabilities | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["capabilities", b"capabilities"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["capabilities", b"capabilities", "compatibility", b"compatibility", "login", b"login", "login_basis", b"login_basis", "missing", b"missing", "path", b"path", "profile", b"profile", "version", b"version"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AgentProgram: _TypeAlias = AgentProgram  # noqa: Y015
 
 @_typing.final
 class PermissionReminder(_message.Message):

@@ -170,6 +170,11 @@ class AgentServiceStub:
                 request_serializer=betcode_dot_v1_dot_agent__pb2.WithdrawMessageRequest.SerializeToString,
                 response_deserializer=betcode_dot_v1_dot_agent__pb2.WithdrawMessageResponse.FromString,
                 _registered_method=True)
+        self.ListProviders = channel.unary_unary(
+                '/betcode.v1.AgentService/ListProviders',
+                request_serializer=betcode_dot_v1_dot_agent__pb2.ListProvidersRequest.SerializeToString,
+                response_deserializer=betcode_dot_v1_dot_agent__pb2.ListProvidersResponse.FromString,
+                _registered_method=True)
 
 
 class AgentServiceServicer:
@@ -352,6 +357,14 @@ class AgentServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListProviders(self, request, context):
+        """The kinds of agents, how each stands on the daemon's machine and what it can do. Nothing is asked over a network.
+        Since 0.2.0.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_AgentServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -489,6 +502,11 @@ def add_AgentServiceServicer_to_server(servicer, server):
                     servicer.WithdrawMessage,
                     request_deserializer=betcode_dot_v1_dot_agent__pb2.WithdrawMessageRequest.FromString,
                     response_serializer=betcode_dot_v1_dot_agent__pb2.WithdrawMessageResponse.SerializeToString,
+            ),
+            'ListProviders': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListProviders,
+                    request_deserializer=betcode_dot_v1_dot_agent__pb2.ListProvidersRequest.FromString,
+                    response_serializer=betcode_dot_v1_dot_agent__pb2.ListProvidersResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -1220,6 +1238,33 @@ class AgentService:
             '/betcode.v1.AgentService/WithdrawMessage',
             betcode_dot_v1_dot_agent__pb2.WithdrawMessageRequest.SerializeToString,
             betcode_dot_v1_dot_agent__pb2.WithdrawMessageResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListProviders(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/betcode.v1.AgentService/ListProviders',
+            betcode_dot_v1_dot_agent__pb2.ListProvidersRequest.SerializeToString,
+            betcode_dot_v1_dot_agent__pb2.ListProvidersResponse.FromString,
             options,
             channel_credentials,
             insecure,

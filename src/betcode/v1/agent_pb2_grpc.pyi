@@ -79,6 +79,10 @@ class AgentServiceStub:
     """One page of a session's history, backwards from anywhere: for screens that begin with what is newest. Since 0.2.0."""
     WithdrawMessage: _grpc.UnaryUnaryMultiCallable[_agent_pb2.WithdrawMessageRequest, _agent_pb2.WithdrawMessageResponse]
     """Take one message back, as long as no agent has begun to answer it. Asked again, the answer is the same. Since 0.2.0."""
+    ListProviders: _grpc.UnaryUnaryMultiCallable[_agent_pb2.ListProvidersRequest, _agent_pb2.ListProvidersResponse]
+    """The kinds of agents, how each stands on the daemon's machine and what it can do. Nothing is asked over a network.
+    Since 0.2.0.
+    """
 
 @_typing.type_check_only
 class AgentServiceAsyncStub(AgentServiceStub):
@@ -126,6 +130,10 @@ class AgentServiceAsyncStub(AgentServiceStub):
     """One page of a session's history, backwards from anywhere: for screens that begin with what is newest. Since 0.2.0."""
     WithdrawMessage: _aio.UnaryUnaryMultiCallable[_agent_pb2.WithdrawMessageRequest, _agent_pb2.WithdrawMessageResponse]  # type: ignore[assignment]
     """Take one message back, as long as no agent has begun to answer it. Asked again, the answer is the same. Since 0.2.0."""
+    ListProviders: _aio.UnaryUnaryMultiCallable[_agent_pb2.ListProvidersRequest, _agent_pb2.ListProvidersResponse]  # type: ignore[assignment]
+    """The kinds of agents, how each stands on the daemon's machine and what it can do. Nothing is asked over a network.
+    Since 0.2.0.
+    """
 
 class AgentServiceServicer(metaclass=_abc_1.ABCMeta):
     @_abc_1.abstractmethod
@@ -332,5 +340,15 @@ class AgentServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_agent_pb2.WithdrawMessageResponse, _abc.Awaitable[_agent_pb2.WithdrawMessageResponse]]:
         """Take one message back, as long as no agent has begun to answer it. Asked again, the answer is the same. Since 0.2.0."""
+
+    @_abc_1.abstractmethod
+    def ListProviders(
+        self,
+        request: _agent_pb2.ListProvidersRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_agent_pb2.ListProvidersResponse, _abc.Awaitable[_agent_pb2.ListProvidersResponse]]:
+        """The kinds of agents, how each stands on the daemon's machine and what it can do. Nothing is asked over a network.
+        Since 0.2.0.
+        """
 
 def add_AgentServiceServicer_to_server(servicer: AgentServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

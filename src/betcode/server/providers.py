@@ -1,0 +1,83 @@
+"""What clients may ask about kinds of agents."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+
+import anyio
+
+from betcode.domain.capability_table import told
+from betcode.domain.compatibility import AGENTS
+from betcode.domain.provider_about import Login, Standing
+from betcode.server.requests import DefaultProvider, checked_environment
+from betcode.server.rim import Caller, Handler, Rim
+from betcode.sessions import Supervisor
+from betcode.v1 import agent_pb2 as v1
+from betcode.v1 import version_pb2
+
+_LOGIN: Mapping[Login, v1.LoginState.ValueType] = {
+    Login.UNKNOWN: v1.LOGIN_STATE_UNKNOWN,
+    Login.YES: v1.LOGIN_STATE_LOGGED_IN,
+    Login.NO: v1.LOGIN_STATE_LOGGED_OUT,
+    Login.NOT_NEEDED: v1.LOGIN_STATE_NOT_NEEDED,
+}
+
+
+class ProviderCalls:
+    def __init__(
+        self, engine: Supervisor, default_provider: DefaultProvider, version_of: Callable[[Path], Awaitable[str]]
+    ) -> None:
+        self._kinds = engine.kinds
+        self._login_environment = engine.login_environment
+        self._default_provider = default_provider
+        self._version_of = version_of
+
+    def handlers(self, rim: Rim) -> dict[str, Handler]:
+        return {"betcode.v1.AgentService.ListProviders": rim.unary(v1.ListProvidersRequest, self.list_providers)}
+
+    async def list_providers(self, _: Caller, request: v1.ListProvidersRequest) -> v1.ListProvidersResponse:
+        """All of them looked at side by side: one that is slow to say its version keeps nobody waiting for long."""
+        environment = checked_environment(request.environment) or await self._login_environment()
+        if request.name:
+            self._kinds.refuse_unknown(request.name)
+        names = [request.name] if request.name else [*self._kinds.names]
+        default = self._default_provider(environment)
+        found: dict[str, v1.ProviderInfo] = {}
+
+        async def look(name: str) -> None:
+            found[name] = await self._info(name, environment)
+            found[name].is_default = name == default
+
+        async with anyio.create_task_group() as tasks:
+            for name in names:
+                tasks.start_soon(look, name)
+        return v1.ListProvidersResponse(providers=[found[name] for name in names])
+
+    async def _info(self, name: str, environment: Mapping[str, str]) -> v1.ProviderInfo:
+        about = await self._kinds.about(name, environment)
+        profiles = [await self._program(name, profile, each) for profile, each in about.profiles.items()]
+        return v1.ProviderInfo(
+            name=name,
+            title=about.title,
+            program=await self._program(name, "", about.standing),
+            config_keys=about.keys,
+            profiles=profiles,
+        )
+
+    async def _program(self, name: str, profile: str, standing: Standing) -> v1.AgentProgram:
+        version = standing.version
+        if not version and standing.path and standing.tells_version:
+            version = await self._version_of(Path(standing.path))
+        agent = AGENTS.get(profile or name)
+        missing = standing.missing
+        if agent is not None and (refusal := agent.refusal(version)):
+            missing = f"{refusal}: upgrade it ({agent.upgrade_url})"
+        return v1.AgentProgram(
+            profile=profile,
+            path=standing.path,
+            version=version,
+            compatibility=version_pb2.COMPATIBILITY_UNKNOWN if agent is None else agent.level(version),
+            login=_LOGIN[standing.login],
+            login_basis=standing.login_basis,
+            missing=missing,
+            capabilities=told(self._kinds.capabilities(name, profile)),
+        )

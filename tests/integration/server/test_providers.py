@@ -1,0 +1,93 @@
+"""What clients are told of kinds of agents, and how they choose one."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from grpc import StatusCode
+from grpc.aio import AioRpcError
+
+from betcode.domain.identifiers import new_session_id
+from betcode.v1 import agent_pb2 as v1
+from betcode.v1.agent_pb2_grpc import AgentServiceStub
+from support.served import all_served
+
+if TYPE_CHECKING:
+    from betcode.v1.agent_pb2_grpc import AgentServiceAsyncStub
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_client_is_told_of_every_kind_and_of_what_it_can_do(tmp_path: Path) -> None:
+    async with all_served(tmp_path) as here:
+        listed = await AgentServiceStub(here.channel).ListProviders(v1.ListProvidersRequest())
+    (demo,) = listed.providers
+    assert (demo.name, demo.title, demo.is_default) == ("demo", "betcode demo", True)
+    assert demo.program.login == v1.LOGIN_STATE_NOT_NEEDED
+    assert (demo.program.version != "", demo.program.missing) == (True, "")
+    can = demo.program.capabilities
+    assert (can.fork, can.compaction, can.permissions) == (True, False, v1.PERMISSION_SCOPE_ALL)
+
+
+async def test_a_kind_that_is_not_there_is_refused_with_those_that_are(tmp_path: Path) -> None:
+    async with all_served(tmp_path) as here:
+        stub = AgentServiceStub(here.channel)
+        with pytest.raises(AioRpcError) as refused:
+            await stub.ListProviders(v1.ListProvidersRequest(name="gpt"))
+    assert refused.value.code() is StatusCode.INVALID_ARGUMENT
+    assert refused.value.details() == "No such provider 'gpt': choose one of demo"
+
+
+async def submitted(stub: "AgentServiceAsyncStub", start: v1.StartConversation) -> str:
+    done = await stub.Submit(v1.SubmitRequest(request=v1.AgentRequest(start=start)))
+    return done.session_id
+
+
+async def test_provider_and_model_may_stand_in_the_metadata(tmp_path: Path) -> None:
+    async with all_served(tmp_path) as here:
+        stub = AgentServiceStub(here.channel)
+        chosen = {"provider": "demo", "model": "opus"}
+        session = await submitted(stub, v1.StartConversation(working_directory=str(tmp_path), metadata=chosen))
+        (summary,) = (await stub.ListSessions(v1.ListSessionsRequest())).sessions
+    assert (summary.id, summary.provider, summary.model) == (session, "demo", "opus")
+
+
+@pytest.mark.parametrize(
+    ("start", "says"),
+    [
+        ({"metadata": {"provider": "gpt"}}, "No such provider 'gpt': choose one of demo"),
+        (
+            {"provider": "demo", "metadata": {"provider": "claude"}},
+            "Two providers are named, 'demo' and in",
+        ),
+        (
+            {"metadata": {"provider_config.speed": "9"}},
+            "takes no configuration 'speed': it takes none",
+        ),
+    ],
+)
+async def test_what_cannot_be_chosen_is_refused_by_a_sentence(
+    tmp_path: Path, start: dict[str, object], says: str
+) -> None:
+    async with all_served(tmp_path) as here:
+        stub = AgentServiceStub(here.channel)
+        asked = v1.StartConversation(
+            working_directory=str(tmp_path),
+            new_session_id=new_session_id(),
+            **start,  # type: ignore[arg-type]
+        )
+        with pytest.raises(AioRpcError) as refused:
+            await submitted(stub, asked)
+        assert not (await stub.ListSessions(v1.ListSessionsRequest())).sessions
+    assert refused.value.code() is StatusCode.INVALID_ARGUMENT
+    assert says in str(refused.value.details())
+
+
+async def test_a_session_says_what_its_agent_can_do_when_it_begins_and_when_somebody_attaches(tmp_path: Path) -> None:
+    async with all_served(tmp_path) as here:
+        stub = AgentServiceStub(here.channel)
+        session = await submitted(stub, v1.StartConversation(working_directory=str(tmp_path)))
+        page = await stub.ReadEvents(v1.ReadEventsRequest(session_id=session))
+    assert page.events[0].session_info.capabilities == page.session_info.capabilities
+    assert page.session_info.capabilities.fork
+    assert not page.session_info.capabilities.compaction
