@@ -1,0 +1,19 @@
+"""Campaigns: which there are, what their sessions see, and commands that are kept to their directory."""
+
+from betcode.campaigns.environment import SessionFacts, check_asked, command_environment, session_environment
+from betcode.campaigns.keys import provider_keys
+from betcode.campaigns.known import Campaigns, Survey, campaign_here, survey
+from betcode.domain.campaigns import Campaign
+
+__all__ = [
+    "Campaign",
+    "Campaigns",
+    "SessionFacts",
+    "Survey",
+    "campaign_here",
+    "check_asked",
+    "command_environment",
+    "provider_keys",
+    "session_environment",
+    "survey",
+]

@@ -1,0 +1,116 @@
+"""What a session of a campaign and its commands see: which variables go, which come, and which nobody may choose."""
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from betcode.domain.campaigns import Campaign, is_identifier
+from betcode.domain.errors import InvalidRequest
+from betcode.domain.text import is_valid, shortened
+
+_RESERVED = "OBEY_"
+_REMOVED_BEGINNINGS = (_RESERVED, "AWS_", "GCP_", "AZURE_")
+_REMOVED = frozenset({"DATABASE_URL", "REDIS_URL", "SSH_AUTH_SOCK", "GPG_AGENT_INFO", "CAMP_ROOT"})
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")  # a tab is harmless
+_VARIABLES = 256
+_NAME_LENGTH = 256
+_VALUE_BYTES = 64 * 1024
+_BYTES = 512 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFacts:
+    """What the programs of a session are told of it."""
+
+    session_id: str
+    campaign: Campaign
+    provider: str
+    agent_name: str
+    socket: str  # of the daemon
+
+
+def session_environment(
+    inherited: Mapping[str, str], asked: Mapping[str, str], facts: SessionFacts, keys: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """The whole environment of a session's agent; `keys` are those that the provider needs.
+
+    Raises:
+        InvalidRequest: somebody asked for a variable that is not theirs to set, or cannot be one.
+    """
+    check_asked(asked)
+    injected = {
+        "OBEY_SESSION_ID": _identifier("session id", facts.session_id),
+        **_of_campaign(facts.campaign, facts.socket),
+        "OBEY_PROVIDER": _identifier("provider", facts.provider),
+        "OBEY_SESSION": facts.session_id,
+        "OBEY_AGENT": _value("the agent's name", facts.agent_name),
+    }
+    return {**inheritable(inherited), **(keys or {}), **asked, **injected}
+
+
+def command_environment(inherited: Mapping[str, str], campaign: Campaign, socket: str) -> dict[str, str]:
+    """The whole environment of one command that the daemon runs for somebody.
+
+    That somebody may be an agent: fest and camp are told so, and then refuse what only a person may do.
+    """
+    return {**inheritable(inherited), **_of_campaign(campaign, socket), "OBEY_AGENT": "execute"}
+
+
+def inheritable(inherited: Mapping[str, str]) -> dict[str, str]:
+    """What of the daemon's or the user's variables is passed on: no other session's, and no keys of other services."""
+    return {name: value for name, value in inherited.items() if not _is_removed(name)}
+
+
+def check_asked(asked: Mapping[str, str]) -> None:
+    """Raises InvalidRequest where a variable is not the caller's to set, or cannot be one."""
+    for wrong in _wrong(asked):
+        raise InvalidRequest(wrong)
+
+
+def _wrong(asked: Mapping[str, str]) -> Iterator[str]:
+    if len(asked) > _VARIABLES:
+        yield f"An environment of {len(asked)} variables is too large: at most {_VARIABLES}"
+    for name, value in asked.items():
+        shown = ascii(shortened(name, 100))
+        if name.startswith(_RESERVED):
+            yield f"The variable {shown} cannot be set: names that begin with {_RESERVED} are the daemon's"
+        elif name == "CAMP_ROOT":
+            yield "The variable 'CAMP_ROOT' cannot be set: it is the root of the session's campaign"
+        elif not _NAME.fullmatch(name) or len(name) > _NAME_LENGTH:
+            yield f"The variable {shown} cannot be set: a name has letters, digits and _, and begins with no digit"
+        else:
+            _value(f"the variable {shown}", value)
+    if sum(len(name) + len(os.fsencode(value)) for name, value in asked.items()) > _BYTES:
+        yield f"The environment is too large: at most {_BYTES} bytes"
+
+
+def _value(what: str, text: str) -> str:
+    if not is_valid(text) or _CONTROL.search(text):
+        raise InvalidRequest(f"The value of {what} cannot be used: it has a line break or another control character")
+    if len(text.encode()) > _VALUE_BYTES:
+        raise InvalidRequest(f"The value of {what} cannot be used: it is longer than {_VALUE_BYTES} bytes")
+    return text
+
+
+def _identifier(what: str, text: str) -> str:
+    if not is_identifier(text):
+        raise InvalidRequest(
+            f"The {what} {shortened(text, 100)!a} cannot be used: "
+            "letters, digits and _ . : - may be in it, at most 256 of them"
+        )
+    return text
+
+
+def _of_campaign(campaign: Campaign, socket: str) -> dict[str, str]:
+    return {
+        "OBEY_CAMPAIGN_ID": _identifier("campaign's id", campaign.id),
+        "OBEY_CAMPAIGN_DIR": str(campaign.root),
+        "OBEY_DAEMON_SOCKET": socket,
+        "CAMP_ROOT": str(campaign.root),  # an inherited one would send camp to another campaign
+    }
+
+
+def _is_removed(name: str) -> bool:
+    return name in _REMOVED or name.startswith(_REMOVED_BEGINNINGS)

@@ -1,0 +1,38 @@
+"""Keys of providers from the file that obey's daemon has them in; they go to agents and into no log."""
+
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+
+from betcode.campaigns.yaml_file import WrongYaml, read_yaml
+
+logger = logging.getLogger(__name__)
+
+# The variables that a provider's own programs read, by the name that the file has for the key.
+_VARIABLES: Mapping[str, tuple[str, str]] = {
+    "claude": ("anthropic", "ANTHROPIC_API_KEY"),
+    "codex": ("openai", "OPENAI_API_KEY"),
+    "openai": ("openai", "OPENAI_API_KEY"),
+    "openclaw": ("openclaw", "OPENCLAW_API_KEY"),
+}
+
+
+def keys_path(environ: Mapping[str, str]) -> Path:
+    configs = Path(environ.get("XDG_CONFIG_HOME", ""))
+    base = configs if configs.is_absolute() else Path(environ.get("HOME") or Path.home()) / ".config"
+    return base / "obey" / "daemon.yaml"
+
+
+def provider_keys(environ: Mapping[str, str], provider: str) -> dict[str, str]:
+    """The variables with the keys of a provider, as `api_keys` of the file has them. It may block, and never raises."""
+    if provider not in _VARIABLES:
+        return {}
+    path = keys_path(environ)
+    try:
+        said = read_yaml(path)
+    except WrongYaml:  # its words could have a part of a key in them
+        logger.warning("%s cannot be read as YAML: no keys are taken from it", path)
+        return {}
+    name, variable = _VARIABLES[provider]
+    key = said.get(f"api_keys.{name}", "").strip()
+    return {variable: key} if key and key.isprintable() else {}
