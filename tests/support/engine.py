@@ -111,11 +111,12 @@ async def engine(
     *,
     program: Path | None = None,
     places: Places | None = None,
+    kind: type[ClaudeProvider] = ClaudeProvider,
 ) -> AsyncIterator[Engine]:
     """With a new session, or with one of an engine before it; that one is closed in the end."""
     work = root / "work"
     work.mkdir(exist_ok=True)
-    provider = ClaudeProvider(program or agent_program(root / "program"))
+    provider = kind(program or agent_program(root / "program"))
     async with (
         store_at(root / "log.db") as store,
         open_supervisor(

@@ -173,6 +173,7 @@ async def _serve(
                     counts=counts,
                     traces=telemetry.traces,
                     watch=snapshots,
+                    default_provider=about.default_provider,
                     umask=umask,
                 ) as engine,
                 open_worktrees(

@@ -7,6 +7,7 @@ BetcodeError
 ├── SessionActive             SESSION_ACTIVE
 ├── CompactionFailed          COMPACTION_FAILED
 ├── CompactionUnsupported     FEATURE_NOT_AVAILABLE
+├── AgentCannot               FEATURE_NOT_AVAILABLE
 ├── SequenceOutOfRange        SEQUENCE_OUT_OF_RANGE
 ├── PromptNotFound            PERMISSION_NOT_FOUND
 ├── PermissionStale           PERMISSION_STALE
@@ -109,6 +110,16 @@ class CompactionUnsupported(BetcodeError):
             session_id=session_id,
             feature="context_compaction",
         )
+
+
+class AgentCannot(BetcodeError):
+    """The table of the session's agent says no; nothing was done."""
+
+    code = ErrorCode.FEATURE_NOT_AVAILABLE
+
+    def __init__(self, provider: str, capability: str, why: str, request_id: str = "") -> None:
+        about = {"request_id": request_id} if request_id else {}
+        super().__init__(f"The agent {provider} {why}", provider=provider, capability=capability, **about)
 
 
 class SequenceOutOfRange(BetcodeError):

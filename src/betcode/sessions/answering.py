@@ -11,6 +11,7 @@ from betcode.domain.errors import InvalidRequest, PermissionStale, PromptNotFoun
 from betcode.domain.looks import NoAnswer
 from betcode.domain.rows import PromptKind, PromptRow
 from betcode.sessions import events, kept_answers
+from betcode.sessions.abilities import check_answer, unheard
 from betcode.sessions.clients import ClientName
 from betcode.sessions.decided import recorded, signed
 from betcode.sessions.grants import granted, with_grant
@@ -38,6 +39,7 @@ async def answer_prompt(session: LiveSession, request_id: str, decision: Decisio
         if prompt is None:
             return same_as_before(await _prompt_of_the_past(session, request_id), decision)
         _refuse_if_cancelled(session, prompt)
+        check_answer(decision, request_id, session.provider.name, session.capabilities)
         await _refuse_if_denied(session, prompt, decision)
         await _resolve(session, prompt, decision, client)
         return False
@@ -104,7 +106,10 @@ async def _resolve(session: LiveSession, prompt: PromptRow, decision: Decision, 
         grant, more = granted(session, decision.grant, client, prompt.request_id)
         changes += more
         grants = with_grant(grants, grant)
-    await session.writer.write([events.answered(prompt.request_id, decision, client)], changes)
+    said = [events.answered(prompt.request_id, decision, client)]
+    if note := unheard(decision, session.provider.name, session.capabilities):
+        said.append(events.notice(v1.NOTICE_KIND_AGENT, note, request_id=prompt.request_id))
+    await session.writer.write(said, changes)
     if is_left:
         session.left[prompt.request_id] = answered
         session.recovery.hurry()

@@ -15,6 +15,7 @@ from betcode.domain.errors import BudgetExceeded, InvalidRequest
 from betcode.domain.identifiers import RunKey, time_ordered_uuid
 from betcode.domain.rows import InputKind, InputRow, InputState, PromptKind, PromptRow, PromptState
 from betcode.sessions import events
+from betcode.sessions.abilities import unmeasured
 from betcode.sessions.clients import ClientName
 from betcode.sessions.decided import recorded
 from betcode.sessions.left_prompts import audited
@@ -120,6 +121,8 @@ class BudgetGate:
         """Other limits from now on; what waits goes on when they leave room. The lock is held."""
         session = self._session
         said = [_notice(_told_of(budget))]
+        if note := unmeasured(budget, session.provider.name, session.capabilities):
+            said.append(_notice(note))
         changes: list[Change] = []
         status = session.writer.state.status
         if self.prompt is not None:  # it names the old limits; where the new ones are reached too it is asked anew

@@ -123,6 +123,8 @@ class CallDesk:
         if self._is_told or self._run.ended.is_set():
             return
         await session.screening.refresh()
+        if said := session.screening.newly_out_of_reach():
+            await session.writer.write_surely(said, ())
         if session.screening.is_wanted:
             row = session.control_row(ScreenCalls(time_ordered_uuid()))
             await session.writer.write_surely((), [AddInput(row)])

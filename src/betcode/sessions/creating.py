@@ -15,10 +15,12 @@ from betcode.domain.identifiers import Seq, SessionId
 from betcode.domain.looks import NoAnswer
 from betcode.domain.rows import NewSession, SessionState, StoredEvent
 from betcode.sessions import events
+from betcode.sessions.abilities import check_new, unmeasured
 from betcode.sessions.kinds import refuse_unknown
 from betcode.sessions.requests import check_new_session
 from betcode.sessions.room import Room
 from betcode.sessions.tally import KIND_OF
+from betcode.v1 import agent_pb2 as v1
 
 logger = logging.getLogger(__name__)
 
@@ -40,13 +42,16 @@ async def create(room: Room, asked: NewSession, *, in_active_worktree: bool = Fa
     new = await _checked(room, new)
     provider = room.providers[new.provider]
     provider.check_session(new)
-    state = SessionState(last_seq=Seq(1), epoch=room.store.epoch, updated_ns=new.created_ns, budget=new.budget)
+    can = provider.capabilities_for(new)
+    check_new(new, can)
+    note = unmeasured(new.budget, new.provider, can)
+    newest = Seq(2 if note else 1)
+    state = SessionState(last_seq=newest, epoch=room.store.epoch, updated_ns=new.created_ns, budget=new.budget)
     first = events.session_info(new, state, is_resumed=False)
-    first.session_info.capabilities.CopyFrom(told(provider.capabilities_for(new)))
-    first.sequence = 1
-    stored = StoredEvent(Seq(1), KIND_OF["session_info"], first.SerializeToString())
+    first.session_info.capabilities.CopyFrom(told(can))
+    said = [first, events.notice(v1.NOTICE_KIND_BUDGET, note)] if note else [first]
     try:
-        await room.store.create_session(new, state, [stored])
+        await room.store.create_session(new, state, [_stored(event, at) for at, event in enumerate(said, 1)])
     except StorageFailed:
         if not await _was_made(room, asked):  # by the same request, which was under way still
             raise
@@ -55,15 +60,27 @@ async def create(room: Room, asked: NewSession, *, in_active_worktree: bool = Fa
     return new.session_id
 
 
+def _stored(event: v1.AgentEvent, at: int) -> StoredEvent:
+    event.sequence = at
+    return StoredEvent(Seq(at), KIND_OF[event.WhichOneof("event") or ""], event.SerializeToString())
+
+
 async def _checked(room: Room, new: NewSession) -> NewSession:
     """The session as it can work. Its directory is looked at off the event loop: the disk of it may hang."""
     places = room.rules.places
     user_file = None if places is None else places.config_dir / FILE_NAME
-    work = partial(_with_model, new, room.settings, room.fixed, user_file)
+    # To another kind of agent than the default one the name of its model would mean nothing.
+    is_default = room.default_provider(new.environment or {}) in ("", new.provider)
+    work = partial(_with_model if is_default else _as_it_is, new, room.settings, room.fixed, user_file)
     try:
         return await room.looks.look(new.working_directory, work)
     except NoAnswer as no_answer:
         raise InvalidRequest(f"The session cannot be made in {new.working_directory}: {no_answer}") from None
+
+
+def _as_it_is(new: NewSession, *_: object) -> NewSession:
+    check_new_session(new)
+    return new
 
 
 def _with_model(

@@ -1,6 +1,6 @@
 """The engine, put together and at work for as long as a block lasts."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -41,12 +41,14 @@ async def open_supervisor(
     counts: Counts | None = None,
     traces: TraceSink | None = None,
     watch: TurnWatch | None = None,
+    default_provider: Callable[[Mapping[str, str]], str] = lambda _: "",
     umask: int = -1,
 ) -> AsyncIterator[Supervisor]:
     """The engine, at work; leaving the block lets agents at work run on in their holders.
 
     The user's own rules and the list of trusted projects are in `places`; None: there are none. The settings `fixed` by
-    flags and variables hold in all projects. Agents write files with `umask`; -1: with our own.
+    flags and variables hold in all projects. `default_provider` is the kind of agent that the settings' default model
+    is for; empty: every one. Agents write files with `umask`; -1: with our own.
     """
     runs_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     async with anyio.create_task_group() as tasks:
@@ -67,6 +69,7 @@ async def open_supervisor(
             counts=counts or Counts(),
             traces=traces,
             watch=watch,
+            default_provider=default_provider,
             umask=umask,
         )
         registry = Registry(room)

@@ -53,6 +53,7 @@ class Room:
     fixed: frozenset[str] = frozenset()  # settings that no project can change
     looks: Lookouts = field(default_factory=Lookouts)  # at the directories of new sessions
     counts: Counts = field(default_factory=Counts)  # what all sessions did
+    default_provider: Callable[[Mapping[str, str]], str] = lambda _: ""  # of sessions with this environment; "": any
     umask: int = -1  # the user's, for what agents write; -1: our own
     traces: TraceSink | None = None  # None: nobody wants them
     places: WorktreePlaces | None = None  # of sessions that belong to worktrees

@@ -27,6 +27,8 @@ from betcode.rules import (
     screen,
     segments,
 )
+from betcode.sessions import events
+from betcode.sessions.abilities import out_of_reach
 from betcode.sessions.grants import compiled
 from betcode.sessions.rule_book import RuleBook
 from betcode.v1 import agent_pb2 as v1
@@ -62,6 +64,7 @@ class Screening:
         self._made_of: tuple[int, tuple[GrantRow, ...]] | None = None
         self._rules = self.book.rules
         self._grants = Grants((), self.book.place)
+        self._said_out_of_reach = False
 
     def move_to(self, directory: str) -> None:
         """The agent works there; if that is another directory, the rules are those of it from the next `refresh` on."""
@@ -93,14 +96,26 @@ class Screening:
     @property
     def is_wanted(self) -> bool:
         """Whether the agent is to ask about every use of a tool."""
+        return self._would_be_wanted and self._session.capabilities.screens_calls
+
+    @property
+    def _would_be_wanted(self) -> bool:
         match self._session.room.settings.screen_all:
             case "always":
-                able = True
+                return True
             case "never":
-                able = False
+                return False
             case _:
-                able = self.book.forbids or bool(self._grants.deny.rules)
-        return able and self._session.capabilities.screens_calls
+                return self.book.forbids or bool(self._grants.deny.rules)
+
+    def newly_out_of_reach(self) -> list[v1.AgentEvent]:
+        """What is said, once, where rules want every use of a tool to be seen and the agent cannot be made to."""
+        session = self._session
+        if self._said_out_of_reach or not self._would_be_wanted or session.capabilities.screens_calls:
+            return []
+        self._said_out_of_reach = True
+        words = out_of_reach(session.provider.name, session.capabilities)
+        return [events.notice(v1.NOTICE_KIND_DEGRADED, words, capability="screens_calls")]
 
     @property
     def forbidden(self) -> Forbidden:

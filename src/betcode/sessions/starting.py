@@ -71,7 +71,8 @@ async def _start(run: AgentRun) -> bool:
             run.row = replace(run.row, last_input=1)
         if context.screens_calls:
             run.calls.told()
-        await writer.write_surely((), [SaveRun(run.row), *session.recovery.ended_by(RunStimulus.RETRY_DUE)])
+        said = session.screening.newly_out_of_reach()
+        await writer.write_surely(said, [SaveRun(run.row), *session.recovery.ended_by(RunStimulus.RETRY_DUE)])
         session.recovery.over()
     if run.asked_to_end:
         return False

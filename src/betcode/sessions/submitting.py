@@ -8,6 +8,7 @@ from betcode.domain.errors import InvalidRequest
 from betcode.domain.identifiers import MessageId
 from betcode.domain.rows import InputRow
 from betcode.sessions import events
+from betcode.sessions.abilities import check_files
 from betcode.sessions.attachments import stored
 from betcode.sessions.clients import ClientName
 from betcode.sessions.live import LiveSession
@@ -31,6 +32,7 @@ async def submit(session: LiveSession, message: SendMessage, client: ClientName)
             return _same_again(known, digest)
         if misplaced is not None:
             raise misplaced
+        check_files(message, session.provider.name, session.capabilities)
         session.room.database.refuse_when_full()
         session.budget.refuse_if_exceeded()
         session.desk.refuse_if_locked(client)

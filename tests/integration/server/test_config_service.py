@@ -241,6 +241,12 @@ async def test_a_session_gets_the_model_that_the_nearest_settings_name(daemon: D
     assert await made("flag-1") == "flag-1"
 
 
+async def test_a_session_of_another_kind_of_agent_does_not_get_that_model(daemon: Daemon, client: Client) -> None:
+    await client.config.change({"sessions.default_model": '"mine-1"'})
+    session = await client.start_session(NewConversation(str(daemon.work), provider="demo"))
+    assert (await Talk(client, session).summary()).model == ""
+
+
 async def test_the_agent_is_launched_with_that_model(daemon: Daemon, client: Client) -> None:
     await client.config.change({"sessions.default_model": '"mine-1"'})
     talk = await obedient_talk(daemon, client)
@@ -251,7 +257,10 @@ async def test_the_agent_is_launched_with_that_model(daemon: Daemon, client: Cli
 async def test_a_session_asked_for_twice_is_one_though_the_model_changed(daemon: Daemon, client: Client) -> None:
     await client.config.change({"sessions.default_model": '"first-1"'})
     start = agent_pb2.StartConversation(
-        working_directory=str(daemon.work), provider="demo", new_session_id=new_session_id()
+        working_directory=str(daemon.work),
+        provider="claude",
+        environment=daemon.environment,
+        new_session_id=new_session_id(),
     )
     async with daemon.agent_service() as agent:
         for _ in range(2):

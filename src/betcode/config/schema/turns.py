@@ -98,7 +98,7 @@ TURNS: tuple[Setting, ...] = (
         "sessions.default_model",
         "engine.default_model",
         kinds.text(),
-        "the model of sessions that name none; empty: the agent's own choice",
+        "the model of sessions of the default kind of agent that name none; empty: the agent's own choice",
         "BETCODE_DEFAULT_MODEL",
         of_project=True,
     ),
