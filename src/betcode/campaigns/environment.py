@@ -8,10 +8,24 @@ from dataclasses import dataclass
 from betcode.domain.campaigns import Campaign, is_identifier
 from betcode.domain.errors import InvalidRequest
 from betcode.domain.text import is_valid, shortened
+from betcode.git.environment import settings_of_a_call
 
 _RESERVED = "OBEY_"
 _REMOVED_BEGINNINGS = (_RESERVED, "AWS_", "GCP_", "AZURE_")
 _REMOVED = frozenset({"DATABASE_URL", "REDIS_URL", "SSH_AUTH_SOCK", "GPG_AGENT_INFO", "CAMP_ROOT"})
+# Nobody is there to type, to page or to edit; and what git would do in the background is waited for, else it would be
+# ended with the command.
+_NOBODY_THERE = {
+    "GIT_ASKPASS": "/bin/false",
+    "GIT_EDITOR": "/bin/false",
+    "GIT_PAGER": "cat",
+    "GIT_SEQUENCE_EDITOR": "/bin/false",
+    "GIT_TERMINAL_PROMPT": "0",
+    "PAGER": "cat",
+    "SSH_ASKPASS": "/bin/false",
+    "TERM": "dumb",
+    **settings_of_a_call({"gc.autoDetach": "false", "maintenance.autoDetach": "false"}),
+}
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")  # a tab is harmless
 _VARIABLES = 256
@@ -55,7 +69,14 @@ def command_environment(inherited: Mapping[str, str], campaign: Campaign, socket
 
     That somebody may be an agent: fest and camp are told so, and then refuse what only a person may do.
     """
-    return {**inheritable(inherited), **_of_campaign(campaign, socket), "OBEY_AGENT": "execute"}
+    passed = {
+        name: value
+        for name, value in inheritable(inherited).items()
+        if not name.startswith(("GIT_", "JUST_"))  # they could send git and just somewhere else
+    }
+    ceiling = {"GIT_CEILING_DIRECTORIES": str(campaign.root.parent)}
+    found = {**passed, **_NOBODY_THERE, **ceiling, **_of_campaign(campaign, socket), "OBEY_AGENT": "execute"}
+    return {**found, "PATH": _absolute(found.get("PATH", ""))}
 
 
 def inheritable(inherited: Mapping[str, str]) -> dict[str, str]:
@@ -110,6 +131,11 @@ def _of_campaign(campaign: Campaign, socket: str) -> dict[str, str]:
         "OBEY_DAEMON_SOCKET": socket,
         "CAMP_ROOT": str(campaign.root),  # an inherited one would send camp to another campaign
     }
+
+
+def _absolute(path: str) -> str:
+    """Without places that depend on where one stands."""
+    return os.pathsep.join(part for part in (path or os.defpath).split(os.pathsep) if part.startswith("/"))
 
 
 def _is_removed(name: str) -> bool:

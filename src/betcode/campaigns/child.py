@@ -1,0 +1,183 @@
+"""A command at work: a session of its own, signalled as a group, and gone with all it started when it is over."""
+
+import os
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from subprocess import DEVNULL, PIPE, Popen, TimeoutExpired
+from threading import Lock
+
+import anyio
+import anyio.to_thread
+
+from betcode.holder.platform import Process, descendants, marked, processes, start_time
+from betcode.holder.sweeping import end_found
+
+# Everything below a command carries its number in it, also what left its session and its parent.
+MARKER = "BETCODE_COMMAND"
+GRACE_S = 3.0  # between TERM and KILL
+_PIECE_BYTES = 64 * 1024
+_PIPE_BYTES = 1024 * 1024  # the largest that a user may make
+_KILLED_WITHIN_S = 5.0
+_ENDED_WITHIN_S = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What is needed to start a command."""
+
+    program: str
+    argv: Sequence[str]
+    directory: str
+    environment: Mapping[str, str]
+    marker: str
+    umask: int = -1
+
+
+class Child:
+    """The process. It is waited for here and nowhere else, so that its number is its own until `ended` returns."""
+
+    def __init__(self, start: Start) -> None:
+        """Start it. It may block.
+
+        Raises:
+            OSError, ValueError: it cannot be started.
+        """
+        self._process = Popen(
+            start.argv,
+            executable=start.program,
+            stdin=DEVNULL,
+            stdout=PIPE,
+            stderr=PIPE,
+            bufsize=0,
+            cwd=start.directory,
+            env={**start.environment, MARKER: start.marker},
+            start_new_session=True,
+            umask=start.umask,
+        )
+        self._marker = start.marker
+        self._start_time = start_time(self._process.pid)
+        assert self._process.stdout is not None
+        assert self._process.stderr is not None
+        self._pipes = (self._process.stdout, self._process.stderr)
+        for pipe in self._pipes:
+            os.set_blocking(pipe.fileno(), False)
+        self.out = self._process.stdout.fileno()
+        self.err = self._process.stderr.fileno()
+        self._handle = _handle_of(self._process.pid)
+
+    def signal_group(self, number: signal.Signals) -> None:
+        """To all of its group, while that is its own."""
+        if self._process.returncode is None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, number)
+
+    async def has_ended(self) -> None:
+        """Returns once it has; its number is still its own."""
+        if self._handle is not None:
+            await anyio.wait_readable(self._handle)
+        else:
+            await anyio.to_thread.run_sync(_waited(self._process.pid), abandon_on_cancel=True)
+
+    async def end(self) -> int:
+        """End it and everything it started, gently first; how it ended."""
+        with anyio.CancelScope(shield=True), anyio.move_on_after(_ENDED_WITHIN_S):
+            await anyio.to_thread.run_sync(self.end_now, abandon_on_cancel=True)
+        return self._process.returncode if self._process.returncode is not None else -signal.SIGKILL
+
+    def end_now(self, grace_s: float = GRACE_S) -> None:
+        """It blocks for at most a few seconds; what hangs in the kernel is left behind."""
+        end_found(self._found, grace_s=grace_s)
+        self.signal_group(signal.SIGKILL)
+        with suppress(TimeoutExpired):
+            self._process.wait(_KILLED_WITHIN_S)
+
+    def left_over(self, descriptor: int) -> bytes:
+        """What is in a pipe once nobody of the command is left to write into it; it does not wait."""
+        found = bytearray()
+        with suppress(BlockingIOError):
+            while len(found) < _PIPE_BYTES and (piece := os.read(descriptor, _PIECE_BYTES)):
+                found += piece
+        return bytes(found)
+
+    def close(self) -> None:
+        """Let go of its pipes."""
+        for pipe in self._pipes:
+            pipe.close()
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
+
+    def _found(self) -> list[Process]:
+        pid = self._process.pid
+        found = {one.pid: one for one in marked(self._marker, MARKER)}
+        if self._process.returncode is None and start_time(pid) == self._start_time:
+            found |= {one.pid: one for one in [*_of_session(pid), *descendants(pid)]}
+        return [one for one in found.values() if one.pid != os.getpid()]
+
+
+class Starting:
+    """A start that may take longer than anybody waits: what begins after that is ended at once."""
+
+    def __init__(self, check: Callable[[], Start]) -> None:
+        self._check = check
+        self._lock = Lock()
+        self._is_unwanted = False
+        self._child: Child | None = None
+
+    def begin(self) -> Child:
+        """Check, and start what was checked: nothing comes between the two. It may block."""
+        start = self._check()
+        with self._lock:
+            if self._is_unwanted:
+                raise TimeoutError
+        child = Child(start)
+        with self._lock:
+            if not self._is_unwanted:
+                self._child = child
+                return child
+        child.end_now(grace_s=0)
+        child.close()
+        raise TimeoutError
+
+    def give_up(self) -> Child | None:
+        """Nobody waits any more; what was started already is to be ended."""
+        with self._lock:
+            self._is_unwanted = True
+            return self._child
+
+
+async def next_piece(descriptor: int) -> bytes:
+    """What comes out of a pipe next; empty at its end. Whoever is cancelled meanwhile has lost nothing."""
+    while True:
+        await anyio.wait_readable(descriptor)
+        with suppress(BlockingIOError):
+            return os.read(descriptor, _PIECE_BYTES)
+
+
+def _of_session(session: int) -> list[Process]:
+    found = []
+    for one in processes().values():
+        with suppress(OSError):
+            if not one.zombie and os.getsid(one.pid) == session:
+                found.append(one)
+    return found
+
+
+def _handle_of(pid: int) -> int | None:
+    """Something that can be waited for in the loop; None where the system has no such thing."""
+    try:
+        return os.pidfd_open(pid)
+    except (AttributeError, OSError):
+        return None
+
+
+def _waited(pid: int) -> Callable[[], None]:
+    """Wait without taking the process's number away."""
+
+    def wait() -> None:
+        with suppress(ChildProcessError):
+            os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+
+    return wait

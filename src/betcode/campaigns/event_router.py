@@ -1,0 +1,121 @@
+"""What camp and fest report: checked, taken once, and kept."""
+
+import hashlib
+import json
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+
+from betcode.domain.campaign_events import CAMPAIGN_EVENTS, FESTIVAL_EVENTS, CampaignEvent, CampaignEvents
+from betcode.domain.campaigns import is_identifier
+from betcode.domain.errors import InvalidRequest
+from betcode.domain.identifiers import time_ordered_uuid
+from betcode.domain.text import is_valid, shortened
+
+_WINDOW_NS = 500_000_000  # the same report within it is a repeat
+_REMEMBERED = 100
+_PAYLOAD_BYTES = 64 * 1024
+_ID_LENGTH = 1024
+_IDS = (
+    "id",
+    "project_id",
+    "phase_id",
+    "sequence_id",
+    "task_id",
+    "project",
+    "phase",
+    "sequence",
+    "task",
+    "name",
+    "status",
+)
+
+
+class EventRouter:
+    """One for the daemon: whoever reports, and however often, each event is kept once."""
+
+    def __init__(self, events: CampaignEvents, now_ns: Callable[[], int] = time.time_ns) -> None:
+        self._events = events
+        self._now_ns = now_ns
+        self._recent: OrderedDict[str, int] = OrderedDict()  # when each was received, the oldest first
+
+    async def report(
+        self,
+        campaign_id: str,
+        event_type: str,
+        payload: bytes = b"",
+        *,
+        at_ns: int = 0,
+        festival_id: str = "",
+        task_id: str = "",
+        of_festival: bool = False,
+    ) -> bool:
+        """Keep one; False: it was reported just before. `at_ns` 0 means now.
+
+        Raises:
+            InvalidRequest: it cannot be such an event.
+            StorageDegraded, StorageFailed: it was not kept, and may be reported again.
+        """
+        _refuse(campaign_id, event_type, payload, festival_id, task_id, of_festival)
+        now_ns = self._now_ns()
+        event = CampaignEvent(
+            time_ordered_uuid(), campaign_id, event_type, payload, at_ns or now_ns, now_ns, festival_id, task_id
+        )
+        key = _key(event, of_festival)
+        self._forget(now_ns)
+        if key in self._recent:
+            return False
+        self._recent[key] = now_ns
+        try:
+            await self._events.keep_campaign_event(event)
+        except BaseException:
+            self._recent.pop(key, None)
+            raise
+        return True
+
+    def _forget(self, now_ns: int) -> None:
+        while self._recent:
+            oldest = next(iter(self._recent.values()))
+            # A clock that was set back would keep them for as long as it was.
+            if len(self._recent) < _REMEMBERED and 0 <= now_ns - oldest < _WINDOW_NS:
+                return
+            self._recent.popitem(last=False)
+
+
+def _key(event: CampaignEvent, of_festival: bool) -> str:
+    """Two reports that agree in it are one: a program may tell it, and the file that it wrote as well."""
+    said = json.loads(event.payload) if event.payload else {}
+    ids = {name: said[name] for name in _IDS if isinstance(said.get(name), str)}
+    about = f"festival:{event.festival_id}" if of_festival else f"campaign:{event.campaign_id}"
+    moment = event.at_ns // _WINDOW_NS
+    facts = [about, event.campaign_id, event.event_type, moment, event.task_id, ids]
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+
+
+def _refuse(
+    campaign_id: str, event_type: str, payload: bytes, festival_id: str, task_id: str, of_festival: bool
+) -> None:
+    known = FESTIVAL_EVENTS if of_festival else CAMPAIGN_EVENTS
+    if event_type not in known:
+        raise InvalidRequest(f"No event is called {_shown(event_type)}: known are {', '.join(sorted(known))}")
+    if not is_identifier(campaign_id):
+        raise InvalidRequest(
+            f"{_shown(campaign_id)} is no campaign's id: letters, digits and _ . : - may be in it, at most 256 of them"
+        )
+    if of_festival and not festival_id:
+        raise InvalidRequest("An event of a festival needs its festival_id")
+    for text in (festival_id, task_id):
+        if len(text) > _ID_LENGTH or not is_valid(text) or not text.isprintable():
+            raise InvalidRequest(f"{_shown(text)} is no id: it is too long, or has characters that cannot be shown")
+    if len(payload) > _PAYLOAD_BYTES:
+        raise InvalidRequest(f"The payload of an event may have at most {_PAYLOAD_BYTES} bytes")
+    try:
+        said = json.loads(payload) if payload else {}
+    except (ValueError, RecursionError):
+        raise InvalidRequest("The payload of an event must be JSON") from None
+    if not isinstance(said, dict):
+        raise InvalidRequest("The payload of an event must be a JSON object")
+
+
+def _shown(text: str) -> str:
+    return f"{shortened(text, 100)!a}"

@@ -1,0 +1,62 @@
+"""What just may be told in a campaign: recipes of its own justfile, with words that no shell takes apart."""
+
+import re
+import stat
+from collections.abc import Sequence
+
+from betcode.campaigns.paths import Confinement, shown
+from betcode.domain.errors import CommandRefused
+
+_OPTIONS = frozenset(
+    {
+        "--dry-run",
+        "--dump",
+        "--help",
+        "--list",
+        "--no-deps",
+        "--quiet",
+        "--show",
+        "--summary",
+        "--unsorted",
+        "--variables",
+        "--verbose",
+        "--version",
+        "--yes",
+        "-V",
+        "-h",
+        "-l",
+        "-n",
+        "-q",
+        "-s",
+        "-u",
+        "-v",
+    }
+)
+_HARMLESS = re.compile(r"[A-Za-z0-9_./:=,@%+ -]*")
+_NAMES = frozenset({"justfile", ".justfile"})
+
+
+def check_just(place: Confinement, argv: Sequence[str]) -> None:
+    """Raises CommandRefused. It may block."""
+    words = list(argv[1:])
+    options = words[: words.index("--")] if "--" in words else words
+    for word in options:
+        if word.startswith("-") and word not in _OPTIONS:
+            raise CommandRefused(
+                f"just may not be given {shown(word)} here: it could run something else than a recipe; "
+                "what is meant for a recipe goes behind --"
+            )
+    for word in words:
+        if not _HARMLESS.fullmatch(word):
+            raise CommandRefused(f"just puts {shown(word)} into lines of a shell, which would take it apart")
+    _refuse_another_justfile(place)
+
+
+def _refuse_another_justfile(place: Confinement) -> None:
+    """Without one of its own it takes that of a directory above."""
+    found = [each for each in place.root.iterdir() if each.name.lower() in _NAMES]
+    if not found:
+        raise CommandRefused(f"There is no justfile in the root of the campaign, {place.root}")
+    for each in found:
+        if not stat.S_ISREG(place.resolve(each.name).stat().st_mode):
+            raise CommandRefused(f"{each} is no plain file")

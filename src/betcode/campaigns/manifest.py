@@ -1,0 +1,95 @@
+"""What fest and camp say of their own commands: which of them agents may run."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from betcode.campaigns.paths import shown
+from betcode.domain.errors import CommandRefused
+from betcode.domain.text import shortened
+
+HAVE_ONE = frozenset({"fest", "camp"})
+WORD = "__manifest"
+_HARMLESS = frozenset({"--version", "--help", "-h", "help", "version"})
+
+
+class WrongManifest(Exception):
+    """It cannot be relied on; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    path: tuple[str, ...]
+    allowed: bool
+    interactive: bool = False
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    program: str
+    commands: tuple[Listed, ...]
+
+    def check(self, words: Sequence[str]) -> None:
+        """Raises CommandRefused where the program does not want this to be run by an agent."""
+        if not words or words[0] in _HARMLESS:
+            return
+        listed = {each.path: each for each in self.commands}
+        length = next((size for size in range(len(words), 0, -1) if tuple(words[:size]) in listed), 0)
+        if not length:
+            # Not even a command without limits: it could be another name of one that has them.
+            raise CommandRefused(
+                f"{self.program} does not list {shown(words[0])} among its commands; "
+                "write the command first, by its own name, and options behind it"
+            )
+        found = listed[tuple(words[:length])]
+        self._refuse_unclear(found, words[length:])
+        told = f": {shortened(found.reason, 200)}" if found.reason else ""
+        if not found.allowed:
+            raise CommandRefused(f"{self.program} {' '.join(found.path)} is not for agents{told}")
+        if found.interactive:
+            raise CommandRefused(f"{self.program} {' '.join(found.path)} needs a person at a terminal{told}")
+
+    def _refuse_unclear(self, found: Listed, rest: Sequence[str]) -> None:
+        """Below a command with commands of its own, any word may be one of them, also by another name."""
+        size = len(found.path)
+        if any(each.path[:size] == found.path and len(each.path) > size for each in self.commands):
+            for word in rest:
+                if not word.startswith("-"):
+                    raise CommandRefused(
+                        f"{self.program} {' '.join(found.path)} does not list {shown(word)} among its commands; "
+                        "write the whole command first, and options behind it"
+                    )
+
+
+def understood(program: str, data: bytes) -> Manifest:
+    """What the program says.
+
+    Raises:
+        WrongManifest
+    """
+    try:
+        said = json.loads(data)
+    except (ValueError, RecursionError):
+        raise WrongManifest("it is not JSON") from None
+    commands = said.get("commands") if isinstance(said, dict) else None
+    if not isinstance(commands, list):
+        raise WrongManifest("it has no list `commands`")
+    return Manifest(program, tuple(_listed(program, each) for each in commands))
+
+
+def _listed(program: str, said: object) -> Listed:
+    path = said.get("path") if isinstance(said, dict) else None
+    if not isinstance(said, dict) or not isinstance(path, str) or not path.split():
+        raise WrongManifest("a command in it has no path")
+    allowed, interactive = said.get("agent_allowed"), said.get("interactive", False)
+    if not isinstance(allowed, bool) or not isinstance(interactive, bool):
+        raise WrongManifest(f"it does not say whether agents may run {shown(path)}")
+    words = path.split()
+    reason = said.get("reason")
+    return Listed(
+        tuple(words[1:] if words[0] == program and len(words) > 1 else words),
+        allowed,
+        interactive,
+        reason if isinstance(reason, str) and reason.isprintable() else "",
+    )

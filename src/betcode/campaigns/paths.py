@@ -1,0 +1,72 @@
+"""Which paths are a campaign's: under its root once links are followed, and none of those that hold secrets."""
+
+import os
+from pathlib import Path, PurePath
+
+from betcode.domain.errors import CommandRefused
+from betcode.domain.text import is_valid, shortened
+
+_HARMLESS = frozenset({".env.example", ".env.sample", ".env.template"})
+_SECRET_NAMES = frozenset({".env", "credentials.json"})
+_SECRET_PARTS = ("secret", "password")
+_SECRET_ENDINGS = (".pem", ".key")
+
+
+class Confinement:
+    """The rule of one root, which is absolute and has no links in it. Everything here may block."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._prefix = f"{root}{os.sep}"
+
+    def resolve(self, text: str) -> Path:
+        """Where a path leads that is absolute or begins at the root.
+
+        Raises:
+            CommandRefused: it leaves the root, or leads to something secret.
+        """
+        if "\0" in text or not is_valid(text):
+            raise CommandRefused(f"The path {shown(text)} cannot be one")
+        if text.startswith("~"):
+            raise CommandRefused(f"The path {shown(text)} is relative to a home directory: write it from the root")
+        # Some programs follow links before they take back a step, others after it: either way it must stay inside.
+        named = os.path.normpath(self.root / text)
+        real = os.path.realpath(self.root / text)
+        for place in (named, real, os.path.realpath(named)):
+            if not self._is_inside(place):
+                raise CommandRefused(f"The path {shown(text)} leaves the root of the campaign, {self.root}")
+        for place in (named, real):
+            if is_secret(PurePath(place).relative_to(self.root)):
+                raise CommandRefused(f"The path {shown(text)} is not for agents: such files hold secrets")
+        return Path(real)
+
+    def is_there(self, text: str) -> bool:
+        """Whether something of that name stands in the root; a link that leads nowhere counts."""
+        try:
+            return os.path.lexists(self.root / text)
+        except ValueError:
+            return False
+
+    def _is_inside(self, place: str) -> bool:
+        return place == str(self.root) or place.startswith(self._prefix)
+
+
+def is_secret(path: PurePath) -> bool:
+    """Whether a path of a campaign is one that agents are kept from."""
+    names = [part.lower() for part in path.parts]
+    if any(_is_secret_name(name) for name in names):
+        return True
+    return ".git" in names and names[-1].startswith("config")  # a remote's address may have a token in it
+
+
+def _is_secret_name(name: str) -> bool:
+    if name in _HARMLESS:
+        return False
+    if name in _SECRET_NAMES or name.startswith(".env.") or name.endswith(_SECRET_ENDINGS):
+        return True
+    return any(part in name for part in _SECRET_PARTS)
+
+
+def shown(text: str) -> str:
+    """As it may stand in a sentence, whatever it has in it."""
+    return f"{shortened(text, 100)!a}"
