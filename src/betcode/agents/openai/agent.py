@@ -1,0 +1,232 @@
+"""The program's side of the Agent Client Protocol: sessions, prompts, cancels."""
+
+import base64
+import logging
+import os
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+from acp import PROTOCOL_VERSION, RequestError
+from acp.schema import (
+    AgentCapabilities,
+    EmbeddedResourceContentBlock,
+    ImageContentBlock,
+    Implementation,
+    InitializeResponse,
+    NewSessionResponse,
+    PromptCapabilities,
+    PromptResponse,
+    ResourceContentBlock,
+    ResumeSessionResponse,
+    SessionCapabilities,
+    SessionResumeCapabilities,
+    TextContentBlock,
+    TextResourceContents,
+)
+from anyio.abc import TaskGroup
+
+from betcode._version import __version__
+from betcode.agents.openai import transcript
+from betcode.agents.openai.asking import Model
+from betcode.agents.openai.options import Options
+from betcode.agents.openai.records import Message, Part
+from betcode.agents.openai.tools.plans import Workspace
+from betcode.agents.openai.turn import Conversation, TurnEnd
+from betcode.agents.openai.voice import Voice
+from betcode.wire.acp import extensions
+
+if TYPE_CHECKING:
+    from acp.interfaces import Client
+
+logger = logging.getLogger(__name__)
+
+_SAYS: extensions.AgentSays = {"recognisesRepeats": True, "continuesTurn": True, "takesInput": True}
+_FAILED = -32603
+_IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+
+
+class OpenAiAgent:
+    """One process has one conversation."""
+
+    def __init__(self, options: Options, tasks: TaskGroup) -> None:
+        self._options = options
+        self._tasks = tasks
+        self._client: Client | None = None
+        self._conversation: Conversation | None = None
+        self._session_id = ""
+        self._scope: anyio.CancelScope | None = None  # of the turn that is at work
+        self._one_at_a_time = anyio.Lock()
+        self._own_turn = ""  # the message of a turn that began by itself here
+
+    def on_connect(self, conn: "Client") -> None:
+        self._client = conn
+
+    async def initialize(self, protocol_version: int, **_: Any) -> InitializeResponse:
+        return InitializeResponse(
+            protocol_version=min(protocol_version, PROTOCOL_VERSION),
+            agent_info=Implementation(name="betcode-openai", title="betcode's agent", version=__version__),
+            auth_methods=[],
+            agent_capabilities=AgentCapabilities(
+                prompt_capabilities=PromptCapabilities(image=True, embedded_context=True),
+                session_capabilities=SessionCapabilities(resume=SessionResumeCapabilities()),
+                field_meta={extensions.KEY: dict(_SAYS)},
+            ),
+        )
+
+    async def new_session(self, cwd: str, **more: Any) -> NewSessionResponse:
+        wanted = _ours(more)
+        session_id = str(wanted.get("sessionId") or uuid.uuid4())
+        try:
+            kept = transcript.create(self._options.transcripts, session_id)
+        except FileExistsError:
+            # The process before this one made it and died before anybody heard of it.
+            kept = self._resumed(session_id)
+        self._begin(session_id, cwd, wanted, kept)
+        return NewSessionResponse(session_id=session_id)
+
+    async def resume_session(self, session_id: str, cwd: str, **more: Any) -> ResumeSessionResponse:
+        wanted = _ours(more)
+        self._begin(session_id, cwd, wanted, self._resumed(session_id))
+        if wanted.get("continueTurn"):
+            self._tasks.start_soon(self._go_on)
+        return ResumeSessionResponse()
+
+    async def prompt(self, session_id: str, prompt: list[Any], **more: Any) -> PromptResponse:
+        conversation = self._known(session_id)
+        message_id = str(_ours(more).get("messageId") or uuid.uuid4())
+        parts = tuple(_part(block) for block in prompt)
+        async with self._one_at_a_time:
+            if message_id == self._own_turn:  # said already, in the turn that went on by itself
+                end = TurnEnd(_stop_reason(conversation, message_id))
+            else:
+                end = await self._turn(conversation, message_id, Message(message_id, parts))
+        if end.trouble is not None:
+            raise RequestError(_FAILED, end.trouble.get("message", "The turn failed"), {extensions.KEY: end.trouble})
+        assert end.stop_reason != "error"
+        return PromptResponse(stop_reason=end.stop_reason)
+
+    async def cancel(self, session_id: str, **_: Any) -> None:
+        if session_id == self._session_id and self._scope is not None:
+            self._scope.cancel()
+
+    # ---------------------------------------------------------------- turns
+
+    async def _turn(self, conversation: Conversation, message_id: str, message: Message) -> TurnEnd:
+        voice = self._voice()
+        history = conversation.history
+        if history.end_of(message_id) is not None:
+            return await conversation.say_again(message_id, voice)
+        if history.message_id and history.message_id != message_id:
+            # A turn that was broken off and not continued: whoever sent this wants something else now.
+            await conversation.give_up(None)
+        return await self._within(conversation, None if history.message_id == message_id else message, voice)
+
+    async def _within(self, conversation: Conversation, message: Message | None, voice: Voice) -> TurnEnd:
+        """A turn that `session/cancel` ends. One that is cancelled otherwise stays open: the process is told to go."""
+        end = TurnEnd("cancelled")
+        with anyio.CancelScope() as scope:
+            self._scope = scope
+            end = await conversation.turn(message, voice)
+        self._scope = None
+        if scope.cancelled_caught:
+            with anyio.CancelScope(shield=True):
+                await conversation.give_up(voice)
+        return end
+
+    async def _go_on(self) -> None:
+        """Continue the broken turn without being asked to by a prompt."""
+        async with self._one_at_a_time:
+            conversation, voice = self._known(self._session_id), self._voice()
+            history = conversation.history
+            message_id = history.message_id or history.last_message_id
+            if not message_id:
+                return
+            await voice.turn_started()
+            try:
+                if history.message_id:
+                    end = await self._within(conversation, None, voice)
+                else:
+                    end = await conversation.say_again(message_id, voice)
+            except OSError as error:
+                end = TurnEnd("error", {"kind": "error", "message": f"The transcript cannot be written: {error}"})
+            self._own_turn = message_id
+            await voice.turn_ended(end.stop_reason, end.trouble)
+
+    # ---------------------------------------------------------------- sessions
+
+    def _begin(self, session_id: str, cwd: str, wanted: dict[str, Any], kept: transcript.Transcript) -> None:
+        options = self._options
+        model = str(wanted.get("model") or options.model)
+        if not model:
+            kept.close()
+            raise RequestError(_FAILED, "No model was named: choose one for the session, or in the settings")
+        workspace = Workspace(Path(os.path.realpath(cwd)), dict(os.environ), options.asks_reads)
+        if self._conversation is not None:
+            self._conversation.close()
+        self._conversation = Conversation(options, workspace, kept, Model(options), model)
+        self._session_id = session_id
+
+    def _resumed(self, session_id: str) -> transcript.Transcript:
+        try:
+            return transcript.resume(self._options.transcripts, session_id)
+        except transcript.UnknownConversation:
+            raise _gone(f"There is no conversation {session_id[:100]!r} here") from None
+        except transcript.DamagedTranscript as damaged:
+            raise _gone(f"The conversation's transcript is damaged: {damaged}") from None
+        except transcript.TakenTranscript:
+            raise RequestError(_FAILED, "Another process goes on with this conversation") from None
+
+    def _known(self, session_id: str) -> Conversation:
+        if self._conversation is None or session_id != self._session_id:
+            raise RequestError.resource_not_found(session_id)
+        return self._conversation
+
+    def _voice(self) -> Voice:
+        assert self._client is not None
+        return Voice(self._client, self._session_id)
+
+
+def _gone(message: str) -> RequestError:
+    trouble: extensions.Trouble = {"kind": "gone", "message": message, "advice": "Start a new session"}
+    return RequestError(_FAILED, message, {extensions.KEY: trouble})
+
+
+def _stop_reason(conversation: Conversation, message_id: str) -> Any:
+    ended = conversation.history.end_of(message_id)
+    return "end_turn" if ended is None or ended.stop_reason == "error" else ended.stop_reason
+
+
+def _ours(meta: dict[str, Any]) -> dict[str, Any]:
+    """The package hands `_meta` over as arguments by name."""
+    ours = meta.get(extensions.KEY)
+    return ours if isinstance(ours, dict) else {}
+
+
+def _part(block: object) -> Part:
+    """Raises RequestError where the model cannot be shown it."""
+    match block:
+        case TextContentBlock():
+            return Part(text=block.text)
+        case ImageContentBlock() if block.mime_type in _IMAGES:
+            return Part(image=block.data, mime_type=block.mime_type)
+        case EmbeddedResourceContentBlock(resource=TextResourceContents() as resource):
+            return Part(text=f'<file name="{resource.uri}">\n{resource.text}\n</file>')
+        case EmbeddedResourceContentBlock():
+            mime_type = block.resource.mime_type or ""
+            if mime_type in _IMAGES:
+                return Part(image=block.resource.blob, mime_type=mime_type)
+            text = _decoded(block.resource.blob)
+            return Part(text=f'<file name="{block.resource.uri}">\n{text}\n</file>')
+        case ResourceContentBlock():
+            return Part(text=f"The file {block.uri}")
+        case _:
+            raise RequestError.invalid_params({"reason": "The model takes text and images (png, jpeg, gif, webp)"})
+
+
+def _decoded(blob: str) -> str:
+    try:
+        return base64.b64decode(blob).decode()
+    except ValueError:
+        raise RequestError.invalid_params({"reason": "The model takes text and images"}) from None

@@ -1,0 +1,158 @@
+"""A conversation as its records tell it: what is open, what the model is shown of it, and how it is made shorter."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from betcode.agents.openai.records import Answer, Begun, Call, Ended, Message, Output, Record, Told, Trimmed
+
+LEFT_OUT = "(left out, since the conversation became too long; run the tool again if this is needed)"
+INTERRUPTED = "Interrupted: this was begun, and it is not known how far it came. Look before you do it again."
+_WORTH_DROPPING = 400  # characters of an output; a shorter one is hardly longer than what stands in its place
+# Without a count from the API: English and code have about four characters in a token, JSON and other languages fewer.
+_CHARACTERS_PER_TOKEN = 3.0
+_IMAGE_CHARACTERS = 4000  # an image costs about a thousand tokens, however long its base64 is
+
+Shown = Message | Answer | Output
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCall:
+    """A call without an output."""
+
+    call: Call
+    is_begun: bool
+
+
+class History:
+    """Follows the records of one conversation."""
+
+    def __init__(self, records: Sequence[Record] = ()) -> None:
+        self._shown: list[list[Shown]] = []  # by exchange: a message and all that followed it
+        self._ended: dict[str, Ended] = {}
+        self._ids: set[str] = set()
+        self._begun: set[str] = set()
+        self._dropped_outputs: frozenset[str] = frozenset()
+        self.dropped_exchanges = 0
+        self.message_id = ""  # of the turn that is open; empty: none is
+        self.last_message_id = ""  # of the newest turn, open or not
+        self.is_told = True
+        self.answers = 0  # so many there were
+        self._known: tuple[int, int] | None = None  # characters of a request, and the tokens that they were
+        for record in records:
+            self.note(record)
+
+    def note(self, record: Record) -> None:
+        match record:
+            case Message():
+                self._ids.add(record.message_id)
+                self.message_id = self.last_message_id = record.message_id
+                self._shown.append([record])
+            case Answer():
+                self._shown[-1].append(record)
+                self._begun.clear()  # ids of calls are the server's, and some begin again with every answer
+                self.answers += 1
+                self.is_told = False
+            case Output():
+                self._shown[-1].append(record)
+            case Told():
+                self.is_told = True
+            case Begun():
+                self._begun.add(record.call_id)
+            case Trimmed():
+                self.dropped_exchanges, self._dropped_outputs = record.exchanges, frozenset(record.outputs)
+                self._known = None
+            case Ended():
+                self._ended[record.message_id] = record
+                self.message_id = ""
+                self.is_told = True
+
+    def knows(self, message_id: str) -> bool:
+        return message_id in self._ids
+
+    def end_of(self, message_id: str) -> Ended | None:
+        return self._ended.get(message_id)
+
+    def last_answer(self, message_id: str) -> Answer | None:
+        """The newest answer in the turn of that message."""
+        for exchange in self._shown:
+            first = exchange[0]
+            if isinstance(first, Message) and first.message_id == message_id:
+                return next((each for each in reversed(exchange) if isinstance(each, Answer)), None)
+        return None
+
+    @property
+    def open_calls(self) -> tuple[OpenCall, ...]:
+        """Calls of the newest answer that have no output yet, in order."""
+        if not self._shown:
+            return ()
+        outputs: set[str] = set()
+        for each in reversed(self._shown[-1]):
+            match each:
+                case Output():
+                    outputs.add(each.call_id)
+                case Answer():
+                    calls = (call for call in each.calls if call.call_id not in outputs)
+                    return tuple(OpenCall(call, call.call_id in self._begun) for call in calls)
+                case Message():
+                    return ()
+        return ()
+
+    @property
+    def shown(self) -> list[Shown]:
+        """What the model is to read."""
+        kept = [each for exchange in self._shown[self.dropped_exchanges :] for each in exchange]
+        return [
+            Output(each.call_id, LEFT_OUT, each.is_error)
+            if isinstance(each, Output) and each.call_id in self._dropped_outputs
+            else each
+            for each in kept
+        ]
+
+    # ---------------------------------------------------------------- length
+
+    def measured(self, input_tokens: int) -> None:
+        """The API has counted what is shown now."""
+        if input_tokens > 0:
+            self._known = (max(1, _characters(self.shown)), input_tokens)
+
+    @property
+    def tokens(self) -> int:
+        """About how many the model would have to read."""
+        now = _characters(self.shown)
+        if self._known is None:
+            return int(now / _CHARACTERS_PER_TOKEN)
+        then, tokens = self._known
+        return tokens + int((now - then) / _CHARACTERS_PER_TOKEN)
+
+    def trimmed_to(self, tokens: int) -> Trimmed | None:
+        """What to leave out so that about so many tokens remain, the oldest first; None: nothing is left to leave out.
+
+        Exchanges go whole, so that no call is without its output. Of the newest one only the text of outputs goes.
+        """
+        excess = (self.tokens - tokens) * _CHARACTERS_PER_TOKEN
+        dropped, outputs = self.dropped_exchanges, set(self._dropped_outputs)
+        while dropped < len(self._shown) - 1 and excess > 0:
+            excess -= _characters(self._shown[dropped])
+            dropped += 1
+        if self._shown and excess > 0:
+            for each in self._shown[-1]:
+                long = isinstance(each, Output) and len(each.text) > _WORTH_DROPPING
+                if long and isinstance(each, Output) and each.call_id not in outputs and excess > 0:
+                    excess -= len(each.text)
+                    outputs.add(each.call_id)
+        trimmed = Trimmed(dropped, tuple(sorted(outputs)))
+        return None if trimmed == Trimmed(self.dropped_exchanges, tuple(sorted(self._dropped_outputs))) else trimmed
+
+
+def _characters(shown: Sequence[Shown]) -> int:
+    return sum(_length(each) for each in shown)
+
+
+def _length(shown: Shown) -> int:
+    match shown:
+        case Message():
+            return sum(len(part.text) + (_IMAGE_CHARACTERS if part.image else 0) for part in shown.parts)
+        case Answer():
+            return len(shown.text) + sum(len(call.name) + len(call.arguments) for call in shown.calls)
+        case Output():
+            return len(shown.text)

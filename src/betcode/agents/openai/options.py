@@ -1,0 +1,67 @@
+"""What the program is started with: options that anybody may see, and the key, which nobody may."""
+
+import argparse
+import ctypes
+import os
+from collections.abc import MutableMapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+OPENAI = "https://api.openai.com/v1"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    transcripts: Path
+    base_url: str = OPENAI
+    wire: str = "responses"  # or "chat"
+    model: str = ""
+    key_variable: str = ""
+    key: str = field(default="", repr=False)
+    context_tokens: int = 128_000
+    max_steps: int = 200
+    asks_reads: bool = False  # also about what lies inside the project
+
+
+def parse(argv: Sequence[str], environ: MutableMapping[str, str]) -> Options:
+    """Takes the key out of the environment, so that no command of the model inherits it."""
+    parser = argparse.ArgumentParser(prog="betcode.agents.openai", description=__doc__)
+    parser.add_argument("--transcripts", type=Path, required=True, help="where conversations are kept")
+    parser.add_argument("--base-url", default=OPENAI)
+    parser.add_argument("--wire", choices=("responses", "chat"), default="responses")
+    parser.add_argument("--model", default="")
+    parser.add_argument("--key-variable", default="", help="the environment variable that has the API's key")
+    parser.add_argument("--context-tokens", type=int, default=128_000, help="what the model takes in at once")
+    parser.add_argument("--max-steps", type=int, default=200, help="calls of the model in one turn")
+    parser.add_argument("--ask-reads", action="store_true", help="ask before reading inside the project, too")
+    said = parser.parse_args(argv)
+    return Options(
+        transcripts=said.transcripts,
+        base_url=said.base_url,
+        wire=said.wire,
+        model=said.model,
+        key_variable=said.key_variable,
+        key=_take(said.key_variable, environ),
+        context_tokens=said.context_tokens,
+        max_steps=said.max_steps,
+        asks_reads=said.ask_reads,
+    )
+
+
+def _take(variable: str, environ: MutableMapping[str, str]) -> str:
+    """The value, which is then in no variable any more, under whatever name."""
+    key = environ.get(variable, "") if variable else ""
+    for name in [name for name, value in environ.items() if name == variable or (key and value == key)]:
+        if environ is os.environ:
+            _blot_out(name)
+        del environ[name]
+    return key
+
+
+def _blot_out(name: str) -> None:
+    """Also where the kernel shows it to every process of the same user: /proc/PID/environ reads this memory."""
+    getenv = ctypes.CDLL(None).getenv
+    getenv.restype, getenv.argtypes = ctypes.c_void_p, [ctypes.c_char_p]
+    address = getenv(os.fsencode(name))
+    if address:
+        ctypes.memset(address, 0, len(ctypes.string_at(address)))

@@ -1,0 +1,55 @@
+"""Where a path really leads. Symbolic links are resolved before anything is decided, and again before it is done."""
+
+import os
+import stat
+from pathlib import Path
+
+from betcode.agents.openai.tools.plans import Unfit, Workspace
+
+_LONGEST = 4096
+
+
+def resolved(workspace: Workspace, path: str) -> Path:
+    """The place itself, with no link in it; it need not exist.
+
+    Raises:
+        Unfit
+    """
+    if not path or len(path) > _LONGEST or "\0" in path:
+        raise Unfit("The path is empty or too long")
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raise Unfit("The path is not valid text") from None
+    try:
+        return Path(os.path.realpath(workspace.root / Path(path).expanduser(), strict=False))
+    except (OSError, RuntimeError) as error:
+        raise Unfit(f"{path} cannot be looked up: {error}") from None
+
+
+def is_inside(workspace: Workspace, place: Path) -> bool:
+    return place == workspace.root or place.is_relative_to(workspace.root)
+
+
+def unmoved(place: Path) -> Path:
+    """The same place, if no link was put into its way since it was decided about.
+
+    Raises:
+        Unfit
+    """
+    if Path(os.path.realpath(place, strict=False)) != place:
+        raise Unfit(f"{place} has become a link to another place since it was asked about")
+    return place
+
+
+def open_file(place: Path) -> int:
+    """A descriptor of a regular file; nothing that has no end or makes its reader wait.
+
+    Raises:
+        Unfit, OSError
+    """
+    descriptor = os.open(unmoved(place), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise Unfit(f"{place} is not a regular file")
+    return descriptor

@@ -1,0 +1,97 @@
+"""Which tools there are, as the model reads of them, and how a call becomes a plan."""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from betcode.agents.openai.records import Call
+from betcode.agents.openai.tools.commands import plan_shell
+from betcode.agents.openai.tools.editing import plan_edit, plan_write
+from betcode.agents.openai.tools.plans import Arguments, Plan, Unfit, Workspace
+from betcode.agents.openai.tools.reading import plan_read
+from betcode.agents.openai.tools.searching import plan_glob, plan_grep
+from betcode.agents.openai.wires import Tool
+
+Planner = Callable[[Workspace, Arguments], Plan]
+
+_PLANNERS: Mapping[str, Planner] = {
+    "read": plan_read,
+    "glob": plan_glob,
+    "grep": plan_grep,
+    "edit": plan_edit,
+    "write": plan_write,
+    "shell": plan_shell,
+}
+# The words of the rules in which a person may have changed an input, and ours for the same.
+_OURS = {"file_path": "path"}
+
+
+def _tool(name: str, description: str, required: Mapping[str, str], optional: Mapping[str, str] | None = None) -> Tool:
+    kinds = {"offset": "integer", "limit": "integer", "timeout_s": "integer", "replace_all": "boolean"}
+    described = {**required, **(optional or {})}
+    properties = {each: {"type": kinds.get(each, "string"), "description": text} for each, text in described.items()}
+    schema = {"type": "object", "properties": properties, "required": list(required), "additionalProperties": False}
+    return Tool(name, description, schema)
+
+
+_PATH = "absolute, or relative to the project"
+TOOLS = (
+    _tool(
+        "read",
+        "Read a text file with line numbers, or list a directory.",
+        {"path": _PATH},
+        {"offset": "the first line, from 1", "limit": "how many lines"},
+    ),
+    _tool(
+        "glob",
+        "Find files by a pattern such as *.py or src/**/*.ts.",
+        {"pattern": "relative to path"},
+        {"path": "a directory; the project where it is left out"},
+    ),
+    _tool(
+        "grep",
+        "Find lines by a regular expression (Python's), with file and line number.",
+        {"pattern": "the regular expression"},
+        {"path": "a directory or file; the project where it is left out", "glob": "only in files like this"},
+    ),
+    _tool(
+        "edit",
+        "Replace a piece of a file. old_string has to be in it exactly once, unless replace_all is true.",
+        {"path": _PATH, "old_string": "exactly as it stands there", "new_string": "what takes its place"},
+        {"replace_all": "replace every occurrence"},
+    ),
+    _tool("write", "Write a whole file.", {"path": _PATH, "content": "all of it"}),
+    _tool(
+        "shell",
+        "Run a command with bash, without a terminal. What it leaves in the background is ended with it.",
+        {"command": "the command line"},
+        {
+            "description": "what it is for, in a few words",
+            "timeout_s": "seconds after which it is ended; 120 where it is left out, 600 at most",
+            "cwd": "where to run it; the project where it is left out",
+        },
+    ),
+)
+
+
+def plan_of(workspace: Workspace, call: Call) -> Plan:
+    """Raises Unfit, with words for the model."""
+    planner = _PLANNERS.get(call.name)
+    if planner is None:
+        raise Unfit(f"There is no tool {call.name!r}: there are {', '.join(_PLANNERS)}")
+    try:
+        given = json.loads(call.arguments or "{}")
+    except (ValueError, RecursionError) as error:
+        raise Unfit(f"The arguments are not JSON: {error}") from None
+    if not isinstance(given, dict):
+        raise Unfit("The arguments have to be a JSON object")
+    return planner(workspace, Arguments(given))
+
+
+def changed_plan(workspace: Workspace, call: Call, instead: Mapping[str, Any]) -> Plan:
+    """What a person put in place of the call's own input, in the words in which they were shown it.
+
+    Raises:
+        Unfit
+    """
+    return _PLANNERS[call.name](workspace, Arguments({_OURS.get(name, name): value for name, value in instead.items()}))

@@ -1,0 +1,78 @@
+"""How a model is asked, and how its answer comes back: one file for each of the two APIs."""
+
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from betcode.agents.openai.history import Shown
+from betcode.agents.openai.records import Answer
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThoughtDelta:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Of one answer; `input_tokens` has the cached ones in it."""
+
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The end of a stream: nothing comes behind it."""
+
+    answer: Answer
+    reason: str = ""  # why it is not whole: "length" or "filter"
+    usage: Usage | None = None
+
+
+class StreamCut(Exception):
+    """The stream ended before the answer did."""
+
+
+class ModelFailed(Exception):
+    """The model said, in the middle of its stream, that it failed."""
+
+    def __init__(self, message: str, code: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool as the model is told of it; `parameters` is a JSON schema."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One request: everything that the model is to know."""
+
+    model: str
+    instructions: str
+    shown: Sequence[Shown]
+    tools: Sequence[Tool]
+
+
+class Wire(Protocol):
+    def ask(self, question: Question) -> AsyncGenerator[TextDelta | ThoughtDelta | Finished, None]:
+        """Deltas, and `Finished` as the last.
+
+        Raises:
+            openai.APIError: refused, or not reached.
+            StreamCut, ModelFailed
+        """
+        ...

@@ -1,0 +1,129 @@
+"""The Chat Completions API, which nearly every compatible server has."""
+
+import json
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from betcode.agents.openai.history import Shown
+from betcode.agents.openai.records import Answer, Call, Message, Output, Part
+from betcode.agents.openai.wires import Finished, Question, StreamCut, TextDelta, ThoughtDelta, Usage
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+    from openai.types import CompletionUsage
+    from openai.types.chat.chat_completion_chunk import ChoiceDelta
+
+_CUT = {"length": "length", "content_filter": "filter"}
+
+
+@dataclass(slots=True)
+class _Growing:
+    """A call whose parts come one by one."""
+
+    call_id: str = ""
+    name: str = ""
+    arguments: str = ""
+
+
+class ChatWire:
+    def __init__(self, client: "AsyncOpenAI") -> None:
+        self._client = client
+
+    async def ask(self, question: Question) -> AsyncGenerator[TextDelta | ThoughtDelta | Finished, None]:
+        request: dict[str, Any] = {
+            "model": question.model,
+            "messages": [
+                {"role": "system", "content": question.instructions},
+                *(_message(each) for each in question.shown),
+            ],
+            "tools": [
+                {
+                    "type": "function",
+                    "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters},
+                }
+                for tool in question.tools
+            ],
+            "stream": True,
+            "stream_options": {"include_usage": True},
+        }
+        text, calls, reason = "", dict[int, _Growing](), ""
+        usage: Usage | None = None
+        async with await self._client.chat.completions.create(**request) as stream:
+            async for chunk in stream:
+                if chunk.usage is not None:
+                    usage = _usage(chunk.usage)
+                for choice in chunk.choices:
+                    if thought := _thought(choice.delta):
+                        yield ThoughtDelta(thought)
+                    if said := choice.delta.content or choice.delta.refusal:
+                        text += said
+                        yield TextDelta(said)
+                    _grow(calls, choice.delta)
+                    reason = choice.finish_reason or reason
+        if not reason:
+            raise StreamCut
+        if reason in _CUT:
+            yield Finished(Answer(text, is_partial=True), _CUT[reason], usage)
+        else:
+            made = (Call(call.call_id, call.name, call.arguments) for _, call in sorted(calls.items()))
+            yield Finished(Answer(text, tuple(made)), usage=usage)
+
+
+def _grow(calls: dict[int, _Growing], delta: "ChoiceDelta") -> None:
+    for part in delta.tool_calls or ():
+        call = calls.setdefault(part.index, _Growing())
+        # Some servers send the id and the name with every part, and some send no id at all.
+        call.call_id = part.id or call.call_id or f"call_{part.index}"
+        if part.function is not None:
+            call.name = part.function.name or call.name
+            call.arguments += part.function.arguments or ""
+
+
+def _thought(delta: "ChoiceDelta") -> str:
+    """An extension of compatible servers, under one of two names."""
+    extra = delta.model_extra or {}
+    thought = extra.get("reasoning_content") or extra.get("reasoning")
+    return thought if isinstance(thought, str) else ""
+
+
+def _usage(counted: "CompletionUsage") -> Usage:
+    details = counted.prompt_tokens_details
+    cached = details.cached_tokens if details is not None else 0
+    return Usage(counted.prompt_tokens, counted.completion_tokens, cached or 0)
+
+
+def _message(shown: Shown) -> dict[str, Any]:
+    match shown:
+        case Message():
+            if all(not part.image for part in shown.parts):  # a list of parts is more than some servers take
+                return {"role": "user", "content": "\n".join(part.text for part in shown.parts)}
+            return {"role": "user", "content": [_part(part) for part in shown.parts]}
+        case Answer():
+            message: dict[str, Any] = {"role": "assistant", "content": shown.text or None}
+            if shown.calls:
+                message["tool_calls"] = [_call(call) for call in shown.calls]
+            elif not shown.text:
+                message["content"] = ""
+            return message
+        case Output():
+            return {"role": "tool", "tool_call_id": shown.call_id, "content": shown.text}
+
+
+def _call(call: Call) -> dict[str, Any]:
+    # The server puts them into the model's own format, and what is no object is an error there.
+    arguments = call.arguments if _is_object(call.arguments) else "{}"
+    return {"id": call.call_id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _part(part: Part) -> dict[str, Any]:
+    if part.image:
+        return {"type": "image_url", "image_url": {"url": f"data:{part.mime_type};base64,{part.image}"}}
+    return {"type": "text", "text": part.text}

@@ -1,0 +1,111 @@
+"""The Responses API. Nothing is kept on the server: the conversation goes with every request."""
+
+from collections.abc import AsyncGenerator, Iterator
+from typing import TYPE_CHECKING, Any
+
+from betcode.agents.openai.history import Shown
+from betcode.agents.openai.records import Answer, Call, Message, Output, Part
+from betcode.agents.openai.wires import Finished, ModelFailed, Question, StreamCut, TextDelta, ThoughtDelta, Usage
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+    from openai.types.responses import Response
+
+# What the API adds to its items for the reader's sake, and takes back from nobody.
+_NOT_SENT = frozenset({"status", "parsed_arguments", "created_by"})
+
+
+class ResponsesWire:
+    def __init__(self, client: "AsyncOpenAI") -> None:
+        self._client = client
+
+    async def ask(self, question: Question) -> AsyncGenerator[TextDelta | ThoughtDelta | Finished, None]:
+        request: dict[str, Any] = {
+            "model": question.model,
+            "instructions": question.instructions,
+            "input": [item for each in question.shown for item in _items(each)],
+            "tools": [
+                {
+                    "type": "function",
+                    "name": tool.name,
+                    "description": tool.description,
+                    "parameters": tool.parameters,
+                    "strict": False,
+                }
+                for tool in question.tools
+            ],
+            "store": False,
+            "include": ["reasoning.encrypted_content"],
+            "stream": True,
+        }
+        async with await self._client.responses.create(**request) as stream:
+            async for event in stream:
+                match event.type:
+                    case "response.output_text.delta" | "response.refusal.delta":
+                        yield TextDelta(event.delta)
+                    case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
+                        yield ThoughtDelta(event.delta)
+                    case "response.completed" | "response.incomplete":
+                        yield _finished(event.response)
+                        return
+                    case "response.failed":
+                        error = event.response.error
+                        said = (error.message, str(error.code)) if error is not None else ("The model failed", "")
+                        raise ModelFailed(*said)
+                    case "error":
+                        raise ModelFailed(event.message, event.code or "")
+                    case _:
+                        pass  # parts that the end has whole
+        raise StreamCut
+
+
+def _finished(response: "Response") -> Finished:
+    dumped = [item.model_dump(mode="json", exclude_none=True) for item in response.output]
+    calls = tuple(Call(each["call_id"], each["name"], each["arguments"]) for each in dumped if _is_call(each))
+    text = "".join(
+        part.get("text", part.get("refusal", ""))
+        for each in dumped
+        if each["type"] == "message"
+        for part in each["content"]
+    )
+    usage = None
+    if response.usage is not None:
+        counted = response.usage
+        cached = getattr(counted.input_tokens_details, "cached_tokens", 0)  # which some servers leave out
+        usage = Usage(counted.input_tokens, counted.output_tokens, cached or 0)
+    items = tuple({k: v for k, v in each.items() if k not in _NOT_SENT} for each in dumped)
+    if response.status != "incomplete":
+        return Finished(Answer(text, calls, items), usage=usage)
+    # A call that was cut has no arguments worth running, and reasoning without what it led to is refused.
+    why = response.incomplete_details.reason if response.incomplete_details else None
+    return Finished(Answer(text, is_partial=True), "filter" if why == "content_filter" else "length", usage)
+
+
+def _is_call(item: dict[str, Any]) -> bool:
+    return bool(item["type"] == "function_call")
+
+
+def _items(shown: Shown) -> Iterator[dict[str, Any]]:
+    match shown:
+        case Message():
+            yield {"role": "user", "content": [_part(part) for part in shown.parts]}
+        case Answer(items=items) if items:
+            yield from items
+        case Answer():
+            if shown.text:
+                yield {"role": "assistant", "content": shown.text}
+            for call in shown.calls:
+                yield {
+                    "type": "function_call",
+                    "call_id": call.call_id,
+                    "name": call.name,
+                    "arguments": call.arguments,
+                }
+        case Output():
+            yield {"type": "function_call_output", "call_id": shown.call_id, "output": shown.text}
+
+
+def _part(part: Part) -> dict[str, Any]:
+    if part.image:
+        return {"type": "input_image", "detail": "auto", "image_url": f"data:{part.mime_type};base64,{part.image}"}
+    return {"type": "input_text", "text": part.text}
