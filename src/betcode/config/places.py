@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from betcode.config.tcp_address import TcpAddress  # costs every command, and few need it
 
 _APP = "betcode"
+_OBEY = "obey"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,11 @@ class Places:
     config_dir: Path  # settings.json
     socket: Path  # the gRPC socket; its directory is private
     remote: Remote | None = None  # a daemon that is reached by TCP in place of the socket
+    obey: Path | None = None  # the socket of the obey face; None: beside the state
+
+    @property
+    def obey_socket(self) -> Path:
+        return self.obey or self.state_dir / "obey.sock"
 
     @property
     def ticket_socket(self) -> Path:
@@ -64,18 +70,19 @@ def choose_places(
     config = _chosen(config_dir, environ.get("BETCODE_CONFIG_DIR")) or _config_home(environ, home) / _APP
     state = _chosen(state_dir, environ.get("BETCODE_STATE_DIR")) or _state_home(environ, home) / _APP
     chosen_socket = _chosen(socket, environ.get("BETCODE_SOCKET"))
+    # A state directory of one's own is a daemon of one's own: it must not meet another one at the usual sockets.
+    own_state = state_dir is not None or bool(environ.get("BETCODE_STATE_DIR"))
+    runtime = None if own_state else _runtime_directory(environ)
     if chosen_socket is None:
-        # A state directory of one's own is a daemon of one's own: it must not meet another one at the usual socket.
-        own_state = state_dir is not None or bool(environ.get("BETCODE_STATE_DIR"))
-        chosen_socket = state / "daemon.sock" if own_state else _usual_socket(environ, config)
-    return Places(state_dir=state, config_dir=config, socket=chosen_socket)
+        usual = config / "daemon.sock" if runtime is None else runtime / _APP / "daemon.sock"
+        chosen_socket = state / "daemon.sock" if own_state else usual
+    obey = None if runtime is None else runtime / _OBEY / "daemon.sock"
+    return Places(state_dir=state, config_dir=config, socket=chosen_socket, obey=obey)
 
 
-def _usual_socket(environ: Mapping[str, str], config: Path) -> Path:
+def _runtime_directory(environ: Mapping[str, str]) -> Path | None:
     runtime = _xdg(environ, "XDG_RUNTIME_DIR") or Path(f"/run/user/{os.getuid()}")
-    if runtime.is_dir() and os.access(runtime, os.W_OK):
-        return runtime / _APP / "daemon.sock"
-    return config / "daemon.sock"
+    return runtime if runtime.is_dir() and os.access(runtime, os.W_OK) else None
 
 
 def _chosen(flag: Path | None, variable: str | None) -> Path | None:

@@ -102,6 +102,16 @@ class ListenSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ObeySettings:
+    """The same sessions under their other API, at a socket of its own."""
+
+    enabled: bool = True
+    socket: str = ""  # empty: the usual one
+    start_timeout_s: float = 60.0  # for an agent to be ready
+    stop_timeout_s: float = 60.0  # for the turn at hand to end when a stop is to be graceful
+
+
+@dataclass(frozen=True, slots=True)
 class ObservabilitySettings:
     otlp_endpoint: str = ""  # empty: nothing is exported
     export_interval_s: float = 10.0
@@ -134,6 +144,7 @@ class Settings:
     notify: NotifySettings = field(default_factory=NotifySettings)
     worktree: WorktreeSettings = field(default_factory=WorktreeSettings)
     agents: AgentSettings = field(default_factory=AgentSettings)
+    obey: ObeySettings = field(default_factory=ObeySettings)
     feature_flags: Mapping[str, bool] = field(default_factory=dict)
     environment_allow: tuple[str, ...] = ()  # names that sessions inherit beside the usual ones
     autostart: Autostart = "ask"  # whether a command that needs a daemon starts one
