@@ -1,8 +1,10 @@
 """What one commit changes. All changes of a commit happen, or none."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from betcode.domain.audit import AuditEntry
+from betcode.domain.bonds import Bond
 from betcode.domain.identifiers import RunKey, SessionKey
 from betcode.domain.rows import (
     Blob,
@@ -108,6 +110,22 @@ class ForgetClients:
     """At start: nobody is connected yet, and no input lock is held."""
 
 
+@dataclass(frozen=True, slots=True)
+class SaveBond:
+    """What a session is bound to, from now on."""
+
+    session: SessionKey
+    bond: Bond
+
+
+@dataclass(frozen=True, slots=True)
+class SaveMetadata:
+    """What a session was made with says something else from now on: it was restarted so."""
+
+    session: SessionKey
+    metadata: Mapping[str, str]
+
+
 Change = (
     AppendEvents
     | SaveSession
@@ -122,4 +140,6 @@ Change = (
     | AddBlob
     | SaveClients
     | ForgetClients
+    | SaveBond
+    | SaveMetadata
 )

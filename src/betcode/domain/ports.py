@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from betcode.domain.audit import AuditFilter, AuditRow, Checked, Noted
+from betcode.domain.bonds import Bond, Bonds
 from betcode.domain.changes import Change
 from betcode.domain.commands import Command, Errand, RefuseRequest
 from betcode.domain.documents import SearchPage, SearchQuestion
@@ -39,14 +40,14 @@ class SessionFilter:
     offset: int = 0
 
 
-class Store(Protocol):
+class Store(Bonds, Protocol):
     """The durable log and what belongs to it. Every method may be awaited from the event loop."""
 
     epoch: int  # grows when numbers may have been lost: after a power cut or a restored backup
     epoch_reason: str
 
     async def create_session(
-        self, new: NewSession, state: SessionState, events: Sequence[StoredEvent]
+        self, new: NewSession, state: SessionState, events: Sequence[StoredEvent], bond: Bond | None = None
     ) -> SessionKey: ...
     async def create_run(self, session: SessionKey, run_id: RunId, started_ns: int) -> RunRow: ...
 

@@ -29,6 +29,7 @@ _REST = (
     "DELETE FROM permission_grants WHERE key IN (SELECT key FROM permission_grants WHERE session = ? LIMIT 2000)",
     "DELETE FROM turn_snapshots WHERE session = ?",
     "DELETE FROM connected_clients WHERE session = ?",
+    "DELETE FROM session_bonds WHERE session = ?",
     "DELETE FROM session_makings WHERE session = ?",
     "DELETE FROM sessions WHERE key = ? AND deleted = 1",
 )

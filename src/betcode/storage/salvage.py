@@ -17,7 +17,8 @@ _NUMBER = re.compile("[0-9]{1,9}")
 # Parents before children. `migrations` and `meta` are made by the new database, but for the epoch.
 _TABLES = (
     *("sessions", "session_makings", "events", "runs", "inputs", "input_payloads", "pending_permissions"),
-    *("blobs", "blob_pieces", "permission_grants", "audit"),
+    *("blobs", "blob_pieces", "permission_grants", "audit", "session_bonds"),
+    *("reported_events", "agent_activities"),
 )
 # What belongs to nobody any more cannot be shown, and would be taken for damage again.
 _ORPHANS = (
@@ -30,6 +31,7 @@ _ORPHANS = (
     ("blobs", "session NOT IN (SELECT key FROM sessions)"),
     ("blob_pieces", "blob NOT IN (SELECT key FROM blobs)"),
     ("permission_grants", "session NOT IN (SELECT key FROM sessions)"),
+    ("session_bonds", "session NOT IN (SELECT key FROM sessions)"),
 )
 # A session's number of the last event must not be behind its events, nor beyond all that can be.
 _LAST_SEQ = """

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +13,7 @@ import anyio.to_thread
 import apsw
 
 from betcode.domain.audit import AuditFilter, AuditRow, Checked, Noted
+from betcode.domain.bonds import Bond, Bound, Unfinished
 from betcode.domain.changes import AppendEvents, Change, SavePrompt
 from betcode.domain.documents import SearchPage, SearchQuestion
 from betcode.domain.identifiers import RunId, RunKey, Seq, SessionId, SessionKey
@@ -31,7 +32,19 @@ from betcode.domain.rows import (
     SessionState,
     StoredEvent,
 )
-from betcode.storage import auditing, connections, deleting, epochs, forking, ledger, reading, searching, usage, writing
+from betcode.storage import (
+    auditing,
+    bonds,
+    connections,
+    deleting,
+    epochs,
+    forking,
+    ledger,
+    reading,
+    searching,
+    usage,
+    writing,
+)
 from betcode.storage.checkpoints import Checkpoints
 from betcode.storage.database import Durability, told
 from betcode.storage.files import close_files, open_files
@@ -39,6 +52,7 @@ from betcode.storage.indexer import Indexer
 from betcode.storage.lane import Lane
 from betcode.storage.migrations import MIGRATIONS, Migration
 from betcode.storage.prompt_bell import PromptBell
+from betcode.storage.report_rows import SqliteReports
 from betcode.storage.worktree_rows import SqliteWorktrees
 from betcode.storage.writer import AGAIN, Again, Writer
 
@@ -68,9 +82,12 @@ class SqliteStore:
         self._searcher = searcher
         self._prompt_bell = PromptBell()
         self.worktrees = SqliteWorktrees(self._read, writer.write)
+        self.reports = SqliteReports(self._read, writer.write)
 
-    async def create_session(self, new: NewSession, state: SessionState, events: Sequence[StoredEvent]) -> SessionKey:
-        session = await self._writer.write(lambda db: writing.create_session(db, new, state, events))
+    async def create_session(
+        self, new: NewSession, state: SessionState, events: Sequence[StoredEvent], bond: Bond | None = None
+    ) -> SessionKey:
+        session = await self._writer.write(lambda db: writing.create_session(db, new, state, events, bond))
         self._indexer.note((session,))
         return session
 
@@ -224,6 +241,16 @@ class SqliteStore:
     async def closed_before(self, before_ns: int, limit: int) -> Sequence[SessionId]:
         """Closed sessions without any change since that moment, the oldest first."""
         return await self._read(lambda db: reading.closed_before(db, before_ns, limit))
+
+    async def bound(self, session: SessionKey) -> Bound:
+        return await self._read(lambda db: bonds.bound(db, session))
+
+    async def all_bound(self) -> Mapping[SessionKey, Bound]:
+        return await self._read(bonds.all_bound)
+
+    async def unfinished(self) -> Sequence[Unfinished]:
+        """The open sessions that have a timeout, or that are being stopped."""
+        return await self._read(bonds.unfinished)
 
     async def used_bytes(self) -> int:
         """How much of the database file holds something."""

@@ -7,6 +7,7 @@ from typing import assert_never
 
 import apsw
 
+from betcode.domain.bonds import Bond
 from betcode.domain.changes import (
     AddAudit,
     AddBlob,
@@ -18,7 +19,9 @@ from betcode.domain.changes import (
     ClearGrant,
     ForgetClients,
     MoveInput,
+    SaveBond,
     SaveClients,
+    SaveMetadata,
     SavePrompt,
     SaveRun,
     SaveSession,
@@ -37,7 +40,7 @@ from betcode.domain.rows import (
     StoredEvent,
 )
 from betcode.domain.run import RunState
-from betcode.storage import auditing, connections, ledger
+from betcode.storage import auditing, bonds, connections, ledger
 from betcode.storage.budgets import budget_text
 from betcode.storage.places import first_place, last_place, place_of, seq_of
 
@@ -74,10 +77,21 @@ def apply(db: apsw.Connection, changes: Sequence[Change]) -> None:
                 auditing.add(db, change.entry)
             case AddBlob():
                 _add_blob(db, change.session, change.blob)
-            case SaveClients() | ForgetClients():
-                connections.apply(db, change)
+            case SaveClients() | ForgetClients() | SaveBond() | SaveMetadata():
+                _apply_beside(db, change)
             case _:
                 assert_never(change)
+
+
+def _apply_beside(db: apsw.Connection, change: SaveClients | ForgetClients | SaveBond | SaveMetadata) -> None:
+    """What is kept beside the log."""
+    match change:
+        case SaveClients() | ForgetClients():
+            connections.apply(db, change)
+        case SaveBond() | SaveMetadata():
+            bonds.apply(db, change)
+        case _:
+            assert_never(change)
 
 
 _INSERT_SESSION = """
@@ -130,9 +144,13 @@ _MOVE_INPUT = "UPDATE inputs SET state = ? WHERE session = ? AND input_id = ?"
 
 
 def create_session(
-    db: apsw.Connection, new: NewSession, state: SessionState, events: Sequence[StoredEvent]
+    db: apsw.Connection,
+    new: NewSession,
+    state: SessionState,
+    events: Sequence[StoredEvent],
+    bond: Bond | None = None,
 ) -> SessionKey:
-    """A session with its first events."""
+    """A session with its first events, and what it is bound to."""
     made = (new.session_id, new.provider, new.working_directory, new.worktree_id, new.created_ns)
     db.execute(_INSERT_SESSION, (*made, new.forked_from, new.forked_at, *_state_values(state)))
     key = SessionKey(db.last_insert_rowid())
@@ -141,6 +159,8 @@ def create_session(
     making = (key, new.model, tools, new.plan_mode, metadata, environment, new.fork_point)
     db.execute(_INSERT_MAKING, (*making, new.subdirectory, new.asked_place))
     append(db, key, events)
+    if bond is not None:
+        bonds.apply(db, SaveBond(key, bond))
     return key
 
 

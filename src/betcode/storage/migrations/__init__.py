@@ -12,11 +12,18 @@ from betcode.storage.migrations.m001_the_log import m001_the_log
 from betcode.storage.migrations.m002_turns_under_control import m002_turns_under_control
 from betcode.storage.migrations.m003_permissions import m003_permissions
 from betcode.storage.migrations.m004_worktrees import m004_worktrees
+from betcode.storage.migrations.m005_bonds import m005_bonds
 from betcode.storage.placing import put_in_place
 
 Migration = Callable[[apsw.Connection], None]
 
-MIGRATIONS: tuple[Migration, ...] = (m001_the_log, m002_turns_under_control, m003_permissions, m004_worktrees)
+MIGRATIONS: tuple[Migration, ...] = (
+    m001_the_log,
+    m002_turns_under_control,
+    m003_permissions,
+    m004_worktrees,
+    m005_bonds,
+)
 
 _APPLICATION_ID = 0x42657443  # "BetC": tells our file from any other SQLite database
 
