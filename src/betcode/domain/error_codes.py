@@ -19,6 +19,8 @@ class ErrorCode(StrEnum):
     SESSION_NOT_FOUND = ("SESSION_NOT_FOUND", "no session has this id")
     SESSION_CLOSED = ("SESSION_CLOSED", "it was closed; start a new one")
     SESSION_ACTIVE = ("SESSION_ACTIVE", "a turn is open, or a message waits: wait for it, or cancel it")
+    SESSION_NOT_READY = ("SESSION_NOT_READY", "it is being started or stopped, or at work; `phase` says which")
+    SESSION_TIMEOUT = ("SESSION_TIMEOUT", "the time that it was given when it was made is over; start a new one")
     COMPACTION_FAILED = (
         "COMPACTION_FAILED",
         "the agent did not compact; `reason` says why, and the session is as it was",

@@ -5,6 +5,8 @@ BetcodeError
 ├── SessionNotFound           SESSION_NOT_FOUND
 ├── SessionClosed             SESSION_CLOSED
 ├── SessionActive             SESSION_ACTIVE
+├── SessionNotReady           SESSION_NOT_READY
+├── SessionTimedOut           SESSION_TIMEOUT
 ├── CompactionFailed          COMPACTION_FAILED
 ├── CompactionUnsupported     FEATURE_NOT_AVAILABLE
 ├── AgentCannot               FEATURE_NOT_AVAILABLE
@@ -90,6 +92,24 @@ class SessionActive(BetcodeError):
 
     def __init__(self, session_id: str) -> None:
         super().__init__("Session has active turn", session_id=session_id)
+
+
+class SessionNotReady(BetcodeError):
+    """It is in another phase than this needs; nothing was done."""
+
+    code = ErrorCode.SESSION_NOT_READY
+
+    def __init__(self, session_id: str, phase: str, needed: str) -> None:
+        super().__init__(f"The session is {phase}: this needs one that is {needed}", session_id=session_id, phase=phase)
+
+
+class SessionTimedOut(BetcodeError):
+    """The session's own time is over; nothing was accepted."""
+
+    code = ErrorCode.SESSION_TIMEOUT
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__("The session's timeout is reached: start a new one, or restart it", session_id=session_id)
 
 
 class CompactionFailed(BetcodeError):

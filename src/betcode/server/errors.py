@@ -20,6 +20,8 @@ STATUS: Mapping[ErrorCode, grpc.StatusCode] = {
     ErrorCode.SESSION_NOT_FOUND: grpc.StatusCode.NOT_FOUND,
     ErrorCode.SESSION_CLOSED: grpc.StatusCode.FAILED_PRECONDITION,
     ErrorCode.SESSION_ACTIVE: grpc.StatusCode.FAILED_PRECONDITION,
+    ErrorCode.SESSION_NOT_READY: grpc.StatusCode.FAILED_PRECONDITION,
+    ErrorCode.SESSION_TIMEOUT: grpc.StatusCode.DEADLINE_EXCEEDED,
     ErrorCode.COMPACTION_FAILED: grpc.StatusCode.INTERNAL,
     ErrorCode.SEQUENCE_OUT_OF_RANGE: grpc.StatusCode.OUT_OF_RANGE,
     ErrorCode.PERMISSION_NOT_FOUND: grpc.StatusCode.NOT_FOUND,
@@ -67,6 +69,7 @@ _RATE_TRAILERS = (
 REQUIRED_STATE: Mapping[ErrorCode, str] = {
     ErrorCode.SESSION_CLOSED: "open",
     ErrorCode.SESSION_ACTIVE: "idle",
+    ErrorCode.SESSION_NOT_READY: "ready for it",
     ErrorCode.FORK_REFUSED: "a turn that ended and can be forked",
     ErrorCode.PERMISSION_STALE: "unanswered",
     ErrorCode.WORKTREE_UNUSABLE: "there, unlocked, and nobody else at it",

@@ -7,6 +7,7 @@ processes, and the server only converts.
 from betcode.sessions.audit_desk import RefusedAttempt
 from betcode.sessions.clients import ClientName
 from betcode.sessions.compacting import Compacted
+from betcode.sessions.life_desk import Standing
 from betcode.sessions.looking import Lookouts
 from betcode.sessions.opening import open_supervisor
 from betcode.sessions.policy_check import Checked
@@ -29,6 +30,7 @@ __all__ = [
     "PermissionAnswer",
     "RefusedAttempt",
     "Reported",
+    "Standing",
     "Summary",
     "Supervisor",
     "Withdrawn",

@@ -1,11 +1,13 @@
 """The end of a session: its agent is ended, its history stays."""
 
 import logging
+import time
+from dataclasses import replace
 
 import anyio
 
 from betcode.domain.audit import DecidedBy
-from betcode.domain.changes import MoveInput
+from betcode.domain.changes import MoveInput, SaveBond
 from betcode.domain.rows import InputKind, InputState
 from betcode.domain.run import RunStimulus
 from betcode.domain.session import SessionStatus, SessionStimulus, advance
@@ -20,11 +22,17 @@ _END_WITHIN_S = 8.0  # SIGTERM, 5 s, then the holder kills; one that is stopped 
 _KILLED_WITHIN_S = 20.0
 
 
-async def close(session: LiveSession, *, to_delete: bool = False) -> bool:
-    """End the session: its agent is ended, followers get the rest and leave. False where it was closed before."""
+STOPPED, FAILED = "SESSION_STOPPED", "SESSION_FAILED"
+
+
+async def close(session: LiveSession, *, to_delete: bool = False, failure: str = "") -> bool:
+    """End the session: its agent is ended, followers get the rest and leave. False where it was closed before.
+
+    `failure` is the error that it is closed for, if it is for one.
+    """
     if to_delete:
         session.closed_words = "the session was deleted"
-    was_open = await _note_closed(session)
+    was_open = await _note_closed(session, failure)
     ended = anyio.Event()
     # Not in the caller's task: whoever asked may leave before the agent has ended.
     session.room.tasks.start_soon(wind_up, session, ended)
@@ -32,7 +40,7 @@ async def close(session: LiveSession, *, to_delete: bool = False) -> bool:
     return was_open
 
 
-async def _note_closed(session: LiveSession) -> bool:
+async def _note_closed(session: LiveSession, failure: str) -> bool:
     async with session.changing(even_degraded=True):
         if session.writer.state.status is SessionStatus.CLOSED:
             return False
@@ -53,8 +61,16 @@ async def _note_closed(session: LiveSession) -> bool:
             for row in waiting
             if row.kind is InputKind.MESSAGE
         ]
-        said.append(events.notice(v1.NOTICE_KIND_RUN, session.closed_words.capitalize()))
-        await session.writer.write(said, changes, status=closed)
+        event = {"event": FAILED, "reason": failure} if failure else {"event": STOPPED}
+        said.append(events.notice(v1.NOTICE_KIND_RUN, session.closed_words.capitalize(), **event))
+        life = session.life
+        before, life.is_stopping = (life.bond, life.is_stopping), True  # until its agent is gone
+        life.bond = replace(life.bond, ended_ns=time.time_ns(), failure=failure, stop_by_ns=0)
+        try:
+            await session.writer.write(said, [*changes, SaveBond(session.writer.key, life.bond)], status=closed)
+        except BaseException:
+            life.bond, life.is_stopping = before
+            raise
         session.recovery.over()
         session.prompts.clear()
         session.left.clear()
@@ -79,4 +95,6 @@ async def wind_up(session: LiveSession, ended: anyio.Event) -> None:
             await kill(session.room, [session.run])
     session.room.slots.give_back(session)
     session.writer.tail.close()
+    session.life.is_stopping = False
+    session.tell_phase()
     ended.set()

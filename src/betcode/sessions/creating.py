@@ -9,15 +9,18 @@ from pathlib import Path
 from betcode.config.loading import FILE_NAME, WrongSetting
 from betcode.config.projects import in_project
 from betcode.config.settings import EngineSettings
+from betcode.domain.bonds import Bond
 from betcode.domain.capability_table import told
 from betcode.domain.errors import InvalidRequest, StorageFailed
 from betcode.domain.identifiers import Seq, SessionId
 from betcode.domain.looks import NoAnswer
+from betcode.domain.phase import Phase, Transition
 from betcode.domain.rows import NewSession, SessionState, StoredEvent
 from betcode.sessions import events
 from betcode.sessions.abilities import check_new, unmeasured
 from betcode.sessions.kinds import refuse_unknown
-from betcode.sessions.requests import check_new_session
+from betcode.sessions.life import WORDS
+from betcode.sessions.requests import check_name, check_new_session
 from betcode.sessions.room import Room
 from betcode.sessions.tally import KIND_OF
 from betcode.v1 import agent_pb2 as v1
@@ -25,8 +28,10 @@ from betcode.v1 import agent_pb2 as v1
 logger = logging.getLogger(__name__)
 
 
-async def create(room: Room, asked: NewSession, *, in_active_worktree: bool = False) -> SessionId:
-    """A session with its first event; nothing is started.
+async def create(
+    room: Room, asked: NewSession, *, in_active_worktree: bool = False, name: str = "", bond: Bond | None = None
+) -> SessionId:
+    """A session with its first event, its name for people and what it is bound to; nothing is started.
 
     Raises:
         InvalidRequest, WorktreeNotFound, WorktreeUnusable: it could not work, or another session has the id; nothing
@@ -46,15 +51,20 @@ async def create(room: Room, asked: NewSession, *, in_active_worktree: bool = Fa
     check_new(new, can)
     note = unmeasured(new.budget, new.provider, can)
     newest = Seq(2 if note else 1)
-    state = SessionState(last_seq=newest, epoch=room.store.epoch, updated_ns=new.created_ns, budget=new.budget)
+    check_name(name)
+    state = SessionState(
+        last_seq=newest, epoch=room.store.epoch, name=name, updated_ns=new.created_ns, budget=new.budget
+    )
     first = events.session_info(new, state, is_resumed=False)
     first.session_info.capabilities.CopyFrom(told(can))
     said = [first, events.notice(v1.NOTICE_KIND_BUDGET, note)] if note else [first]
     try:
-        await room.store.create_session(new, state, [_stored(event, at) for at, event in enumerate(said, 1)])
+        await room.store.create_session(new, state, [_stored(event, at) for at, event in enumerate(said, 1)], bond)
     except StorageFailed:
         if not await _was_made(room, asked):  # by the same request, which was under way still
             raise
+    else:
+        room.phases.tell(Transition(new.session_id, None, Phase.CREATED, WORDS[Phase.CREATED], new.created_ns))
     facts = {"session_id": new.session_id, "provider": new.provider, "working_directory": new.working_directory}
     logger.info("a session was created", extra=facts)
     return new.session_id

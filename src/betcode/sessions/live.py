@@ -9,8 +9,9 @@ from dataclasses import replace
 import anyio
 
 from betcode.domain.commands import AnswerPermission, AnswerQuestions, Command, Interrupt, SendMessage
-from betcode.domain.errors import SessionClosed, StorageDegraded, StorageFailed
+from betcode.domain.errors import SessionClosed, SessionNotReady, SessionTimedOut, StorageDegraded, StorageFailed
 from betcode.domain.identifiers import Seq, SessionId, time_ordered_uuid
+from betcode.domain.phase import Phase
 from betcode.domain.ports import Capabilities, Provider
 from betcode.domain.rows import OPENS_TURN, GrantRow, InputKind, InputRow, PromptRow, PromptState, RunRow, SessionRow
 from betcode.domain.run import LIVE, CancelStep
@@ -22,6 +23,7 @@ from betcode.sessions.budgets import OF_NO_RUN, BudgetGate
 from betcode.sessions.ending import End
 from betcode.sessions.followers import Followers
 from betcode.sessions.left_prompts import open_ones, sorted_by_agent
+from betcode.sessions.life import Life
 from betcode.sessions.lock_desk import LockDesk
 from betcode.sessions.recovery import Recovery
 from betcode.sessions.room import Room
@@ -42,7 +44,11 @@ class LiveSession:
     def __init__(self, room: Room, row: SessionRow, provider: Provider) -> None:
         self.room = room
         self.provider = provider
-        self.writer = SessionWriter(room.store, row, counts=room.counts, traces=room.traces, watch=room.watch)
+        self.writer = SessionWriter(
+            room.store, row, counts=room.counts, traces=room.traces, watch=room.watch, growth=room.growth
+        )
+        self.writer.on_status = self.tell_phase
+        self.life = Life()
         self.desk = LockDesk(room, self.writer)
         self.followers = Followers(room, self.writer, self.desk)
         self.budget = BudgetGate(self)
@@ -91,7 +97,12 @@ class LiveSession:
     @property
     def disposable(self) -> bool:
         return (
-            self.users == 0 and self.run is None and not self.lock.locked() and self.at_rest and not self.budget.is_busy
+            self.users == 0
+            and self.run is None
+            and not self.lock.locked()
+            and self.at_rest
+            and not self.budget.is_busy
+            and not self.life.is_changing
         )
 
     @property
@@ -114,9 +125,19 @@ class LiveSession:
     def turn_open(self) -> bool:
         return self.run is not None and self.run.dialogue.turn_open
 
+    @property
+    def phase(self) -> Phase:
+        return self.life.phase(self.writer.state.status)
+
+    def tell_phase(self, words: str = "") -> None:
+        """Say where the session stands, if that is news."""
+        if (told := self.life.told(self.session_id, self.writer.state.status, words)) is not None:
+            self.room.phases.tell(told)
+
     async def load(self) -> None:
         """Take up what was left open."""
         store, key = self.room.store, self.writer.key
+        self.life.take_up(await store.bound(key), self.writer.state.status)
         await self.writer.jump_after_epoch()
         self.inputs = {row.input_id: row for row in await store.open_inputs(key)}
         prompts = [row for _, row in await store.open_prompts(key)]
@@ -258,6 +279,17 @@ class LiveSession:
     def refuse_if_closed(self) -> None:
         if self.is_closed:
             raise SessionClosed(self.session_id)
+
+    def refuse_if_stopping(self) -> None:
+        """Raises SessionNotReady."""
+        if self.life.is_stopping:
+            raise SessionNotReady(self.session_id, self.phase, "not being stopped")
+
+    def refuse_if_timed_out(self) -> None:
+        """Raises SessionTimedOut."""
+        deadline_ns = self.life.bond.deadline_ns
+        if deadline_ns and self.room.timeouts.clock.now_ns() >= deadline_ns:
+            raise SessionTimedOut(self.session_id)
 
     def refuse_if_degraded(self) -> None:
         """While nothing can be written nothing is accepted, and nobody waits for a lock to hear it."""

@@ -24,6 +24,7 @@ from betcode.sessions.roster import Roster
 from betcode.sessions.rule_book import RuleShelf
 from betcode.sessions.slots import Slots
 from betcode.sessions.supervisor import Supervisor
+from betcode.sessions.timeouts import keep_timeouts
 
 
 @asynccontextmanager
@@ -82,6 +83,7 @@ async def open_supervisor(
         tasks.start_soon(room.roster.keep)
         tasks.start_soon(keep_times, registry)
         tasks.start_soon(keep_touch, registry)
+        tasks.start_soon(keep_timeouts, registry)
         try:
             yield supervisor
             if supervisor.sends_idle_home:

@@ -17,9 +17,11 @@ from betcode.domain.turn_watch import TurnWatch
 from betcode.domain.worktrees import WorktreePlaces
 from betcode.sessions.database_room import DatabaseRoom
 from betcode.sessions.deadlines import Deadlines
+from betcode.sessions.growth import Growth
 from betcode.sessions.login_shell import LoginShell
 from betcode.sessions.looking import Lookouts
 from betcode.sessions.memory import AgentMemory
+from betcode.sessions.phases import PhaseBoard
 from betcode.sessions.reported import Reports
 from betcode.sessions.roster import Roster
 from betcode.sessions.rule_book import RuleShelf
@@ -59,6 +61,9 @@ class Room:
     places: WorktreePlaces | None = None  # of sessions that belong to worktrees
     places_known: anyio.Event = field(default_factory=anyio.Event)
     watch: TurnWatch | None = None  # of turns as they begin and end
+    phases: PhaseBoard = field(default_factory=PhaseBoard)
+    growth: Growth = field(default_factory=Growth)
+    timeouts: Deadlines = field(default_factory=Deadlines)  # of sessions
     reports: Reports = field(init=False)
 
     def __post_init__(self) -> None:

@@ -4,8 +4,9 @@ import hashlib
 
 from betcode.domain.changes import AddInput
 from betcode.domain.commands import SendMessage
-from betcode.domain.errors import InvalidRequest
+from betcode.domain.errors import InvalidRequest, SessionNotReady
 from betcode.domain.identifiers import MessageId
+from betcode.domain.phase import Phase
 from betcode.domain.rows import InputRow
 from betcode.sessions import events
 from betcode.sessions.abilities import check_files
@@ -18,7 +19,9 @@ from betcode.sessions.whereabouts import trouble_with_place
 from betcode.v1 import agent_pb2 as v1
 
 
-async def submit(session: LiveSession, message: SendMessage, client: ClientName) -> Accepted:
+async def submit(
+    session: LiveSession, message: SendMessage, client: ClientName, *, only_if_running: bool = False
+) -> Accepted:
     """Accept a message: on disk, acknowledged by its user_input event, on its way to the agent."""
     digest = _digest(message)
     message = check_message(message, session.room.settings)
@@ -30,6 +33,10 @@ async def submit(session: LiveSession, message: SendMessage, client: ClientName)
         )
         if known is not None:
             return _same_again(known, digest)
+        if only_if_running and session.phase is not Phase.RUNNING:
+            raise SessionNotReady(session.session_id, session.phase, Phase.RUNNING)
+        session.refuse_if_stopping()
+        session.refuse_if_timed_out()
         if misplaced is not None:
             raise misplaced
         check_files(message, session.provider.name, session.capabilities)

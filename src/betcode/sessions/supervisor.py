@@ -7,6 +7,7 @@ from contextlib import aclosing
 from dataclasses import replace
 
 from betcode.config.settings import EngineSettings
+from betcode.domain.bonds import Bond
 from betcode.domain.budget import Budget
 from betcode.domain.commands import SendMessage
 from betcode.domain.documents import SearchPage, SearchQuestion
@@ -32,6 +33,7 @@ from betcode.sessions.creating import create
 from betcode.sessions.forking import Forked, fork
 from betcode.sessions.grants import GrantDesk
 from betcode.sessions.kinds import Kinds
+from betcode.sessions.life_desk import LifeDesk
 from betcode.sessions.mcp import ReportedServer, reported_servers
 from betcode.sessions.pending_watch import PendingChanges, watch_pending
 from betcode.sessions.policy import Policy
@@ -41,6 +43,7 @@ from betcode.sessions.reported import Reported
 from betcode.sessions.requests import check_budget, check_name
 from betcode.sessions.stopping import AgentsAtStop, Parting, end_all
 from betcode.sessions.submitting import submit
+from betcode.sessions.timeouts import finish_stops
 from betcode.sessions.told import Accepted, EngineFacts, Summary
 from betcode.sessions.waiting import Waiting, for_api
 from betcode.sessions.watching import Watching
@@ -62,19 +65,22 @@ class Supervisor:
         self.grants = GrantDesk(registry)
         self.kinds = Kinds(registry.room)
         self.audit = AuditDesk(registry.room)
+        self.lives = LifeDesk(registry)
         self.looks = registry.room.looks
         self.place_with = registry.room.place_with
         self.sends_idle_home = True  # when the block is left
 
     # ------------------------------------------------------------ sessions
 
-    async def create(self, new: NewSession, *, in_active_worktree: bool = False) -> SessionId:
+    async def create(
+        self, new: NewSession, *, in_active_worktree: bool = False, name: str = "", bond: Bond | None = None
+    ) -> SessionId:
         """A session with its first event; nothing is started. The same again makes no second one.
 
         Raises:
             InvalidRequest, WorktreeNotFound, WorktreeUnusable: it could not work, or another session has the id.
         """
-        return await create(self._room, new, in_active_worktree=in_active_worktree)
+        return await create(self._room, new, in_active_worktree=in_active_worktree, name=name, bond=bond)
 
     async def resolve(self, text: str) -> SessionId:
         """The session of that id, in either spelling.
@@ -170,16 +176,19 @@ class Supervisor:
 
     # ------------------------------------------------------------ talking
 
-    async def submit(self, session: SessionId, message: SendMessage, client: ClientName) -> Accepted:
-        """Accept a message; the same id again is the same message.
+    async def submit(
+        self, session: SessionId, message: SendMessage, client: ClientName, *, only_if_running: bool = False
+    ) -> Accepted:
+        """Accept a message; the same id again is the same message. `only_if_running`: not while a turn is open.
 
         Raises:
-            InvalidRequest, SessionNotFound, SessionClosed, NoInputLock, PoolExhausted, AgentMemoryExhausted,
+            InvalidRequest, SessionNotFound, SessionClosed, SessionNotReady, SessionTimedOut,
+            NoInputLock, PoolExhausted, AgentMemoryExhausted,
             AgentUnavailable, StorageDegraded: and nothing was accepted.
         """
         async with self._registry.using(session) as live:
             with live.desk.here(client):
-                accepted = await submit(live, message, client)
+                accepted = await submit(live, message, client, only_if_running=only_if_running)
             touch(live, ExtendOn.HUMAN)
             return accepted
 
@@ -312,6 +321,7 @@ class Supervisor:
     async def start(self) -> None:
         """Take up what an earlier daemon left: agents at work, and messages that were accepted but not delivered."""
         self._found = await take_up(self._room, self._registry.open)
+        await finish_stops(self._registry)
 
     def _summary(self, row: SessionRow) -> Summary:
         live = self._registry.live.get(row.new.session_id)

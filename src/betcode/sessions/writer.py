@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import anyio
@@ -18,6 +18,7 @@ from betcode.domain.session import SessionStatus
 from betcode.domain.turn_trace import TraceSink
 from betcode.domain.turn_watch import TurnWatch
 from betcode.sessions import events
+from betcode.sessions.growth import Grown, Growth
 from betcode.sessions.tail import Tail
 from betcode.sessions.tally import Tally
 from betcode.sessions.turn_telling import TurnTelling
@@ -54,6 +55,7 @@ class SessionWriter:
         counts: Counts | None = None,
         traces: TraceSink | None = None,
         watch: TurnWatch | None = None,
+        growth: Growth | None = None,
     ) -> None:
         self.key = row.key
         self.new = row.new
@@ -63,6 +65,8 @@ class SessionWriter:
         self.in_line: set[anyio.CancelScope] = set()  # of those who wait to write; nobody waits for what is degraded
         self.turns = TurnTimes(row.new.session_id, row.new.provider, row.state, counts or Counts(), traces)
         self.telling = None if watch is None else TurnTelling(watch, row)
+        self.on_status: Callable[[], None] | None = None  # called when the session's status has changed
+        self._growth = growth
         self._store = store
 
     @property
@@ -122,6 +126,10 @@ class SessionWriter:
         self.turns.written(before, prepared)
         if self.telling is not None:
             self.telling.written(before, prepared)
+        if prepared.stored and self._growth is not None and self._growth.is_watched:
+            self._growth.note(Grown(self.new.session_id, self.key, before.last_seq))
+        if self.on_status is not None and before.status is not self.state.status:
+            self.on_status()
 
     async def write_surely(self, said: Sequence[AgentEvent], changes: Sequence[Change] = (), **fields: object) -> None:
         """Like `write`, for what has already happened: wait for room, and lose at most what cannot be stored."""

@@ -1,0 +1,93 @@
+"""A session begun again under its own id: another agent goes on with its conversation."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+
+import anyio
+
+from betcode.domain.changes import SaveBond, SaveMetadata
+from betcode.domain.errors import AgentUnavailable, BetcodeError, SessionNotReady
+from betcode.domain.phase import Phase
+from betcode.domain.provider_config import PREFIX
+from betcode.sessions.beginning import Outcome, begin
+from betcode.sessions.cancelling import cancel_turn
+from betcode.sessions.closing import close
+from betcode.sessions.halting import at_rest
+from betcode.sessions.live import LiveSession
+from betcode.sessions.stopping import kill
+
+logger = logging.getLogger(__name__)
+
+_CANCELLED_WITHIN_S = 30.0  # interrupt, SIGINT, SIGTERM, and in the end everything is killed
+_END_WITHIN_S = 8.0
+_KILLED_WITHIN_S = 20.0
+
+
+def reconfigured(metadata: Mapping[str, str], config: Mapping[str, str]) -> dict[str, str]:
+    """The same with another configuration of the provider; an empty one leaves it as it was."""
+    if not config:
+        return dict(metadata)
+    rest = {name: value for name, value in metadata.items() if not name.startswith(PREFIX)}
+    return rest | {PREFIX + name: value for name, value in config.items()}
+
+
+async def restart(session: LiveSession, config: Mapping[str, str], within_s: float) -> None:
+    """End its agent, cancelling the turn at hand, and start another one.
+
+    Raises:
+        InvalidRequest: the configuration is not the provider's; nothing was done.
+        SessionClosed, SessionNotReady: it is not live.
+        AgentUnavailable, AgentMemoryExhausted: no other agent starts, and the session is closed for that reason.
+    """
+    metadata = reconfigured(session.writer.new.metadata, config)
+    session.provider.check_session(replace(session.writer.new, metadata=metadata))
+    async with session.changing():
+        if session.phase is Phase.STOPPING:
+            raise SessionNotReady(session.session_id, session.phase, "not being stopped")
+        session.refuse_if_closed()
+        session.life.is_stopping = session.run is not None or not session.at_rest
+        session.tell_phase()
+    outcome = Outcome()
+    session.room.tasks.start_soon(_carry_out, session, metadata, within_s, outcome)
+    await outcome.wait()
+
+
+async def _carry_out(session: LiveSession, metadata: Mapping[str, str], within_s: float, outcome: Outcome) -> None:
+    try:
+        await _make_way(session)
+        async with session.changing():
+            session.refuse_if_closed()
+            bond = replace(session.life.bond, restart_count=session.life.bond.restart_count + 1)
+            key = session.writer.key
+            await session.writer.write((), [SaveBond(key, bond), SaveMetadata(key, metadata)])
+            session.life.bond = bond
+            session.writer.new = replace(session.writer.new, metadata=metadata)
+            session.life.is_stopping, session.life.is_starting = False, True
+            session.tell_phase()
+        await begin(session, within_s)
+    except BetcodeError as trouble:
+        outcome.trouble = trouble
+        if session.life.is_stopping and not session.is_closed:
+            logger.warning("the session could not be restarted: %s", trouble, extra=session.log_extra)
+            await close(session, failure=trouble.message)
+    finally:
+        outcome.done.set()
+
+
+async def _make_way(session: LiveSession) -> None:
+    """No turn and no agent."""
+    if not session.at_rest:
+        await cancel_turn(session, cancel_queued=True)
+        if not await at_rest(session, _CANCELLED_WITHIN_S):
+            raise AgentUnavailable("The turn at hand could not be ended")
+    run = session.run
+    if run is None:
+        return
+    with anyio.move_on_after(_END_WITHIN_S):
+        await run.end()
+    if session.run is run:
+        with anyio.move_on_after(_KILLED_WITHIN_S):
+            await kill(session.room, [run])
+    if session.run is run:
+        raise AgentUnavailable("The agent at hand could not be ended")
