@@ -85,9 +85,16 @@ def _demo(_: AgentSettings) -> Provider:
     return DemoProvider()
 
 
+def _codex(agents: AgentSettings) -> Provider:
+    from betcode.providers.codex import CodexProvider
+
+    return CodexProvider(agents.codex)
+
+
 # One line for each kind of agent; whoever makes it imports its room then and not before.
 _MAKERS: Mapping[str, Callable[[AgentSettings], Provider]] = {
     "demo": _demo,
+    "codex": _codex,
 }
 
 

@@ -304,6 +304,8 @@ class AgentRun:
             if intake.exit is not None:
                 self._exit = intake.exit
                 return True
+            if not self.dialogue.is_ready and self.dialogue.failure is not None:
+                self.watch.condemn("it could not begin")  # and would not end by itself
             if intake.turn_completed:
                 self.escalation.note_turn_over()
             session.settle()

@@ -1,0 +1,327 @@
+"""The dialogue with `codex app-server`: its records, in the journal's order, become events. No I/O, no clock."""
+
+import logging
+import re
+from collections.abc import Callable, Mapping
+from functools import partial
+from types import MappingProxyType
+from typing import Any
+
+from betcode.domain.commands import Command, Errand, RefuseRequest
+from betcode.domain.ports import ApiPause, CallScreening, Failure, ToolCall
+from betcode.domain.records import Record, RecordKind
+from betcode.domain.rows import NewSession
+from betcode.domain.text import shortened, without_escapes
+from betcode.providers.codex import commands, frames, greeting, items, overlong, prompts, turns
+from betcode.providers.codex.advice import failure_in
+from betcode.providers.codex.launch import INITIALIZE_ID, MODELS_ID
+from betcode.providers.codex.moment import Moment
+from betcode.providers.codex.state import VERSION, State, dump, load
+from betcode.v1 import agent_pb2 as v1
+from betcode.wire import Malformed
+
+logger = logging.getLogger(__name__)
+
+_EXCERPT = 200
+_ERRORS_KEPT = 5
+_LONGEST_ERROR = 500
+_ERROR_NOTICES = 20  # of one run
+_MCP_SERVERS = 200
+# What Codex writes to stderr at every start, and of tools whose results say the same.
+_NOISE = re.compile(r"could not create PATH aliases|could not find bubblewrap|codex_core::tools::router")
+_STAMP = re.compile(r"^\d{4}-\d\d-\d\dT[\d:.]{8,20}Z\s+")
+
+Handler = Callable[[Any, Moment], None]
+
+
+def _on_warning(news: frames.Warned, now: Moment) -> None:
+    if news.message:
+        now.notice(v1.NOTICE_KIND_AGENT, shortened(news.message, 4000))
+
+
+def _on_rerouted(news: frames.Rerouted, now: Moment) -> None:
+    now.state.model = news.to_model or now.state.model
+    now.notice(v1.NOTICE_KIND_AGENT, f"The model {news.from_model} is not served: {news.to_model} answers instead")
+
+
+def _on_mcp(news: frames.McpStatus, now: Moment) -> None:
+    if news.name and now.state.mcp.get(news.name) != news.status and len(now.state.mcp) < _MCP_SERVERS:
+        now.state.mcp[shortened(news.name, _EXCERPT)] = shortened(news.status, _EXCERPT)
+        if news.status != "starting":
+            turns.say_info(now)
+
+
+# By method: what its parameters are, and who takes them. Everything else is passed over.
+NEWS: Mapping[str, tuple[type, Handler]] = MappingProxyType(
+    {
+        "turn/started": (frames.TurnNews, turns.on_started),
+        "turn/completed": (frames.TurnNews, turns.on_completed),
+        "turn/plan/updated": (frames.PlanNews, turns.on_plan),
+        "item/started": (frames.ItemNews, items.on_started),
+        "item/completed": (frames.ItemNews, items.on_completed),
+        "item/agentMessage/delta": (frames.Delta, items.on_text),
+        "item/plan/delta": (frames.Delta, items.on_text),
+        "item/reasoning/summaryTextDelta": (frames.Delta, items.on_summary),
+        "item/reasoning/textDelta": (frames.Delta, items.on_thought),
+        "thread/tokenUsage/updated": (frames.UsageNews, turns.on_usage),
+        "error": (frames.ErrorNews, turns.on_error),
+        "serverRequest/resolved": (frames.Resolved, prompts.on_resolved),
+        "warning": (frames.Warned, _on_warning),
+        "guardianWarning": (frames.Warned, _on_warning),
+        "model/rerouted": (frames.Rerouted, _on_rerouted),
+        "mcpServer/startupStatus/updated": (frames.McpStatus, _on_mcp),
+    }
+)
+_STARTS_OVER = frozenset({"turn/started", "turn/completed"})
+
+
+class CodexDialogue:
+    """Implements `betcode.domain.ports.Dialogue`."""
+
+    def __init__(self, session: NewSession, state: State) -> None:
+        self._session = session
+        self._state = state
+
+    def receive(self, record: Record) -> list[v1.AgentEvent]:
+        """The events of one record. Whatever the record holds, this does not raise, and a turn ends that has ended."""
+        now = Moment(self._state, self._session, record)
+        match record.kind:
+            case RecordKind.OUT if record.too_long:
+                self._on_too_long(record, now)
+            case RecordKind.OUT:
+                self._on_line(record, now)
+            case RecordKind.IN:
+                for line in record.data.split(b"\n"):
+                    self._guarded(partial(self._on_said, line, now), record, now)
+            case RecordKind.ERR:
+                self._on_error_line(record, now)
+            case RecordKind.DAMAGED:
+                gap = now.say().gap
+                gap.reason = record.data.decode(errors="replace")[:_LONGEST_ERROR]
+                gap.bytes_lost = max(record.end - record.offset, 0)
+            case RecordKind.START | RecordKind.EXIT | RecordKind.NOTE:
+                pass  # an agent's end is the engine's to judge, with what is open here
+        return now.events
+
+    def may_ask(self, record: Record) -> bool:
+        return record.kind is RecordKind.OUT and b"requestApproval" in record.data[:_EXCERPT]
+
+    def send(self, command: Command) -> bytes:
+        """One line for Codex's stdin. Raises InvalidRequest where that cannot be."""
+        return commands.line(command)
+
+    def addressed(self, line: bytes) -> bytes:
+        return commands.addressed(self._state, line)
+
+    def voided(self, now_ns: int) -> list[v1.AgentEvent]:
+        now = Moment(self._state, self._session, None, now_ns)
+        turns.void(now)
+        return now.events
+
+    def state(self) -> bytes:
+        return dump(self._state)
+
+    # ------------------------------------------------------------ what is open
+
+    @property
+    def is_ready(self) -> bool:
+        return bool(self._state.thread)
+
+    @property
+    def errands(self) -> tuple[Errand, ...]:
+        return tuple(Errand(errand_id, line.encode()) for errand_id, line in self._state.errands.items())
+
+    @property
+    def turn_open(self) -> bool:
+        """A turn runs, or a message that Codex was given has not been answered yet."""
+        return self._state.turn or bool(self._state.pending)
+
+    @property
+    def has_spoken(self) -> bool:
+        return self._state.has_spoken
+
+    @property
+    def call_screening(self) -> CallScreening:
+        return CallScreening.NO
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        return ()
+
+    def directory_of(self, tool_use_id: str) -> str | None:
+        tool = self._state.tools.get(tool_use_id)
+        return tool.cwd if tool is not None and tool.cwd else None
+
+    @property
+    def answering(self) -> tuple[str, ...]:
+        state = self._state
+        return tuple(name for name, turn in state.pending.items() if turn) if state.turn else ()
+
+    @property
+    def withdrawing(self) -> frozenset[str]:
+        return frozenset()
+
+    @property
+    def holds(self) -> tuple[str, ...]:
+        return tuple(f"background command: {command}" for command in self._state.background.values())
+
+    @property
+    def conversation_id(self) -> str:
+        return self._state.conversation_id
+
+    @property
+    def conversation_began(self) -> bool:
+        return self._state.began
+
+    @property
+    def open_requests(self) -> tuple[str, ...]:
+        return tuple(self._state.requests)
+
+    @property
+    def refusals(self) -> tuple[RefuseRequest, ...]:
+        """What nobody can answer is refused by an errand."""
+        return ()
+
+    @property
+    def api_pause(self) -> ApiPause | None:
+        return turns.api_pause(self._state)
+
+    @property
+    def failure(self) -> Failure | None:
+        return failure_in(self._state.errors, self._state.refused_thread)
+
+    @property
+    def running_tools(self) -> tuple[str, ...]:
+        asked = {request.tool_use_id for request in self._state.requests.values()}
+        return tuple(tool.name for tool_id, tool in self._state.tools.items() if tool_id not in asked)
+
+    @property
+    def last_errors(self) -> tuple[str, ...]:
+        refused = (self._state.refused_thread,) if self._state.refused_thread else ()
+        return (*self._state.errors, *refused)
+
+    @property
+    def plan_mode(self) -> bool:
+        return self._state.plan_mode
+
+    # ------------------------------------------------------------ lines
+
+    def _on_said(self, line: bytes, now: Moment) -> None:
+        """Something of ours has been written to Codex."""
+        frame, state = frames.decode(line), now.state
+        if isinstance(frame, Malformed):
+            return
+        match frame.method:
+            case "":
+                prompts.on_answer(frame, now)
+            case commands.TURN:
+                turns.delivered(str(frame.id), now)
+                greeting.told_mode(frames.read(frame.params, frames.Said) or frames.Said(), now)
+            case commands.COMPACTION:
+                state.compacting = True
+                turns.delivered(str(frame.id), now)
+            case "thread/start" | "thread/resume" | "thread/fork":
+                greeting.asked(frame, line, now)
+            case commands.CLEANING:
+                state.errands.pop(str(frame.id), None)
+                state.background.clear()
+            case _:
+                pass
+
+    def _on_line(self, record: Record, now: Moment) -> None:
+        frame = frames.decode(record.data)
+        if isinstance(frame, Malformed):
+            self._on_malformed(frame, now)
+            return
+        if self._state.bad_lines:
+            self._end_bad_lines(now)
+        if frame.id is not None and frame.method:
+            rpc_id = frame.id
+            self._state.has_spoken = True
+            self._guarded(lambda: prompts.on_request(rpc_id, frame.method, frame, now), record, now)
+        elif frame.method:
+            self._on_news(frame, record, now)
+        elif frame.id is not None:
+            self._guarded(lambda: self._on_reply(frame, now), record, now)
+
+    def _on_reply(self, frame: frames.Message, now: Moment) -> None:
+        """What a request of ours was answered with."""
+        state = now.state
+        if greeting.is_thread(frame.id):
+            greeting.on_thread(frame, now)
+        elif frame.id == MODELS_ID:
+            greeting.on_models(frame, now)
+        elif frame.id == INITIALIZE_ID and frame.error is not None:
+            state.refused_thread = shortened(f"initialize: {frame.error.message}", _LONGEST_ERROR)
+        elif frame.id in state.pending:
+            state.has_spoken = True
+            turns.on_answered(str(frame.id), frame, now)
+
+    def _on_news(self, frame: frames.Message, record: Record, now: Moment) -> None:
+        kind, handler = NEWS.get(frame.method, (None, None))
+        if kind is None or handler is None:
+            logger.debug("passed over %r", frame.method)
+            return
+        if self._state.lost and frame.method not in _STARTS_OVER:
+            return
+        if self._state.thread:
+            self._state.has_spoken = True
+        news = frames.read(frame.params, kind)
+        if news is None:
+            self._on_unread(frame, record, now)
+        elif kind is frames.Delta:  # they come by the thousand, and change next to nothing
+            handler(news, now)
+        else:
+            self._guarded(lambda: handler(news, now), record, now, ends=frame.method == "turn/completed")
+
+    def _on_unread(self, frame: frames.Message, record: Record, now: Moment) -> None:
+        self._say_malformed(now, f"{shortened(frame.method, _EXCERPT)} is not to be read", record.data)
+        if frame.method == "turn/completed" and now.state.turn:
+            turns.end(now, "error", list(now.state.pending))
+
+    def _guarded(self, work: Callable[[], None], record: Record, now: Moment, *, ends: bool = False) -> None:
+        before, said = dump(self._state), len(now.events)
+        try:
+            work()
+        except Exception:
+            logger.exception("a line could not be translated", extra={"offset": record.offset})
+            self._state = now.state = load(before, VERSION)
+            del now.events[said:]
+            self._say_malformed(now, "something it said could not be translated", record.data)
+            if ends:
+                turns.end(now, "error", list(now.state.pending))
+
+    def _on_malformed(self, frame: Malformed, now: Moment) -> None:
+        """The first of a run of broken lines is told at once, the others are counted."""
+        self._state.bad_lines += 1
+        logger.warning("a line of the agent is not to be read: %s", frame.reason)
+        if self._state.bad_lines == 1:
+            self._say_malformed(now, f"a line is not to be read ({shortened(frame.reason, _EXCERPT)})", frame.raw)
+
+    def _end_bad_lines(self, now: Moment) -> None:
+        more = self._state.bad_lines - 1
+        self._state.bad_lines = 0
+        if more:
+            now.notice(v1.NOTICE_KIND_MALFORMED, f"The agent: {more} more lines were not to be read", lines=str(more))
+
+    def _on_too_long(self, record: Record, now: Moment) -> None:
+        size = max(record.end - record.offset, len(record.data))
+        self._say_malformed(now, f"a line of about {size} bytes is over the limit and was passed over", record.data)
+        self._guarded(lambda: overlong.take(record.data, size, now), record, now)
+
+    def _say_malformed(self, now: Moment, what: str, raw: bytes) -> None:
+        excerpt = raw[: 4 * _EXCERPT].decode(errors="replace")
+        now.notice(v1.NOTICE_KIND_MALFORMED, f"The agent: {what}", excerpt=shortened(excerpt, _EXCERPT))
+
+    def _on_error_line(self, record: Record, now: Moment) -> None:
+        text = without_escapes(record.data[: 4 * _LONGEST_ERROR].decode(errors="replace")).strip()
+        text = _STAMP.sub("", text)
+        if not text or _NOISE.search(text) or text in self._state.errors[-1:]:
+            return
+        said, state = shortened(text, _LONGEST_ERROR), self._state
+        state.errors = [*state.errors, said][-_ERRORS_KEPT:]
+        if state.error_notices < _ERROR_NOTICES:
+            state.error_notices += 1
+            now.notice(v1.NOTICE_KIND_AGENT, said, stream="stderr")
+        else:
+            logger.debug("stderr: %s", said)

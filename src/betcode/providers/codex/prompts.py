@@ -1,0 +1,158 @@
+"""What Codex asks: commands and patches to be allowed, questions to people, and what nobody here can answer."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from betcode.domain.display import struct_of
+from betcode.domain.text import shortened
+from betcode.providers.codex import commands, frames, items, turns
+from betcode.providers.codex.moment import Moment
+from betcode.providers.codex.state import OpenRequest
+from betcode.v1 import agent_pb2 as v1
+
+_MOST_OPEN = 256
+_LONGEST = 2000
+_LONGEST_NAME = 100
+_UNREAD = "the request cannot be read here"
+
+# Requests that no person can be asked, each with the answer that lets the turn go on without.
+_NO: dict[str, dict[str, Any]] = {
+    "mcpServer/elicitation/request": {"action": "decline"},
+    "item/permissions/requestApproval": {"permissions": {}, "scope": "turn"},
+    "item/tool/call": {
+        "success": False,
+        "contentItems": [{"type": "inputText", "text": "betcode has no tools of its own"}],
+    },
+    "applyPatchApproval": {"decision": "denied"},
+    "execCommandApproval": {"decision": "denied"},
+}
+
+
+def on_request(rpc_id: int | str, method: str, frame: frames.Message, now: Moment) -> None:
+    handler = _ASKED.get(method)
+    if any(each.rpc_id == rpc_id for each in now.state.requests.values()):
+        return
+    if handler is None:
+        _refuse(rpc_id, method, now)
+    elif len(now.state.requests) >= _MOST_OPEN:
+        refuse(rpc_id, f"{_MOST_OPEN} requests wait for an answer: ask again when there are fewer", now)
+    elif not handler(rpc_id, frame, now):
+        now.notice(v1.NOTICE_KIND_MALFORMED, f"Codex asked something that cannot be read ({method}), and was refused")
+        refuse(rpc_id, _UNREAD, now)
+    else:
+        now.status(v1.WAITING_FOR_USER)
+
+
+def _refuse(rpc_id: int | str, method: str, now: Moment) -> None:
+    what = shortened(method, _LONGEST_NAME)
+    now.notice(v1.NOTICE_KIND_AGENT, f"Codex asked for {what}, which nobody here can answer, and was refused")
+    if method in _NO:
+        now.state.errands[f"answer-{rpc_id}"] = commands.answer(rpc_id, _NO[method]).decode()
+    else:
+        refuse(rpc_id, f"{what} is not supported here", now)
+
+
+def refuse(rpc_id: int | str, reason: str, now: Moment) -> None:
+    now.state.errands[f"answer-{rpc_id}"] = commands.refusal(rpc_id, reason).decode()
+
+
+def _on_command(rpc_id: int | str, frame: frames.Message, now: Moment) -> bool:
+    asked = frames.read(frame.params, frames.Approval)
+    if asked is None:
+        return False
+    if asked.network_approval_context is not None:
+        place = asked.network_approval_context
+        tool, own_input = "WebFetch", {"url": f"{place.protocol or 'https'}://{place.host}"}
+    else:
+        tool, own_input = "Bash", {"command": items.script_of(asked.command or ""), "cwd": asked.cwd or ""}
+    if asked.kind == "writeStdin":
+        own_input["note"] = "input for a command that runs"
+    _ask(rpc_id, asked, tool, own_input, now)
+    return True
+
+
+def _on_patch(rpc_id: int | str, frame: frames.Message, now: Moment) -> bool:
+    """The patch itself came with the item before; where it was not seen, nothing is known but that there is one."""
+    asked = frames.read(frame.params, frames.Approval)
+    if asked is None:
+        return False
+    known = now.state.tools.get(asked.item_id)
+    own_input = json.loads(known.input) if known is not None and known.input else {"changes": []}
+    _ask(rpc_id, asked, known.name if known is not None else "Edit", own_input, now)
+    return True
+
+
+def _ask(rpc_id: int | str, asked: frames.Approval, tool: str, own_input: dict[str, Any], now: Moment) -> None:
+    state = now.state
+    turns.begin(now)
+    items.start(now, asked.item_id, tool, own_input, cwd=asked.cwd or "")
+    known = state.tools.get(asked.item_id)
+    event = now.say(known.parent if known is not None else "").permission_request
+    event.request_id = now.prompt_id(rpc_id)
+    event.tool_name = tool
+    event.tool_use_id = asked.item_id
+    event.input_json = json.dumps(own_input, ensure_ascii=False)
+    event.input.CopyFrom(struct_of(own_input))
+    event.description = shortened(asked.reason or "", _LONGEST)
+    state.requests[event.request_id] = OpenRequest(rpc_id, asked.item_id)
+
+
+def _on_questions(rpc_id: int | str, frame: frames.Message, now: Moment) -> bool:
+    asked = frames.read(frame.params, frames.Questions)
+    if asked is None or not asked.questions:
+        return False
+    turns.begin(now)
+    group = now.prompt_id(rpc_id)
+    for number, one in enumerate(asked.questions):
+        question = now.say().user_question
+        question.question_id = f"{group}#{number}"
+        question.group_id = group
+        question.question = one.question
+        question.header = one.header
+        if one.is_secret:
+            question.note = "The answer is kept in the history: do not give a secret"
+        if number == 0:
+            question.input_json = frames.questions_in(frame.params).decode(errors="replace")
+        for option in one.options or []:
+            question.options.add(value=option.label, label=option.label, description=option.description)
+    now.state.requests[group] = OpenRequest(rpc_id, is_question=True)
+    return True
+
+
+_ASKED: dict[str, Callable[[int | str, frames.Message, Moment], bool]] = {
+    "item/commandExecution/requestApproval": _on_command,
+    "item/fileChange/requestApproval": _on_patch,
+    "item/tool/requestUserInput": _on_questions,
+}
+
+
+def on_answer(frame: frames.Message, now: Moment) -> None:
+    """An answer of ours has been written to Codex."""
+    state = now.state
+    state.errands.pop(f"answer-{frame.id}", None)
+    found = next((name for name, each in state.requests.items() if each.rpc_id == frame.id), None)
+    if found is None:
+        return
+    answered = state.requests.pop(found)
+    tool = state.tools.get(answered.tool_use_id)
+    if tool is not None:
+        tool.began_ns = now.mono_ns  # how long a person took is not how long the tool ran
+    allowed = b'"accept' in bytes(frame.result)
+    if tool is not None and not allowed:
+        state.declined.append(answered.tool_use_id)
+    if state.requests or not state.turn:
+        return
+    if allowed and tool is not None:
+        now.status(v1.EXECUTING_TOOL, tool.name)
+    else:
+        now.turn_to(v1.THINKING)
+
+
+def on_resolved(news: frames.Resolved, now: Moment) -> None:
+    """Codex went on without the answer; where there was one, it is settled already."""
+    found = next((name for name, each in now.state.requests.items() if each.rpc_id == news.request_id), None)
+    if found is not None:
+        turns.withdraw(now, found)
+        if not now.state.requests and now.state.turn:
+            now.turn_to(v1.THINKING)

@@ -1,0 +1,121 @@
+"""Codex as a provider.
+
+A session may say, as `provider_config.KEY` in its metadata:
+
+- `sandbox`: what a command may touch once it is allowed: `read-only`, `workspace-write` (the default) or
+  `danger-full-access`;
+- `effort`: how long the model thinks: `low`, `medium`, `high`, or what else it knows.
+"""
+
+import json
+import logging
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from betcode.config.agents import CodexSettings
+from betcode.domain.errors import AgentUnavailable, InvalidRequest
+from betcode.domain.ports import Capabilities, Dialogue, Launch, LaunchContext
+from betcode.domain.provider_about import Login, ProviderAbout, Standing
+from betcode.domain.provider_config import check_keys, provider_config
+from betcode.domain.rows import NewSession
+from betcode.providers.codex.dialogue import CodexDialogue
+from betcode.providers.codex.environment import codex_home, key_of_provider
+from betcode.providers.codex.finding import find_binary
+from betcode.providers.codex.launch import KEYS, SANDBOXES, launch
+from betcode.providers.codex.state import VERSION, State, UnreadableState, carried_over, dump, load
+
+logger = logging.getLogger(__name__)
+
+_TITLE = "Codex CLI"
+_LONGEST_EFFORT = 40
+_LONGEST_BYTES = 1024 * 1024
+
+
+class CodexProvider:
+    """Implements `betcode.domain.ports.Provider`; without a path `codex` is looked for on the session's PATH."""
+
+    name = "codex"
+    dialogue_version = VERSION
+    capabilities = Capabilities(
+        resume=True,
+        continues_broken_turn=False,
+        interrupt=True,
+        permissions=True,
+        deltas=True,
+        recognises_repeats=False,
+        fork=True,
+        compaction=True,
+        queues_messages=False,  # it would mix what comes during a turn into that turn
+        questions=True,  # in plan mode; elsewhere the model is refused the tool
+        attachments=True,
+        edited_input=False,
+        denial_message=True,
+        plan_mode=True,
+        usage=True,
+    )
+
+    def __init__(self, settings: CodexSettings | None = None) -> None:
+        self._settings = settings or CodexSettings()
+
+    def check(self, environment: Mapping[str, str]) -> None:
+        """Raises AgentUnavailable."""
+        find_binary(self._settings.path, environment)
+
+    def check_session(self, session: NewSession) -> None:
+        """Raises InvalidRequest."""
+        check_keys(session, KEYS)
+        own = provider_config(session)
+        if own.get("sandbox") not in (None, *SANDBOXES):
+            raise InvalidRequest(
+                f"Codex knows no sandbox {own['sandbox'][:80]!r}: choose {', '.join(SANDBOXES)}", key="sandbox"
+            )
+        effort = own.get("effort", "low")
+        if not effort.isalpha() or not effort.isascii() or len(effort) > _LONGEST_EFFORT:
+            raise InvalidRequest(f"{effort[:80]!r} is no effort: say low, medium or high", key="effort")
+
+    def capabilities_for(self, _: NewSession) -> Capabilities:
+        return self.capabilities
+
+    def about(self, environment: Mapping[str, str]) -> ProviderAbout:
+        found, basis = _login(environment)
+        try:
+            path = str(find_binary(self._settings.path, environment))
+        except AgentUnavailable as missing:
+            return ProviderAbout(_TITLE, Standing(login=found, login_basis=basis, missing=missing.message), KEYS)
+        lacking = f"Codex is not logged in: {basis}; run `codex login`" if found is Login.NO else ""
+        return ProviderAbout(_TITLE, Standing(path, login=found, login_basis=basis, missing=lacking), KEYS)
+
+    def launch(self, session: NewSession, context: LaunchContext) -> Launch:
+        """Raises AgentUnavailable."""
+        return launch(find_binary(self._settings.path, context.environment), session, context)
+
+    def dialogue(self, session: NewSession, conversation_id: str, state: bytes = b"", *, version: int = 0) -> Dialogue:
+        if not state:
+            return CodexDialogue(session, State(conversation_id=conversation_id))
+        try:
+            return CodexDialogue(session, load(state, version))
+        except UnreadableState as trouble:
+            logger.warning("the dialogue's state cannot be read (%s): taken up at the next turn", trouble)
+            lost = State(conversation_id=conversation_id, thread=conversation_id, began=True, lost=True)
+            return CodexDialogue(session, lost)
+
+    def carry_over(self, state: bytes, version: int) -> bytes:
+        try:
+            return dump(carried_over(load(state, version)))
+        except UnreadableState as trouble:
+            logger.warning("the dialogue's state cannot be read (%s): totals and lists start afresh", trouble)
+            return b""
+
+
+def _login(environment: Mapping[str, str]) -> tuple[Login, str]:
+    """Whether Codex has a key or an account, as files and variables tell."""
+    variable = key_of_provider(environment)
+    if variable:
+        is_set = bool(environment.get(variable))
+        return (Login.YES, f"{variable} is set") if is_set else (Login.NO, f"{variable} is not set")
+    file: Path = codex_home(environment) / "auth.json"
+    with suppress(OSError, ValueError), file.open("rb") as auth:
+        if json.loads(auth.read(_LONGEST_BYTES)):
+            return Login.YES, str(file)
+    return Login.NO, f"there is no {file}"

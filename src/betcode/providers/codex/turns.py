@@ -1,0 +1,316 @@
+"""Turns: they begin with a message or a compaction of ours, end once, and say what they took."""
+
+from betcode.domain.error_codes import ErrorCode
+from betcode.domain.ports import ApiPause, PauseKind
+from betcode.domain.text import shortened
+from betcode.providers.codex import advice, frames
+from betcode.providers.codex.commands import CLEANING
+from betcode.providers.codex.launch import POINT_SEPARATOR, request
+from betcode.providers.codex.moment import Moment, uint32, uint64
+from betcode.providers.codex.state import Counted, OpenTool, State, Todo, remember
+from betcode.v1 import agent_pb2 as v1
+
+_LONGEST_ERROR = 4000
+_LONGEST_STEP = 300
+_MOST_STEPS = 100
+_PERCENT_STEP = 0.5  # a smaller change of the context's filling is not worth an event
+_STATUS = {"pending": v1.PENDING, "inProgress": v1.IN_PROGRESS, "completed": v1.COMPLETED}
+_REASONS = {"completed": "end_turn", "interrupted": "cancelled"}
+_INTERRUPTED = "interrupted"
+_RUNS_ON = "[it runs on in the background]"
+
+
+def begin(now: Moment, turn_id: str = "") -> None:
+    """A turn is open from here on, if none was."""
+    state = now.state
+    if turn_id:
+        state.turn_id = turn_id
+        state.pending = {message: turn or turn_id for message, turn in state.pending.items()}
+    if not state.turn:
+        state.turn = state.began = True
+        state.turn_failed = state.boundary = False
+        now.status(v1.COMPACTING if state.compacting else v1.THINKING)
+
+
+def on_started(news: frames.TurnNews, now: Moment) -> None:
+    if news.thread_id in ("", now.state.thread):
+        now.state.lost = False
+        begin(now, news.turn.id)
+
+
+def on_answered(message_id: str, frame: frames.Message, now: Moment) -> None:
+    """Codex took a message or a compaction, or refused it."""
+    if frame.error is not None:
+        _fail(now, frame.error.message or "Codex refused the message", "", None, "")
+        end(now, "error", [message_id])
+        return
+    answer = frames.read(frame.result, frames.TurnAnswer)
+    begin(now, answer.turn.id if answer is not None else "")
+
+
+def delivered(message_id: str, now: Moment) -> None:
+    """A person's message, or what asks for a compaction, has been written to Codex."""
+    if message_id and message_id not in now.state.settled:
+        now.state.pending[message_id] = ""
+        _message_state(now, message_id, v1.MESSAGE_STATE_DELIVERED)
+
+
+def on_completed(news: frames.TurnNews, now: Moment) -> None:
+    state, turn = now.state, news.turn
+    if news.thread_id not in ("", state.thread):
+        return
+    if state.turn_id and turn.id and turn.id != state.turn_id:
+        return
+    state.lost = False
+    begin(now, turn.id)
+    reason = _REASONS.get(turn.status, "error")
+    if reason == "error" and not state.turn_failed:
+        tell(now, turn.error or frames.TurnError())
+    if reason == "cancelled":
+        clean(now, turn.id)
+    answered = [message for message, turn_id in state.pending.items() if turn_id in ("", turn.id)]
+    end(now, reason, answered, duration_ms=turn.duration_ms or 0)
+
+
+def clean(now: Moment, turn_id: str) -> None:
+    """A command outlives the turn that is interrupted, unless Codex is told to end it."""
+    errand = f"clean-{turn_id}"
+    now.state.errands[errand] = request(errand, CLEANING, {"threadId": now.state.thread}).decode()
+
+
+def end(now: Moment, reason: str, answered: list[str], *, duration_ms: int = 0) -> None:
+    """Everything that the turn left open is closed, and it is told what it took."""
+    state = now.state
+    void(now)
+    for request_id in list(state.requests):
+        withdraw(now, request_id)
+    for tool_id, tool in list(state.tools.items()):
+        _close(now, tool_id, tool, reason)
+    for message_id in answered:
+        state.pending.pop(message_id, None)
+        if message_id not in state.settled:
+            remember(state.settled, message_id)
+            _message_state(now, message_id, v1.MESSAGE_STATE_CONSUMED, "cancelled" if reason == "cancelled" else "")
+    if state.compacting and not state.boundary and reason == "end_turn":
+        reason = "error"
+        _compaction_failed(now, "Codex did not say why")
+    _report_context(now)
+    _report_usage(now, duration_ms)
+    if state.turn_id:
+        state.point = state.turn_id
+    complete = now.say().turn_complete
+    complete.stop_reason = reason
+    complete.message_ids.extend(message for message in answered if not state.compacting)
+    if not answered:
+        complete.origin = "agent"
+    if state.point:
+        complete.fork_point = f"{state.conversation_id}{POINT_SEPARATOR}{state.point}"
+    state.turn = state.compacting = state.turn_failed = False
+    state.turn_id = ""
+    state.pause = ""
+    if not state.pending:
+        now.turn_to(v1.IDLE)
+
+
+def _close(now: Moment, tool_id: str, tool: OpenTool, reason: str) -> None:
+    """Codex itself says nothing of what was open; a command may go on behind the turn that began it."""
+    state = now.state
+    del state.tools[tool_id]
+    remember(state.ended, tool_id)
+    runs_on = reason == "end_turn" and tool.name == "Bash"
+    if runs_on:
+        state.background[tool_id] = shortened(tool.input, _LONGEST_STEP)
+    result = now.say(tool.parent).tool_call_result
+    result.tool_id = tool_id
+    result.output = _RUNS_ON if runs_on else _INTERRUPTED
+    result.is_error = not runs_on
+    result.duration_ms = uint32((now.mono_ns - tool.began_ns) / 1_000_000)
+
+
+def withdraw(now: Moment, request_id: str) -> None:
+    """Codex no longer waits for an answer."""
+    if now.state.requests.pop(request_id, None) is not None:
+        resolved = now.say().permission_resolved
+        resolved.request_id = request_id
+        resolved.resolution = "withdrawn"
+
+
+def void(now: Moment) -> None:
+    """Words whose stream was cut off: what deltas showed of them settles as empty."""
+    state = now.state
+    for item_id, blocks in state.unsettled.items():
+        for block in blocks:
+            event = now.say()
+            said = event.thinking_delta if item_id in state.thinking else event.text_delta
+            said.message_id, said.block, said.is_complete = item_id, uint32(block), True
+    state.unsettled.clear()
+    state.thinking.clear()
+
+
+def _message_state(now: Moment, message_id: str, to: v1.MessageState.ValueType, reason: str = "") -> None:
+    change = now.say().message_state
+    change.message_id, change.state, change.reason = message_id, to, reason
+
+
+# ---------------------------------------------------------------- errors
+
+
+def on_error(news: frames.ErrorNews, now: Moment) -> None:
+    state = now.state
+    if news.thread_id not in ("", state.thread):
+        return
+    begin(now)
+    if not news.will_retry:
+        tell(now, news.error)
+        return
+    void(now)
+    trouble = advice.trouble_in(news.error)
+    state.pause = trouble.pause.value
+    details = news.error.additional_details or ""
+    now.notice(
+        v1.NOTICE_KIND_API_RETRY,
+        f"The model's API failed ({shortened(details or trouble.message, 200)}); trying again",
+        error=trouble.kind,
+        error_status="" if trouble.status is None else str(trouble.status),
+        message=shortened(trouble.message, 200),
+        waiting_for=trouble.pause.value,
+    )
+
+
+def tell(now: Moment, error: frames.TurnError) -> None:
+    """The error that ends a turn; once."""
+    if now.state.turn_failed:
+        return
+    now.state.turn_failed = True
+    if now.state.compacting:
+        _compaction_failed(now, error.message)
+        return
+    trouble = advice.trouble_in(error)
+    known = f" (this Codex knows {', '.join(now.state.models[:10])})" if now.state.models else ""
+    what = trouble.advice + (known if trouble.kind == "modelNotFound" or trouble.status == 404 else "")
+    _fail(now, trouble.message, trouble.kind, trouble.status, what if trouble.advice else "", trouble.code)
+
+
+def _fail(
+    now: Moment, message: str, kind: str, status: int | None, what: str, code: ErrorCode = ErrorCode.AGENT_ERROR
+) -> None:
+    now.state.turn_failed = True
+    error = now.say().error
+    error.code = code
+    error.message = shortened(message, _LONGEST_ERROR)
+    if kind:
+        error.details["api_error_type"] = kind
+    if status is not None:
+        error.details["api_error_status"] = str(status)
+    if what:
+        error.message = f"{error.message.removesuffix('.')}. What to do: {what}"
+        error.details["advice"] = what
+
+
+def _compaction_failed(now: Moment, reason: str) -> None:
+    error = now.say().error
+    error.code = ErrorCode.COMPACTION_FAILED
+    error.message = "Session compaction failed"
+    error.details["reason"] = shortened(reason, _LONGEST_ERROR)
+
+
+def resumed(state: State) -> None:
+    """The API has answered."""
+    state.pause = ""
+
+
+def api_pause(state: State) -> ApiPause | None:
+    return ApiPause(PauseKind(state.pause)) if state.pause else None
+
+
+# ---------------------------------------------------------------- what it took
+
+
+def on_usage(news: frames.UsageNews, now: Moment) -> None:
+    """Codex says totals of the thread; those of another process are counted here, too, once."""
+    state, usage = now.state, news.token_usage
+    if news.thread_id not in ("", state.thread):
+        return
+    total = _counted(usage.total)
+    if state.total is not None:
+        state.used = _sum(state.used, _since(state.total, total))
+    state.total = total
+    state.window = usage.model_context_window or state.window
+    state.context_tokens = usage.last.input_tokens or usage.last.total_tokens  # the second behind a compaction
+    resumed(state)
+
+
+def _counted(tokens: frames.Tokens) -> Counted:
+    cached, written = tokens.cached_input_tokens, tokens.cache_write_input_tokens
+    return Counted(max(tokens.input_tokens - cached - written, 0), tokens.output_tokens, cached, written)
+
+
+def _since(before: Counted, after: Counted) -> Counted:
+    """What came since; a thread that ran out of context counts from nothing again."""
+    if after.output < before.output or after.input + after.cached < before.input + before.cached:
+        return after
+    return Counted(
+        max(after.input - before.input, 0),
+        after.output - before.output,
+        max(after.cached - before.cached, 0),
+        max(after.written - before.written, 0),
+    )
+
+
+def _sum(one: Counted, other: Counted) -> Counted:
+    return Counted(
+        one.input + other.input, one.output + other.output, one.cached + other.cached, one.written + other.written
+    )
+
+
+def _report_usage(now: Moment, duration_ms: int) -> None:
+    state = now.state
+    usage = now.say().usage
+    usage.model = state.model
+    usage.input_tokens = uint32(state.used.input)
+    usage.output_tokens = uint32(state.used.output)
+    usage.cache_read_tokens = uint32(state.used.cached)
+    usage.cache_creation_tokens = uint32(state.used.written)
+    usage.duration_ms = uint32(duration_ms)
+    usage.context_tokens = uint64(state.context_tokens)
+    state.used = Counted()
+
+
+def _report_context(now: Moment) -> None:
+    """How full the context is, when that has changed visibly."""
+    state = now.state
+    percent = min(100.0 * state.context_tokens / state.window, 100.0) if state.window > 0 else 0.0
+    if abs(percent - state.context_percent) < _PERCENT_STEP:
+        return
+    state.context_percent = percent
+    say_info(now)
+
+
+def say_info(now: Moment) -> v1.SessionInfo:
+    state = now.state
+    info = now.say().session_info
+    info.session_id = now.session.session_id
+    info.model = state.model
+    info.working_directory = state.cwd or now.session.working_directory
+    info.worktree_id = now.session.worktree_id
+    info.provider = now.session.provider
+    info.is_compacted = state.compacted
+    info.context_usage_percent = state.context_percent
+    for name, status in state.mcp.items():
+        info.mcp_servers.add(name=name, status=status)
+    return info
+
+
+# ---------------------------------------------------------------- its list of steps
+
+
+def on_plan(news: frames.PlanNews, now: Moment) -> None:
+    if news.thread_id not in ("", now.state.thread):
+        return
+    steps = [Todo(shortened(one.step, _LONGEST_STEP), _STATUS.get(one.status, v1.PENDING)) for one in news.plan]
+    if steps[:_MOST_STEPS] == now.state.todos:
+        return
+    now.state.todos = steps[:_MOST_STEPS]
+    update = now.say().todo_update
+    for number, todo in enumerate(now.state.todos, 1):
+        update.items.add(id=str(number), subject=todo.subject, status=v1.TodoStatus.ValueType(todo.status))
