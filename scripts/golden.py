@@ -12,6 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from betcode.providers.claude import ClaudeProvider
 from betcode.v1.agent_pb2 import AgentEvent
+from support import acp_recordings as acp
 from support import codex_recordings as codex
 from support.recordings import GOLDEN, SESSION, recordings, records_of, shown
 
@@ -24,6 +25,9 @@ def main(names: list[str]) -> None:
     for path in codex.recordings():
         if not names or path.stem in names:
             write(codex.GOLDEN / f"{path.stem}.json", codex.replay(path))
+    for path in acp.recordings():
+        if not names or path.stem in names:
+            write(acp.GOLDEN / f"{path.stem}.json", acp.replay(path))
 
 
 def write(target: Path, events: Iterable[AgentEvent]) -> None:

@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from betcode.config.agents import AgentSettings
@@ -91,10 +92,21 @@ def _codex(agents: AgentSettings) -> Provider:
     return CodexProvider(agents.codex)
 
 
+def _acp(agents: AgentSettings, profile: str = "") -> Provider:
+    from betcode.providers.acp import AcpProvider
+
+    return AcpProvider(agents.acp, profile)
+
+
 # One line for each kind of agent; whoever makes it imports its room then and not before.
 _MAKERS: Mapping[str, Callable[[AgentSettings], Provider]] = {
     "demo": _demo,
     "codex": _codex,
+    "acp": _acp,
+    "opencode": partial(_acp, profile="opencode"),
+    "gemini": partial(_acp, profile="gemini"),
+    "claude-agent-acp": partial(_acp, profile="claude-agent-acp"),
+    "codex-acp": partial(_acp, profile="codex-acp"),
 }
 
 

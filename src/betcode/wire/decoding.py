@@ -1,6 +1,5 @@
 """One line of an agent's stdout, or of what it was told, as a frame."""
 
-import re
 from collections.abc import Callable
 from typing import Any, get_args
 
@@ -14,8 +13,6 @@ from betcode.wire.values import Malformed, Unknown
 _DEEPEST = 200  # levels that are still read when a line is nested beyond measure
 _READS = 12  # how many fields may be wrong before a frame is given up
 _KINDS = frozenset(str(kind.__struct_config__.tag) for kind in get_args(TopLevel))
-_PATH = re.compile(r"at `(?:key in )?\$([^`]*)`")
-_STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]|(\[\.\.\.\])")
 
 _top_level: Callable[[bytes], TopLevel] = msgspec.json.Decoder(TopLevel).decode
 _systems: dict[str, Callable[[bytes], SystemFrame]] = {
@@ -101,7 +98,7 @@ def _salvaged(line: bytes, value: Any, kind: Any, refusal: msgspec.ValidationErr
             frame: Frame = msgspec.json.decode(msgspec.json.encode(value), type=kind, strict=False)
         except msgspec.ValidationError as again:
             refusal = again
-            if not _without(value, str(again)):
+            if not repair.without(value, str(again)):
                 break
         except (msgspec.DecodeError, RecursionError):
             break
@@ -110,27 +107,6 @@ def _salvaged(line: bytes, value: Any, kind: Any, refusal: msgspec.ValidationErr
                 _give_own_input(frame, line)
             return Unknown("system", line) if type(frame) is System else frame
     return Malformed(line, str(refusal))
-
-
-def _without(value: Any, refusal: str) -> bool:
-    """Take the value that was refused out of its place."""
-    path = _PATH.search(refusal)
-    if path is None:
-        return False
-    steps: list[str | int] = []
-    for name, index, anything in _STEP.findall(path[1]):
-        if anything:
-            break
-        steps.append(name or int(index))
-    if not steps:
-        return False
-    try:
-        for step in steps[:-1]:
-            value = value[step]
-        del value[steps[-1]]
-    except (LookupError, TypeError):
-        return False  # a name with a dot or a bracket in it
-    return True
 
 
 def _with_own_text(frame: TopLevel, line: bytes, mended: bytes) -> TopLevel:

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from typing import Any
 
 # Every escape is consumed, so that an escaped backslash before `ud800` is not taken for one. A pair is left alone.
 _ESCAPE = re.compile(
@@ -11,6 +12,8 @@ _ESCAPE = re.compile(
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
 _MARK = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{},:]', re.DOTALL)
 _REPLACEMENT = rb"\ufffd"
+_PATH = re.compile(r"at `(?:key in )?\$([^`]*)`")
+_STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]|(\[\.\.\.\])")
 
 
 def whole_characters(line: bytes) -> bytes:
@@ -86,3 +89,24 @@ def input_of(line: bytes) -> bytes | None:
             start = token.end()
         name = mark
     return found or None
+
+
+def without(value: Any, refusal: str) -> bool:
+    """Take the value that was refused out of its place."""
+    path = _PATH.search(refusal)
+    if path is None:
+        return False
+    steps: list[str | int] = []
+    for name, index, anything in _STEP.findall(path[1]):
+        if anything:
+            break
+        steps.append(name or int(index))
+    if not steps:
+        return False
+    try:
+        for step in steps[:-1]:
+            value = value[step]
+        del value[steps[-1]]
+    except (LookupError, TypeError):
+        return False  # a name with a dot or a bracket in it
+    return True

@@ -1,0 +1,125 @@
+"""What the agent says about itself: commands, plan, mode and model."""
+
+import hashlib
+from collections.abc import Sequence
+from itertools import accumulate
+
+from betcode.domain.text import shortened, valid
+from betcode.providers.acp.moment import Moment, uint64
+from betcode.providers.acp.state import Todo
+from betcode.v1 import agent_pb2 as v1
+from betcode.wire.acp.decoding import plain
+from betcode.wire.acp.frames import AgentCommand, ConfigOption, Params, Update
+
+_MOST_COMMANDS = 500
+_LONGEST_NAME = 100
+_LONGEST_DESCRIPTION = 300
+_ROOM_BYTES = 48 * 1024  # of one event
+_MOST_TODOS = 100
+_LONGEST = 4000
+_STATUS = {"pending": v1.PENDING, "in_progress": v1.IN_PROGRESS, "completed": v1.COMPLETED}
+MODEL, MODE = "model", "mode"  # categories of options
+_PLANNING = frozenset({"mode", "collaboration_mode"})
+
+
+def tell(now: Moment, commands: Sequence[v1.AgentCommand] = ()) -> None:
+    """What is known of the session."""
+    state = now.state
+    info = now.say().session_info
+    info.session_id = now.session.session_id
+    info.model = state.model or now.session.model
+    info.working_directory = state.cwd or now.session.working_directory
+    info.worktree_id = now.session.worktree_id
+    info.provider = now.session.provider
+    info.context_usage_percent = state.context_percent
+    info.commands.extend(commands)
+
+
+def tell_if_new(now: Moment) -> None:
+    state = now.state
+    told = _digest((state.model, state.cwd))
+    if told != state.info:
+        state.info = told
+        tell(now)
+
+
+def on_commands(update: Update, now: Moment) -> None:
+    found = [_made(each) for each in update.available_commands or () if _is_typed(each.name)][:_MOST_COMMANDS]
+    told = _digest([part for each in found for part in (each.name, each.description, each.argument_hint)])
+    if found and told != now.state.commands:
+        now.state.commands = told
+        tell(now, _fitting(found))
+
+
+def _made(said: AgentCommand) -> v1.AgentCommand:
+    return v1.AgentCommand(
+        name=said.name,
+        description=_line(said.description or "", _LONGEST_DESCRIPTION),
+        argument_hint=_line((said.input.hint if said.input else "") or "", _LONGEST_NAME),
+    )
+
+
+def _fitting(found: Sequence[v1.AgentCommand]) -> list[v1.AgentCommand]:
+    sizes = accumulate(each.ByteSize() for each in found)
+    return [each for each, size in zip(found, sizes, strict=True) if size <= _ROOM_BYTES]
+
+
+def _is_typed(name: str) -> bool:
+    return 0 < len(name) <= _LONGEST_NAME and name.isprintable() and " " not in name
+
+
+def _line(text: str, limit: int) -> str:
+    return shortened(" ".join(valid(text[: 4 * limit]).split()), limit)
+
+
+def _digest(parts: Sequence[str]) -> str:
+    return hashlib.sha256("\0".join(parts).encode(errors="replace")).hexdigest()[:16]
+
+
+def on_plan(update: Update, now: Moment) -> None:
+    """The whole list, each time."""
+    entries = (update.entries or [])[:_MOST_TODOS]
+    todos = [
+        Todo(shortened(valid(each.content), _LONGEST_DESCRIPTION), _STATUS.get(each.status, v1.PENDING))
+        for each in entries
+    ]
+    if todos == now.state.todos:
+        return
+    now.state.todos = todos
+    told = now.say().todo_update
+    for number, todo in enumerate(todos, 1):
+        told.items.add(id=str(number), subject=todo.subject, status=v1.TodoStatus.ValueType(todo.status))
+
+
+def on_mode(mode: str | None, now: Moment) -> None:
+    if mode is None or (mode == now.profile.plan_mode) == now.state.plan_mode:
+        return
+    now.state.plan_mode = mode == now.profile.plan_mode
+    now.say().plan_mode.active = now.state.plan_mode
+
+
+def on_options(options: Sequence[ConfigOption] | None, now: Moment) -> None:
+    """The options of a session and how each is set now."""
+    state = now.state
+    planning = False
+    for option in options or ():
+        value = plain(option.current_value)
+        if option.category == MODEL and isinstance(value, str):
+            state.model = shortened(value, _LONGEST_NAME)
+        planning = planning or (option.category in _PLANNING and value == now.profile.plan_mode)
+    if options and planning != state.plan_mode and any(each.category in _PLANNING for each in options):
+        state.plan_mode = planning
+        now.say().plan_mode.active = planning
+
+
+def on_compaction(params: Params, now: Moment) -> None:
+    boundary = now.say().compaction
+    boundary.trigger = params.trigger or "auto"
+    boundary.tokens_before = uint64(params.tokens_before)
+    boundary.tokens_after = uint64(params.tokens_after)
+    now.state.context_tokens = 0
+
+
+def on_notice(params: Params, now: Moment) -> None:
+    if params.message:
+        now.notice(v1.NOTICE_KIND_AGENT, shortened(valid(params.message), _LONGEST))

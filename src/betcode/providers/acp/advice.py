@@ -1,0 +1,39 @@
+"""What a person can do where an agent that is started the same way again would fail the same way again."""
+
+from collections.abc import Sequence
+
+from betcode.domain.ports import Failure
+from betcode.domain.text import shortened
+from betcode.providers.acp.moment import Moment
+from betcode.providers.acp.profile import Profile
+from betcode.providers.acp.state import State
+from betcode.wire.acp.frames import AuthMethod, RpcError
+
+AUTH_REQUIRED = -32000
+_MOST_LOGINS = 6
+_LONGEST = 300
+
+
+def needs_login(error: RpcError) -> bool:
+    return error.code == AUTH_REQUIRED or "auth_required" in error.message.lower()
+
+
+def ways_in(methods: Sequence[AuthMethod]) -> list[str]:
+    """How the agent says that one logs in."""
+    said = (f"{each.name}: {each.description}" if each.description else each.name for each in methods[:_MOST_LOGINS])
+    return [shortened(" ".join(each.split()), _LONGEST) for each in said if each]
+
+
+def login_advice(now: Moment) -> str:
+    ways = now.profile.login or "log in with the agent's own program"
+    offered = "; ".join(now.state.logins)
+    return f"{ways} (the agent offers: {offered})" if offered else ways
+
+
+def failure_of(state: State, profile: Profile) -> Failure | None:
+    """Why the greeting failed; None: it did not."""
+    if not state.trouble:
+        return None
+    if state.is_gone:
+        return Failure(state.trouble, has_conversation=False, did_nothing=True)
+    return Failure(state.trouble or f"see what {profile.title} said", did_nothing=True)

@@ -1,0 +1,352 @@
+"""The dialogue with an agent that speaks the Agent Client Protocol: its records become events. No I/O, no clock."""
+
+import json
+import logging
+import re
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+
+from betcode.domain.commands import Command, Errand, RefuseRequest
+from betcode.domain.ports import ApiPause, CallScreening, Failure, ToolCall
+from betcode.domain.records import Record, RecordKind
+from betcode.domain.rows import NewSession
+from betcode.domain.text import shortened
+from betcode.providers.acp import about, commands, greeting, pauses, prompts, text, tools, turns, usage
+from betcode.providers.acp.advice import failure_of
+from betcode.providers.acp.moment import Moment
+from betcode.providers.acp.profile import Profile
+from betcode.providers.acp.state import VERSION, State, dump, load
+from betcode.v1 import agent_pb2 as v1
+from betcode.wire import Malformed
+from betcode.wire.acp import extensions
+from betcode.wire.acp.decoding import decode, plain
+from betcode.wire.acp.frames import Message, Params, Update
+
+logger = logging.getLogger(__name__)
+
+_EXCERPT = 200
+_ERRORS_KEPT = 5
+_LONGEST_ERROR = 500
+_ERROR_NOTICES = 20  # of one run
+_MOST_ASKED = 64
+_CHUNKS = MappingProxyType({"agent_message_chunk": False, "agent_thought_chunk": True})
+_UPDATES: Mapping[str, Callable[[Update, Moment], None]] = MappingProxyType(
+    {
+        "tool_call": tools.on_call,
+        "tool_call_update": tools.on_call,
+        "plan": about.on_plan,
+        "usage_update": usage.on_update,
+        "available_commands_update": about.on_commands,
+        "current_mode_update": lambda update, now: about.on_mode(update.current_mode_id, now),
+        "config_option_update": lambda update, now: about.on_options(update.config_options, now),
+    }
+)
+# What is of now, also while the agent says again what was said before.
+_NEVER_REPLAYED = frozenset(
+    {"usage_update", "available_commands_update", "current_mode_update", "config_option_update"}
+)
+_NEWS: Mapping[str, Callable[[Params, Moment], None]] = MappingProxyType(
+    {
+        extensions.TURN: turns.on_own_turn,
+        extensions.USAGE: usage.on_call,
+        extensions.PAUSE: pauses.on_pause,
+        extensions.COMPACTION: about.on_compaction,
+        extensions.NOTICE: about.on_notice,
+    }
+)
+_REQUEST = re.compile(rb'\{\s*"jsonrpc":\s*"2\.0",\s*"id":\s*("[^"\\]{1,200}"|\d{1,18}),\s*"method":')
+_ANSWER = re.compile(rb'\{\s*"jsonrpc":\s*"2\.0",\s*"id":\s*("[^"\\]{1,200}"|\d{1,18}),\s*"(?:result|error)":')
+_TOO_LONG = "the request is too long to be read: make it smaller"
+
+
+class AcpDialogue:
+    """Implements `betcode.domain.ports.Dialogue`."""
+
+    def __init__(self, session: NewSession, state: State, profile: Profile, mode: str = "") -> None:
+        self._session = session
+        self._state = state
+        self._profile = profile
+        self._mode = mode
+
+    def receive(self, record: Record) -> list[v1.AgentEvent]:
+        """The events of one record. Whatever the record holds, this does not raise, and an answer ends its turn."""
+        now = Moment(self._state, self._session, self._profile, record, mode=self._mode)
+        match record.kind:
+            case RecordKind.OUT:
+                self._on_line(record, now)
+            case RecordKind.IN:
+                message = decode(record.data)
+                if isinstance(message, Message):
+                    self._translate(self._on_input, message, record, now)
+            case RecordKind.ERR:
+                self._on_error_line(record, now)
+            case RecordKind.DAMAGED:
+                gap = now.say().gap
+                gap.reason = record.data.decode(errors="replace")[:_LONGEST_ERROR]
+                gap.bytes_lost = max(record.end - record.offset, 0)
+            case RecordKind.START | RecordKind.EXIT | RecordKind.NOTE:
+                pass  # an agent's end is the engine's to judge, with what is open here
+        return now.events
+
+    def may_ask(self, record: Record) -> bool:
+        return record.kind is RecordKind.OUT and b"request_permission" in record.data
+
+    def send(self, command: Command) -> bytes:
+        """One line for the agent's stdin. Raises InvalidRequest where that cannot be."""
+        return commands.line(command, self._state)
+
+    def addressed(self, line: bytes) -> bytes:
+        return commands.addressed(line, self._state)
+
+    def voided(self, now_ns: int) -> list[v1.AgentEvent]:
+        now = Moment(self._state, self._session, self._profile, None, now_ns)
+        text.void(now)
+        return now.events
+
+    def state(self) -> bytes:
+        return dump(self._state)
+
+    # ------------------------------------------------------------ what is open
+
+    @property
+    def is_ready(self) -> bool:
+        return greeting.is_ready(self._state)
+
+    @property
+    def errands(self) -> tuple[Errand, ...]:
+        return tuple(self._errands())
+
+    def _errands(self) -> Iterator[Errand]:
+        state = self._state
+        if (step := greeting.next_step(state, self._session)) is not None:
+            yield step
+        for errand_id, key in state.cancelling.items():
+            yield Errand(errand_id, commands.cancelled_line(key))
+        for errand_id, (key, reason) in state.refused.items():
+            yield Errand(errand_id, commands.refusal_line(key, reason))
+        if state.stop_after and state.turn:
+            yield Errand(f"stop-{state.stop_after}", commands.cancel_line(state.conversation_id))
+
+    @property
+    def turn_open(self) -> bool:
+        return self._state.turn
+
+    @property
+    def has_spoken(self) -> bool:
+        return self._state.has_spoken
+
+    @property
+    def call_screening(self) -> CallScreening:
+        return CallScreening.NO
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        return ()
+
+    def directory_of(self, tool_use_id: str) -> str | None:
+        return self._state.directories.get(tool_use_id)
+
+    @property
+    def answering(self) -> tuple[str, ...]:
+        return (self._state.message,) if self._state.turn and self._state.message else ()
+
+    @property
+    def withdrawing(self) -> frozenset[str]:
+        return frozenset()
+
+    @property
+    def holds(self) -> tuple[str, ...]:
+        return ()
+
+    @property
+    def conversation_id(self) -> str:
+        return self._state.conversation_id
+
+    @property
+    def conversation_began(self) -> bool:
+        return self._state.began
+
+    @property
+    def open_requests(self) -> tuple[str, ...]:
+        return tuple(self._state.requests)
+
+    @property
+    def refusals(self) -> tuple[RefuseRequest, ...]:
+        return ()  # they are errands: the protocol has no ids that stay
+
+    @property
+    def plan_mode(self) -> bool:
+        return self._state.plan_mode
+
+    @property
+    def api_pause(self) -> ApiPause | None:
+        return pauses.api_pause(self._state)
+
+    @property
+    def failure(self) -> Failure | None:
+        return failure_of(self._state, self._profile)
+
+    @property
+    def running_tools(self) -> tuple[str, ...]:
+        state = self._state
+        asked = {request.tool_id for request in state.requests.values()}
+        return tuple(tool.name for tool_id, tool in state.tools.items() if tool.name and tool_id not in asked)
+
+    @property
+    def last_errors(self) -> tuple[str, ...]:
+        return tuple(self._state.errors)
+
+    # ------------------------------------------------------------ what the agent is told
+
+    def _on_input(self, message: Message, now: Moment) -> None:
+        state, method = now.state, message.method
+        if not method:
+            prompts.on_answer(message, now)
+            return
+        if message.key:
+            state.asked[message.key] = method
+            if len(state.asked) > _MOST_ASKED:
+                del state.asked[next(iter(state.asked))]
+        if method == greeting.INITIALIZE:
+            greeting.on_greeted(message.params, now)
+        elif method in greeting.OPENING:
+            greeting.on_opening(method, now)
+        elif method == commands.PROMPT:
+            turns.on_prompt(message.key, _as_text(message.key), now)
+            self._tell_what_was_left_out(message.params, now)
+        elif method == commands.CANCEL:
+            prompts.on_cancel(now)
+
+    def _tell_what_was_left_out(self, params: Params | None, now: Moment) -> None:
+        meta = plain(params.meta) if params else None
+        ours = meta.get(extensions.KEY) if isinstance(meta, dict) else None
+        if isinstance(ours, dict) and (left := ours.get("leftOut")):
+            names = ", ".join(map(str, left))
+            now.notice(v1.NOTICE_KIND_RUN, f"{now.profile.title} was not given what it does not take: {names}")
+
+    # ------------------------------------------------------------ what the agent says
+
+    def _on_line(self, record: Record, now: Moment) -> None:
+        if record.too_long:
+            self._on_too_long(record, now)
+            return
+        message = decode(record.data)
+        if isinstance(message, Malformed):
+            self._on_malformed(message, now)
+            return
+        if now.state.bad_lines:
+            self._end_bad_lines(now)
+        update = message.params.update if message.params is not None else None
+        if update is not None and message.method == "session/update":
+            thinking = _CHUNKS.get(update.session_update)
+            if thinking is None or now.state.loading or now.state.lost:
+                self._translate(self._on_update, message, record, now)
+            else:
+                text.on_chunk(update, now, thinking=thinking)
+                self._note_conversation(now)
+            return
+        self._translate(self._on_message, message, record, now)
+
+    def _on_update(self, message: Message, now: Moment) -> None:
+        update = message.params.update if message.params else None
+        kind = update.session_update if update else ""
+        if update is None or ((now.state.loading or now.state.lost) and kind not in _NEVER_REPLAYED):
+            return
+        handler = _UPDATES.get(kind)
+        if handler is None:
+            logger.debug("passed over an update of kind %r", kind[:_EXCERPT])
+            return
+        handler(update, now)
+        self._note_conversation(now)
+
+    def _on_message(self, message: Message, now: Moment) -> None:
+        if message.method and message.key:
+            prompts.on_request(message, now)
+        elif message.method:
+            handler = _NEWS.get(message.method)
+            if handler is not None and message.params is not None and not now.state.loading:
+                handler(message.params, now)
+            else:
+                logger.debug("passed over a notification %r", message.method[:_EXCERPT])
+        elif message.key:
+            self._on_reply(message, now)
+        self._note_conversation(now)
+
+    def _on_reply(self, message: Message, now: Moment) -> None:
+        method = now.state.asked.pop(message.key, "")
+        if method == greeting.INITIALIZE:
+            greeting.on_initialized(message, now)
+        elif method in greeting.OPENING:
+            greeting.on_opened(message, method, now)
+        elif method in greeting.SETTING:
+            greeting.on_set(message, now)
+        elif method == commands.PROMPT or now.state.lost:
+            turns.on_prompted(message, now)
+
+    def _note_conversation(self, now: Moment) -> None:
+        state = now.state
+        if not state.began and state.has_spoken and state.turn:
+            state.began = (state.can_load or state.can_resume) and now.profile.resumes
+
+    def _translate(
+        self, handler: Callable[[Message, Moment], None], message: Message, record: Record, now: Moment
+    ) -> None:
+        before = dump(self._state)
+        try:
+            handler(message, now)
+        except Exception:
+            logger.exception("a frame could not be translated", extra={"offset": record.offset})
+            self._state = now.state = load(before, VERSION)
+            now.events.clear()
+            self._say_malformed(now, "something it said could not be translated", record.data)
+            if message.key and message.key == now.state.turn_key and not message.method:
+                turns.finish(now, "error")
+
+    # ------------------------------------------------------------ lines that cannot be read
+
+    def _on_malformed(self, frame: Malformed, now: Moment) -> None:
+        """The first of a run of broken lines is told at once, the others are counted."""
+        self._state.bad_lines += 1
+        logger.warning("a line of the agent is not to be read: %s", frame.reason)
+        if self._state.bad_lines == 1:
+            self._say_malformed(now, f"a line is not to be read ({shortened(frame.reason, _EXCERPT)})", frame.raw)
+
+    def _end_bad_lines(self, now: Moment) -> None:
+        more = self._state.bad_lines - 1
+        self._state.bad_lines = 0
+        if more:
+            now.notice(v1.NOTICE_KIND_MALFORMED, f"The agent: {more} more lines were not to be read", lines=str(more))
+
+    def _on_too_long(self, record: Record, now: Moment) -> None:
+        size = max(record.end - record.offset, len(record.data))
+        self._say_malformed(now, f"a line of about {size} bytes is over the limit and was passed over", record.data)
+        # What it was can be guessed from its beginning; the agent must not wait for ever, and a turn must end.
+        if found := _REQUEST.match(record.data):
+            prompts.refuse(now, found[1].decode(), _TOO_LONG)
+        elif (found := _ANSWER.match(record.data)) and found[1].decode() == now.state.turn_key:
+            turns.finish(now, "error")
+
+    def _say_malformed(self, now: Moment, what: str, raw: bytes) -> None:
+        excerpt = raw[: 4 * _EXCERPT].decode(errors="replace")
+        now.notice(v1.NOTICE_KIND_MALFORMED, f"The agent: {what}", excerpt=shortened(excerpt, _EXCERPT))
+
+    def _on_error_line(self, record: Record, now: Moment) -> None:
+        """Kept for whoever explains the agent's end; agents of this protocol write their logs there."""
+        said = shortened(record.data[: 4 * _LONGEST_ERROR].decode(errors="replace").strip(), _LONGEST_ERROR)
+        if not said:
+            return
+        state = self._state
+        state.errors = [*state.errors, said][-_ERRORS_KEPT:]
+        if self._profile.tells_errors and state.error_notices < _ERROR_NOTICES:
+            state.error_notices += 1
+            now.notice(v1.NOTICE_KIND_AGENT, said, stream="stderr")
+        else:
+            logger.debug("stderr: %s", said)
+
+
+def _as_text(key: str) -> str:
+    """An id of ours, which is a text; in a recording it may be a number."""
+    try:
+        return str(json.loads(key))
+    except ValueError:
+        return key

@@ -1,0 +1,66 @@
+"""Which program is started, and how: the profile's own, the one the settings name, or the one a client names."""
+
+import json
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from betcode.domain.errors import AgentUnavailable, InvalidRequest
+from betcode.domain.ports import Launch, LaunchContext
+from betcode.domain.rows import NewSession
+from betcode.providers.acp.greeting import opening
+from betcode.providers.acp.profile import Profile
+
+_MOST_WORDS = 100
+_LONGEST_WORD = 4096
+
+
+def command_in(text: str) -> tuple[str, ...]:
+    """A client's own command. Raises InvalidRequest.
+
+    Whoever may start a session may run programs as this user: it chooses the environment and what the agent is told.
+    So a command is not guarded against, but it must be plain what it runs: no shell, and no path that depends on where.
+    """
+    try:
+        words = json.loads(text)
+    except (ValueError, RecursionError):
+        words = None
+    if not isinstance(words, list) or not words or not all(isinstance(word, str) for word in words):
+        raise InvalidRequest('The command is to be a JSON list of texts, such as ["goose", "acp"]', command=text[:200])
+    if len(words) > _MOST_WORDS or any(len(word) > _LONGEST_WORD or "\0" in word for word in words) or not words[0]:
+        raise InvalidRequest(f"The command is to have at most {_MOST_WORDS} words, and none of them is to be too long")
+    return tuple(words)
+
+
+def check_program(program: str) -> None:
+    """Raises InvalidRequest where it depends on the directory what would be run."""
+    if "/" in program and not program.startswith("/"):
+        raise InvalidRequest(
+            f"The program {program!r} is a relative path: give an absolute one, or a name that is found on the PATH",
+            program=program[:200],
+        )
+
+
+def find_program(argv: Sequence[str], profile: Profile, environment: Mapping[str, str]) -> str:
+    """Raises AgentUnavailable, with what to do."""
+    program = argv[0]
+    if program.startswith("/"):
+        if Path(program).is_file() and os.access(program, os.X_OK):
+            return program
+        raise AgentUnavailable(f"{program} is not a program that can be run: see agents.acp.commands", path=program)
+    found = shutil.which(program, path=environment.get("PATH")) or shutil.which(program)
+    if found is None:
+        how = f"install it ({profile.install}), or " if profile.install else ""
+        raise AgentUnavailable(
+            f"{program} was not found on the PATH: {how}say where it is with agents.acp.commands", program=program
+        )
+    return found
+
+
+def launch(argv: Sequence[str], profile: Profile, session: NewSession, context: LaunchContext) -> Launch:
+    """Raises AgentUnavailable."""
+    program = find_program(argv, profile, context.environment)
+    env = {**profile.env, **context.environment}  # whoever set it knows better
+    directory = Path(session.working_directory)
+    return Launch((program, *argv[1:]), env, directory, opening(session, context))

@@ -1,0 +1,61 @@
+"""The programs that were run, and what each needs. Any other one is driven by `generic`."""
+
+import json
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from betcode.providers.acp.profile import Profile
+
+GENERIC = Profile(name="generic", title="The agent")
+
+# Merged over the permissions of the user's own configuration: left to itself opencode asks about nothing. Its own rules
+# do not count then, and those of betcode do.
+_ASK = {
+    "*": "ask",
+    "read": {"*": "allow", "*.env": "ask", "*.env.*": "ask", "*.env.example": "allow"},
+    **dict.fromkeys(("glob", "grep", "list", "lsp", "todoread", "todowrite", "skill", "question"), "allow"),
+}
+
+_ALL = (
+    Profile(
+        name="opencode",
+        title="opencode",
+        argv=("opencode", "acp"),
+        env={"OPENCODE_PERMISSION": json.dumps(_ASK)},
+        reject_ends_turn=True,
+        counts_whole_turn=False,
+        tells_version=True,
+        login="run `opencode auth login` in a terminal",
+        install="npm install -g opencode-ai",
+    ),
+    Profile(
+        name="gemini",
+        title="Gemini CLI",
+        argv=("gemini", "--acp"),
+        resumes=False,  # it says that it can, and does not find the conversation of a process that was killed
+        title_is_command=True,
+        tells_version=True,
+        login="run `gemini` once in a terminal, or set GEMINI_API_KEY",
+        install="npm install -g @google/gemini-cli",
+    ),
+    Profile(
+        name="claude-agent-acp",
+        title="Claude Agent",
+        argv=("claude-agent-acp",),
+        own_tool_names=True,
+        login="run `claude` once in a terminal, or set ANTHROPIC_API_KEY",
+        install="npm install -g @agentclientprotocol/claude-agent-acp",
+    ),
+    Profile(
+        name="codex-acp",
+        title="Codex (ACP)",
+        argv=("codex-acp",),
+        mode="workspace-write",  # in its own mode a reviewing model decides, and no person is asked
+        reject_ends_turn=True,
+        cancel_ends_command=False,
+        login="run `codex login` in a terminal, or set OPENAI_API_KEY",
+        install="npm install -g @agentclientprotocol/codex-acp",
+    ),
+    GENERIC,
+)
+PROFILES: Mapping[str, Profile] = MappingProxyType({each.name: each for each in _ALL})

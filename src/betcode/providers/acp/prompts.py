@@ -1,0 +1,129 @@
+"""What the agent asks a person: whether it may use a tool. What nobody here can answer is refused."""
+
+from betcode.domain.display import struct_of
+from betcode.domain.text import shortened
+from betcode.providers.acp import pauses, text, tools
+from betcode.providers.acp.moment import Moment
+from betcode.providers.acp.state import OpenRequest
+from betcode.v1 import agent_pb2 as v1
+from betcode.wire.acp.decoding import plain, read
+from betcode.wire.acp.extensions import KEY
+from betcode.wire.acp.frames import Answered, Message, PermissionOption, ToolUse
+
+PERMISSION = "session/request_permission"
+_MOST_OPEN = 256
+_MOST_SUGGESTIONS = 16
+_LONGEST = 2000
+_LONGEST_METHOD = 100
+_LONGEST_KEY = 256
+_ONLY_ALWAYS = "The agent offers no other way to allow this than to allow it always"
+
+
+def on_request(message: Message, now: Moment) -> None:
+    """A request of the agent's."""
+    state = now.state
+    if any(request.key == message.key for request in state.requests.values()):
+        return
+    if len(message.key) > _LONGEST_KEY:
+        now.notice(v1.NOTICE_KIND_MALFORMED, "The agent asked for something under an id that is too long to answer")
+        return
+    if message.method != PERMISSION:
+        refuse(now, message.key, f"{shortened(message.method, _LONGEST_METHOD)} is not supported here")
+        return
+    params = message.params
+    options = (params.options if params else None) or []
+    request = OpenRequest(
+        message.key,
+        "",
+        _option(options, "allow_once", "allow_always"),
+        _option(options, "reject_once", "reject_always"),
+    )
+    if state.interrupted:
+        _cancel(now, request)
+    elif not request.allow:
+        refuse(now, message.key, "none of the options allows it, so that there is nothing to ask")
+    elif len(state.requests) >= _MOST_OPEN:
+        refuse(now, message.key, f"{_MOST_OPEN} requests wait for an answer: ask again when there are fewer")
+    else:
+        _ask(request, (params.tool_call if params else None) or ToolUse(), options, now)
+
+
+def _ask(asked: OpenRequest, use: ToolUse, options: list[PermissionOption], now: Moment) -> None:
+    state = now.state
+    pauses.resumed(now)
+    text.settle(now)
+    asked.tool_id, what = tools.ask_about(use, now)
+    tool = state.tools[asked.tool_id]
+    request_id = now.unique(asked.key)
+    request = now.say().permission_request
+    request.request_id = request_id
+    request.tool_name = what.name
+    request.tool_use_id = asked.tool_id
+    request.input.CopyFrom(struct_of(what.input_json))
+    request.input_json = what.input_json
+    fields = request.input.fields
+    described = fields["description"].string_value if "description" in fields else ""
+    request.description = shortened(described or tool.title, _LONGEST)
+    if not any(each.kind == "allow_once" for each in options):
+        request.note = _ONLY_ALWAYS
+    for each in options[:_MOST_SUGGESTIONS]:
+        if each.kind == "allow_always":
+            request.suggestions.add(label=shortened(each.name or each.kind, _LONGEST))
+    state.requests[request_id] = asked
+    now.status(v1.WAITING_FOR_USER)
+
+
+def _option(options: list[PermissionOption], *kinds: str) -> str:
+    return next((each.option_id for kind in kinds for each in options if each.kind == kind and each.option_id), "")
+
+
+def refuse(now: Moment, key: str, reason: str) -> None:
+    """Told to the agent as an errand, so that it does not wait for ever."""
+    now.state.refused[now.unique(f"refused {key}")] = [key, reason]
+
+
+def on_answer(message: Message, now: Moment) -> None:
+    """An answer of ours has been written to the agent."""
+    state, key = now.state, message.key
+    state.cancelling = {errand: own for errand, own in state.cancelling.items() if own != key}
+    state.refused = {errand: what for errand, what in state.refused.items() if what[0] != key}
+    answered = next((name for name, request in state.requests.items() if request.key == key), None)
+    if answered is None:
+        return
+    request = state.requests.pop(answered)
+    answer = read(message.result, Answered) or Answered()
+    chosen = answer.outcome.option_id if answer.outcome else ""
+    allowed = bool(chosen) and chosen != request.reject
+    tool = state.tools.get(request.tool_id)
+    if tool is not None:
+        tool.began_ns = now.mono_ns  # how long a person took is not how long the tool ran
+        tool.denied = not allowed
+    state.denied = state.denied or not allowed
+    said = plain(answer.meta)
+    ours = said.get(KEY) if isinstance(said, dict) else None
+    if isinstance(ours, dict) and ours.get("interrupt"):
+        state.stop_after = answered
+    if state.requests:
+        return
+    if not state.turn:
+        now.turn_to(v1.IDLE)
+    elif allowed and tool is not None:
+        now.status(v1.EXECUTING_TOOL, tool.name)
+    else:
+        now.turn_to(v1.THINKING)
+
+
+def on_cancel(now: Moment) -> None:
+    """We told the agent to stop: it takes no other answer to what it has asked than that."""
+    state = now.state
+    state.stop_after = ""
+    if not state.turn:
+        return
+    state.interrupted = True
+    for request_id, request in list(state.requests.items()):
+        tools.withdraw(now, request_id)
+        _cancel(now, request)
+
+
+def _cancel(now: Moment, request: OpenRequest) -> None:
+    now.state.cancelling[now.unique(f"cancelled {request.key}")] = request.key

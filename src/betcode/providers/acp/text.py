@@ -1,0 +1,78 @@
+"""What the agent says and thinks: shown by deltas, and settled as a whole when something else follows."""
+
+from betcode.domain.text import valid
+from betcode.providers.acp import pauses
+from betcode.providers.acp.moment import Moment, uint32
+from betcode.providers.acp.state import Stream
+from betcode.wire.acp.frames import Content, Update
+
+_LONGEST_BLOCK = 32 * 1024  # characters; what is longer goes on in another block, since the state holds it
+
+
+def on_chunk(update: Update, now: Moment, *, thinking: bool) -> None:
+    text = spoken(update.content if isinstance(update.content, Content) else None)
+    if not text:
+        return
+    state = now.state
+    pauses.resumed(now)
+    own_id = update.message_id or ""
+    stream = state.stream
+    if stream is None or stream.thinking is not thinking or stream.own_id != own_id:
+        settle(now)
+        stream = state.stream = _opened(now, own_id, thinking=thinking)
+    stream.text += text
+    event = now.say()
+    said = event.thinking_delta if thinking else event.text_delta
+    said.text = text
+    said.message_id = stream.message_id
+    said.block = uint32(stream.block)
+    if not state.turn:
+        settle(now)  # nobody will say that it ends
+    elif len(stream.text) > _LONGEST_BLOCK and text.endswith("\n"):
+        settle(now)
+
+
+def spoken(content: Content | None) -> str:
+    if content is None:
+        return ""
+    if content.text is not None:
+        return valid(content.text)
+    return f"[{content.type}: {content.name or content.uri}]" if content.name or content.uri else f"[{content.type}]"
+
+
+def _opened(now: Moment, own_id: str, *, thinking: bool) -> Stream:
+    state = now.state
+    if own_id:
+        message_id = own_id
+    elif state.turn:
+        state.messages += 1
+        message_id = f"{state.turn_id}-{state.messages}"
+    else:
+        message_id = now.unique("message")
+    state.last_block = state.last_block + 1 if message_id == state.last_message else 0
+    state.last_message = message_id
+    return Stream(message_id, own_id, state.last_block, thinking)
+
+
+def settle(now: Moment, *, is_partial: bool = False) -> None:
+    """The block that was being said is whole."""
+    stream, now.state.stream = now.state.stream, None
+    if stream is not None:
+        _say_whole(now, stream, stream.text, is_partial=is_partial)
+
+
+def void(now: Moment) -> None:
+    """What a crashed agent was in the middle of, the next one says anew."""
+    stream, now.state.stream = now.state.stream, None
+    if stream is not None:
+        _say_whole(now, stream, "")
+
+
+def _say_whole(now: Moment, stream: Stream, text: str, *, is_partial: bool = False) -> None:
+    event = now.say()
+    said = event.thinking_delta if stream.thinking else event.text_delta
+    said.text = text
+    said.is_complete = True
+    said.is_partial = is_partial
+    said.message_id = stream.message_id
+    said.block = uint32(stream.block)

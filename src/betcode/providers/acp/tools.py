@@ -1,0 +1,205 @@
+"""Tool calls: each starts once, when its input is there, and ends once, at the latest with its turn."""
+
+from typing import Any
+
+from msgspec import Raw
+
+from betcode.domain.display import struct_of
+from betcode.domain.text import shortened, valid
+from betcode.providers.acp import pauses, text
+from betcode.providers.acp.moment import Moment, uint32
+from betcode.providers.acp.naming import Known, Named, named, own_name
+from betcode.providers.acp.state import OpenTool, open_tool, remember
+from betcode.v1 import agent_pb2 as v1
+from betcode.wire.acp.decoding import plain
+from betcode.wire.acp.frames import ToolContent, ToolUse, Update
+
+_LONGEST_INPUT = 16 * 1024  # that waits in the state for its start
+_LONGEST_OUTPUT = 8 * 1024  # that waits there for its end
+_LONGEST_TITLE = 2000
+_MOST_DIRECTORIES = 1024
+_ENDED = frozenset({"completed", "failed"})
+_OUTPUTS = ("output", "stdout", "text", "result", "error", "message")
+_EXIT_CODES = ("exitCode", "exit_code", "exit")
+INTERRUPTED = "interrupted"
+
+
+def on_call(update: Update, now: Moment) -> None:
+    """A use is announced, has gone on, or is over."""
+    state, tool_id = now.state, update.tool_call_id
+    if not tool_id or tool_id in state.ended:
+        return
+    pauses.resumed(now)
+    tool = state.tools.get(tool_id)
+    is_new = tool is None
+    if tool is None:
+        tool = OpenTool(now.mono_ns)
+        open_tool(state, tool_id, tool)
+        text.settle(now)
+    content = update.content if isinstance(update.content, list) else None
+    _learn(tool, update, now)
+    if not tool.name:
+        has_input = not is_new and bytes(update.raw_input) not in (b"", b"{}")
+        is_pending = (update.status or "pending") == "pending"
+        if not is_pending or has_input or len(tool.input) > _LONGEST_INPUT:
+            start(now, tool_id, tool, content)
+    output = _output(content, update.raw_output, update.meta)
+    if output:
+        tool.output = shortened(output, _LONGEST_OUTPUT)
+    code = _exit_code(update.raw_output, update.meta)
+    tool.exit_code = tool.exit_code if code is None else code
+    if update.status in _ENDED:
+        finish(now, tool_id, output or tool.output, is_error=update.status == "failed" or bool(tool.exit_code))
+
+
+def ask_about(use: ToolUse, now: Moment) -> tuple[str, Named]:
+    """The use that a request is about has begun, if it had not; its id, and what it is."""
+    state = now.state
+    tool_id = use.tool_call_id or now.unique("tool")
+    tool = state.tools.get(tool_id)
+    if tool is None:
+        tool = OpenTool(now.mono_ns)
+        open_tool(state, tool_id, tool)
+        text.settle(now)
+    _learn(tool, use, now)
+    asked = _named(tool, use.content, now)
+    if not tool.name:
+        start(now, tool_id, tool, use.content)
+    return tool_id, asked
+
+
+def _learn(tool: OpenTool, said: Update | ToolUse, now: Moment) -> None:
+    """What is not said again has not changed."""
+    tool.kind = said.kind or tool.kind
+    tool.title = shortened(valid(said.title), _LONGEST_TITLE) if said.title else tool.title
+    name, is_known = own_name(said.meta, said.name, now.profile)
+    if name:
+        tool.own_name, tool.has_known_name = name, is_known
+    if bytes(said.raw_input) not in (b"", b"null"):
+        tool.input = bytes(said.raw_input).decode(errors="replace")
+    if said.locations:
+        tool.paths = [each.path for each in said.locations[:2]]  # whether there is more than one is all that counts
+
+
+def _named(tool: OpenTool, content: list[ToolContent] | None, now: Moment) -> Named:
+    if tool.has_known_name:
+        return Named(tool.own_name, tool.input or "{}", _directory(tool.input))
+    diffs = [each for each in content or () if each.type == "diff"]
+    return named(Known(tool.kind, tool.title, tool.own_name, tool.input, tool.paths, diffs), now.profile)
+
+
+def _directory(own_input: str) -> str:
+    given = plain(own_input.encode()) if own_input else None
+    found = given.get("cwd") if isinstance(given, dict) else None
+    return found if isinstance(found, str) else ""
+
+
+def start(now: Moment, tool_id: str, tool: OpenTool, content: list[ToolContent] | None = None) -> None:
+    state = now.state
+    use = _named(tool, content, now)
+    event = now.say().tool_call_start
+    event.tool_id = tool_id
+    event.tool_name = tool.name = use.name
+    event.input_json = use.input_json
+    event.input.CopyFrom(struct_of(use.input_json))
+    fields = event.input.fields
+    described = fields["description"].string_value if "description" in fields else ""
+    event.description = shortened(described or tool.title, _LONGEST_TITLE)
+    tool.input = ""
+    if use.directory:
+        state.directories[tool_id] = use.directory
+        if len(state.directories) > _MOST_DIRECTORIES:
+            del state.directories[next(iter(state.directories))]
+    if state.turn and not state.requests:
+        now.status(v1.EXECUTING_TOOL, use.name)
+
+
+def finish(now: Moment, tool_id: str, output: str, *, is_error: bool) -> None:
+    state = now.state
+    tool = state.tools.pop(tool_id)
+    state.directories.pop(tool_id, None)
+    if not tool.name:
+        start(now, tool_id, tool)
+    remember(state.ended, tool_id)
+    for request_id in [name for name, request in state.requests.items() if request.tool_id == tool_id]:
+        withdraw(now, request_id)  # nobody answered, and the agent went on without
+    result = now.say().tool_call_result
+    result.tool_id = tool_id
+    result.output = output
+    result.is_error = is_error
+    result.duration_ms = uint32((now.mono_ns - tool.began_ns) / 1_000_000)
+    if tool.denied and is_error:
+        result.denied_by = "answer"
+    if state.turn and not state.requests and not state.tools:
+        now.turn_to(v1.THINKING)
+
+
+def close_all(now: Moment) -> None:
+    """What is still open will never end: some agents do not say it of what was cancelled or denied."""
+    for tool_id, tool in list(now.state.tools.items()):
+        del now.state.tools[tool_id]
+        now.state.directories.pop(tool_id, None)
+        if not tool.name:
+            start(now, tool_id, tool)
+        remember(now.state.ended, tool_id)
+        result = now.say().tool_call_result
+        result.tool_id = tool_id
+        result.output = tool.output or INTERRUPTED
+        result.is_error = True
+        result.denied_by = "answer" if tool.denied else ""
+
+
+def withdraw(now: Moment, request_id: str) -> None:
+    """The agent no longer waits for an answer."""
+    if now.state.requests.pop(request_id, None) is not None:
+        resolved = now.say().permission_resolved
+        resolved.request_id = request_id
+        resolved.resolution = "withdrawn"
+
+
+# ---------------------------------------------------------------- results
+
+
+def _output(content: list[ToolContent] | None, raw: Raw, meta: Raw) -> str:
+    """What the tool gave, for people: its own words before how a client may show them."""
+    given = plain(raw)
+    if isinstance(given, str) and given:
+        return valid(given)
+    shown = [_shown(each) for each in content or ()]
+    if text_shown := "\n".join(each for each in shown if each):
+        return text_shown
+    streamed = _at(meta, "terminal_output_delta", "data") or _at(meta, "terminal_output", "data")
+    if isinstance(streamed, str) and streamed:
+        return valid(streamed)
+    if isinstance(given, dict):
+        found = next((given[name] for name in _OUTPUTS if isinstance(given.get(name), str) and given[name]), "")
+        return valid(found)
+    return ""
+
+
+def _shown(content: ToolContent) -> str:
+    if content.type == "diff":
+        return f"[diff of {content.path}]"
+    return text.spoken(content.content) if content.type == "content" else ""
+
+
+def _exit_code(raw: Raw, meta: Raw) -> int | None:
+    """Of a command: an agent may call one that failed completed."""
+    given = plain(raw) if bytes(raw)[:1] == b"{" else None
+    places: list[Any] = [given]
+    if isinstance(given, dict):
+        places += [given.get("metadata"), given.get("details")]
+    places.append(_at(meta, "terminal_exit"))
+    for place in places:
+        if isinstance(place, dict):
+            for name in _EXIT_CODES:
+                if isinstance(place.get(name), int) and not isinstance(place[name], bool):
+                    return int(place[name])
+    return None
+
+
+def _at(meta: Raw, *names: str) -> Any:
+    value: Any = plain(meta) if bytes(meta) else None
+    for name in names:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value

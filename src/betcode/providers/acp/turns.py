@@ -1,0 +1,160 @@
+"""Turns: a prompt begins one and its answer ends it; an agent of ours may begin one by itself, and says so."""
+
+import msgspec
+
+from betcode.domain.error_codes import ErrorCode
+from betcode.domain.text import shortened
+from betcode.domain.times import rfc3339
+from betcode.providers.acp import text, tools, usage
+from betcode.providers.acp.advice import login_advice, needs_login
+from betcode.providers.acp.moment import Moment
+from betcode.providers.acp.state import Tokens, remember
+from betcode.v1 import agent_pb2 as v1
+from betcode.wire.acp.decoding import plain, read
+from betcode.wire.acp.extensions import KEY
+from betcode.wire.acp.frames import Message, Params, Prompted, RpcError, Trouble
+
+_LONGEST_ERROR = 4000
+_DETAILS = ("details", "message", "error", "reason")  # where agents say what an "Internal error" was
+_RATE_LIMITED = 429
+_NS_OF_MS = 1_000_000
+_STOP_REASONS = {"max_turn_requests": "max_turns"}
+OWN = "agent"  # the origin of a turn that no message began
+
+
+def on_prompt(key: str, message_id: str, now: Moment) -> None:
+    """A person's message has been written to the agent, which is at work from now on."""
+    state = now.state
+    if message_id in state.settled:
+        return
+    if state.turn:
+        finish(now, "end_turn")  # its end was lost
+    change = now.say().message_state
+    change.message_id = message_id
+    change.state = v1.MESSAGE_STATE_DELIVERED
+    _begin(now, message_id)
+    state.turn_key, state.message = key, message_id
+
+
+def on_own_turn(params: Params, now: Moment) -> None:
+    """What a program of ours says of a turn that it began."""
+    state = now.state
+    if params.state == "started" and not state.turn:
+        _begin(now, now.unique("turn"))
+        state.own_turn = True
+    elif params.state == "ended" and state.own_turn:
+        if params.error is not None:
+            _fail(now, params.error.message or "The turn failed", params.error)
+        reason = params.stop_reason or ("error" if params.error else "end_turn")
+        finish(now, _reason(now, reason))
+
+
+def _begin(now: Moment, turn_id: str) -> None:
+    state = now.state
+    text.settle(now)
+    tools.close_all(now)
+    state.lost = False
+    state.turn, state.own_turn, state.turn_id, state.turn_key = True, False, turn_id, ""
+    state.turn_began_ns = now.mono_ns
+    state.turn_failed = state.interrupted = state.denied = False
+    state.message, state.messages = "", 0
+    state.used, state.has_usage = Tokens(), False
+    now.status(v1.THINKING)
+
+
+def on_prompted(message: Message, now: Moment) -> None:
+    """The answer to a prompt."""
+    state = now.state
+    if not state.turn or message.key != state.turn_key:
+        if state.lost and message.error is None:
+            _end_what_was_lost(now)
+        return
+    if message.error is not None:
+        if not state.interrupted:
+            _on_error(message.error, now)
+        finish(now, _reason(now, "error"))
+        return
+    prompted = read(message.result, Prompted) or Prompted(stop_reason="error")
+    if prompted.stop_reason == "error":
+        _fail(now, "The turn ended in a way that could not be read")
+    finish(now, _reason(now, prompted.stop_reason or "end_turn"), prompted)
+
+
+def _end_what_was_lost(now: Moment) -> None:
+    now.state.lost = False
+    now.notice(v1.NOTICE_KIND_RUN, "What the agent said in the last turn could not be followed to its end")
+    now.say().turn_complete.stop_reason = "end_turn"
+    now.turn_to(v1.IDLE)
+
+
+def _reason(now: Moment, said: str) -> str:
+    state = now.state
+    if state.interrupted:
+        return "cancelled"
+    if said == "cancelled" and state.denied:
+        return "end_turn"  # it gives the turn up where a tool is denied, and nobody cancelled it
+    return _STOP_REASONS.get(said, said)
+
+
+def finish(now: Moment, reason: str, prompted: Prompted | None = None) -> None:
+    """Whatever is open is closed, and the turn is over."""
+    state = now.state
+    text.settle(now, is_partial=reason == "cancelled")
+    tools.close_all(now)
+    for request_id in list(state.requests):
+        tools.withdraw(now, request_id)
+    answered = state.message
+    if answered:
+        remember(state.settled, answered)
+        change = now.say().message_state
+        change.message_id = answered
+        change.state = v1.MESSAGE_STATE_CONSUMED
+    usage.report(now, prompted)
+    complete = now.say().turn_complete
+    complete.stop_reason = reason
+    complete.message_ids.extend([answered] if answered else [])
+    complete.origin = OWN if state.own_turn else ""
+    state.turn = state.own_turn = False
+    state.served = True
+    state.message = ""
+    state.pause, state.pause_until_ns = "", 0
+    now.turn_to(v1.IDLE)
+
+
+# ---------------------------------------------------------------- errors
+
+
+def _on_error(error: RpcError, now: Moment) -> None:
+    data = plain(error.data)
+    said = error.message
+    if isinstance(data, dict):
+        if isinstance(data.get(KEY), dict):
+            trouble = read(msgspec.json.encode(data[KEY]), Trouble) or Trouble()
+            _fail(now, trouble.message or said, trouble)
+            return
+        more = next((str(data[name]) for name in _DETAILS if data.get(name)), "")
+        said = f"{said}: {more}" if more and more not in said else said
+    elif isinstance(data, str) and data not in said:
+        said = f"{said}: {data}"
+    if needs_login(error):
+        _fail(now, said or "The agent is not logged in", Trouble(kind="auth", advice=login_advice(now)))
+        return
+    _fail(now, said or "The turn failed")
+
+
+def _fail(now: Moment, said: str, trouble: Trouble | None = None) -> None:
+    trouble = trouble or Trouble()
+    now.state.turn_failed = True
+    limited = trouble.kind == "rate_limit" or trouble.status == _RATE_LIMITED
+    error = now.say().error
+    error.code = ErrorCode.RATE_LIMITED if limited else ErrorCode.AGENT_ERROR
+    error.message = shortened(said, _LONGEST_ERROR)
+    if trouble.status is not None:
+        error.details["api_error_status"] = str(trouble.status)
+    if trouble.kind:
+        error.details["api_error_type"] = trouble.kind
+    if reset_at := rfc3339(trouble.retry_at_ms * _NS_OF_MS):
+        error.details["reset_at"] = reset_at
+    if trouble.advice:
+        error.message += f". What to do: {trouble.advice}"
+        error.details["advice"] = trouble.advice

@@ -1,0 +1,92 @@
+"""What a turn has used: as the answer to its prompt says, beside it, or call by call."""
+
+from betcode.providers.acp.about import tell
+from betcode.providers.acp.moment import Moment, dollars, uint32, uint64
+from betcode.providers.acp.state import Tokens
+from betcode.wire.acp.frames import Params, Prompted, Update
+
+_DIGITS = 9  # of a dollar: differences of totals have more than were said
+_PERCENT_STEP = 0.5  # a smaller change of the context's filling is not worth an event
+
+
+def on_update(update: Update, now: Moment) -> None:
+    """How full the context is, and what the conversation has cost so far."""
+    state = now.state
+    if update.used is not None:
+        state.context_tokens = max(update.used, 0)
+    if update.size:
+        state.context_size = update.size
+    if update.cost is not None and update.cost.currency in ("", "USD"):
+        state.cost = dollars(update.cost.amount)
+
+
+def on_call(params: Params, now: Moment) -> None:
+    """One call of the model is over, says a program of ours."""
+    state = now.state
+    used = state.used
+    state.has_usage = True
+    state.used = Tokens(
+        used.input + max(params.input_tokens, 0),
+        used.output + max(params.output_tokens, 0),
+        used.cached_read + max(params.cached_read_tokens, 0),
+        used.cached_write + max(params.cached_write_tokens, 0),
+        dollars(used.cost_usd + params.cost_usd),
+    )
+    state.model = params.model or state.model
+    state.context_tokens = max(params.context_tokens, 0) or state.context_tokens
+    state.context_size = params.context_size or state.context_size
+
+
+def report(now: Moment, prompted: Prompted | None) -> None:
+    """One turn's tokens and cost."""
+    state = now.state
+    _report_context(now)
+    tokens = state.used if state.has_usage else _tokens(prompted)
+    cost = state.used.cost_usd
+    if state.cost:
+        # A new process may count from nothing, although the conversation is the same.
+        cost += state.cost - state.total_cost if state.cost >= state.total_cost else state.cost
+        state.total_cost = state.cost
+    usage = now.say().usage
+    usage.input_tokens = uint32(tokens.input)
+    usage.output_tokens = uint32(tokens.output)
+    usage.cache_read_tokens = uint32(tokens.cached_read)
+    usage.cache_creation_tokens = uint32(tokens.cached_write)
+    usage.model = _model(prompted) or state.model
+    usage.cost_usd = round(dollars(cost), _DIGITS)
+    usage.duration_ms = uint32((now.mono_ns - state.turn_began_ns) / 1_000_000)
+    usage.context_tokens = uint64(state.context_tokens)
+
+
+def _tokens(prompted: Prompted | None) -> Tokens:
+    if prompted is None:
+        return Tokens()
+    said = prompted.usage
+    if said is not None:
+        tokens = Tokens(
+            said.input_tokens, said.output_tokens, said.cached_read_tokens or 0, said.cached_write_tokens or 0
+        )
+        counted = tokens.input + tokens.output + tokens.cached_read + tokens.cached_write
+        if said.thought_tokens and counted + said.thought_tokens == said.total_tokens:
+            tokens.output += said.thought_tokens  # some count them into the output, some beside it
+        return tokens
+    quota = prompted.meta.quota if prompted.meta else None
+    if quota is not None and quota.token_count is not None:
+        return Tokens(quota.token_count.input_tokens, quota.token_count.output_tokens)
+    return Tokens()
+
+
+def _model(prompted: Prompted | None) -> str:
+    quota = prompted.meta.quota if prompted and prompted.meta else None
+    return quota.model_usage[0].model if quota and len(quota.model_usage) == 1 else ""
+
+
+def _report_context(now: Moment) -> None:
+    """When it has changed visibly."""
+    state = now.state
+    if not state.context_tokens or state.context_size <= 0:
+        return
+    percent = min(100.0 * state.context_tokens / state.context_size, 100.0)
+    if abs(percent - state.context_percent) >= _PERCENT_STEP:
+        state.context_percent = percent
+        tell(now)
