@@ -1,9 +1,9 @@
-"""docs/commands.md from the parser, its examples and docs/commands.yaml; and whether JSON is as that says."""
+"""docs/commands.md and docs/obey.md from parsers, examples and what is said of JSON; and whether JSON is so."""
 
 import argparse
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,8 @@ import yaml
 
 from betcode.cli.arguments import commands_of
 from betcode.cli.examples import EXAMPLES
+from betcode.cli.obey.examples import EXAMPLES as OBEY_EXAMPLES
+from betcode.cli.obey.parser import build_parser as build_obey
 from betcode.cli.parser import build_parser
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -37,8 +39,34 @@ class Printed:
     example: str
 
 
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A command line of ours."""
+
+    name: str
+    parser: Callable[[], argparse.ArgumentParser]
+    examples: Mapping[str, str]
+    common: frozenset[str]  # what every command takes is told once
+
+
+BETCODE = Program(
+    "betcode",
+    build_parser,
+    EXAMPLES,
+    frozenset(
+        {
+            *("--help", "--socket", "--state-dir", "--config-dir", "--claude-bin", "--address", "--token-file"),
+            *("--tls-ca", "--json", "--no-start"),
+        }
+    ),
+)
+OBEY = Program(
+    "obey", build_obey, OBEY_EXAMPLES, frozenset({"--help", "--socket", "--json", "--no-color", "--no-start"})
+)
+
+
 class Reference:
-    """The records and commands of docs/commands.yaml."""
+    """The records and commands of docs/commands.yaml, or of another program's."""
 
     def __init__(self, source: Path = DOCS / "commands.yaml", examples: Path = DOCS / "commands.json") -> None:
         found = yaml.safe_load(source.read_text(encoding="utf-8"))
@@ -122,28 +150,26 @@ def pretty(value: Any) -> str:
     return "{\n" + ",\n".join(lines) + "\n}"
 
 
-def commands_text(reference: Reference) -> Iterator[str]:
+def commands_text(reference: Reference, program: Program = BETCODE) -> Iterator[str]:
     """A section for every command."""
-    for words, parser in commands_of(build_parser()):
+    for words, parser in commands_of(program.parser()):
         printed = reference.commands[words]
-        yield f"### betcode {words}"
+        yield f"### {program.name} {words}"
         yield ""
         yield f"{parser.description}"
         yield ""
         yield "```sh"
         yield from (
-            re.sub(r" {3,}(\S.*)$", r"  # \1", line.removeprefix("  ")) for line in EXAMPLES[words].splitlines()
+            re.sub(r" {3,}(\S.*)$", r"  # \1", line.removeprefix("  ")) for line in program.examples[words].splitlines()
         )
         yield "```"
         yield ""
-        yield from _options(parser)
+        yield from _options(parser, program)
         yield from _json(printed)
 
 
-def _options(parser: argparse.ArgumentParser) -> Iterator[str]:
-    common = {"--help", "--socket", "--state-dir", "--config-dir", "--claude-bin", "--address", "--token-file"}
-    common |= {"--tls-ca", "--json", "--no-start"}
-    own = [each for each in parser._actions if not common.intersection(each.option_strings)]
+def _options(parser: argparse.ArgumentParser, program: Program) -> Iterator[str]:
+    own = [each for each in parser._actions if not program.common.intersection(each.option_strings)]
     if not own:
         return
     yield "| argument | meaning |"

@@ -1,4 +1,4 @@
-"""Tell whether the commands that the documents show exist: every `make` target, every `betcode` command and option."""
+"""Tell whether the commands that the documents show exist: every `make` target, every command of ours, its options."""
 
 import re
 import shlex
@@ -30,9 +30,10 @@ def question(words: list[str]) -> list[str] | None:
     own = words[: next((at for at, word in enumerate(words) if re.fullmatch(r"[|&;<>]+|\d?>.*", word)), len(words))]
     if own[0] == "make":
         return ["make", "--dry-run", *own[1:]]
-    if own[0] == "betcode":
+    if own[0] in ("betcode", "obey"):
+        program = str(Path(sys.executable).parent / own[0])
         own = own[: own.index("--")] if "--" in own else own  # what follows is somebody else's command
-        return [str(Path(sys.executable).parent / "betcode"), *own[1:], "--help"]
+        return [program, *own[1:], "--help"]
     return None
 
 

@@ -6,9 +6,10 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from command_docs import Reference, commands_text, records_text
+from command_docs import OBEY, Reference, commands_text, records_text
 
 from betcode.cli.exit_codes import EXIT_OF, ExitCode
+from betcode.cli.obey.failing import HINTS
 from betcode.config.schema import SETTINGS, Setting
 from betcode.domain.compatibility import AGENTS, CLIENTS
 from betcode.domain.error_codes import ErrorCode
@@ -109,7 +110,15 @@ def keys_tables() -> Iterator[str]:
         yield ""
 
 
+def hints_table() -> Iterator[str]:
+    yield "| code | hint |"
+    yield "|---|---|"
+    for code, hint in HINTS.items():
+        yield f"| `{code}` | {hint} |"
+
+
 REFERENCE = Reference()
+OBEY_REFERENCE = Reference(DOCS / "obey.yaml", DOCS / "obey.json")
 SECTIONS: Mapping[str, Mapping[str, Callable[[], Iterator[str]]]] = {
     "operations.md": {
         "settings": settings_table,
@@ -123,6 +132,11 @@ SECTIONS: Mapping[str, Mapping[str, Callable[[], Iterator[str]]]] = {
     "commands.md": {
         "commands": lambda: commands_text(REFERENCE),
         "records": lambda: records_text(REFERENCE),
+    },
+    "obey.md": {
+        "hints": hints_table,
+        "commands": lambda: commands_text(OBEY_REFERENCE, OBEY),
+        "records": lambda: records_text(OBEY_REFERENCE),
     },
     "screen.md": {"keys": keys_tables},
 }

@@ -70,6 +70,7 @@ def have_a_turn(betcode: Path, home: Path) -> None:
     places = {name: str(home / name.lower()) for name in ("BETCODE_STATE_DIR", "BETCODE_CONFIG_DIR")}
     env = outside() | places | {"HOME": str(home), "BETCODE_SOCKET": str(home / "socket" / "daemon.sock")}
     version = run(betcode, "--version", env=env, cwd=home).strip()
+    run(betcode.with_name("obey"), "--version", env=env, cwd=home)
     try:
         answer = run(betcode, "run", "--provider", "demo", "hello", env=env, cwd=home)
     finally:

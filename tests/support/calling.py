@@ -4,6 +4,7 @@ As a program: arguments, variables and whether somebody reads stdout, a line for
 code, stdout and stderr for each on stdout.
 """
 
+import importlib
 import json
 import logging
 import os
@@ -38,11 +39,11 @@ class Calling:
 
 
 @contextmanager
-def calling(environment: Mapping[str, str], work: Path) -> Iterator[Calling]:
+def calling(environment: Mapping[str, str], work: Path, program: str = "betcode.cli.main") -> Iterator[Calling]:
     """Without a terminal, in one environment and one place."""
     source = Path(__file__).resolve()
     with subprocess.Popen(
-        [sys.executable, str(source)],
+        [sys.executable, str(source), program],
         env={**environment, "PYTHONPATH": str(source.parent.parent)},
         cwd=work,
         stdin=subprocess.PIPE,
@@ -55,9 +56,8 @@ def calling(environment: Mapping[str, str], work: Path) -> Iterator[Calling]:
             process.kill()
 
 
-def main() -> None:
-    from betcode.cli.main import run
-
+def main(program: str) -> None:
+    run = importlib.import_module(program).run
     # gRPC's poller meets loops that are over; a command has a process and a loop of its own.
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     asked = os.fdopen(os.dup(0))
@@ -89,4 +89,4 @@ def _all_of(file: IO[str]) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1])

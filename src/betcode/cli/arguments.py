@@ -60,3 +60,12 @@ def commands_of(parser: argparse.ArgumentParser, words: str = "") -> Iterator[tu
                 yield from commands_of(below, f"{words} {name}".lstrip())
             return
     yield words, parser
+
+
+class LiveWord(argparse._StoreAction):
+    """An argument whose words only something that runs knows."""
+
+    def found(self, typed: Sequence[str], beginning: str) -> list[tuple[str, str]]:
+        """Words and what they are; nothing where nobody answers at once."""
+        del typed, beginning
+        return []

@@ -3,6 +3,7 @@
 import argparse
 from collections.abc import Iterator, Sequence
 
+from betcode.cli.arguments import LiveWord
 from betcode.cli.worktree_completion import BranchWord, WorktreeWord
 
 Candidate = tuple[str, str]  # a word, and what it is
@@ -85,6 +86,8 @@ def _option(parser: argparse.ArgumentParser, flag: str) -> argparse.Action | Non
 def _values(action: argparse.Action, typed: Sequence[str], beginning: str) -> list[Candidate]:
     if isinstance(action, WorktreeWord | BranchWord):
         return [(word, "") for word in action.words()]
+    if isinstance(action, LiveWord):
+        return action.found(typed, beginning)
     if action.choices:
         return [(str(choice), "") for choice in action.choices]
     if action.metavar in _PLACES:

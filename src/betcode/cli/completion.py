@@ -8,8 +8,8 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from betcode.cli.arguments import Parser
 from betcode.cli.candidates import candidates
-from betcode.cli.parser import build_parser
 
 if TYPE_CHECKING:
     from betcode.cli.options import Options  # not needed to complete a word
@@ -84,14 +84,26 @@ complete -c betcode -f -k -a '(__betcode_complete)'
 def print_script(options: "Options") -> int:
     """The script of a shell, to be evaluated by it."""
     shell = options.text("shell")
-    script = _SCRIPTS[shell]
+    script = script_of(shell)
     print(json.dumps({"shell": shell, "script": script}) if options.as_json else script.rstrip("\n"))
     return 0
 
 
+def script_of(shell: str, program: str = "betcode") -> str:
+    """The script that asks this program."""
+    return _SCRIPTS[shell].replace("betcode", program)
+
+
 def complete(words: Sequence[str]) -> int:
     """What the last word can become, one candidate a line."""
-    for word, says in candidates(build_parser(), words):
+    from betcode.cli.parser import build_parser
+
+    return print_candidates(build_parser(), words)
+
+
+def print_candidates(parser: Parser, words: Sequence[str]) -> int:
+    """The same by another tree of commands."""
+    for word, says in candidates(parser, words):
         if not word.isprintable():
             continue  # it is no line; git's files say what they like
         sys.stdout.write(f"{word}\t{says}\n" if says else f"{word}\n")

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, cast
 
+from betcode.cli.ending import give_up, single
 from betcode.cli.exit_codes import CommandFailed, ExitCode, exit_of
 from betcode.cli.parser import build_parser
 
@@ -60,9 +61,9 @@ def _command(handler: str) -> "Callable[[Options], int]":
 
 
 def _end_with(error: BaseException) -> int:
-    cause = _single(error)
+    cause = single(error)
     if isinstance(cause, BrokenPipeError):
-        _give_up()  # nobody reads one of them any more
+        give_up()  # nobody reads one of them any more
         return ExitCode.BROKEN_PIPE
     if isinstance(cause, KeyboardInterrupt):
         return ExitCode.INTERRUPTED
@@ -75,24 +76,8 @@ def _end_with(error: BaseException) -> int:
             import traceback
 
             traceback.print_exception(error)
-    _give_up()
+    give_up()
     return code
-
-
-def _give_up() -> None:
-    """What cannot be written must not raise again while Python shuts down: that would change the exit code."""
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except OSError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-
-
-def _single(error: BaseException) -> BaseException:
-    """The first cause in a group that a task group made."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
 
 
 def _shown(path: object) -> str:

@@ -14,7 +14,7 @@ _INTERRUPTED = 130
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """Run one command and exit."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    _fill_closed_streams()
+    fill_closed_streams()
     try:
         code = run(arguments)
     except KeyboardInterrupt:  # while modules were loaded
@@ -23,7 +23,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     sys.exit(code)
 
 
-def _fill_closed_streams() -> None:
+def fill_closed_streams() -> None:
     """Whoever closed stdout or stderr wants none of it; a file or socket that came by its number would get it."""
     while (lowest := os.open(os.devnull, os.O_RDWR)) <= 2:
         os.set_inheritable(lowest, True)

@@ -173,10 +173,11 @@ class _Kept(StringIO):
         return len(text)
 
 
-def standard_screen() -> Screen:
+def standard_screen(*, colour: bool = True) -> Screen:
     """The process's own stdout and stderr. A character that they cannot show becomes an escape, not an exception."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     rewrites = os.environ.get("TERM") != "dumb"
-    return Screen(sys.stdout, sys.stderr, colour=rewrites and not os.environ.get("NO_COLOR"), rewrites=rewrites)
+    colour = colour and rewrites and not os.environ.get("NO_COLOR")
+    return Screen(sys.stdout, sys.stderr, colour=colour, rewrites=rewrites)

@@ -1,0 +1,29 @@
+"""Completion of obey for bash, zsh and fish."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from betcode.cli.completion import print_candidates, script_of
+from betcode.cli.obey.parser import build_parser
+
+if TYPE_CHECKING:
+    from betcode.cli.obey.options import Options  # not needed to complete a word
+
+
+def print_script(options: "Options") -> int:
+    """The script of a shell, to be evaluated by it."""
+    from betcode.cli.obey.records import versioned
+    from betcode.cli.screen import standard_screen
+
+    shell = options.text("shell")
+    script = script_of(shell, "obey")
+    if options.as_json:
+        standard_screen(colour=options.colour).json(versioned("completion", {"shell": shell, "script": script}))
+    else:
+        print(script.rstrip("\n"))
+    return 0
+
+
+def complete(words: Sequence[str]) -> int:
+    """What the last word can become, one candidate a line."""
+    return print_candidates(build_parser(), words)

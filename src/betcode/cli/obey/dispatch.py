@@ -1,0 +1,114 @@
+"""From arguments to a command, and from what went wrong to a sentence, a hint and an exit code."""
+
+import gc
+import importlib
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, cast
+
+from betcode.cli.ending import give_up, single
+from betcode.cli.obey.failing import HINTS, NO_DAEMON, Failed, ObeyExit, wrong
+from betcode.cli.obey.parser import build_parser
+
+if TYPE_CHECKING:
+    from betcode.cli.obey.options import Options  # after the parser has let us through
+
+
+def dispatch(arguments: Sequence[str]) -> int:
+    """Run the command that the arguments name; its exit code, or the number of a signal below nothing."""
+
+    def run() -> int:
+        chosen = build_parser().parse_args(arguments)
+        _refuse_bytes(arguments)
+        from betcode.cli.obey.options import options_from
+
+        options = options_from(chosen, os.environ)
+        module, _, function = options.handler.partition(":")
+        command = cast(
+            "Callable[[Options], int]", getattr(importlib.import_module(f"betcode.cli.obey.{module}"), function)
+        )
+        gc.enable()
+        return command(options)
+
+    gc.disable()  # modules are no garbage, and looking through them takes a tenth of the time to load them
+    return guarded(run)
+
+
+def _refuse_bytes(arguments: Sequence[str]) -> None:
+    """What was typed is sent, and what is sent is text.
+
+    Raises:
+        Failed: it is not.
+    """
+    for word in arguments:
+        try:
+            word.encode()
+        except UnicodeEncodeError:
+            raise wrong(f"{word!r} is not valid UTF-8", "LANG says what the shell types") from None
+
+
+def guarded(run: Callable[[], int]) -> int:
+    """The exit code of `run`; whatever it raises becomes a sentence and a hint on stderr."""
+    try:
+        code = _code_of(run)
+        sys.stdout.flush()
+    except (KeyboardInterrupt, BaseExceptionGroup, Exception) as error:  # noqa: BLE001 - the top of the program
+        return _end_with(error)
+    return code
+
+
+def _code_of(run: Callable[[], int]) -> int:
+    try:
+        return run()
+    except SystemExit as ended:  # of argparse, which has printed help or said what is wrong
+        return ended.code if isinstance(ended.code, int) else ObeyExit.OK
+
+
+def _end_with(error: BaseException) -> int:
+    cause = single(error)
+    if isinstance(cause, BrokenPipeError):
+        give_up()  # nobody reads one of them any more
+        return -signal.SIGPIPE
+    if isinstance(cause, KeyboardInterrupt):
+        return -signal.SIGINT
+    failed = _failed(cause)
+    with suppress(OSError):  # where it goes there is no room either
+        say_failure(failed.message, failed.hint)
+        if os.environ.get("BETCODE_DEBUG"):
+            import traceback
+
+            traceback.print_exception(error)
+    give_up()
+    return failed.exit_code
+
+
+def say_failure(message: str, hint: str) -> None:
+    """One sentence on stderr and, where something helps, a line with that."""
+    from betcode.wording.terminal_text import in_a_line
+
+    print(f"obey: {in_a_line(message)}", file=sys.stderr)
+    if hint:
+        print(f"Hint: {in_a_line(hint)}", file=sys.stderr)
+
+
+def _failed(error: BaseException) -> Failed:
+    if isinstance(error, Failed):
+        return error
+    from betcode.cli.exit_codes import CommandFailed, ExitCode
+    from betcode.client.errors import ClientError, Unreachable
+
+    if isinstance(error, Unreachable):
+        return Failed(error.message, NO_DAEMON)
+    if isinstance(error, ClientError):
+        return Failed(error.message, HINTS.get(error.code, ""))
+    if isinstance(error, CommandFailed):  # of what both command lines do, such as starting a daemon
+        return Failed(error.message, NO_DAEMON if error.exit_code is ExitCode.NO_CONNECTION else "")
+    if isinstance(error, OSError) and error.filename:
+        return Failed(f"{error.filename} cannot be used: {error.strerror}")
+    if isinstance(error, OSError):
+        return Failed(f"{error.strerror or error}")
+    hint = "" if os.environ.get("BETCODE_DEBUG") else "BETCODE_DEBUG=1 shows where"
+    return Failed(f"internal error: {type(error).__name__}: {error}", hint)

@@ -1,0 +1,56 @@
+"""How a command of obey ends: 0 done, 1 it did not work, 2 it was typed wrongly; and what a person can do then."""
+
+from collections.abc import Mapping
+from enum import IntEnum
+
+from betcode.domain.error_codes import ErrorCode
+
+
+class ObeyExit(IntEnum):
+    OK = 0
+    FAILED = 1
+    USAGE = 2
+
+
+class Failed(Exception):
+    """A command ends here: one sentence for a person, what to do about it, and the exit code."""
+
+    def __init__(self, message: str, hint: str = "", exit_code: ObeyExit = ObeyExit.FAILED) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.exit_code = exit_code
+
+
+def wrong(message: str, hint: str) -> Failed:
+    """What was typed cannot be meant."""
+    return Failed(message, hint, ObeyExit.USAGE)
+
+
+NO_DAEMON = "obey serve starts it"
+UNKNOWN_SESSION = "OBEY-2010"
+
+_ANEW = "obey session restart ID begins it anew"
+_LOOK = "betcode doctor looks for what is missing"
+_ALLOWANCE = "a session that is made by obey session create has an allowance of its own"
+
+# What helps, by the code of the error.
+HINTS: Mapping[str, str] = {
+    "OBEY-2000": "betcode daemon logs may say more",
+    "OBEY-2001": "obey campaigns lists those that are registered",
+    "OBEY-2002": "obey session create --help names the providers",
+    "OBEY-2003": "without --model the provider takes its own",
+    "OBEY-2004": _LOOK,
+    "OBEY-2005": "obey campaigns shows where it should be",
+    UNKNOWN_SESSION: "obey session list --all shows every session",
+    "OBEY-2011": "obey session info ID says how it is",
+    "OBEY-2012": "obey session info ID says how it is; the message can be sent again",
+    "OBEY-2013": _ALLOWANCE,
+    "OBEY-2014": _ALLOWANCE,
+    "OBEY-2020": _ANEW,
+    "OBEY-2021": "it was ended by force, and is stopped",
+    "OBEY-2030": _LOOK,
+    "OBEY-2031": _ANEW,
+    "OBEY-2032": _ANEW,
+    ErrorCode.ANSWER_REFUSED: "a person answers, in a shell that no agent runs",
+}

@@ -1,0 +1,39 @@
+"""Providers and statuses as people and scripts write them, and the numbers that the API has for them.
+
+Numbers and not the generated code: the parser knows these names, and must answer before that is loaded.
+"""
+
+from collections.abc import Mapping
+
+PROVIDERS: Mapping[str, int] = {
+    "claude-code": 1,
+    "openclaw": 2,
+    "codex": 3,
+    "openai-api": 4,
+    "acp": 5,
+    "demo": 6,
+}
+ALSO: Mapping[str, str] = {"claude": "claude-code", "openai": "openai-api"}  # as betcode calls them
+STATUSES: Mapping[str, int] = {
+    "created": 1,
+    "starting": 2,
+    "running": 3,
+    "working": 4,
+    "stopping": 5,
+    "stopped": 6,
+    "failed": 7,
+}
+ACTIVITIES: Mapping[str, int] = {
+    "thinking": 1,
+    "tool_call": 2,
+    "tool_result": 3,
+    "completion": 4,
+    "error": 5,
+    "status": 6,
+}
+
+
+def name_of(number: int, names: Mapping[str, int]) -> str:
+    """Its name; a number of a later daemon is its own, and nothing is nothing."""
+    found = next((name for name, each in names.items() if each == number), "")
+    return found or (str(number) if number else "")

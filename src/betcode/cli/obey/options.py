@@ -1,0 +1,81 @@
+"""What was asked for on the command line of obey, with the environment already applied."""
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from betcode.config.places import Places, choose_places
+
+
+@dataclass(frozen=True, slots=True)
+class Socket:
+    """The daemon's obey socket, and who chose it."""
+
+    path: Path
+    is_usual: bool  # nobody chose it: it is that of the daemon that we would start
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options of every command, and those of the one that was chosen."""
+
+    handler: str
+    places: Places  # of the daemon, should it be started here
+    socket: Socket
+    may_start: bool
+    as_json: bool
+    colour: bool
+    chosen: argparse.Namespace
+
+    def text(self, name: str) -> str:
+        """An option that is a text; empty when it was not given."""
+        value = getattr(self.chosen, name, None)
+        return value if isinstance(value, str) else ""
+
+    def has(self, name: str) -> bool:
+        """Whether an option was given at all, be it empty."""
+        return getattr(self.chosen, name, None) is not None
+
+    def number(self, name: str) -> float:
+        value = getattr(self.chosen, name, None)
+        return value if isinstance(value, int | float) else 0
+
+    def flag(self, name: str) -> bool:
+        return getattr(self.chosen, name, False) is True
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        value = getattr(self.chosen, name, None)
+        return tuple(str(one) for one in value) if isinstance(value, list) else ()
+
+
+def options_from(chosen: argparse.Namespace, environ: Mapping[str, str]) -> Options:
+    """The options with flags over variables over what is usual."""
+    places = choose_places(environ)
+    return Options(
+        handler=chosen.handler,
+        places=places,
+        socket=choose_socket(chosen.socket or "", environ, places),
+        may_start=not chosen.no_start,
+        as_json=chosen.json,
+        colour=not chosen.no_color,
+        chosen=chosen,
+    )
+
+
+def choose_socket(flag: str, environ: Mapping[str, str], places: Places) -> Socket:
+    """The flag, else a variable, else what the settings of the daemon say, else where it usually is."""
+    for named in (flag, environ.get("OBEY_DAEMON_SOCKET"), environ.get("OBEY_SOCKET")):
+        if named:
+            return Socket(Path(named).expanduser().absolute(), is_usual=False)
+    return Socket(_in_settings(places, environ) or places.obey_socket, is_usual=True)
+
+
+def _in_settings(places: Places, environ: Mapping[str, str]) -> Path | None:
+    from betcode.config.loading import WrongSetting, load_settings
+
+    try:
+        named = load_settings(places.config_dir, environ).settings.obey.socket
+    except WrongSetting:
+        return None  # a daemon would say so when it is started
+    return Path(named).expanduser() if named else None

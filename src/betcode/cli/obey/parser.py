@@ -1,0 +1,99 @@
+"""The commands of obey and their options, as a tree that parses, prints help and completes."""
+
+import argparse
+import sys
+from typing import NoReturn
+
+from betcode._version import __version__
+from betcode.cli.arguments import Commands, Parser, commands_of
+from betcode.cli.obey.examples import EXAMPLES
+from betcode.cli.obey.failing import ObeyExit
+from betcode.cli.obey.session_options import add_session, seconds
+
+_EPILOG = """\
+The socket is that of --socket, else OBEY_DAEMON_SOCKET, else OBEY_SOCKET, else obey/daemon.sock in $XDG_RUNTIME_DIR.
+
+Exit codes: 0 done, 1 it did not work, 2 wrong arguments. Ctrl-C and a reader that leaves end a command by their signal.
+
+examples:
+  obey serve                                               the daemon, in the background
+  obey session create --provider claude-code --name scout  a session of the campaign around this directory
+  obey session send sess_01JM "fix the build"              the reply is on stdout
+  obey COMMAND --help                                      more of them
+"""
+
+
+class ObeyParser(Parser):
+    """Ends with obey's own code for wrong arguments, and a hint."""
+
+    def error(self, message: str) -> NoReturn:
+        from betcode.wording.terminal_text import in_a_line  # only here: most words are right
+
+        print(f"obey: {in_a_line(message)}\nHint: {self.prog} --help", file=sys.stderr)
+        sys.exit(ObeyExit.USAGE)
+
+
+def build_parser() -> Parser:
+    """The whole tree."""
+    parser: Parser = ObeyParser(
+        prog="obey",
+        description="Sessions of coding agents that belong to campaigns: make them, talk to them, watch and stop them.",
+        epilog=_EPILOG,
+    )
+    parser.add_argument("-V", "--version", action="version", version=f"obey {__version__}")
+    _add_common(parser, top=True)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
+    serve = _command(commands, "serve", "start the daemon; one that serves already is left alone", "serving:serve")
+    serve.add_argument("--foreground", action="store_true", help="stay in front, until Ctrl-C")
+    serve.add_argument(
+        "--log-level",
+        choices=["debug", "info", "warn", "error"],
+        help="how much it writes to its log (as settings say)",
+    )
+    _command(commands, "stop", "stop the daemon; agents at work go on", "serving:stop")
+    _command(commands, "ping", "say whether the daemon answers, and who it is", "serving:ping")
+    _command(commands, "status", "show the daemon, its campaigns and the sessions that live", "state_commands:status")
+    _command(commands, "campaigns", "list the campaigns that are registered", "state_commands:campaigns")
+    execute = _command(commands, "exec", "run a command in a campaign, as its rules allow", "exec_command:execute")
+    execute.tail = "argv"
+    execute.add_argument("-c", "--campaign", metavar="CAMPAIGN", help="its id, the beginning of one, or its name")
+    execute.add_argument("--timeout", type=seconds, metavar="TIME", help='end it after so long, such as "90s" or "10m"')
+    execute.add_argument(
+        "--follow",
+        action="store_true",
+        help="with --json: a line for each piece of output as it comes, not one value at the end",
+    )
+    add_session(_noun(commands, "session", "make, list, talk to, watch, answer, stop and restart sessions"), _command)
+    completion = _command(commands, "completion", "print a completion script for a shell", "completion:print_script")
+    completion.add_argument("shell", choices=["bash", "zsh", "fish"])
+    for words, command in commands_of(parser):
+        command.epilog = f"examples:\n{EXAMPLES[words]}"
+    first = (shown.partition("\n")[0] for words, shown in EXAMPLES.items() if words.startswith("session "))
+    commands.choices["session"].epilog = "\n".join(("examples:", *first))
+    return parser
+
+
+def _command(commands: "Commands[Parser]", name: str, says: str, handler: str) -> Parser:
+    parser = commands.add_parser(name, help=says, description=says[0].upper() + says[1:] + ".")
+    parser.set_defaults(handler=handler)
+    _add_common(parser, top=False)
+    return parser
+
+
+def _noun(commands: "Commands[Parser]", name: str, says: str) -> "Commands[Parser]":
+    parser = commands.add_parser(name, help=says, description=says[0].upper() + says[1:] + ".")
+    return parser.add_subparsers(title="commands", metavar="COMMAND", dest="verb", required=True)
+
+
+def _add_common(parser: Parser, *, top: bool) -> None:
+    """The options that every command takes, before it or after it."""
+    group = parser.add_argument_group("place and output")
+    group.add_argument(
+        "--socket", metavar="PATH", default=None if top else argparse.SUPPRESS, help="the daemon's obey socket"
+    )
+    for flag, says in (
+        ("--json", "print JSON"),
+        ("--no-color", "no colour (as with NO_COLOR)"),
+        ("--no-start", "fail when no daemon runs, instead of starting one"),
+    ):
+        group.add_argument(flag, action="store_true", default=False if top else argparse.SUPPRESS, help=says)

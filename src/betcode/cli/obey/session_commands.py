@@ -1,0 +1,93 @@
+"""`obey session info`, `stop`, `restart` and `answer`."""
+
+import anyio
+
+from betcode.cli.obey.connecting import connected, find_session
+from betcode.cli.obey.failing import ObeyExit, wrong
+from betcode.cli.obey.given import pairs_of
+from betcode.cli.obey.options import Options
+from betcode.cli.obey.records import session_json, versioned
+from betcode.cli.obey.session_lines import info_lines
+from betcode.cli.screen import Screen, standard_screen
+from obey.local.v1 import local_pb2 as v1
+
+
+def info(options: Options) -> int:
+    return anyio.run(_info, options)
+
+
+async def _info(options: Options) -> int:
+    screen = standard_screen(colour=options.colour)
+    async with connected(options, screen, doing="Looking") as client:
+        session = await find_session(client, options)
+    show_session(options, screen, session)
+    return ObeyExit.OK
+
+
+def show_session(options: Options, screen: Screen, session: v1.SessionInfo, **also: object) -> None:
+    """What is known of a session: `Session: ID` first, a fact a line."""
+    if options.as_json:
+        screen.json(versioned("session", {"session": session_json(session), **also}), indent=2)
+        return
+    for line in info_lines(session):
+        screen.line(line)
+
+
+def stop(options: Options) -> int:
+    return anyio.run(_stop, options)
+
+
+async def _stop(options: Options) -> int:
+    screen = standard_screen(colour=options.colour)
+    is_forced = options.flag("force")
+    async with connected(
+        options, screen, doing="Stopping" if is_forced else "Stopping when its work is done"
+    ) as client:
+        found = await find_session(client, options)
+        session = await client.stop(found.id, graceful=not is_forced)
+    show_session(options, screen, session)
+    return ObeyExit.OK
+
+
+def restart(options: Options) -> int:
+    return anyio.run(_restart, options)
+
+
+async def _restart(options: Options) -> int:
+    """A session that is over goes on as a new one, whose id is told."""
+    screen = standard_screen(colour=options.colour)
+    config = pairs_of("--config", options.texts("config"), may_be_json=True)
+    async with connected(options, screen, doing="Restarting") as client:
+        found = await find_session(client, options)
+        session = await client.restart(found.id, config)
+    show_session(options, screen, session, restarted_from=found.id)
+    return ObeyExit.OK
+
+
+def answer(options: Options) -> int:
+    return anyio.run(_answer, options)
+
+
+async def _answer(options: Options) -> int:
+    screen = standard_screen(colour=options.colour)
+    is_allowed = options.text("decision") == "allow"
+    if options.flag("for_session") and not is_allowed:
+        raise wrong("--for-session goes with allow", "obey session answer --help")
+    if options.has("message") and is_allowed:
+        raise wrong("--message goes with deny", "obey session answer --help")
+    request = v1.AnswerPermissionRequest(
+        request_id=options.text("prompt"),
+        allow=is_allowed,
+        for_session=options.flag("for_session"),
+        message=options.text("message"),
+    )
+    async with connected(options, screen, doing="Answering") as client:
+        request.session_id = (await find_session(client, options)).id
+        was_answered = await client.answer(request)
+    if options.as_json:
+        facts = {"session_id": request.session_id, "request_id": request.request_id, "allowed": is_allowed}
+        screen.json(versioned("session.answer", {**facts, "already_answered": was_answered}))
+    else:
+        how = "Allowed" if is_allowed else "Denied"
+        screen.line(f"{how}, as it had been already" if was_answered else how)
+    return ObeyExit.OK

@@ -1,0 +1,57 @@
+"""`obey session create`: a session of a campaign, whose agent is started."""
+
+from pathlib import Path
+
+import anyio
+
+from betcode.cli.obey.campaign_here import campaign_of
+from betcode.cli.obey.connecting import connected
+from betcode.cli.obey.failing import ObeyExit, wrong
+from betcode.cli.obey.given import message_of, pairs_of
+from betcode.cli.obey.names import PROVIDERS
+from betcode.cli.obey.options import Options
+from betcode.cli.obey.session_commands import show_session
+from betcode.cli.screen import standard_screen
+from obey.local.v1 import local_pb2 as v1
+
+
+def create(options: Options) -> int:
+    return anyio.run(_create, options, _request(options))
+
+
+def _request(options: Options) -> v1.CreateSessionRequest:
+    """What is asked for, checked as far as that can be done here, before a daemon is started for it."""
+    request = v1.CreateSessionRequest(
+        campaign_id=campaign_of(options),
+        provider=v1.SessionProvider.ValueType(PROVIDERS[options.text("provider")]),
+        model=options.text("model"),
+        agent_name=options.text("name"),
+        festival_id=options.text("festival"),
+        task_id=options.text("task"),
+        provider_config=pairs_of("--config", options.texts("config"), may_be_json=True),
+        environment=pairs_of("--env", options.texts("env"), may_be_json=False),
+        max_tokens=int(options.number("max_tokens")),
+        initial_message=message_of(options) if options.has("message") else "",
+        working_dir=_directory(options.text("workdir")),
+    )
+    if options.number("timeout"):
+        request.timeout.FromNanoseconds(int(options.number("timeout") * 1e9))
+    return request
+
+
+def _directory(text: str) -> str:
+    """Where it is, links followed; that it is inside of the campaign is the daemon's to say, who knows the root."""
+    if not text:
+        return ""
+    path = Path(text).expanduser()
+    if not path.is_dir():
+        raise wrong(f"--workdir {text} is no directory", "it is one inside of the campaign's root")
+    return str(path.resolve())
+
+
+async def _create(options: Options, request: v1.CreateSessionRequest) -> int:
+    screen = standard_screen(colour=options.colour)
+    async with connected(options, screen, doing="Starting") as client:
+        session = await client.create(request)
+    show_session(options, screen, session)
+    return ObeyExit.OK

@@ -1,0 +1,104 @@
+"""`obey session send`: a message, and the reply alone on stdout."""
+
+import signal
+import sys
+from contextlib import aclosing
+from dataclasses import dataclass, field
+
+import anyio
+from anyio.abc import TaskStatus
+
+from betcode.cli.obey.connecting import connected, find_session
+from betcode.cli.obey.failing import Failed, ObeyExit
+from betcode.cli.obey.given import message_of
+from betcode.cli.obey.options import Options
+from betcode.cli.obey.prompt_lines import is_prompt, prompt_lines
+from betcode.cli.obey.records import versioned
+from betcode.cli.obey.session_lines import activity_line
+from betcode.cli.progress import told_while
+from betcode.cli.screen import Screen, standard_screen
+from betcode.client.obey import ObeyClient
+from obey.local.v1 import local_pb2 as v1
+
+
+@dataclass(slots=True)
+class Reply:
+    """What came of a message so far."""
+
+    screen: Screen
+    shows_progress: bool
+    text: str = ""
+    error: str = ""
+    tokens_input: int = 0
+    tokens_output: int = 0
+    asked: set[str] = field(default_factory=set)
+
+    def take(self, one: v1.SessionActivityEvent) -> None:
+        """Progress is for a person who looks on; what waits for an answer is said in any case."""
+        self.tokens_input += one.tokens_input
+        self.tokens_output += one.tokens_output
+        if one.type == v1.ACTIVITY_TYPE_COMPLETION:
+            self.text = one.content
+        elif is_prompt(one):
+            if one.tool_call_id not in self.asked:
+                self.asked.add(one.tool_call_id)
+                for line in prompt_lines(one):
+                    self.screen.show(line)
+        else:
+            if one.type == v1.ACTIVITY_TYPE_ERROR:
+                self.error = one.content
+            if self.shows_progress and (line := activity_line(one)):
+                self.screen.note(line)
+
+
+def send(options: Options) -> int:
+    return anyio.run(_send, options, message_of(options))
+
+
+async def _send(options: Options, message: str) -> int:
+    screen = standard_screen(colour=options.colour)
+    reply = Reply(screen, shows_progress=sys.stderr.isatty())
+    async with connected(options, screen) as client:
+        session = await find_session(client, options)
+        if not await _to_its_end(client, session.id, message, reply):
+            screen.show(f"Left, and the turn goes on. Watch it with: obey session watch {session.id}")
+            return -signal.SIGINT
+    is_error = bool(reply.error) and not reply.text
+    if options.as_json:
+        facts = {
+            "session_id": session.id,
+            "reply": reply.text,
+            "tokens_input": reply.tokens_input,
+            "tokens_output": reply.tokens_output,
+            "error": reply.error,
+        }
+        screen.json(versioned("session.reply", facts))
+    elif not is_error:
+        screen.answer(reply.text)
+        screen.end_answer()
+    if is_error:
+        raise Failed(reply.error, f"obey session info {session.id} says how it is")
+    return ObeyExit.OK
+
+
+async def _to_its_end(client: ObeyClient, session_id: str, message: str, reply: Reply) -> bool:
+    """Whether the turn is over; Ctrl-C leaves it alone."""
+    has_left = False
+
+    async with anyio.create_task_group() as tasks:
+
+        async def heed(*, task_status: TaskStatus[None]) -> None:
+            nonlocal has_left
+            with anyio.open_signal_receiver(signal.SIGINT) as signals:
+                task_status.started()
+                async for _ in signals:
+                    has_left = True
+                    reply.screen.interrupted()
+                    tasks.cancel_scope.cancel()
+
+        await tasks.start(heed)
+        async with told_while(reply.screen, "Working"), aclosing(client.send(session_id, message)) as activities:
+            async for one in activities:
+                reply.take(one)
+        tasks.cancel_scope.cancel()
+    return not has_left

@@ -1,0 +1,85 @@
+"""`obey session watch`: what happens in a session, or in all of them, as it happens."""
+
+from contextlib import aclosing
+from datetime import datetime
+
+import anyio
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from betcode.cli.obey.connecting import connected, find_session
+from betcode.cli.obey.failing import ObeyExit
+from betcode.cli.obey.names import STATUSES, name_of
+from betcode.cli.obey.options import Options
+from betcode.cli.obey.prompt_lines import is_prompt, prompt_lines
+from betcode.cli.obey.records import activity_json, change_json, versioned
+from betcode.cli.obey.session_lines import activity_line, change_line
+from betcode.cli.screen import Screen, standard_screen
+from betcode.client.obey import ObeyClient
+from obey.local.v1 import local_pb2 as v1
+
+_LAST_WORDS_S = 1.0  # for activities that are on their way when the session is over
+
+
+def watch(options: Options) -> int:
+    return anyio.run(_watch, options)
+
+
+async def _watch(options: Options) -> int:
+    """Until it is over, or Ctrl-C; watching all has no end of its own."""
+    screen = standard_screen(colour=options.colour)
+    async with connected(options, screen) as client:
+        session = await find_session(client, options) if options.has("session") else v1.SessionInfo()
+        watcher = Watcher(screen, session.id, as_json=options.as_json)
+        campaign = "" if session.id else options.text("campaign")
+        told = anyio.Event()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_activities, client, session.id, campaign, watcher, told)
+            async with aclosing(client.statuses(session.id, campaign)) as changes:
+                async for change in changes:
+                    watcher.change(change)
+            with anyio.move_on_after(_LAST_WORDS_S):
+                await told.wait()
+            tasks.cancel_scope.cancel()
+    if not watcher.has_changed and not options.as_json:
+        screen.line(f"{session.id} is {name_of(session.status, STATUSES)}")
+    return ObeyExit.OK
+
+
+async def _activities(
+    client: ObeyClient, session_id: str, campaign: str, watcher: "Watcher", told: anyio.Event
+) -> None:
+    async with aclosing(client.activities(session_id, campaign)) as activities:
+        async for one in activities:
+            watcher.activity(one)
+    told.set()
+
+
+class Watcher:
+    """Writes what happens, a line for each; the replies of agents whole."""
+
+    def __init__(self, screen: Screen, session_id: str, *, as_json: bool) -> None:
+        self.has_changed = False
+        self._screen = screen
+        self._session_id = session_id
+        self._as_json = as_json
+
+    def change(self, one: v1.SessionStatusEvent) -> None:
+        self.has_changed = True
+        if self._as_json:
+            self._screen.json(versioned("session.status", change_json(one)))
+        else:
+            self._line(one.session_id, one.timestamp, change_line(one))
+
+    def activity(self, one: v1.SessionActivityEvent) -> None:
+        if self._as_json:
+            self._screen.json(versioned("session.activity", activity_json(one)))
+            return
+        for line in prompt_lines(one) if is_prompt(one) else [activity_line(one)]:
+            if line:
+                self._line(one.session_id, one.timestamp, line)
+
+    def _line(self, session_id: str, at: Timestamp, text: str) -> None:
+        """With the session's id where it is not known which it is."""
+        when = datetime.fromtimestamp(at.seconds).astimezone().strftime("%H:%M:%S")
+        who = "" if self._session_id else f"{session_id}  "
+        self._screen.line(f"{when}  {who}{text}")

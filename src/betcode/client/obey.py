@@ -1,0 +1,107 @@
+"""The calls of the obey face, as its command line needs them: thin, and none is tried again behind a person's back."""
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from betcode.client.address import reachable
+from betcode.client.connection import ClientIdentity, Connection, open_connection
+from betcode.client.streaming import told
+from betcode.config.places import Places
+from obey.local.v1 import local_pb2 as v1
+from obey.local.v1.local_pb2_grpc import LocalDaemonServiceStub
+
+if TYPE_CHECKING:
+    from obey.local.v1.local_pb2_grpc import LocalDaemonServiceAsyncStub  # known to the stub files only
+
+_QUICK_S = 10.0  # looks and little changes
+_START_S = 180.0  # an agent is launched and greeted
+_STOP_S = 600.0  # the work at hand may be finished first; the daemon has its own, shorter patience
+
+
+@dataclass(frozen=True, slots=True)
+class ObeyClient:
+    """One daemon by its obey socket; what fails is a ClientError whose code is an OBEY-NNNN."""
+
+    connection: Connection
+
+    async def ping(self, timeout_s: float = _QUICK_S) -> v1.PingResponse:
+        return await self.connection.call(self._stub.Ping, v1.PingRequest(), retries=0, timeout_s=timeout_s)
+
+    async def state(self, campaign_id: str = "") -> v1.StateResponse:
+        """Campaigns and festivals that are known, and the sessions that live."""
+        request = v1.StateRequest(campaign_id=campaign_id)
+        return await self.connection.call(self._stub.GetState, request, retries=0, timeout_s=_QUICK_S)
+
+    async def shutdown(self) -> bool:
+        """Whether the daemon will end; agents at work go on."""
+        request = v1.ShutdownRequest(graceful=True)
+        answer = await self.connection.call(self._stub.Shutdown, request, retries=0, timeout_s=_QUICK_S)
+        return answer.accepted
+
+    async def create(self, request: v1.CreateSessionRequest) -> v1.SessionInfo:
+        answer = await self.connection.call(self._stub.CreateSession, request, retries=0, timeout_s=_START_S)
+        return answer.session
+
+    async def get(self, session_id: str) -> v1.SessionInfo:
+        request = v1.GetSessionRequest(session_id=session_id)
+        return await self.connection.call(self._stub.GetSession, request, retries=0, timeout_s=_QUICK_S)
+
+    async def sessions(self, request: v1.ListSessionsRequest) -> list[v1.SessionInfo]:
+        answer = await self.connection.call(self._stub.ListSessions, request, retries=0, timeout_s=_QUICK_S)
+        return list(answer.sessions)
+
+    async def stop(self, session_id: str, *, graceful: bool) -> v1.SessionInfo:
+        request = v1.StopSessionRequest(session_id=session_id, graceful=graceful)
+        answer = await self.connection.call(self._stub.StopSession, request, retries=0, timeout_s=_STOP_S)
+        return answer.session
+
+    async def restart(self, session_id: str, provider_config: dict[str, str]) -> v1.SessionInfo:
+        request = v1.RestartSessionRequest(session_id=session_id, provider_config=provider_config)
+        answer = await self.connection.call(self._stub.RestartSession, request, retries=0, timeout_s=_START_S)
+        return answer.session
+
+    async def answer(self, request: v1.AnswerPermissionRequest) -> bool:
+        """Whether the same answer had been given before. An agent's own processes cannot give one."""
+        call = self._stub.AnswerPermission
+        answer = await self.connection.call(call, request, retries=0, timeout_s=_QUICK_S, with_ticket=True)
+        return answer.already_answered
+
+    def send(self, session_id: str, message: str) -> AsyncGenerator[v1.SessionActivityEvent, None]:
+        """What comes of a message, to its end; who leaves does not stop it. Hold it in `aclosing`."""
+        request = v1.SendMessageRequest(session_id=session_id, message=message)
+        call = self._stub.SendMessage(request, metadata=self.connection.metadata)
+        return told(call, v1.SessionActivityEvent)
+
+    def activities(self, session_id: str, campaign_id: str) -> AsyncGenerator[v1.SessionActivityEvent, None]:
+        """Those of one session or of all, from now on. Hold it in `aclosing`."""
+        request = v1.WatchActivityRequest(session_id=session_id, campaign_id=campaign_id)
+        return told(self._stub.WatchActivity(request, metadata=self.connection.metadata), v1.SessionActivityEvent)
+
+    def statuses(self, session_id: str, campaign_id: str) -> AsyncGenerator[v1.SessionStatusEvent, None]:
+        """Those of one session to its end, or of all from now on. Hold it in `aclosing`."""
+        metadata = self.connection.metadata
+        if session_id:
+            one = self._stub.WatchSession(v1.WatchSessionRequest(session_id=session_id), metadata=metadata)
+            return told(one, v1.SessionStatusEvent)
+        every = self._stub.WatchAllSessions(v1.WatchAllSessionsRequest(campaign_id=campaign_id), metadata=metadata)
+        return told(every, v1.SessionStatusEvent)
+
+    def execute(self, request: v1.ExecuteRequest) -> AsyncGenerator[v1.ExecuteResponse, None]:
+        """What a command of a campaign prints, and how it ended. Hold it in `aclosing`."""
+        return told(self._stub.Execute(request, metadata=self.connection.metadata), v1.ExecuteResponse)
+
+    @property
+    def _stub(self) -> "LocalDaemonServiceAsyncStub":
+        return LocalDaemonServiceStub(self.connection.channel)
+
+
+@asynccontextmanager
+async def open_obey(places: Places, socket: Path, identity: ClientIdentity) -> AsyncIterator[ObeyClient]:
+    """A channel to the daemon whose obey socket this is; nothing is sent before the first call."""
+    here = replace(places, socket=socket, remote=None)
+    with reachable(places.ticket_socket) as ticket_socket:
+        async with open_connection(here, identity) as connection:
+            yield ObeyClient(replace(connection, ticket_socket=ticket_socket))
