@@ -1,0 +1,87 @@
+"""Agents of others, installed from npm once per checkout; tests that need one are skipped aloud where it cannot be had.
+
+BINARY = "node_modules/.bin/codex"
+
+@pytest.fixture(scope="session")
+def codex() -> Path:
+    return npm_agent("@openai/codex@0.166.0") / BINARY
+"""
+
+import fcntl
+import functools
+import os
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+_PLACE = Path(__file__).parents[2] / ".cache" / "agents"
+_INSTALLED_WITHIN_S = 300.0
+_TRIED_AGAIN_AFTER_S = 600.0  # where the registry could not be reached
+_LAST_WORDS = 300
+
+
+def npm_agent(package: str) -> Path:
+    """The directory that has this package, as `name@version`, below `node_modules`.
+
+    Skips the test where npm is missing, or the registry cannot be reached.
+    """
+    place, trouble = _installed(package)
+    if trouble:
+        pytest.skip(f"{package} is not here: {trouble}")
+    return place
+
+
+@functools.cache
+def _installed(package: str) -> tuple[Path, str]:
+    place = _PLACE / re.sub(r"[^\w.@-]+", "-", package).strip("-")
+    whole = place / "installed"
+    if whole.exists():
+        return place, ""
+    npm = shutil.which("npm")
+    if npm is None:
+        return place, "there is no npm to install it with"
+    place.mkdir(parents=True, exist_ok=True)
+    with _locked(place / "lock"):  # tests run side by side
+        if whole.exists():
+            return place, ""
+        failed = place / "failed"
+        if failed.exists() and time.time() - failed.stat().st_mtime < _TRIED_AGAIN_AFTER_S:
+            return place, failed.read_text()
+        trouble = _install(npm, package, place)
+        (failed if trouble else whole).write_text(trouble)
+        return place, trouble
+
+
+def _install(npm: str, package: str, place: Path) -> str:
+    """Why it could not be; empty: it was."""
+    command = [npm, "install", "--prefix", str(place), "--no-fund", "--no-audit", "--no-save", "--ignore-scripts"]
+    command += ["--fetch-retries=1", "--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=5000", package]
+    environment = {**os.environ, "npm_config_cache": str(_PLACE / "npm-cache"), "npm_config_update_notifier": "false"}
+    try:
+        done = subprocess.run(
+            command,
+            env=environment,
+            cwd=place,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_INSTALLED_WITHIN_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"npm took more than {_INSTALLED_WITHIN_S:g} s"
+    if done.returncode:
+        return f"npm failed: {' '.join(done.stderr.decode(errors='replace').split())[-_LAST_WORDS:]}"
+    return ""
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
