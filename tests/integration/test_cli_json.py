@@ -96,6 +96,7 @@ def _go_through(call: Caller, here: Shell, tmp_path: Path) -> None:
     copy = _database(call)
     for words in ("daemon start", "daemon status", "daemon health", "doctor", "version", "features", "config mcp"):
         call(*words.split(), code=1 if words == "doctor" else 0)
+    call("providers")
     call("daemon", "logs", "-n", "5")
     call("daemon", "install", "--print")
     call("daemon", "uninstall", "--name", "nobody")

@@ -17,6 +17,7 @@ from betcode.cli.options import Options
 from betcode.cli.screen import Screen, standard_screen
 from betcode.cli.worktree_place import active_elsewhere, named_worktree, say_it_is_gone, started_session
 from betcode.client import Client
+from betcode.domain.provider_config import PREFIX
 from betcode.v1.agent_pb2 import SessionSummary
 from betcode.v1.worktree_pb2 import WORKTREE_STATE_READY, WorktreeInfo
 from betcode.wording.times import age
@@ -137,13 +138,21 @@ async def _sessions_here(client: Client, options: Options, screen: Screen) -> _H
         statuses=OPEN,
         limit=_LOOKED_AT,
     )
-    found = list(page.sessions)
-    if found and found[0].provider == _DEMO and (agent := await default_agent(client, options)) != _DEMO:
-        found = [one for one in found if one.provider != _DEMO]
+    found = [one for one in page.sessions if _is_of_kind(one, options)]
+    is_demo = bool(found) and found[0].provider == _DEMO and not options.has("provider")
+    if is_demo and (agent := await default_agent(client, options)) != _DEMO:
+        demo, found = found[0], [one for one in found if one.provider != _DEMO]
         if not found:
-            kept = f"the one with the demo stays: betcode attach {page.sessions[0].id}"
+            kept = f"the one with the demo stays: betcode attach {demo.id}"
             screen.note(f"A new session with {agent}; {kept}")
     return _Here(found, place, is_named, gone)
+
+
+def _is_of_kind(session: SessionSummary, options: Options) -> bool:
+    """Whether its agent is of the kind, and was told what, somebody asks for; who asks for none takes any."""
+    if options.has("provider") and session.provider != options.text("provider"):
+        return False
+    return all(session.metadata.get(PREFIX + key, "") == value for key, value in options.pairs("config"))
 
 
 async def converse(options: Options, client: Client, screen: Screen, session_id: str, *, show_all: bool) -> int:

@@ -4,13 +4,13 @@ import argparse
 from collections.abc import Iterator, Sequence
 
 from betcode.cli.arguments import LiveWord
+from betcode.cli.new_session_options import PROVIDERS
 from betcode.cli.worktree_completion import BranchWord, WorktreeWord
 
 Candidate = tuple[str, str]  # a word, and what it is
 FILES: Candidate = (":files", "")  # the shell knows them best
 DIRECTORIES: Candidate = (":dirs", "")
 
-_PROVIDERS = ("claude", "demo")
 _PLACES = {"FILE": FILES, "PATH": FILES, "DIR": DIRECTORIES}
 
 
@@ -96,16 +96,16 @@ def _values(action: argparse.Action, typed: Sequence[str], beginning: str) -> li
         # The words of deny|wait=TIME, as far as they are to be typed.
         return [(word.rstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ"), "") for word in action.metavar.split("|")]
     match action.dest:
-        case "provider":
-            return [(name, "") for name in _PROVIDERS]
+        case "provider" | "open_provider":
+            return [(name, "") for name in PROVIDERS]
         case "key":
             from betcode.config.schema import SETTINGS
 
             return [(key, setting.help) for key, setting in SETTINGS.items()]
-        case "session" | "id" | "model":
+        case "session" | "id" | "model" | "config" | "open_config":
             # Imported only now: few words need a daemon.
             from betcode.cli.live_words import live_words
 
-            return live_words(action.dest, typed, beginning)
+            return live_words(action.dest.removeprefix("open_"), typed, beginning)
         case _:
             return []

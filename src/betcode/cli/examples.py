@@ -183,6 +183,10 @@ EXAMPLES = {
   betcode db usage --limit 20""",
     "db prune": """\
   betcode db prune --older-than 90d --dry-run              shows what would go""",
+    "providers": """\
+  betcode providers                                        what is there, and what is missing
+  betcode providers claude                                 all about one
+  betcode providers --json | jq -r '.providers[] | select(.missing == null) | .name'""",
     "doctor": """\
   betcode doctor""",
     "version": """\

@@ -32,7 +32,7 @@ def live_words(kind: str, typed: Sequence[str], beginning: str) -> "list[Candida
     from betcode.client import ClientError
 
     try:
-        return anyio.run(partial(_asked, kind, places, beginning)) or fallback
+        return anyio.run(partial(_asked, kind, places, typed, beginning)) or fallback
     except (ClientError, OSError):
         return fallback
 
@@ -41,19 +41,24 @@ def _places(typed: Sequence[str]) -> Places:
     """Where the command that is being typed would look; a daemon on another machine is not asked for a key pressed."""
 
     def named(flag: str) -> Path | None:
-        for at, word in enumerate(typed):
-            if word.startswith(f"{flag}="):
-                return Path(word.partition("=")[2])
-            if word == flag and at + 1 < len(typed):
-                return Path(typed[at + 1])
-        return None
+        text = _value_of(flag, typed)
+        return Path(text) if text is not None else None
 
     return choose_places(
         os.environ, state_dir=named("--state-dir"), config_dir=named("--config-dir"), socket=named("--socket")
     )
 
 
-async def _asked(kind: str, places: Places, beginning: str) -> "list[Candidate]":
+def _value_of(flag: str, typed: Sequence[str]) -> str | None:
+    for at, word in enumerate(typed):
+        if word.startswith(f"{flag}="):
+            return word.partition("=")[2]
+        if word == flag and at + 1 < len(typed):
+            return typed[at + 1]
+    return None
+
+
+async def _asked(kind: str, places: Places, typed: Sequence[str], beginning: str) -> "list[Candidate]":
     import anyio
 
     from betcode.client import open_client
@@ -65,6 +70,8 @@ async def _asked(kind: str, places: Places, beginning: str) -> "list[Candidate]"
                     return await _sessions(client, beginning)
                 case "id":
                     return await _prompts(client)
+                case "config":
+                    return await _keys(client, typed)
                 case _:
                     page = await client.list_sessions(limit=_MOST)
                     return [(name, "") for name in sorted({*_MODELS, *(one.model for one in page.sessions)} - {""})]
@@ -98,3 +105,9 @@ async def _prompts(client: "Client") -> "list[Candidate]":
     from betcode.wording.waiting_words import tool_of, what_of
 
     return [(one.request_id, one_line(f"{tool_of(one)} {what_of(one)}", _SAYS)) for one in await client.pending()]
+
+
+async def _keys(client: "Client", typed: Sequence[str]) -> "list[Candidate]":
+    """What the kind of agent that is named takes, else what any does."""
+    found = await client.providers(_value_of("--provider", typed) or "", {})
+    return sorted({(f"{key}=", says) for one in found for key, says in one.config_keys.items()})

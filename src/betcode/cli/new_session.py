@@ -2,16 +2,20 @@
 
 import os
 import shutil
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from betcode.cli.budgets import budget_from
 from betcode.cli.directory import working_directory
 from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.options import Options
-from betcode.client import Client, NewConversation, session_environment
+from betcode.client import OF_KIND, Client, NewConversation, session_environment
+from betcode.domain.provider_config import PREFIX
 
 if TYPE_CHECKING:
     from betcode.config.loading import Loaded
+
+_USUAL = "claude"  # whose models the variable for them names, where the settings name no other kind
 
 
 def new_conversation(options: Options) -> NewConversation:
@@ -21,20 +25,41 @@ def new_conversation(options: Options) -> NewConversation:
         CommandFailed: the settings cannot be read, or there is no working directory.
     """
     loaded = _settings(options)
+    default = loaded.settings.engine.default_provider
+    kind = options.text("provider") or default
+    config = dict(options.pairs("config"))
     return NewConversation(
         working_directory=working_directory(options),
         provider=options.text("provider"),
-        model=options.text("model") or _model_of_environment(loaded),
+        model=options.text("model") or (_model_of_environment(loaded) if kind in (default, _USUAL) else ""),
+        metadata={PREFIX + key: value for key, value in config.items()},
         allowed_tools=options.texts("allowed_tools"),
         plan_mode=options.flag("plan"),
         # Another machine has paths and keys of its own.
         environment={}
         if options.places.remote is not None
-        else session_environment(os.environ, loaded.settings.environment_allow),
+        else session_environment(
+            os.environ, (*loaded.settings.environment_allow, *_keys(loaded, kind, config)), (kind,)
+        ),
         budget=budget_from(options),
         # Who names no place is where the repository's active worktree is.
         in_active_worktree=not options.text("cwd"),
     )
+
+
+def _keys(loaded: "Loaded", kind: str, config: Mapping[str, str]) -> tuple[str, ...]:
+    """The variable with the key of an API that somebody named, for the kind of agent that asks for it by name."""
+    if kind != "openai":
+        return ()
+    return (config.get("api_key_env") or loaded.settings.agents.openai.api_key_env,)
+
+
+def whole_environment(options: Options) -> dict[str, str]:
+    """What sessions of any kind from here would have between them; to ask how each kind stands."""
+    if options.places.remote is not None:
+        return {}
+    loaded = _settings(options)
+    return session_environment(os.environ, (*loaded.settings.environment_allow, *_keys(loaded, "openai", {})), OF_KIND)
 
 
 async def default_agent(client: Client, options: Options) -> str:

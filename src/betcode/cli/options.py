@@ -41,6 +41,11 @@ class Options:
         value = getattr(self.chosen, name, None)
         return tuple(str(one) for one in value) if isinstance(value, list) else ()
 
+    def pairs(self, name: str) -> tuple[tuple[str, str], ...]:
+        """An option of KEY=VALUE that may be repeated."""
+        value = getattr(self.chosen, name, None)
+        return tuple(value) if isinstance(value, list) else ()
+
 
 def options_from(chosen: argparse.Namespace, environ: Mapping[str, str]) -> Options:
     """The options with flags over variables over the platform's habit."""
@@ -50,10 +55,15 @@ def options_from(chosen: argparse.Namespace, environ: Mapping[str, str]) -> Opti
         config_dir=_path(chosen.config_dir),
         socket=_path(chosen.socket),
     )
-    if chosen.command and chosen.open_in is not None:
-        raise CommandFailed("--worktree stands behind the command that takes it", ExitCode.INVALID_ARGUMENTS)
-    if chosen.open_in is not None:
-        chosen.worktree = chosen.open_in
+    for flag, name, given in (
+        ("--worktree", "worktree", chosen.open_in),
+        ("--provider", "provider", chosen.open_provider),
+        ("--config", "config", chosen.open_config),
+    ):
+        if chosen.command and given is not None:
+            raise CommandFailed(f"{flag} stands behind the command that takes it", ExitCode.INVALID_ARGUMENTS)
+        if given is not None:
+            setattr(chosen, name, given)
     return Options(
         handler=chosen.handler,
         places=replace(places, remote=remote_of(chosen, environ, places)),

@@ -13,6 +13,7 @@ from betcode.cli.db_options import add_db
 from betcode.cli.diff_options import add_session_diff
 from betcode.cli.examples import EXAMPLES
 from betcode.cli.log_options import add_logs
+from betcode.cli.new_session_options import add_choice_of_agent, add_new_session, add_providers
 from betcode.cli.on_ask import ask_policy, time_limit_s
 from betcode.cli.permission_options import add_permission
 from betcode.cli.remote_options import add_remote
@@ -55,6 +56,7 @@ def build_parser() -> Parser:
         metavar="NAME",
         help="open the conversation of this worktree",
     )
+    add_choice_of_agent(parser, dest="open_")
     _add_presentation(parser, top=True)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command")
     _add_run(commands)
@@ -70,6 +72,7 @@ def build_parser() -> Parser:
     add_db(commands, _noun, _command)
     _command(commands, "doctor", "look for what is wrong here, and say how to mend it", "doctor_command:doctor")
     add_versions(commands, _command)
+    add_providers(commands, _command)
     completion = _command(commands, "completion", "print a completion script for a shell", "completion:print_script")
     completion.add_argument("shell", choices=["bash", "zsh", "fish"])
     for words, command in commands_of(parser):
@@ -129,7 +132,7 @@ def _add_run(commands: "Commands[Parser]") -> None:
     run.add_argument(
         "-a", "--attach", metavar="FILE", action="append", help="send this file with the prompt; may be repeated"
     )
-    _add_new_session(run)
+    add_new_session(run)
     add_budget_options(run, "what a new session may spend")
     run.add_argument(
         "--on-ask",
@@ -145,20 +148,6 @@ def _add_run(commands: "Commands[Parser]") -> None:
         help='stop the turn where it is not over by then, such as "90s" or "10m", and end with 124',
     )
     run.add_argument("-o", "--output", choices=["text", "json", "stream-json"], default="text", help="what to print")
-
-
-def _add_new_session(parser: Parser) -> None:
-    group = parser.add_argument_group("a new session")
-    group.add_argument("-C", "--cwd", metavar="DIR", help="its working directory (the current one)")
-    group.add_argument(
-        "-w", "--worktree", action=WorktreeWord, metavar="NAME", help="in this worktree: its name, branch, id or path"
-    )
-    group.add_argument("--provider", metavar="NAME", help="which kind of agent: claude or demo")
-    group.add_argument("--model", metavar="NAME", help="the model it is launched with")
-    group.add_argument(
-        "--allowed-tools", metavar="TOOL", action="append", help="run this tool without asking; may be repeated"
-    )
-    group.add_argument("--plan", action="store_true", help="begin in plan mode")
 
 
 def _add_attach(commands: "Commands[Parser]") -> None:
@@ -183,7 +172,7 @@ def _add_session(commands: "Commands[Parser]") -> None:
     verbs = _noun(commands, "session", "list, show, stop, name, export and delete sessions; what they may spend and do")
     new = _command(verbs, "new", "make a session and print its id; nothing runs yet", "session_new_command:new")
     new.add_argument("--name", metavar="NAME", help="what it is called")
-    _add_new_session(new)
+    add_new_session(new)
     add_budget_options(new, "what it may spend")
     listing = _command(verbs, "list", "list sessions, newest first", "session_commands:list_sessions")
     listing.add_argument("--here", action="store_true", help="only those of the current directory")

@@ -24,7 +24,7 @@ from betcode.cli.worktree_place import started_session
 from betcode.domain.commands import AttachedFile
 from betcode.wording.attaching import CannotAttach, read_files
 
-_OF_A_NEW_SESSION = ("provider", "model")
+_OF_A_NEW_SESSION = ("provider", "model", "config")
 _OF_A_PLACE = ("cwd", "worktree")
 
 
@@ -59,8 +59,8 @@ def _refuse_contradictions(options: Options) -> None:
         or budget_from(options) is not None
     ):
         raise CommandFailed(
-            "--session and --continue go on with a session as it is: --provider, --model, --allowed-tools, --plan and "
-            "limits are for a new one (betcode session budget changes those of another)",
+            "--session and --continue go on with a session as it is: --provider, --config, --model, --allowed-tools, "
+            "--plan and limits are for a new one (betcode session budget changes those of another)",
             ExitCode.INVALID_ARGUMENTS,
         )
 

@@ -98,6 +98,11 @@ class Client:
         """Worktrees of repositories, in which sessions run side by side."""
         return WorktreeClient(self._connection)
 
+    async def providers(self, name: str, environment: Mapping[str, str]) -> Sequence[v1.ProviderInfo]:
+        """The kinds of agents and how each stands for sessions with this environment; of one name, or all."""
+        request = v1.ListProvidersRequest(name=name, environment=environment)
+        return (await self._connection.call(self._stub.ListProviders, request)).providers
+
     async def handshake(self) -> Handshake:
         """Which versions meet here, and which features there are; asked once for a line that stands.
 

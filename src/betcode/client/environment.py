@@ -32,13 +32,29 @@ ALLOWED: tuple[str, ...] = (
     "GCLOUD_PROJECT",
 )  # fmt: skip
 
+# What one kind of agent needs beside: no other gets the keys of its model's API.
+OF_KIND: Mapping[str, tuple[str, ...]] = {
+    "codex": ("CODEX_*", "OPENAI_*"),
+    "acp": ("OPENCODE_*", "GEMINI_*", "GOOGLE_API_KEY", "CODEX_*", "OPENAI_*"),
+    "opencode": ("OPENCODE_*", "OPENAI_*"),
+    "gemini": ("GEMINI_*", "GOOGLE_API_KEY"),
+    "codex-acp": ("CODEX_*", "OPENAI_*"),
+    "openai": ("OPENAI_*",),
+    "openclaw": ("OPENCLAW_*",),
+}
+
 # Marks of a process that runs inside an agent or under us; a new session is neither.
 WITHHELD: tuple[str, ...] = ("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SSE_PORT", "BETCODE_RUN")
 
 
-def session_environment(environ: Mapping[str, str], also: Iterable[str] = ()) -> dict[str, str]:
-    """The part of `environ` that a session is made with; `also` are further names or patterns from the settings."""
-    patterns = (*ALLOWED, *also)
+def session_environment(
+    environ: Mapping[str, str], also: Iterable[str] = (), kinds: Iterable[str] = ()
+) -> dict[str, str]:
+    """The part of `environ` that a session is made with; `also` are further names or patterns from the settings.
+
+    `kinds` are those of agents that it is for; of none, it has no keys but Claude's.
+    """
+    patterns = (*ALLOWED, *also, *(name for kind in kinds for name in OF_KIND.get(kind, ())))
     exact = {pattern for pattern in patterns if "*" not in pattern}
     wild = [pattern for pattern in patterns if "*" in pattern]
     return {

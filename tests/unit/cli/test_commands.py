@@ -13,7 +13,7 @@ from betcode.cli.examples import EXAMPLES
 from betcode.cli.parser import build_parser
 
 # Commands that are verbs themselves: what they are about is the whole of betcode, or the conversation.
-VERBS = {"run", "attach", "search", "doctor", "version", "features", "completion"}
+VERBS = {"run", "attach", "search", "doctor", "version", "features", "providers", "completion"}
 PARSER = build_parser()
 COMMANDS = dict(commands_of(PARSER))
 

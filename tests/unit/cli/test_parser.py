@@ -15,7 +15,7 @@ from betcode.cli.parser import build_parser
             [
                 *("run", "attach", "session", "worktree", "search", "permission", "policy", "audit", "config"),
                 *("daemon", "db"),
-                *("doctor", "version", "features", "completion"),
+                *("doctor", "version", "features", "providers", "completion"),
             ],
         ),
         (["da"], ["daemon"]),
@@ -32,6 +32,8 @@ from betcode.cli.parser import build_parser
         (["run", "--output", "=", "j"], ["json"]),
         (["run", "--output", "="], ["text", "json", "stream-json"]),
         (["run", "--provider", "d"], ["demo"]),
+        (["--provider", "d"], ["demo"]),
+        (["providers", "d"], ["demo"]),
         (["run", "--on-ask", ""], ["deny", "park", "wait="]),
         (["--json", "--socket", "session", "daemon", "res"], ["restart"]),
         (["config", "get", "daemon.auto"], ["daemon.autostart"]),

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from betcode.client import NewConversation
-from betcode.client.environment import ALLOWED, WITHHELD, session_environment
+from betcode.client.environment import ALLOWED, OF_KIND, WITHHELD, session_environment
 
 
 @pytest.mark.parametrize(
@@ -65,3 +65,17 @@ def test_the_list_has_no_pattern_that_lets_everything_through() -> None:
 
 def test_a_session_to_be_made_does_not_show_its_environment() -> None:
     assert "secret" not in repr(NewConversation("/w", environment={"ANTHROPIC_API_KEY": "secret"}))
+
+
+def test_each_kind_of_agent_gets_the_keys_of_its_own_api() -> None:
+    environ = {
+        "PATH": "/bin",
+        "OPENAI_API_KEY": "a",
+        "OPENCLAW_STATE_DIR": "b",
+        "CODEX_HOME": "c",
+        "GEMINI_API_KEY": "d",
+    }
+    assert set(session_environment(environ)) == {"PATH"}
+    assert set(session_environment(environ, kinds=["openai"])) == {"PATH", "OPENAI_API_KEY"}
+    assert set(session_environment(environ, kinds=["codex"])) == {"PATH", "OPENAI_API_KEY", "CODEX_HOME"}
+    assert session_environment(environ, kinds=OF_KIND) == environ

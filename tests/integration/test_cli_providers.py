@@ -1,0 +1,84 @@
+"""`betcode providers`, and kinds of agents chosen on the command line."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from betcode.cli.new_session_options import PROVIDERS
+from betcode.daemon.providers import find_providers
+from support.calling import Calling, calling
+from support.command import Shell, shell
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
+    with shell(tmp_path_factory.mktemp("providers")) as commands:
+        assert commands.run("daemon", "start").returncode == 0
+        yield commands
+
+
+@pytest.fixture(scope="module")
+def call(here: Shell) -> Iterator[Calling]:
+    with calling(here.environment, here.work) as call:
+        yield call
+
+
+def test_every_kind_is_completed_and_no_other() -> None:
+    assert set(PROVIDERS) == set(find_providers({}, None).providers)
+
+
+def test_each_kind_is_told_in_a_line(call: Calling) -> None:
+    done = call(["providers"])
+    lines = done.stdout.splitlines()
+    assert done.code == 0, done.stderr
+    assert lines[0].split()[:2] == ["KIND", "STATE"]
+    said = {line.split()[0]: line for line in lines[1:]}
+    assert set(PROVIDERS) <= set(said)
+    assert "part of betcode" in said["demo"]
+    assert "claude (default)" in said["claude"]
+
+
+def test_all_is_told_of_one(call: Calling) -> None:
+    done = call(["providers", "demo"], COLUMNS="100")
+    assert done.stdout.startswith("betcode demo (demo)\n  program  part of betcode\n")
+    assert "\n  login    not needed\n" in done.stdout
+    can, _, cannot = done.stdout.partition("\n  cannot ")
+    assert "fork" in can
+    assert "compaction" in cannot
+
+
+def test_what_is_missing_is_said_with_what_to_do(here: Shell) -> None:
+    found = {one["name"]: one for one in here.json("providers", "--json")["providers"]}
+    assert "not logged in: run `claude` and /login" in found["claude"]["missing"]
+    assert found["claude"]["capabilities"]["screens_calls"] == "yes"
+    assert found["demo"]["missing"] is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["providers", "gpt"], "No such provider 'gpt': choose one of"),
+        (["run", "--provider", "gpt", "hello"], "No such provider 'gpt': choose one of"),
+        (["session", "new", "--provider", "demo", "--config", "speed=9"], "takes no configuration 'speed'"),
+        (["session", "new", "--config", "speed"], "'speed' is not KEY=VALUE"),
+        (["--provider", "demo", "session", "list"], "--provider stands behind the command that takes it"),
+        (["run", "--continue", "--config", "a=b", "hello"], "--config"),
+    ],
+)
+def test_what_cannot_be_chosen_is_an_invalid_argument(call: Calling, arguments: list[str], says: str) -> None:
+    done = call(arguments)
+    assert (done.code, done.stdout) == (5, "")
+    assert says in done.stderr
+
+
+def test_betcode_alone_opens_the_session_of_the_kind_that_is_named(here: Shell, call: Calling) -> None:
+    demo = call(["session", "new", "--provider", "demo"]).stdout.strip()
+    newer = call(["session", "new", "--provider", "claude"]).stdout.strip()
+    assert f"Session {demo} · demo" in here.run("--plain", "--provider", "demo", stdin="/quit\n").stderr
+    assert f"Session {newer} · claude" in here.run("--plain", "--provider", "claude", stdin="/quit\n").stderr
+
+
+def test_the_keys_of_other_apis_do_not_reach_an_agent(here: Shell) -> None:
+    keys = {"OPENAI_API_KEY": "sk-1", "ANTHROPIC_API_KEY": "sk-2"}
+    assert here.run("run", "--provider", "claude", "env OPENAI_API_KEY", **keys).stdout.strip() == ""
+    assert here.run("run", "--provider", "claude", "env ANTHROPIC_API_KEY", **keys).stdout.strip() == "sk-2"
