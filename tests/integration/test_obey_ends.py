@@ -64,7 +64,7 @@ def test_what_waits_for_an_answer_is_said_with_the_way_to_give_it(place: Place) 
     done = place.call(["session", "send", SESSION, "ask\nsay done"])
     assert done.stdout == "done\n"
     assert f"obey session answer {SESSION} 5f0c allow" in done.stderr
-    assert "Bash make tea" in done.stderr
+    assert "Bash: make tea" in done.stderr
 
 
 def test_an_error_has_its_code_and_a_hint(place: Place) -> None:

@@ -51,7 +51,8 @@ class ScriptedObey:
             case "run":
                 yield _activity(v1.ACTIVITY_TYPE_TOOL_CALL, rest, tool_name="Bash", tool_call_id="tc_1")
             case "ask":
-                yield _activity(v1.ACTIVITY_TYPE_STATUS, "make tea", tool_name="Bash", tool_call_id="5f0c")
+                words = "permission_requested 5f0c: Bash: make tea"
+                yield _activity(v1.ACTIVITY_TYPE_STATUS, words, tool_name="Bash", tool_call_id="5f0c")
             case _:
                 yield _activity(v1.ACTIVITY_TYPE_THINKING, "holding")
                 context.add_callback(self.was_left.set)

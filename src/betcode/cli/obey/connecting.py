@@ -14,6 +14,7 @@ from betcode.cli.progress import told_while
 from betcode.cli.screen import Screen
 from betcode.client import ClientError, ClientIdentity, Unreachable
 from betcode.client.obey import ObeyClient, open_obey
+from betcode.config.lockfile import is_held
 from obey.local.v1 import local_pb2 as v1
 
 _ID_PREFIX = "sess_"
@@ -54,9 +55,10 @@ def identity_of(options: Options) -> ClientIdentity:
 
 async def _ensure(options: Options, screen: Screen) -> None:
     """One that is at a place of somebody's choice is theirs to start."""
-    if options.socket.path.exists():
-        return
-    if not (options.socket.is_usual and options.may_start):
+    may_start = options.socket.is_usual and options.may_start
+    if options.socket.path.exists() and (not may_start or is_held(options.places.lock)):
+        return  # a socket that nobody holds is what a dead one left
+    if not may_start:
         raise Failed(f"No daemon answers at {options.socket.path}", NO_DAEMON)
     from betcode.cli.daemon_control import ensure_daemon  # most commands find one
 

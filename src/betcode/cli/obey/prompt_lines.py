@@ -1,21 +1,33 @@
 """What an agent asks in the middle of its work, and how a person answers it."""
 
-from betcode.wording.terminal_text import one_line, tool_called
+from betcode.wording.terminal_text import one_line
 from obey.local.v1 import local_pb2 as v1
 
+# How a status that has the id of a prompt begins: it is asked, a question is, or somebody has answered.
+_ASKED, _QUESTION, _RESOLVED = "permission_requested", "question_asked", "prompt_resolved"
 _SHOWN = 200
 
 
 def is_prompt(one: v1.SessionActivityEvent) -> bool:
-    """Whether it waits for an answer: a status that has the id of a prompt."""
-    return one.type == v1.ACTIVITY_TYPE_STATUS and bool(one.tool_call_id)
+    """Whether it waits for an answer."""
+    return _kind(one) in (_ASKED, _QUESTION)
 
 
 def prompt_lines(one: v1.SessionActivityEvent) -> list[str]:
-    """What is asked, and the commands that answer it."""
-    asked = " ".join(filter(None, (tool_called(one.tool_name), one_line(one.content, _SHOWN))))
-    return [
-        f"The agent asks, and waits: {asked}",
-        f"  obey session answer {one.session_id} {one.tool_call_id} allow",
-        f"  obey session answer {one.session_id} {one.tool_call_id} deny",
-    ]
+    """What is asked and the commands that answer it, or that somebody has; nothing of any other status."""
+    what = one_line(one.content.partition(": ")[2], _SHOWN)
+    match _kind(one):
+        case "permission_requested":
+            command = f"obey session answer {one.session_id} {one.tool_call_id}"
+            return [f"The agent asks, and waits: {what}", f"  {command} allow", f"  {command} deny"]
+        case "question_asked":
+            return [f"The agent asks, and waits: {what}", f"  betcode permission answer {one.tool_call_id} --choose 1"]
+        case "prompt_resolved":
+            return [f"Answered ({what})"]
+        case _:
+            return []
+
+
+def _kind(one: v1.SessionActivityEvent) -> str:
+    is_of_a_prompt = one.type == v1.ACTIVITY_TYPE_STATUS and one.tool_call_id
+    return one.content.partition(" ")[0] if is_of_a_prompt else ""

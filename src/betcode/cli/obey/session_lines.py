@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from betcode.cli.obey.names import PROVIDERS, STATUSES, name_of
+from betcode.cli.obey.prompt_lines import prompt_lines
 from betcode.cli.obey.records import time_of
 from betcode.cli.table import table
 from betcode.wording.terminal_text import in_a_line, one_line, tool_called
@@ -90,21 +91,23 @@ def _tokens(one: v1.SessionInfo) -> str:
     return f"{one.tokens_input} in, {one.tokens_output} out{limit}"
 
 
-def activity_line(one: v1.SessionActivityEvent) -> str:
-    """One line of what an agent does; empty where there is nothing to say of it."""
+def activity_lines(one: v1.SessionActivityEvent) -> list[str]:
+    """What an agent does, mostly in one line; nothing where there is nothing to say of it, or a change says it."""
     tool = tool_called(one.tool_name)
     match one.type:
         case v1.ACTIVITY_TYPE_THINKING:
-            return f"· {one_line(one.content, _SHOWN)}" if one.content.strip() else ""
+            return [f"· {one_line(one.content, _SHOWN)}"] if one.content.strip() else []
         case v1.ACTIVITY_TYPE_TOOL_CALL:
-            return f"→ {tool} {one_line(one.content, _SHOWN)}".rstrip()
+            return [f"→ {tool} {one_line(one.content, _SHOWN)}".rstrip()]
         case v1.ACTIVITY_TYPE_TOOL_RESULT:
             how = "done" if one.tool_success else "failed"
-            return f"← {tool} {how}: {one_line(one.content, _SHOWN)}".rstrip(": ")
+            return [f"← {tool} {how}: {one_line(one.content, _SHOWN)}".rstrip(": ")]
         case v1.ACTIVITY_TYPE_ERROR:
-            return f"! {one_line(one.content, 2 * _SHOWN)}"
+            return [f"! {one_line(one.content, 2 * _SHOWN)}"]
+        case v1.ACTIVITY_TYPE_STATUS:
+            return prompt_lines(one)
         case _:
-            return one.content.rstrip()
+            return [one.content.rstrip()] if one.content.strip() else []
 
 
 def change_line(one: v1.SessionStatusEvent) -> str:

@@ -3,7 +3,7 @@
 import signal
 import sys
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import anyio
 from anyio.abc import TaskStatus
@@ -14,7 +14,7 @@ from betcode.cli.obey.given import message_of
 from betcode.cli.obey.options import Options
 from betcode.cli.obey.prompt_lines import is_prompt, prompt_lines
 from betcode.cli.obey.records import versioned
-from betcode.cli.obey.session_lines import activity_line
+from betcode.cli.obey.session_lines import activity_lines
 from betcode.cli.progress import told_while
 from betcode.cli.screen import Screen, standard_screen
 from betcode.client.obey import ObeyClient
@@ -31,7 +31,6 @@ class Reply:
     error: str = ""
     tokens_input: int = 0
     tokens_output: int = 0
-    asked: set[str] = field(default_factory=set)
 
     def take(self, one: v1.SessionActivityEvent) -> None:
         """Progress is for a person who looks on; what waits for an answer is said in any case."""
@@ -40,15 +39,14 @@ class Reply:
         if one.type == v1.ACTIVITY_TYPE_COMPLETION:
             self.text = one.content
         elif is_prompt(one):
-            if one.tool_call_id not in self.asked:
-                self.asked.add(one.tool_call_id)
-                for line in prompt_lines(one):
-                    self.screen.show(line)
+            for line in prompt_lines(one):
+                self.screen.show(line)
         else:
             if one.type == v1.ACTIVITY_TYPE_ERROR:
                 self.error = one.content
-            if self.shows_progress and (line := activity_line(one)):
-                self.screen.note(line)
+            if self.shows_progress:
+                for line in activity_lines(one):
+                    self.screen.note(line)
 
 
 def send(options: Options) -> int:

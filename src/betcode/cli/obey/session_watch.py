@@ -10,9 +10,8 @@ from betcode.cli.obey.connecting import connected, find_session
 from betcode.cli.obey.failing import ObeyExit
 from betcode.cli.obey.names import STATUSES, name_of
 from betcode.cli.obey.options import Options
-from betcode.cli.obey.prompt_lines import is_prompt, prompt_lines
 from betcode.cli.obey.records import activity_json, change_json, versioned
-from betcode.cli.obey.session_lines import activity_line, change_line
+from betcode.cli.obey.session_lines import activity_lines, change_line
 from betcode.cli.screen import Screen, standard_screen
 from betcode.client.obey import ObeyClient
 from obey.local.v1 import local_pb2 as v1
@@ -74,9 +73,8 @@ class Watcher:
         if self._as_json:
             self._screen.json(versioned("session.activity", activity_json(one)))
             return
-        for line in prompt_lines(one) if is_prompt(one) else [activity_line(one)]:
-            if line:
-                self._line(one.session_id, one.timestamp, line)
+        for line in activity_lines(one):
+            self._line(one.session_id, one.timestamp, line)
 
     def _line(self, session_id: str, at: Timestamp, text: str) -> None:
         """With the session's id where it is not known which it is."""

@@ -6,7 +6,7 @@ import pytest
 
 from betcode.cli.obey.prompt_lines import is_prompt, prompt_lines
 from betcode.cli.obey.records import activity_json, session_json, versioned
-from betcode.cli.obey.session_lines import activity_line, change_line, info_lines, list_lines, short_ids
+from betcode.cli.obey.session_lines import activity_lines, change_line, info_lines, list_lines, short_ids
 from betcode.wording.terminal_text import columns
 from obey.local.v1 import local_pb2 as v1
 
@@ -59,20 +59,27 @@ def activity(kind: "v1.ActivityType.ValueType", content: str = "", **more: objec
 
 
 def test_what_an_agent_does_is_a_line_that_is_safe() -> None:
-    assert activity_line(activity(v1.ACTIVITY_TYPE_TOOL_CALL, "fest\nstatus", tool_name="Bash")) == "→ Bash fest status"
-    assert activity_line(activity(v1.ACTIVITY_TYPE_TOOL_RESULT, tool_name="Bash")) == "← Bash failed"
-    assert activity_line(activity(v1.ACTIVITY_TYPE_THINKING, " ")) == ""
-    assert "\x1b" not in activity_line(activity(v1.ACTIVITY_TYPE_ERROR, "\x1b]0;title\x07"))
+    call = activity(v1.ACTIVITY_TYPE_TOOL_CALL, "fest\nstatus", tool_name="Bash")
+    assert activity_lines(call) == ["→ Bash fest status"]
+    assert activity_lines(activity(v1.ACTIVITY_TYPE_TOOL_RESULT, tool_name="Bash")) == ["← Bash failed"]
+    assert activity_lines(activity(v1.ACTIVITY_TYPE_THINKING, " ")) == []
+    assert activity_lines(activity(v1.ACTIVITY_TYPE_STATUS, "WORKING")) == []
+    assert "\x1b" not in activity_lines(activity(v1.ACTIVITY_TYPE_ERROR, "\x1b]0;title\x07"))[0]
 
 
 def test_a_prompt_is_shown_with_the_commands_that_answer_it() -> None:
-    asked = activity(v1.ACTIVITY_TYPE_STATUS, "make tea", tool_name="Bash", tool_call_id="5f0c")
+    words = "permission_requested 5f0c: Bash: make\x1b tea"
+    asked = activity(v1.ACTIVITY_TYPE_STATUS, words, tool_name="Bash", tool_call_id="5f0c")
     assert is_prompt(asked)
-    assert not is_prompt(activity(v1.ACTIVITY_TYPE_STATUS, "running"))
-    assert prompt_lines(asked)[1:] == [
+    assert not is_prompt(activity(v1.ACTIVITY_TYPE_STATUS, "RUNNING"))
+    assert prompt_lines(asked) == [
+        "The agent asks, and waits: Bash: make␛ tea",
         "  obey session answer sess_1 5f0c allow",
         "  obey session answer sess_1 5f0c deny",
     ]
+    answered = activity(v1.ACTIVITY_TYPE_STATUS, "prompt_resolved 5f0c: ALLOW", tool_call_id="5f0c")
+    assert not is_prompt(answered)
+    assert prompt_lines(answered) == ["Answered (ALLOW)"]
 
 
 def test_a_change_says_from_where_and_why() -> None:
