@@ -123,7 +123,8 @@ class Model:
                 return self._from_code(f"The API failed: {error}", str(getattr(error, "code", "") or ""))
 
     def _from_status(self, error: "openai.APIStatusError") -> Trouble:
-        said = self._clean(error.message)
+        words = error.body.get("message") if isinstance(error.body, dict) else None
+        said = self._clean(words if isinstance(words, str) else error.message)
         message = f"The API answered {error.status_code}: {said}"
         trouble = self._from_code(message, str(error.code or ""))
         trouble["status"] = error.status_code

@@ -1,0 +1,91 @@
+"""What a conversation's records tell: what is open, what the model reads, and what is left out when it gets long."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from betcode.agents.openai.history import LEFT_OUT, History, OpenCall
+from betcode.agents.openai.records import Answer, Begun, Call, Ended, Message, Output, Part, Record, Told, Trimmed
+
+LS, CAT = Call("call_0", "shell", '{"command":"ls"}'), Call("call_1", "shell", '{"command":"cat"}')
+
+
+def message(number: int, text: str = "Work") -> Message:
+    return Message(f"m{number}", (Part(text),))
+
+
+def exchange(number: int, size: int) -> list[Record]:
+    """A turn with a call whose output has that size."""
+    return [
+        message(number),
+        Answer("Looking.", (LS,)),
+        Told(),
+        Begun("call_0"),
+        Output("call_0", "x" * size),
+        Answer("Done."),
+        Ended(f"m{number}", "end_turn"),
+    ]
+
+
+def test_a_call_is_open_until_it_has_an_output_and_begun_from_its_beginning_on() -> None:
+    history = History([message(1), Answer("", (LS, CAT)), Told(), Begun("call_0")])
+    assert history.open_calls == (OpenCall(LS, is_begun=True), OpenCall(CAT, is_begun=False))
+    history.note(Output("call_0", "a.txt"))
+    assert list(history.open_calls) == [OpenCall(CAT, is_begun=False)]
+
+
+def test_ids_that_a_server_gives_twice_are_told_apart() -> None:
+    history = History([*exchange(1, 10), message(2), Answer("", (LS,)), Told()])
+    assert history.open_calls == (OpenCall(LS, is_begun=False),)
+
+
+def test_a_turn_is_open_until_it_is_ended() -> None:
+    history = History([message(1), Answer("Half")])
+    assert (history.message_id, history.is_told) == ("m1", False)
+    history.note(Ended("m1", "cancelled"))
+    assert history.message_id == ""
+    assert history.knows("m1")
+    assert history.end_of("m1") == Ended("m1", "cancelled")
+
+
+def test_the_oldest_exchanges_go_first_and_whole() -> None:
+    history = History([*exchange(1, 3000), *exchange(2, 3000), *exchange(3, 3000), message(4)])
+    trimmed = history.trimmed_to(1200)
+    assert trimmed == Trimmed(2)
+    history.note(trimmed)
+    assert history.shown[0] == message(3)
+    assert history.tokens <= 1200
+
+
+def test_of_the_newest_exchange_only_outputs_are_left_out() -> None:
+    history = History([message(1), Answer("", (LS,)), Output("call_0", "x" * 3000), Answer("", (CAT,))])
+    history.note(Output("call_1", "short"))
+    trimmed = history.trimmed_to(100)
+    assert trimmed == Trimmed(0, ("call_0",))
+    history.note(trimmed)
+    assert [each.text for each in history.shown if isinstance(each, Output)] == [LEFT_OUT, "short"]
+    assert history.trimmed_to(1) is None
+
+
+@given(st.lists(st.integers(0, 5000), min_size=1, max_size=8), st.integers(1, 3000))
+def test_however_it_is_trimmed_every_call_has_its_output_and_the_newest_message_stays(
+    sizes: list[int], tokens: int
+) -> None:
+    records = [record for number, size in enumerate(sizes) for record in exchange(number, size)]
+    history = History([*records, message(99)])
+    while (trimmed := history.trimmed_to(tokens)) is not None:
+        before = history.tokens
+        history.note(trimmed)
+        assert history.tokens < before
+    called = [call.call_id for each in history.shown if isinstance(each, Answer) for call in each.calls]
+    given_back = [each.call_id for each in history.shown if isinstance(each, Output)]
+    assert called == given_back
+    assert history.shown[-1] == message(99)
+    assert isinstance(history.shown[0], Message)
+
+
+def test_what_the_api_counted_is_believed() -> None:
+    history = History(exchange(1, 300))
+    history.measured(5000)
+    assert history.tokens == 5000
+    history.note(message(2, "x" * 300))
+    assert 5050 <= history.tokens <= 5150
