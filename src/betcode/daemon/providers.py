@@ -98,10 +98,17 @@ def _acp(agents: AgentSettings, profile: str = "") -> Provider:
     return AcpProvider(agents.acp, profile)
 
 
+def _openai(agents: AgentSettings) -> Provider:
+    from betcode.providers.openai import OpenAiProvider
+
+    return OpenAiProvider(agents.openai)
+
+
 # One line for each kind of agent; whoever makes it imports its room then and not before.
 _MAKERS: Mapping[str, Callable[[AgentSettings], Provider]] = {
     "demo": _demo,
     "codex": _codex,
+    "openai": _openai,
     "acp": _acp,
     "opencode": partial(_acp, profile="opencode"),
     "gemini": partial(_acp, profile="gemini"),

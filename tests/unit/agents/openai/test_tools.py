@@ -9,6 +9,7 @@ import pytest
 from betcode.agents.openai.records import Call
 from betcode.agents.openai.tools.plans import Plan, Result, Unfit, Workspace
 from betcode.agents.openai.tools.table import TOOLS, changed_plan, plan_of
+from support.runs import gone
 
 pytestmark = pytest.mark.anyio
 
@@ -190,8 +191,7 @@ async def test_a_command_that_takes_too_long_is_ended(root: Path) -> None:
 
 async def test_what_a_command_leaves_in_the_background_ends_with_it(root: Path) -> None:
     result = await run(root, "shell", command="sleep 600 & echo $!")
-    with pytest.raises(ProcessLookupError):
-        os.kill(int(result.text), 0)
+    await gone(int(result.text))
 
 
 async def test_a_person_may_change_what_is_done(root: Path) -> None:

@@ -1,0 +1,157 @@
+"""OpenAI-compatible APIs as a provider. The agent is a program of ours, `betcode.agents.openai`, one for each session.
+
+A session may say, as `provider_config.KEY` in its metadata, what the settings `agents.openai.KEY` say for all of them.
+The key of the API is read by the program from a variable of the session's environment. It is in no argument of it, and
+in no environment of what it runs.
+"""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from betcode.config.agents import OpenAiSettings, api_address, variable_name
+from betcode.config.kinds import Kind
+from betcode.config.units import NotUnderstood
+from betcode.domain.errors import AgentUnavailable, InvalidRequest
+from betcode.domain.ports import Launch, LaunchContext
+from betcode.domain.provider_about import Login, ProviderAbout, Standing
+from betcode.domain.provider_config import check_keys, provider_config
+from betcode.domain.rows import NewSession
+from betcode.providers.acp import CAPABILITIES, AcpFamily, Profile, opening
+
+_TITLE = "OpenAI-compatible API"
+_OPENAI = "https://api.openai.com/v1"
+_BASE_URL, _KEY_ENV, _WIRE, _CONTEXT = "base_url", "api_key_env", "wire_api", "context_tokens"
+KEYS: Mapping[str, str] = {
+    _BASE_URL: "of the API, with its version, such as http://localhost:11434/v1",
+    _KEY_ENV: "the variable of the session's environment that holds the API's key",
+    _WIRE: "responses or chat; auto: Responses at OpenAI itself, Chat Completions everywhere else",
+    _CONTEXT: "how many tokens the model takes in at once",
+}
+_WIRES = ("auto", "responses", "chat")
+_FEWEST_TOKENS, _MOST_TOKENS = 1000, 100_000_000
+_READING = ("Read", "Grep", "Glob", "LS")
+
+PROFILE = Profile(
+    name="openai",
+    title="The agent",
+    sets_model=False,  # it is told as it is started
+    tells_errors=True,
+    capabilities=replace(
+        CAPABILITIES,
+        continues_broken_turn=True,
+        recognises_repeats=True,
+        edited_input=True,
+        denial_message=True,
+        plan_mode=False,
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Api:
+    """Where one session's model is."""
+
+    base_url: str
+    key_env: str
+    wire: str
+    context_tokens: int
+
+    def lacks(self, environment: Mapping[str, str]) -> str:
+        """What is missing, and what to do; empty: nothing that is known."""
+        if self.base_url != _OPENAI or environment.get(self.key_env):
+            return ""  # another server may want no key, and says so itself if it does
+        return (
+            f"The OpenAI API needs a key: put one into {self.key_env}, or name another server in "
+            f"agents.openai.base_url, such as http://localhost:11434/v1"
+        )
+
+
+class OpenAiProvider(AcpFamily):
+    """Implements `betcode.domain.ports.Provider`."""
+
+    name = "openai"
+    capabilities = PROFILE.able
+
+    def __init__(self, settings: OpenAiSettings | None = None) -> None:
+        self._settings = settings or OpenAiSettings()
+
+    def check(self, environment: Mapping[str, str]) -> None:
+        """Nothing: the program is part of this one, and whether a key is missing depends on the session."""
+
+    def check_session(self, session: NewSession) -> None:
+        """Raises InvalidRequest, AgentUnavailable."""
+        check_keys(session, KEYS)
+        api = self._api(session)
+        if not (session.model or self._settings.model):
+            raise InvalidRequest("Say which model is wanted: there is no default one, see agents.openai.model")
+        if session.environment is not None and (lacking := api.lacks(session.environment)):
+            raise AgentUnavailable(lacking)
+
+    def profile_of(self, _: NewSession) -> Profile:
+        return PROFILE
+
+    def about(self, environment: Mapping[str, str]) -> ProviderAbout:
+        api = self._configured({})
+        lacking = api.lacks(environment)
+        if environment.get(api.key_env):
+            login, basis = Login.YES, f"{api.key_env} is set"
+        elif lacking:
+            login, basis = Login.NO, f"{api.key_env} is not set"
+        else:
+            login, basis = Login.UNKNOWN, f"{api.key_env} is not set, and {api.base_url} may want no key"
+        return ProviderAbout(_TITLE, Standing(login=login, login_basis=basis, missing=lacking), KEYS)
+
+    def launch(self, session: NewSession, context: LaunchContext) -> Launch:
+        """Raises AgentUnavailable."""
+        api = self._api(session)
+        if lacking := api.lacks(context.environment):
+            raise AgentUnavailable(lacking)
+        argv = [sys.executable, "-I", "-m", "betcode.agents.openai"]
+        argv += [f"--transcripts={transcripts(context.run_dir)}", f"--base-url={api.base_url}", f"--wire={api.wire}"]
+        argv += [f"--model={session.model or self._settings.model}", f"--key-variable={api.key_env}"]
+        argv.append(f"--context-tokens={api.context_tokens}")
+        forbidden = (*context.forbidden.deny, *context.forbidden.ask)
+        if any(rule.startswith(_READING) for rule in forbidden):
+            argv.append("--ask-reads")  # what is not asked is not screened
+        # A turn that was broken off goes on when its message is given again, which the engine does by itself.
+        greeting = opening(session, replace(context, continue_turn=False))
+        return Launch(tuple(argv), context.environment, Path(session.working_directory), greeting)
+
+    def _api(self, session: NewSession) -> _Api:
+        return self._configured(provider_config(session))
+
+    def _configured(self, asked: Mapping[str, str]) -> _Api:
+        """Raises InvalidRequest."""
+        settings = self._settings
+        base_url = _read(_BASE_URL, asked, settings.base_url, api_address("http", "https"))
+        key_env = _read(_KEY_ENV, asked, settings.api_key_env, variable_name())
+        wire = asked.get(_WIRE, settings.wire_api)
+        if wire not in _WIRES:
+            raise InvalidRequest(f"There is no wire {wire[:80]!r}: choose {', '.join(_WIRES)}", key=_WIRE)
+        if wire == "auto":
+            wire = "responses" if base_url in ("", _OPENAI) else "chat"
+        return _Api(base_url or _OPENAI, key_env, wire, _tokens(asked.get(_CONTEXT), settings.context_tokens))
+
+
+def transcripts(run_dir: Path) -> Path:
+    """Where conversations are kept: beside the journals of runs, and longer than those."""
+    return run_dir.parent.parent / "agents" / "openai"
+
+
+def _read(key: str, asked: Mapping[str, str], default: str, kind: Kind) -> str:
+    if key not in asked:
+        return default
+    try:
+        return str(kind.read(asked[key]))
+    except NotUnderstood as wrong:
+        raise InvalidRequest(f"provider_config.{key} is to be {wrong}", key=key) from None
+
+
+def _tokens(asked: str | None, default: int) -> int:
+    if asked is None:
+        return default
+    if not (asked.isascii() and asked.isdigit() and len(asked) < 12):
+        raise InvalidRequest(f"provider_config.{_CONTEXT} is to be a number of tokens", key=_CONTEXT)
+    return min(max(int(asked), _FEWEST_TOKENS), _MOST_TOKENS)
