@@ -29,7 +29,7 @@ def seen_campaign(entry: Entry) -> Campaign:
     _refuse_strange_marker(entry, root)
     said = _identity(entry, root)
     for key, registered in (("id", entry.id), ("name", entry.name)):
-        if said.get(key, registered) != registered:
+        if (said.get(key) or registered) != registered:
             raise NotACampaign(
                 f"The campaign {entry.words} cannot be used: the registry has the {key} {registered!r}, and "
                 f"{root / MARKER / _IDENTITY} says {said[key]!r}; make them agree"

@@ -1,10 +1,11 @@
 """What a YAML file says at its top: bounded, and without making anything of it.
 
-Documents are composed and never constructed: tags make no objects, and what refers to something else a thousand
-times is not unfolded.
+Only events of the parser are looked at: tags make no objects, what refers to something else a thousand times is not
+unfolded, and what is nested too deep is not followed.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
@@ -14,7 +15,9 @@ import yaml
 from betcode.config.plain_file import read_plain
 
 _LIMIT_BYTES = 64 * 1024
-_NULL = "tag:yaml.org,2002:null"
+_DEPTH = 32
+_NULL = frozenset({"", "~", "null", "Null", "NULL"})
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # much quicker, where it was built
 
 
 class WrongYaml(Exception):
@@ -40,8 +43,12 @@ def read_yaml(path: Path) -> Mapping[str, str]:
 
 @lru_cache(maxsize=256)
 def _understood(data: bytes) -> Mapping[str, str]:
+    found: dict[str, str] = {}
     try:
-        root = yaml.compose(data.decode(), Loader=yaml.SafeLoader)
+        for name, value in _values(data.decode()):
+            if name in found:
+                raise WrongYaml(f"says {name!a} twice")
+            found[name] = value
     except UnicodeDecodeError:
         raise WrongYaml("is not UTF-8 text") from None
     except yaml.MarkedYAMLError as wrong:
@@ -49,30 +56,66 @@ def _understood(data: bytes) -> Mapping[str, str]:
         raise WrongYaml(f"is not YAML{line}: {wrong.problem or wrong.context or 'it cannot be understood'}") from None
     except (yaml.YAMLError, RecursionError, ValueError):
         raise WrongYaml("is not YAML that can be understood") from None
-    if root is None:
-        return {}
-    if not isinstance(root, yaml.MappingNode):
-        raise WrongYaml("must hold keys and their values")
-    found = dict(_values(root))
-    for name, inner in _mappings(root):
-        found |= {f"{name}.{key}": value for key, value in _values(inner)}
     return MappingProxyType(found)
 
 
-def _values(node: yaml.MappingNode) -> list[tuple[str, str]]:
-    seen: set[str] = set()
-    found = []
-    for key, value in node.value:
-        if not isinstance(key, yaml.ScalarNode):
-            continue
-        if key.value in seen:
-            raise WrongYaml(f"says {key.value!r} twice")
-        seen.add(key.value)
-        if isinstance(value, yaml.ScalarNode) and value.tag != _NULL:
-            found.append((key.value, value.value))
-    return found
+@dataclass(slots=True)
+class _Collection:
+    is_mapping: bool
+    prefix: str | None  # of the names of its values; None: they have none
+    key: str | None = None  # whose value is next
+    expects_key: bool = True
+
+    def take(self, key: str | None) -> str | None:
+        """A key, or the value of one: then the whole name of that value; None where it has none."""
+        if not self.is_mapping:
+            return None
+        self.expects_key = not self.expects_key
+        if not self.expects_key:
+            self.key = key
+            return None
+        return None if self.key is None or self.prefix is None else self.prefix + self.key
 
 
-def _mappings(node: yaml.MappingNode) -> list[tuple[str, yaml.MappingNode]]:
-    pairs = [(key.value, value) for key, value in node.value if isinstance(key, yaml.ScalarNode)]
-    return [(name, value) for name, value in pairs if isinstance(value, yaml.MappingNode)]
+def _values(text: str) -> Iterator[tuple[str, str]]:
+    """Names and values, a name that stands there twice twice."""
+    open_now: list[_Collection] = []
+    documents = 0
+    for event in yaml.parse(text, Loader=_LOADER):
+        match event:
+            case yaml.DocumentStartEvent():
+                documents += 1
+                if documents > 1:
+                    raise WrongYaml("has more than one document")
+            case yaml.CollectionStartEvent():
+                _open(open_now, is_mapping=isinstance(event, yaml.MappingStartEvent))
+            case yaml.CollectionEndEvent():
+                open_now.pop()
+            case yaml.ScalarEvent() | yaml.AliasEvent():
+                yield from _plain(open_now, event)
+            case _:
+                pass
+
+
+def _open(open_now: list[_Collection], *, is_mapping: bool) -> None:
+    if len(open_now) >= _DEPTH:
+        raise WrongYaml("is nested too deep")
+    if open_now:
+        name = open_now[-1].take(None)
+        below = f"{name}." if name is not None and len(open_now) == 1 else None
+        open_now.append(_Collection(is_mapping, below))
+    elif is_mapping:
+        open_now.append(_Collection(is_mapping, ""))
+    else:
+        raise WrongYaml("must hold keys and their values")
+
+
+def _plain(open_now: list[_Collection], event: yaml.ScalarEvent | yaml.AliasEvent) -> Iterator[tuple[str, str]]:
+    value = event.value if isinstance(event, yaml.ScalarEvent) else None
+    is_null = isinstance(event, yaml.ScalarEvent) and event.style is None and value in _NULL
+    if open_now:
+        name = open_now[-1].take(value)
+        if name is not None and value is not None:
+            yield name, "" if is_null else value
+    elif not is_null:
+        raise WrongYaml("must hold keys and their values")
