@@ -37,7 +37,7 @@ def allowed_programs(place: Confinement) -> frozenset[str]:
         raise CampaignUnusable(f"{path} says what may be run, and is not JSON: nothing is run") from None
     if wrong := _wrong(said):
         raise CampaignUnusable(f"{path} says what may be run, and {wrong}: nothing is run")
-    commands = said.get("commands") or {}
+    commands = said.get("commands", {})
     allowed = {name for name, entry in commands.items() if entry["allowed"]}
     inherited = DEFAULTS - commands.keys() if said.get("inherit_defaults", False) else frozenset()
     return inherited | allowed
@@ -51,7 +51,7 @@ def _wrong(said: object) -> str:
         return "its version is not 1"
     if not isinstance(said.get("inherit_defaults", False), bool):
         return "`inherit_defaults` must be true or false"
-    commands = said.get("commands") or {}
+    commands = said.get("commands", {})
     if not isinstance(commands, dict):
         return "`commands` must be an object"
     for name, entry in commands.items():

@@ -18,7 +18,7 @@ from betcode.holder.sweeping import end_found
 MARKER = "BETCODE_COMMAND"
 GRACE_S = 3.0  # between TERM and KILL
 _PIECE_BYTES = 64 * 1024
-_PIPE_BYTES = 1024 * 1024  # the largest that a user may make
+_PIPE_BYTES = 960 * 1024  # far more than a pipe has, unless somebody made it larger
 _KILLED_WITHIN_S = 5.0
 _ENDED_WITHIN_S = 20.0
 
@@ -33,6 +33,7 @@ class Start:
     environment: Mapping[str, str]
     marker: str
     umask: int = -1
+    grace_s: float = GRACE_S
 
 
 class Child:
@@ -57,6 +58,7 @@ class Child:
             umask=start.umask,
         )
         self._marker = start.marker
+        self.grace_s = start.grace_s
         self._start_time = start_time(self._process.pid)
         assert self._process.stdout is not None
         assert self._process.stderr is not None
@@ -86,9 +88,9 @@ class Child:
             await anyio.to_thread.run_sync(self.end_now, abandon_on_cancel=True)
         return self._process.returncode if self._process.returncode is not None else -signal.SIGKILL
 
-    def end_now(self, grace_s: float = GRACE_S) -> None:
+    def end_now(self) -> None:
         """It blocks for at most a few seconds; what hangs in the kernel is left behind."""
-        end_found(self._found, grace_s=grace_s)
+        end_found(self._found, grace_s=self.grace_s)
         self.signal_group(signal.SIGKILL)
         with suppress(TimeoutExpired):
             self._process.wait(_KILLED_WITHIN_S)
@@ -137,7 +139,7 @@ class Starting:
             if not self._is_unwanted:
                 self._child = child
                 return child
-        child.end_now(grace_s=0)
+        child.end_now()
         child.close()
         raise TimeoutError
 

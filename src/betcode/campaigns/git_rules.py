@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from betcode.campaigns.paths import shown
+from betcode.campaigns.words import before_operands
 from betcode.domain.errors import CommandRefused
 
 _GLOBALS = frozenset(
@@ -96,11 +97,7 @@ def check_git(argv: Sequence[str]) -> Iterator[str]:
 
 
 def _options(words: Sequence[str]) -> Iterator[str]:
-    for word in words:
-        if word == "--":
-            return
-        if word.startswith("-") and word != "-":
-            yield word
+    return (word for word in before_operands(words) if word.startswith("-") and word not in ("-", "--"))
 
 
 def _refuse_programs(subcommand: str, options: Sequence[str]) -> None:

@@ -5,6 +5,7 @@ import stat
 from collections.abc import Sequence
 
 from betcode.campaigns.paths import Confinement, shown
+from betcode.campaigns.words import before_operands
 from betcode.domain.errors import CommandRefused
 
 _OPTIONS = frozenset(
@@ -38,9 +39,8 @@ _NAMES = frozenset({"justfile", ".justfile"})
 
 def check_just(place: Confinement, argv: Sequence[str]) -> None:
     """Raises CommandRefused. It may block."""
-    words = list(argv[1:])
-    options = words[: words.index("--")] if "--" in words else words
-    for word in options:
+    words = argv[1:]
+    for word in before_operands(words):
         if word.startswith("-") and word not in _OPTIONS:
             raise CommandRefused(
                 f"just may not be given {shown(word)} here: it could run something else than a recipe; "

@@ -28,6 +28,7 @@ _CUT = b" [the rest of this line is left out]"
 _AT_ONCE = 8
 _MANIFEST_BYTES = 1024 * 1024
 _MANIFEST_WITHIN_S = 5.0
+_KILLED_WITHIN_S = 5.0  # what hangs in the kernel is not waited for
 
 
 T = TypeVar("T")
@@ -52,10 +53,11 @@ Piece: TypeAlias = Output | Exit
 class Executor:
     """Runs commands for whoever asks, few at a time."""
 
-    def __init__(self, looks: Looks, *, socket: str, umask: int = -1) -> None:
+    def __init__(self, looks: Looks, *, socket: str, umask: int = -1, grace_s: float = GRACE_S) -> None:
         self._looks = looks
         self._socket = socket
         self._umask = umask
+        self._grace_s = grace_s  # between TERM and KILL
         self._at_work = 0
         self._manifests: dict[tuple[str, int, int, int], Manifest | None] = {}
 
@@ -125,7 +127,7 @@ class Executor:
         return None
 
     def _start(self, campaign: Campaign, program: str, argv: Sequence[str], environment: Mapping[str, str]) -> Start:
-        return Start(program, argv, str(campaign.root), environment, str(uuid.uuid4()), self._umask)
+        return Start(program, argv, str(campaign.root), environment, str(uuid.uuid4()), self._umask, self._grace_s)
 
     async def _begin(self, campaign: Campaign, starting: Starting) -> Child:
         try:
@@ -204,7 +206,7 @@ class _TimeLimit:
     def __init__(self, child: Child, bound_s: float) -> None:
         self.is_over = False
         self._child = child
-        self._gone_by = time.monotonic() + bound_s + 2 * GRACE_S
+        self._gone_by = time.monotonic() + bound_s + 2 * child.grace_s + _KILLED_WITHIN_S
         self._timer = asyncio.get_running_loop().call_later(bound_s, self._ask)
 
     @property
@@ -218,7 +220,9 @@ class _TimeLimit:
     def _ask(self) -> None:
         self.is_over = True
         self._child.signal_group(signal.SIGTERM)
-        self._timer = asyncio.get_running_loop().call_later(GRACE_S, self._child.signal_group, signal.SIGKILL)
+        self._timer = asyncio.get_running_loop().call_later(
+            self._child.grace_s, self._child.signal_group, signal.SIGKILL
+        )
 
 
 class _Lines:
@@ -228,15 +232,12 @@ class _Lines:
         self._length = 0
 
     def cut(self, data: bytes) -> bytes:
-        if self._length + len(data) <= LINE_BYTES and b"\n" not in data:
-            self._length += len(data)
-            return data
-        first, *others = data.split(b"\n")
-        kept = [self._cut(first)]
-        for other in others:
-            self._length = 0
-            kept.append(self._cut(other))
-        return b"\n".join(kept)
+        """Of a piece that is no longer than a line may be: only the line that is open can become too long in it."""
+        head, newline, rest = data.partition(b"\n")
+        kept = self._cut(head)
+        if newline:
+            self._length = len(rest) - (rest.rfind(b"\n") + 1)
+        return kept + newline + rest
 
     def _cut(self, data: bytes) -> bytes:
         room = LINE_BYTES - self._length

@@ -58,7 +58,7 @@ class Sandbox:
         Raises:
             CommandRefused
         """
-        refuse_unusable(list(argv))
+        refuse_unusable(argv)
         words: Sequence[str] = argv[1:]
         if argv[0] == "git":
             words = list(check_git(argv))

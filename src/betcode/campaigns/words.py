@@ -1,7 +1,7 @@
 """Paths in the words of a command: wherever one may hide, whatever the program makes of its words."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from betcode.campaigns.paths import Confinement, shown
 from betcode.domain.errors import CommandRefused
@@ -18,7 +18,7 @@ _ADDRESS = re.compile(r"(?:^|(?<=[\s=]))(?:https?|ssh|git)://[A-Za-z0-9][A-Za-z0
 _STRANGE = ("..", "@-")  # in none of them
 
 
-def refuse_unusable(argv: list[str] | tuple[str, ...]) -> None:
+def refuse_unusable(argv: Sequence[str]) -> None:
     """Raises CommandRefused for words that no program should be given."""
     if len(argv) > _WORDS or sum(len(word.encode(errors="replace")) for word in argv) > COMMAND_BYTES:
         raise CommandRefused(f"The command is too long: at most {_WORDS} words and {COMMAND_BYTES} bytes")
@@ -29,6 +29,16 @@ def refuse_unusable(argv: list[str] | tuple[str, ...]) -> None:
             word.encode()
         except UnicodeEncodeError:
             raise CommandRefused(f"The word {shown(word)} is no text") from None
+
+
+def before_operands(words: Sequence[str]) -> Iterator[str]:
+    """The words in which options may be: up to a -- that cannot be the value of an option itself."""
+    before = ""
+    for word in words:
+        if word == "--" and not before.startswith("-"):
+            return
+        yield word
+        before = word
 
 
 def refuse_leaving(place: Confinement, word: str) -> None:
