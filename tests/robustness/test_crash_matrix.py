@@ -1,6 +1,7 @@
 """Daemon, holder or agent killed at each step of a tool's use: the tool does its work once, or at most once.
 
-`make test` plays a part of the matrix; `make soak` all of it, BETCODE_MATRIX times (3).
+`make test` plays a part of the matrix with each kind of agent; `make soak` all of it, BETCODE_MATRIX times (3), with
+the kind BETCODE_KIND.
 """
 
 import os
@@ -11,6 +12,7 @@ import pytest
 
 from betcode.client.errors import ClientError
 from support.crash_matrix import Case, Step, Who, all_cases, open_matrix
+from support.kinds import KINDS, Kind, chosen_kind
 
 pytestmark = pytest.mark.anyio
 
@@ -34,8 +36,9 @@ SHORT = (
     "permission.pending.none-lost", "permission.restart.still-open", "permission.replay.in-flight-answer"
 )
 @pytest.mark.skipif(SOAK, reason="all of the matrix is played instead")
-async def test_a_tool_does_its_work_once_whoever_is_killed_meanwhile(tmp_path: Path) -> None:
-    async with open_matrix(tmp_path) as matrix:
+@pytest.mark.parametrize("kind", KINDS.values(), ids=lambda kind: kind.name)
+async def test_a_tool_does_its_work_once_whoever_is_killed_meanwhile(kind: Kind, tmp_path: Path) -> None:
+    async with open_matrix(tmp_path, kind) as matrix:
         for case in SHORT:
             try:
                 await matrix.play(case)
@@ -48,7 +51,7 @@ async def test_the_whole_matrix_breaks_no_promise(tmp_path_factory: pytest.TempP
     broken: list[str] = []
     began = time.monotonic()
     for number in range(TIMES):
-        async with open_matrix(tmp_path_factory.mktemp(f"m{number}")) as matrix:
+        async with open_matrix(tmp_path_factory.mktemp(f"m{number}"), chosen_kind()) as matrix:
             for case in all_cases():
                 try:
                     await matrix.play(case)

@@ -2,7 +2,7 @@
 
 A round is a plan that its seed alone decides. `BETCODE_SEED=17` runs that one; `python -m support.rounds 17` (with
 `tests` on the path) runs it and shows its plan. `make soak` runs BETCODE_ROUNDS of them, BETCODE_JOBS at a time, from
-BETCODE_SEED on.
+BETCODE_SEED on, with agents of the kind BETCODE_KIND (claude, acp).
 """
 
 import os
@@ -16,6 +16,7 @@ import anyio
 import anyio.abc
 import pytest
 
+from support.kinds import ACP, CLAUDE, Kind, chosen_kind
 from support.rounds.plan import Kill, Plan, Say, Target, Watch, Way, make_plan
 from support.rounds.rounds import run_round
 
@@ -37,16 +38,18 @@ def any_seed() -> int:
 
 # Chosen when the test runs, so that its name is the same in every process that collects it.
 UNSEEN = 0
+CHOSEN = [(chosen_kind(), int(SEED or 0))]
+EACH = [*((CLAUDE, seed) for seed in (*FIXED, UNSEEN)), (ACP, 1), (ACP, 2), (ACP, UNSEEN)]
 
 
 @pytest.mark.skipif(SOAK, reason="many rounds run instead")
-@pytest.mark.parametrize("seed", [int(SEED)] if SEED else [*FIXED, UNSEEN])
+@pytest.mark.parametrize(("kind", "seed"), CHOSEN if SEED else EACH, ids=lambda each: getattr(each, "name", str(each)))
 @pytest.mark.behaviour("reconcile.sessions.adopted")
-async def test_a_round_of_random_faults_breaks_no_promise(seed: int, tmp_path: Path) -> None:
+async def test_a_round_of_random_faults_breaks_no_promise(kind: Kind, seed: int, tmp_path: Path) -> None:
     seed = seed or any_seed()
     with anyio.fail_after(BOUND_S):
-        verdict = await run_round(seed, tmp_path)
-    assert not verdict.faults, f"BETCODE_SEED={seed} shows it again\n{verdict}"
+        verdict = await run_round(seed, tmp_path, kind)
+    assert not verdict.faults, f"BETCODE_KIND={kind.name} BETCODE_SEED={seed} shows it again\n{verdict}"
 
 
 @pytest.mark.skipif(not SOAK, reason="many rounds take long: make soak")

@@ -15,17 +15,17 @@ from typing import TypeVar
 
 import anyio
 
-from betcode.client import Client, NewConversation, open_client
+from betcode.client import Client, open_client
 from betcode.client.errors import ClientError
 from betcode.domain.identifiers import new_message_id
 from betcode.holder.launch import holder_pid
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import Daemon, becomes_true, running_daemon
+from support.kinds import CLAUDE, Kind
 from support.rounds.evidence import Sent
-from support.rounds.facts import Facts, ledger
-from support.rounds.gathering import read_session
+from support.rounds.facts import Facts
+from support.rounds.gathering import own_ledger, read_session
 from support.rounds.judge import judge_session
-from support.rounds.rounds import mindful_program
 from support.runs import gone
 from support.talk import Talk, is_idle
 
@@ -49,9 +49,13 @@ class Step(StrEnum):
     TOLD = "told"
 
 
-# At these steps the daemon is ended from within, and so it is where another is to be killed there.
-FAULTS = {Step.ANSWERED: "after-answer:1", Step.HANDED_OVER: "after-hand-over:2"}
 TOOLS = ("Bash", "Write")
+
+
+def faults(kind: Kind) -> dict[Step, str]:
+    """At these steps the daemon is ended from within, and so it is where another is to be killed there."""
+    handed_over_before = 1 if kind is CLAUDE else 2  # the message, and a step of the greeting
+    return {Step.ANSWERED: "after-answer:1", Step.HANDED_OVER: f"after-hand-over:{handed_over_before + 1}"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +70,14 @@ class Case:
         at = self.fault or self.step
         return f"{self.who} at {at}, {self.tool} {'allowed' if self.allow else 'denied'}".replace(" ", "-")
 
-    @property
-    def expected(self) -> tuple[int, ...]:
+    def expected(self, kind: Kind) -> tuple[int, ...]:
         """How often the tool may have done its work."""
         if not self.allow:
             return (0,)
-        if self.who is Who.DAEMON or self.step in (Step.ASKED, Step.ANSWERED, Step.RAN, Step.TOLD):
+        if self.who is Who.DAEMON or self.step in (Step.RAN, Step.TOLD):
             return (1,)
+        if self.step in (Step.ASKED, Step.ANSWERED):  # a broken turn goes on, or a person has to begin it again
+            return (1,) if kind.goes_on else (0,)
         return (0,) if self.step is Step.HEARD else (0, 1)
 
 
@@ -92,6 +97,7 @@ class Matrix:
     root: Path
     daemon: Daemon
     client: Client
+    kind: Kind
     rounds: int = 0
 
     async def play(self, case: Case) -> None:
@@ -99,8 +105,7 @@ class Matrix:
         self.rounds += 1
         work = self.root / f"w{self.rounds}"
         work.mkdir()
-        environment = {"PATH": "/usr/bin:/bin", "HOME": str(self.root), "LANG": "C.UTF-8"}
-        new = NewConversation(str(work), provider="claude", environment=environment)
+        new = self.kind.session(work, self.root)
         with anyio.fail_after(BOUND_S):
             talk = Talk(self.client, await self.client.start_session(new))
             if case.fault:
@@ -139,14 +144,18 @@ class _Round:
     talk: Talk
     is_struck: bool = False
 
+    @property
+    def _faults(self) -> dict[Step, str]:
+        return faults(self.matrix.kind)
+
     async def play(self) -> None:
         case = self.case
         if case.step in (Step.HEARD, Step.RAN, Step.TOLD) or (
             case.step is Step.HANDED_OVER and case.who is not Who.DAEMON
         ):
             (self.work / "hold").write_text("heard" if case.step is Step.HANDED_OVER else case.step)
-        if case.step in FAULTS:
-            await self.matrix.restart(FAULTS[case.step])
+        if case.step in self._faults:
+            await self.matrix.restart(self._faults[case.step])
         text = f"tool {case.tool}\nsay over"
         name = new_message_id()
         message = await persistently(lambda: self.talk.client.send(self.talk.session_id, text, message_id=name))
@@ -162,7 +171,7 @@ class _Round:
             if case.who is not Who.DAEMON:
                 await self.talk.until("error")  # an answer given before that may be handed over to a dead agent
         allow = case.allow and "may have run" not in request.note
-        strikes_from_within = is_first and case.step in FAULTS
+        strikes_from_within = is_first and case.step in self._faults
         async with anyio.create_task_group() as tasks:
             if strikes_from_within:
                 tasks.start_soon(self._strike_after_the_daemon)
@@ -204,9 +213,11 @@ class _Round:
     async def _judge(self, sent: Sent) -> None:
         ran = self.work / "ran.txt"
         times = len(ran.read_text().splitlines()) if ran.exists() else 0
-        assert times in self.case.expected, f"the tool did its work {times} times"
-        evidence = await read_session(self.matrix.daemon, self.talk.session_id, self.work)
-        evidence = replace(evidence, sent=(sent,), ledger=ledger(self.work), may_have_gaps=self.case.who is Who.HOLDER)
+        kind = self.matrix.kind
+        assert times in self.case.expected(kind), f"the tool did its work {times} times"
+        evidence = await read_session(self.matrix.daemon, self.talk.session_id, self.work, kind)
+        ledger = own_ledger(kind, self.work, "", evidence.log)
+        evidence = replace(evidence, sent=(sent,), ledger=ledger, may_have_gaps=self.case.who is Who.HOLDER)
         assert judge_session(evidence) == []
 
 
@@ -235,10 +246,11 @@ def _asks_or_rests(event: v1.AgentEvent) -> bool:
 
 
 @asynccontextmanager
-async def open_matrix(root: Path) -> AsyncIterator[Matrix]:
+async def open_matrix(root: Path, kind: Kind) -> AsyncIterator[Matrix]:
     """Leaving it ends every process of it."""
+    settings = {"agents": kind.settings(root)}
     async with (
-        running_daemon(root / "home", claude_bin=mindful_program(root)) as daemon,
+        running_daemon(root / "home", settings=settings, claude_bin=kind.program(root)) as daemon,
         open_client(daemon.places, ladder_ms=_QUICK_LADDER_MS) as client,
     ):
-        yield Matrix(root, daemon, client)
+        yield Matrix(root, daemon, client, kind)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import anyio
 
+from support.kinds import chosen_kind
 from support.rounds.rounds import run_round
 
 
@@ -13,7 +14,7 @@ async def main(seeds: list[int]) -> int:
     broken = 0
     for seed in seeds:
         root = Path(tempfile.mkdtemp(prefix=f"round-{seed}-"))
-        verdict = await run_round(seed, root)
+        verdict = await run_round(seed, root, chosen_kind())
         broken += bool(verdict.faults)
         print(verdict if verdict.faults else f"round {seed}: kept ({verdict.starts} restarts, {verdict.events} events)")
         print(f"  {root}", flush=True)

@@ -12,7 +12,7 @@ import anyio
 import anyio.abc
 import apsw
 
-from betcode.client import Client, ClientIdentity, NewConversation
+from betcode.client import Client, ClientIdentity
 from betcode.client.errors import ClientError, Unreachable
 from betcode.domain.identifiers import MessageId
 from betcode.holder.launch import holder_pid
@@ -22,6 +22,7 @@ from betcode.v1.admin_pb2 import AgentsAtStop
 from support.cutting_proxy import CuttingProxy
 from support.daemon import Daemon
 from support.disk import fill
+from support.kinds import Kind
 from support.repositories import make_repository
 from support.rounds import plan as steps
 from support.rounds.clock import move_clock
@@ -44,9 +45,17 @@ class Round:
     """One round at work: its daemon, its clients, and what they said and saw."""
 
     def __init__(
-        self, plan: Plan, root: Path, daemon: Daemon, tasks: anyio.abc.TaskGroup, proxy: CuttingProxy, cut_socket: Path
+        self,
+        plan: Plan,
+        root: Path,
+        daemon: Daemon,
+        tasks: anyio.abc.TaskGroup,
+        proxy: CuttingProxy,
+        cut_socket: Path,
+        kind: Kind,
     ) -> None:
         self.plan = plan
+        self.kind = kind
         self.root = root
         self.daemon = daemon
         self.tasks = tasks
@@ -84,9 +93,7 @@ class Round:
             work.mkdir()
             if number % 2 == 0:  # the tree is noted around its turns
                 make_repository(work)
-            environment = {"PATH": "/usr/bin:/bin", "HOME": str(self.root), "LANG": "C.UTF-8"}
-            new = NewConversation(str(work), provider="claude", environment=environment)
-            self.know(await self.clients[0].start_session(new), work)
+            self.know(await self.clients[0].start_session(self.kind.session(work, self.root)), work)
             if self.plan.has_past:
                 await self._have_a_turn(self.sessions[-1])
 

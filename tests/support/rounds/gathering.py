@@ -12,17 +12,19 @@ import anyio
 from betcode.domain.identifiers import SessionId
 from betcode.domain.rows import NewSession
 from betcode.holder.platform import resident_bytes
-from betcode.providers.claude import ClaudeProvider
 from betcode.sessions.census import breaches
+from betcode.v1 import agent_pb2 as v1
 from betcode.v1.admin_pb2 import AGENTS_AT_STOP_ALL_END
 from support.daemon import Daemon
+from support.kinds import CLAUDE, Kind
 from support.rounds.driver import Round
-from support.rounds.evidence import Numbered, RoundEvidence, Sent, SessionEvidence
+from support.rounds.evidence import Noted, Numbered, RoundEvidence, Sent, SessionEvidence
 from support.rounds.facts import Facts, ledger, reading
 from support.rounds.judge import DESCRIPTORS_MORE
 from support.rounds.plan import Way
 from support.rounds.viewers import read_all
 
+_OF_PROMPTS = ("heard", "withdrew")
 _READ_WITHIN_S = 60.0
 _REST_WITHIN_S = 60.0
 _LOOK_EVERY_S = 0.05
@@ -71,7 +73,8 @@ async def _gather_session(round_: Round, session_id: str) -> SessionEvidence:
     known = facts.session(session_id)
     if known is None or known.is_deleted:
         return SessionEvidence(session_id, is_deleted=True, views=views, refusals=refusals)
-    seen = await read_session(round_.daemon, session_id, work)
+    kind = round_.kind
+    seen = await read_session(round_.daemon, session_id, work, kind)
     return replace(
         seen,
         may_have_gaps=session_id in round_.torn,
@@ -81,7 +84,7 @@ async def _gather_session(round_: Round, session_id: str) -> SessionEvidence:
         sent=tuple(_sent(round_, session_id)),
         given=tuple(round_.given[session_id]),
         compactions=tuple(round_.compactions[session_id]),
-        ledger=ledger(work, session_id),
+        ledger=own_ledger(kind, work, session_id, seen.log),
         unnoted=() if round_.keeper.was_short else facts.unnoted_turns(known.key),
     )
 
@@ -103,7 +106,19 @@ def _shared_log(round_: Round, session_id: str, forked_at: int) -> tuple[Numbere
     return tuple((seq, data) for seq, data in round_.facts.log(known.key) if seq <= forked_at)
 
 
-async def read_session(daemon: Daemon, session_id: str, work: Path) -> SessionEvidence:
+def own_ledger(kind: Kind, work: Path, session_id: str, log: Sequence[Numbered]) -> tuple[Noted, ...]:
+    """What the agents of a session have done; an agent that knows only its calls notes these for the prompts."""
+    if kind.can_all:
+        return ledger(work, session_id)
+    asked = (v1.AgentEvent.FromString(data).permission_request for _, data in log)
+    prompts = {request.tool_use_id: request.request_id for request in asked if request.request_id}
+    noted = ledger(work)
+    return tuple(
+        replace(one, name=prompts.get(one.name, one.name)) if one.what in _OF_PROMPTS else one for one in noted
+    )
+
+
+async def read_session(daemon: Daemon, session_id: str, work: Path, kind: Kind = CLAUDE) -> SessionEvidence:
     """What the daemon and its files say of a session; what clients and agents say is still to be added."""
     facts = Facts(daemon.places.database, daemon.places.runs)
     known = facts.session(session_id)
@@ -112,7 +127,10 @@ async def read_session(daemon: Daemon, session_id: str, work: Path) -> SessionEv
         followed = await read_all(daemon, Way.FOLLOW, session_id, known.last_seq)
         resumed = await read_all(daemon, Way.RESUME, session_id, known.last_seq)
     log = facts.log(known.key)
-    new = NewSession(SessionId(session_id), "claude", str(work), worktree_id=known.worktree_id)
+    new = NewSession(
+        SessionId(session_id), kind.provider, str(work), worktree_id=known.worktree_id, metadata=kind.metadata
+    )
+    provider = kind.reader(work.parent / f"agent-{kind.module}")
     return SessionEvidence(
         session_id=session_id,
         status=known.status,
@@ -122,7 +140,7 @@ async def read_session(daemon: Daemon, session_id: str, work: Path) -> SessionEv
         resumed=resumed,
         boundary=known.boundary,
         forked_at=known.forked_at,
-        reading=tuple(reading(ClaudeProvider(), new, facts.runs(known.key))),
+        reading=tuple(reading(provider, new, facts.runs(known.key))),
         inputs=facts.inputs(known.key),
         prompts=facts.prompts(known.key),
     )

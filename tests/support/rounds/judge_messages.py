@@ -87,6 +87,9 @@ def _really_run(one: SessionEvidence, events: Sequence[v1.AgentEvent]) -> Iterat
     """The agent's own ledger: begun once, done once where it is said to be consumed, never where it was refused."""
     began = Counter(noted.name for noted in one.ledger if noted.what == "began")
     did = Counter(noted.name for noted in one.ledger if noted.what == "did")
+    for noted in one.ledger:
+        if noted.what == "crowded":
+            yield f"message {noted.name} was given to an agent that takes one at a time, and had one"
     inputs = [event for event in events if event.HasField("user_input")]
     shown = {event.user_input.message_id for event in inputs if event.sequence > one.forked_at}
     known = shown | {input_id for input_id, row in one.inputs.items() if row.kind == "compaction"}

@@ -3,7 +3,7 @@
 import random
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -199,6 +199,11 @@ class Plan:
             f"{', a small disk' if self.has_small_disk else ''}{', a turn each before' if self.has_past else ''}"
         )
         return "\n".join([head, *(f"  {number:2} {step}" for number, step in enumerate(self.steps))])
+
+    def without_compacting_and_forking(self) -> "Plan":
+        """For agents that can neither; what was meant for a fork is done to a session."""
+        left = (step for step in self.steps if not isinstance(step, Compact | Fork))
+        return replace(self, steps=tuple(left))
 
 
 STEPS_OF_THE_DAEMON = (

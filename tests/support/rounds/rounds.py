@@ -1,7 +1,7 @@
 """One round from its plan to its verdict."""
 
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,8 +10,9 @@ import anyio
 
 from betcode.client import open_client
 from support.cutting_proxy import open_cutting_proxy
-from support.daemon import AGENT_HEAD, Daemon
+from support.daemon import Daemon
 from support.disk import mounted
+from support.kinds import CLAUDE, Kind
 from support.rounds.clock import clock_environment
 from support.rounds.driver import Round, identity_of
 from support.rounds.gathering import gather, open_descriptors
@@ -36,17 +37,16 @@ class Verdict:
 
 def mindful_program(directory: Path) -> Path:
     """The agent with a memory, as an executable file."""
-    program = directory / "agent-mindful"
-    program.write_text(f"{AGENT_HEAD}from support.agents import mindful\nmindful.main()\n")
-    program.chmod(0o755)
-    return program
+    return CLAUDE.program(directory)
 
 
-async def run_round(seed: int, root: Path) -> Verdict:
+async def run_round(seed: int, root: Path, kind: Kind) -> Verdict:
     """Everything it makes is below `root`, and no process of it is left."""
     plan = make_plan(seed)
+    if not kind.can_all:
+        plan = plan.without_compacting_and_forking()
     root.mkdir(parents=True, exist_ok=True)
-    async with _at_work(plan, root) as round_:
+    async with _at_work(plan, root, kind) as round_:
         await round_.make_sessions()
         descriptors = open_descriptors(round_.daemon)
         await round_.run()
@@ -61,13 +61,16 @@ async def run_round(seed: int, root: Path) -> Verdict:
 
 
 @asynccontextmanager
-async def _at_work(plan: Plan, root: Path) -> AsyncIterator[Round]:
+async def _at_work(plan: Plan, root: Path, kind: Kind) -> AsyncIterator[Round]:
     async with AsyncExitStack() as stack:
         home = root / "home"
         if plan.has_small_disk:
             stack.enter_context(mounted(home, _DISK_MEGABYTES))
         daemon = Daemon(
-            home, settings=_settings(plan), claude_bin=mindful_program(root), environment=clock_environment(root)
+            home,
+            settings=_settings(plan, kind.settings(root)),
+            claude_bin=kind.program(root),
+            environment=clock_environment(root),
         )
         stack.callback(daemon.end_everything)
         await daemon.start()
@@ -75,7 +78,7 @@ async def _at_work(plan: Plan, root: Path) -> AsyncIterator[Round]:
         proxy = await stack.enter_async_context(open_cutting_proxy(cut_socket, daemon.places.socket))
         tasks = await stack.enter_async_context(anyio.create_task_group())
         stack.callback(tasks.cancel_scope.cancel)
-        round_ = Round(plan, root, daemon, tasks, proxy, cut_socket)
+        round_ = Round(plan, root, daemon, tasks, proxy, cut_socket, kind)
         stack.callback(_end_clients, round_)
         for number in range(plan.clients):
             client = open_client(daemon.places, identity_of(number), ladder_ms=_QUICK_LADDER_MS)
@@ -89,10 +92,10 @@ def _end_clients(round_: Round) -> None:
         process.end()
 
 
-def _settings(plan: Plan) -> dict[str, object]:
+def _settings(plan: Plan, agents: Mapping[str, object]) -> dict[str, object]:
     """Waits that are for people are short, so that what comes after them happens too."""
     return {
-        "agents": {"turn_limit": plan.turn_limit, "idle_retire": plan.idle_retire_s},
+        "agents": {"turn_limit": plan.turn_limit, "idle_retire": plan.idle_retire_s, **agents},
         "cancel": {"interrupt": 0.3, "sigint": 0.2, "term": 0.5, "insist": 0.1},
         "sessions": {"lock_answer": 0.3, "lock_idle": 2.0},
     }
