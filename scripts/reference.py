@@ -11,10 +11,15 @@ from command_docs import OBEY, Reference, commands_text, records_text
 from betcode.cli.exit_codes import EXIT_OF, ExitCode
 from betcode.cli.obey.failing import HINTS
 from betcode.config.schema import SETTINGS, Setting
+from betcode.daemon.providers import find_providers
+from betcode.domain.capability_table import ROWS, answers, told
 from betcode.domain.compatibility import AGENTS, CLIENTS
 from betcode.domain.error_codes import ErrorCode
 from betcode.domain.features import FEATURES
 from betcode.domain.health import DEGRADED_STATES
+from betcode.domain.identifiers import new_session_id
+from betcode.domain.ports import Provider
+from betcode.domain.rows import NewSession
 from betcode.server.errors import STATUS
 from betcode.telemetry.metrics import METRICS
 from betcode.tui import keys
@@ -73,7 +78,8 @@ def versions_table() -> Iterator[str]:
     yield f"| client | from {CLIENTS.minimum} | accepted; {CLIENTS.recommended} is recommended |"
     yield f"| client | from {CLIENTS.tested_before}, or unknown | accepted with a warning |"
     for agent in AGENTS.values():
-        yield f"| {agent.title} | below {agent.minimum} | INCOMPATIBLE |"
+        if agent.minimum:
+            yield f"| {agent.title} | below {agent.minimum} | INCOMPATIBLE |"
         for each in agent.ranges:
             level = version_pb2.CompatibilityLevel.Name(each.level)
             yield f"| {agent.title} | from {each.first} | {level} |"
@@ -117,9 +123,33 @@ def hints_table() -> Iterator[str]:
         yield f"| `{code}` | {hint} |"
 
 
+def _kinds() -> Mapping[str, Provider]:
+    return find_providers({}, None).providers
+
+
+def capabilities_table() -> Iterator[str]:
+    kinds = _kinds()
+    plain = {name: NewSession(new_session_id(), name, "/") for name in kinds}
+    tables = {name: dict(answers(told(kind.capabilities_for(plain[name])))) for name, kind in kinds.items()}
+    yield f"| | {' | '.join(f'`{name}`' for name in kinds)} | |"
+    yield "|---" * (len(kinds) + 2) + "|"
+    for row in ROWS:
+        cells = " | ".join(tables[name][row] for name in kinds)
+        yield f"| {row.label} | {cells} | {row.meaning} |"
+
+
+def config_keys_table() -> Iterator[str]:
+    yield "| provider | key | what it does |"
+    yield "|---|---|---|"
+    for name, kind in _kinds().items():
+        for key, says in sorted(kind.about({}).keys.items()):
+            yield f"| `{name}` | `{key}` | {says} |"
+
+
 REFERENCE = Reference()
 OBEY_REFERENCE = Reference(DOCS / "obey.yaml", DOCS / "obey.json")
 SECTIONS: Mapping[str, Mapping[str, Callable[[], Iterator[str]]]] = {
+    "providers.md": {"capabilities": capabilities_table, "config-keys": config_keys_table},
     "operations.md": {
         "settings": settings_table,
         "features": features_table,

@@ -20,7 +20,7 @@ class Found:
     close: Callable[[], None]  # leaves no program behind that is being asked for its version
     version_of: Callable[[Path], Awaitable[str]]  # what a program says; empty: none, or not soon enough
     claude_version: Callable[[], Awaitable[str]]  # of the program that the daemon itself finds; empty: not known
-    trouble: Callable[[], str]  # why claude cannot be run, where it was named or found at the start; empty: it can
+    trouble: Callable[[], str]  # why the default agent cannot be run, where somebody counts on it; empty: it can
 
 
 class Providers(Mapping[str, Provider]):
@@ -46,8 +46,12 @@ class Providers(Mapping[str, Provider]):
         return len(self._makers)
 
 
-def find_providers(environ: Mapping[str, str], claude_bin: Path | None, agents: AgentSettings | None = None) -> Found:
-    """Every kind of agent; claude is the default where it is named or found, otherwise the built-in demo.
+def find_providers(
+    environ: Mapping[str, str], claude_bin: Path | None, agents: AgentSettings | None = None, default: str = ""
+) -> Found:
+    """Every kind of agent; `default` is what the settings say, where they do, and then nobody counts on another.
+
+    Otherwise claude is the default where it is named or found, otherwise the built-in demo.
 
     It is looked for anew for each session, on the session's own PATH first: who installs it while the daemon runs
     need not start the daemon again.
@@ -55,23 +59,24 @@ def find_providers(environ: Mapping[str, str], claude_bin: Path | None, agents: 
     named = claude_bin or _named(environ)
     versions = AgentVersions(environ)
     claude = ClaudeProvider(named, versions)
+    providers = Providers({"claude": lambda _: claude, **_MAKERS}, agents or AgentSettings())
     was_found = shutil.which("claude", path=environ.get("PATH", "")) is not None
 
     def trouble() -> str:
-        if named is None and not was_found:
+        if not default and named is None and not was_found:
             return ""  # nobody counts on it: the built-in demo is the default
         try:
-            claude.check(environ)
+            providers[default or "claude"].check(environ)
         except AgentUnavailable as missing:
             return missing.message
         return ""
 
     def default_for(environment: Mapping[str, str]) -> str:
         on_a_path = any(shutil.which("claude", path=each.get("PATH", "")) for each in (environment, environ))
-        return "claude" if named is not None or on_a_path else "demo"
+        return default or ("claude" if named is not None or on_a_path else "demo")
 
     return Found(
-        Providers({"claude": lambda _: claude, **_MAKERS}, agents or AgentSettings()),
+        providers,
         default_for,
         versions.close,
         versions.of,

@@ -84,8 +84,8 @@ def _run_locked(
         return _refuse(f"The log cannot be written: {trouble}", EXIT_WRONG_SETTINGS)
     for warning in keeper.read.warnings:
         logger.warning(warning)
-    found = find_providers(environ, claude_bin, settings.agents)
     default = settings.engine.default_provider
+    found = find_providers(environ, claude_bin, settings.agents, default)
     if default and default not in found.providers:
         known = ", ".join(sorted(found.providers))
         return _refuse(f"agents.default_provider must be one of {known}", EXIT_WRONG_SETTINGS)
@@ -102,7 +102,7 @@ def _run_locked(
         socket=str(places.socket),
         state_dir=str(places.state_dir),
         config_dir=str(places.config_dir),
-        default_provider=(lambda _: default) if default else found.default_for,
+        default_provider=found.default_for,
         notes=lambda: keeper.notes,
         release=Release(features, found.claude_version),
         agent_trouble=found.trouble,

@@ -36,7 +36,7 @@ class AgentRange:
 @dataclass(frozen=True, slots=True)
 class Agent:
     title: str
-    minimum: str
+    minimum: str  # empty: none that is known
     ranges: tuple[AgentRange, ...]  # ascending; what comes before the first is incompatible
     upgrade_url: str
 
@@ -69,6 +69,23 @@ CLIENTS = Clients(
     upgrade_url="https://betcode.dev/docs/upgrade",
 )
 
+
+def _tried(title: str, version: str, later: str, upgrade_url: str) -> Agent:
+    """One that was tried in this version alone: what came before is not known to fail."""
+    return Agent(
+        title,
+        "",
+        (
+            AgentRange("0", v1.COMPATIBILITY_UNKNOWN),
+            AgentRange(version, v1.FULLY_COMPATIBLE),
+            AgentRange(f"{version}.1", v1.LIKELY_COMPATIBLE),
+            AgentRange(later, v1.COMPATIBILITY_UNKNOWN),
+        ),
+        upgrade_url,
+    )
+
+
+# By the name of the provider, or of the profile where one has several.
 AGENTS: Mapping[str, Agent] = MappingProxyType(
     {
         "claude": Agent(
@@ -82,7 +99,13 @@ AGENTS: Mapping[str, Agent] = MappingProxyType(
                 AgentRange("3", v1.COMPATIBILITY_UNKNOWN),
             ),
             upgrade_url="https://code.claude.com/docs/en/setup",
-        )
+        ),
+        "codex": _tried("Codex CLI", "0.166.0", "1", "https://developers.openai.com/codex"),
+        "opencode": _tried("opencode", "1.18.33", "2", "https://opencode.ai/docs"),
+        "gemini": _tried("Gemini CLI", "0.61.0", "1", "https://geminicli.com"),
+        "claude-agent-acp": _tried("Claude Agent", "0.99.0", "1", "https://agentclientprotocol.com"),
+        "codex-acp": _tried("Codex (ACP)", "2.6.0", "3", "https://agentclientprotocol.com"),
+        "openclaw": _tried("OpenClaw", "2026.9.6", "2027", "https://docs.openclaw.ai"),
     }
 )
 

@@ -38,10 +38,8 @@ class Kinds:
 
     def capabilities(self, name: str, profile: str = "") -> Capabilities:
         """Of a session of this kind that says nothing more than perhaps its profile."""
-        provider = self._room.providers[name]
-        if not profile:
-            return provider.capabilities
-        return provider.capabilities_for(NewSession(new_session_id(), name, "/", metadata={_PROFILE: profile}))
+        told = {_PROFILE: profile} if profile else {}
+        return self._room.providers[name].capabilities_for(NewSession(new_session_id(), name, "/", metadata=told))
 
     def _look(self, name: str, environment: Mapping[str, str]) -> ProviderAbout:
         return self._room.providers[name].about(environment)

@@ -73,6 +73,16 @@ def test_a_claude_that_is_named_is_the_default_even_where_it_is_missing(tmp_path
     assert find_providers({"BETCODE_CLAUDE_BIN": "~/claude"}, None).default_for({}) == "claude"
 
 
+def test_only_the_agent_that_is_counted_on_is_missed(tmp_path: Path) -> None:
+    nowhere = {"PATH": str(tmp_path)}
+    assert find_providers(nowhere, None).trouble() == ""
+    assert "claude" in find_providers(nowhere, tmp_path / "claude").trouble()
+    missed = find_providers(nowhere, tmp_path / "claude", default="codex")
+    assert missed.trouble().startswith("Codex is not installed")
+    assert missed.default_for(nowhere) == "codex"
+    assert find_providers(nowhere, tmp_path / "claude", default="demo").trouble() == ""
+
+
 @pytest.mark.anyio
 async def test_a_failed_store_ends_the_daemon_from_any_thread() -> None:
     stop = Stop()

@@ -102,4 +102,12 @@ def test_the_ranges_of_every_agent_ascend_from_its_minimum() -> None:
         firsts = [parsed(each.first) for each in agent.ranges]
         assert None not in firsts
         assert firsts == sorted(firsts)  # type: ignore[type-var] # none is None
-        assert agent.ranges[0].first == agent.minimum
+        assert agent.ranges[0].first == (agent.minimum or "0")
+
+
+def test_an_agent_that_was_tried_in_one_version_is_refused_in_none() -> None:
+    codex = AGENTS["codex"]
+    found = [codex.level(version) for version in ("0.1.0", "0.166.0", "0.167.1", "1.0.0")]
+    unknown = v1.COMPATIBILITY_UNKNOWN
+    assert found == [unknown, v1.FULLY_COMPATIBLE, v1.LIKELY_COMPATIBLE, unknown]
+    assert codex.refusal("0.1.0") == ""
