@@ -24,7 +24,7 @@ class OpenTool(Struct, array_like=True):
     own_name: str = ""
     has_known_name: bool = False  # by which rules know it
     denied: bool = False
-    input: str = ""  # until the start is said
+    input: str = ""
     paths: list[str] = field(default_factory=list)
     output: str = ""
     exit_code: int | None = None

@@ -14,7 +14,7 @@ from betcode.v1 import agent_pb2 as v1
 from betcode.wire.acp.decoding import plain
 from betcode.wire.acp.frames import ToolContent, ToolUse, Update
 
-_LONGEST_INPUT = 16 * 1024  # that waits in the state for its start
+_LONGEST_INPUT = 16 * 1024  # that is kept in the state: a request about the use may not say it again
 _LONGEST_OUTPUT = 8 * 1024  # that waits there for its end
 _LONGEST_TITLE = 2000
 _MOST_DIRECTORIES = 1024
@@ -105,7 +105,8 @@ def start(now: Moment, tool_id: str, tool: OpenTool, content: list[ToolContent] 
     fields = event.input.fields
     described = fields["description"].string_value if "description" in fields else ""
     event.description = shortened(described or tool.title, _LONGEST_TITLE)
-    tool.input = ""
+    if len(tool.input) > _LONGEST_INPUT:
+        tool.input = ""  # a request that does not say it again is one about we do not know what
     if use.directory:
         state.directories[tool_id] = use.directory
         if len(state.directories) > _MOST_DIRECTORIES:
