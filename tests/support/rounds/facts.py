@@ -26,6 +26,7 @@ class SessionFacts:
     is_deleted: bool
     open_messages: int
     open_prompts: int
+    open_commands: int = 0
     boundary: int = 0
     forked_at: int = 0
     worktree_id: str = ""
@@ -52,14 +53,16 @@ class Facts:
             "SELECT key, status, last_seq, deleted, compaction_sequence, forked_at, worktree_id, "
             "(SELECT count(*) FROM inputs WHERE session = sessions.key AND kind = 'message' "
             "AND state IN ('accepted', 'delivered')), "
-            "(SELECT count(*) FROM pending_permissions WHERE session_id = sessions.key AND state = 'open') "
+            "(SELECT count(*) FROM pending_permissions WHERE session_id = sessions.key AND state = 'open'), "
+            "(SELECT count(*) FROM inputs WHERE session = sessions.key AND kind = 'control' "
+            "AND state IN ('accepted', 'delivered')) "
             "FROM sessions WHERE session_id = ?",
             session_id,
         )
         if not rows:
             return None
-        key, status, last_seq, deleted, boundary, forked_at, worktree_id, messages, prompts = rows[0]
-        return SessionFacts(key, status, last_seq, bool(deleted), messages, prompts, boundary, forked_at, worktree_id)
+        key, status, last_seq, deleted, boundary, forked_at, worktree_id, *still_open = rows[0]
+        return SessionFacts(key, status, last_seq, bool(deleted), *still_open, boundary, forked_at, worktree_id)
 
     def unnoted_turns(self, key: int) -> tuple[int, ...]:
         """Turns between the first that was noted and the last, which may be under way, of which there is no row."""

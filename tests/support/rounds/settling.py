@@ -76,6 +76,8 @@ def _unrest(known: SessionFacts) -> str:
         return f"is {known.status}"
     if known.open_prompts or known.open_messages:
         return f"has {known.open_messages} open messages and {known.open_prompts} open prompts"
+    if known.open_commands:
+        return "is greeting an agent"  # that was started for a message which was cancelled
     return ""
 
 
