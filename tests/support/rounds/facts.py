@@ -61,7 +61,8 @@ class Facts:
         )
         if not rows:
             return None
-        key, status, last_seq, deleted, boundary, forked_at, worktree_id, *still_open = rows[0]
+        key, status, last_seq, deleted, boundary, forked_at, worktree_id, messages, prompts, commands = rows[0]
+        still_open = (messages, prompts, commands)
         return SessionFacts(key, status, last_seq, bool(deleted), *still_open, boundary, forked_at, worktree_id)
 
     def unnoted_turns(self, key: int) -> tuple[int, ...]:
