@@ -29,7 +29,7 @@ from betcode.domain.features import FeatureFlags
 from betcode.git.running import Git
 from betcode.holder.launch import allow_many_open_files, descends_from, holder_pids
 from betcode.notify import open_notifying
-from betcode.server import About, Release, SocketTaken, TcpDoors, make_private_directory, prepare, serve
+from betcode.server import About, ObeyDoor, Release, SocketTaken, TcpDoors, make_private_directory, prepare, serve
 from betcode.sessions import Supervisor, open_supervisor
 from betcode.storage import open_store
 from betcode.telemetry import set_up_logging
@@ -200,6 +200,7 @@ async def _serve(
                     keeper,
                     worktrees,
                     tcp,
+                    ObeyDoor(settings.obey, store.reports, os.environ, umask) if settings.obey.enabled else None,
                 ) as door,
             ):
                 telemetry.watch(gauges_of(engine, door, places.database))

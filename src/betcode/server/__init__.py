@@ -6,8 +6,18 @@ errors travel, and how a stream begins and ends.
 
 from betcode.server.health import About
 from betcode.server.release import Release
-from betcode.server.serving import Door, serve
+from betcode.server.serving import Door, ObeyDoor, serve
 from betcode.server.socket_file import SocketTaken, make_private_directory
 from betcode.server.tcp import TcpDoors, prepare
 
-__all__ = ["About", "Door", "Release", "SocketTaken", "TcpDoors", "make_private_directory", "prepare", "serve"]
+__all__ = [
+    "About",
+    "Door",
+    "ObeyDoor",
+    "Release",
+    "SocketTaken",
+    "TcpDoors",
+    "make_private_directory",
+    "prepare",
+    "serve",
+]

@@ -99,6 +99,26 @@ class _Status(grpc.Status):
 
 def status_of(error: BetcodeError) -> grpc.Status:
     """The gRPC status, with a google.rpc.ErrorInfo that programs can read."""
+    return made_status(
+        STATUS[error.code],
+        error.message,
+        reason=error.code,
+        domain=DOMAIN,
+        metadata=_with_required_state(error),
+        trailers=_trailers(error),
+    )
+
+
+def made_status(
+    code: grpc.StatusCode,
+    message: str,
+    *,
+    reason: str,
+    domain: str,
+    metadata: Mapping[str, str],
+    trailers: tuple[tuple[str, str], ...] = (),
+) -> grpc.Status:
+    """A status whose details and trailers say the same to programs; what is too long for headers is cut."""
     # Imported at the first error: they cost a start more than they give it.
     from google.protobuf.any_pb2 import Any
     from google.rpc.error_details_pb2 import ErrorInfo  # type: ignore[import-untyped]
@@ -106,10 +126,10 @@ def status_of(error: BetcodeError) -> grpc.Status:
     from grpc_status import rpc_status
 
     info = Any()
-    info.Pack(ErrorInfo(reason=error.code, domain=DOMAIN, metadata=_cut_details(error)))
-    number: int = STATUS[error.code].value[0]
-    status = rpc_status.to_status(Status(code=number, message=_cut(error.message, _MESSAGE_LIMIT), details=[info]))
-    return _Status(status.code, status.details, (*status.trailing_metadata, *_trailers(error)))
+    info.Pack(ErrorInfo(reason=reason, domain=domain, metadata=_cut_details(metadata)))
+    number: int = code.value[0]
+    status = rpc_status.to_status(Status(code=number, message=_cut(message, _MESSAGE_LIMIT), details=[info]))
+    return _Status(status.code, status.details, (*status.trailing_metadata, *trailers))
 
 
 def _trailers(error: BetcodeError) -> tuple[tuple[str, str], ...]:
@@ -126,15 +146,17 @@ def error_event(error: BetcodeError, *, is_fatal: bool, session_id: str = "") ->
     event.error.is_fatal = is_fatal
     if session_id:
         event.error.details["session_id"] = session_id
-    event.error.details.update(_cut_details(error))
+    event.error.details.update(_cut_details(_with_required_state(error)))
     return event
 
 
-def _cut_details(error: BetcodeError) -> dict[str, str]:
-    details = {name: _cut(value, _DETAIL_LIMITS.get(name, _DETAIL_LIMIT)) for name, value in error.details.items()}
-    if error.code in REQUIRED_STATE:
-        details.setdefault("required_state", REQUIRED_STATE[error.code])
-    return details
+def _with_required_state(error: BetcodeError) -> Mapping[str, str]:
+    needed = REQUIRED_STATE.get(error.code)
+    return error.details if needed is None else {"required_state": needed, **error.details}
+
+
+def _cut_details(details: Mapping[str, str]) -> dict[str, str]:
+    return {name: _cut(value, _DETAIL_LIMITS.get(name, _DETAIL_LIMIT)) for name, value in details.items()}
 
 
 def _cut(text: str, limit: int) -> str:

@@ -67,6 +67,8 @@ class Health:
     def __init__(self, facts: Facts, about: About, components: Sequence[Component], services: Iterable[str]) -> None:
         self.board = HealthBoard()
         self.tcp_address = ""
+        self.obey_socket = ""
+        self._troubles: dict[str, str] = {}  # services that are not served, and why; the others are
         self._facts = facts
         self._about = about
         self._components = components
@@ -74,6 +76,11 @@ class Health:
         self._found: dict[str, Found] = {}
         self._refreshing = anyio.Lock()
         self._begun = self._done = 0  # looks at everything
+        self._tell()
+
+    def note(self, service: str, trouble: str) -> None:
+        """Say why one service is not served; with an empty reason, that it is."""
+        self._troubles[service] = trouble
         self._tell()
 
     async def monitor(self) -> None:
@@ -121,6 +128,7 @@ class Health:
         statuses = {"": SERVING if all_well else NOT_SERVING}
         for full_name in self._services:
             is_well = reachable if full_name in _NEED_A_CONNECTION else all_well
+            is_well = is_well and not self._troubles.get(full_name)
             for name in (full_name, full_name.rpartition(".")[2]):
                 statuses[name] = SERVING if is_well else NOT_SERVING
         self.board.show(statuses)
@@ -142,7 +150,8 @@ class Health:
             for each in found
             if not each.component.is_critical and not each.outcome.is_well and not each.outcome.degraded
         ]
-        reasons = [*down, *nameless, *(state.reason for state in states)]
+        unserved = filter(None, self._troubles.values())
+        reasons = [*down, *nameless, *unserved, *(state.reason for state in states)]
         metadata = {
             **metadata_of(facts, self._about, time.time_ns()),
             "memory_bytes": str(memory_bytes),
@@ -150,6 +159,7 @@ class Health:
             "degraded_states": ",".join(state.name for state in states),
             "degraded_impact": "; ".join(state.impact for state in states),
             "tcp_address": self.tcp_address,
+            "obey_socket": self.obey_socket,
         }
         return v1.HealthDetailsResponse(
             overall_status=v1.NOT_SERVING if down else v1.SERVING,

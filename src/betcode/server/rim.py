@@ -34,6 +34,7 @@ logger = logging.getLogger(__name__)
 
 Context: TypeAlias = "aio.ServicerContext[bytes, bytes]"
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
+Speak: TypeAlias = Callable[[BetcodeError], grpc.Status]  # how an error is told
 RequestT = TypeVar("RequestT", bound=Message)
 ResponseT = TypeVar("ResponseT", bound=Message)
 
@@ -160,8 +161,9 @@ def handler_of(method: MethodDescriptor, call: Callable[[Any, Context], Awaitabl
 class Rim:
     """Wraps handlers, and knows the streams that are open so that a stopping daemon can end them politely."""
 
-    def __init__(self, release: Release | None = None) -> None:
+    def __init__(self, release: Release | None = None, speak: Speak = status_of) -> None:
         self._release = release or Release()
+        self._speak = speak
         self.scrutiny = Scrutiny(self._release.features, self._release.counts)
         self._streams: set[asyncio.Task[Any]] = set()
         self._calls: set[asyncio.Task[Any]] = set()  # with one answer
@@ -248,6 +250,23 @@ class Rim:
 
         return grpc.stream_stream_rpc_method_handler(call)
 
+    def gathering(self, work: str, handle: Callable[[Caller, Context], Awaitable[Message]]) -> Handler:
+        """Many requests, which the handler reads from the context, and one response."""
+
+        async def call(_: object, context: Context) -> bytes:
+            with self._as_stream(caller := caller_of(context), work):
+                try:
+                    self._refuse_if_stopping()
+                    response = await handle(self._met(caller), context)
+                    return response.SerializeToString()
+                except asyncio.CancelledError:
+                    await self._abort_if_stopping(context)
+                    raise
+                except Exception as error:  # noqa: BLE001 the top of a call
+                    await self._abort(context, error)
+
+        return grpc.stream_unary_rpc_method_handler(call)
+
     def refuse(self) -> None:
         """Let no further call begin."""
         self._stopping = True
@@ -328,4 +347,4 @@ class Rim:
         # The frames of a call that failed become garbage in a circle, which is collected only now and then. None of
         # them may hold the request, which can have 50 MB.
         error.__traceback__ = error.__cause__ = error.__context__ = None
-        await context.abort_with_status(status_of(error))
+        await context.abort_with_status(self._speak(error))

@@ -3,16 +3,20 @@
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
 from urllib.parse import quote
 
 import anyio
 import grpc
+from anyio.abc import TaskStatus
 from google.protobuf.descriptor import FileDescriptor, ServiceDescriptor
 from grpc import aio
 
 from betcode.config.keeping import Keeper
 from betcode.config.places import Places
-from betcode.config.settings import EngineSettings, ListenSettings
+from betcode.config.settings import EngineSettings, ListenSettings, ObeySettings
+from betcode.domain.activities import Reports
 from betcode.domain.features import FeatureFlags
 from betcode.server.admin import AdminCalls, AskStop
 from betcode.server.agent import AgentCalls
@@ -59,6 +63,7 @@ from obey.local.v1 import local_pb2
 
 logger = logging.getLogger(__name__)
 
+OBEY_SERVICE = local_pb2.DESCRIPTOR.services_by_name["LocalDaemonService"].full_name
 _FILES: tuple[FileDescriptor, ...] = tuple(
     module.DESCRIPTOR
     for module in (
@@ -86,6 +91,16 @@ _MOST_OF_GRPC_BYTES = 2**31 - 1
 _ROOM_FOR_THE_REST_BYTES = 1024 * 1024
 
 
+@dataclass(frozen=True, slots=True)
+class ObeyDoor:
+    """What the obey API needs beside what this one has."""
+
+    settings: ObeySettings
+    reports: Reports
+    environ: Mapping[str, str] = field(repr=False)
+    umask: int = -1
+
+
 @asynccontextmanager
 async def serve(
     engine: Supervisor,
@@ -97,6 +112,7 @@ async def serve(
     keeper: Keeper,
     worktrees: Worktrees,
     tcp: TcpDoors | None = None,
+    obey: ObeyDoor | None = None,
 ) -> AsyncIterator["Door"]:
     """Serve until the block is left; then open streams end with UNAVAILABLE, so that their clients come again.
 
@@ -118,7 +134,8 @@ async def serve(
             places.state_dir,
             lambda: tuple(listeners),
         )
-        health = Health(engine.facts, about, checks, served_services(about.release.features))
+        services = served_services(about.release.features)
+        health = Health(engine.facts, about, checks, services if obey is None else [*services, OBEY_SERVICE])
         built = _built(engine, worktrees, gate, health, rim, about.default_provider, ask_stop, limits)
         built |= ConfigCalls(engine, gate, keeper, places).handlers(rim)
         built |= WorktreeCalls(worktrees).handlers(rim)
@@ -140,6 +157,8 @@ async def serve(
                     await health.refresh()
                     tasks.start_soon(health.monitor)
                     tasks.start_soon(watch, (file, ticket_file))
+                    if obey is not None:
+                        await tasks.start(_serve_obey, obey, engine, places, about, ask_stop, tickets, health, settings)
                     yield Door(rim, health, limits)
                     tasks.cancel_scope.cancel()
             finally:
@@ -150,6 +169,41 @@ async def serve(
                     await rim.end_streams(_STREAMS_GRACE_S)
                     await anyio.sleep(_LINGER_S)
                     await server.stop(_LINGER_S)  # what is left of calls now has nobody who reads
+
+
+async def _serve_obey(
+    door: ObeyDoor,
+    engine: Supervisor,
+    places: Places,
+    about: About,
+    ask_stop: AskStop,
+    tickets: Tickets,
+    health: Health,
+    settings: EngineSettings,
+    *,
+    task_status: TaskStatus[None],
+) -> None:
+    from betcode.server.obey.serving import ObeyFace, keep_serving  # not where the daemon is told to do without
+
+    path = Path(door.settings.socket) if door.settings.socket else places.obey_socket
+    health.obey_socket = str(path)
+    face = ObeyFace(
+        engine=engine,
+        reports=door.reports,
+        settings=door.settings,
+        path=path,
+        environ=door.environ,
+        version=about.version,
+        release=about.release,
+        ask_stop=ask_stop,
+        gate_at=lambda address: Gate(tickets, places.runs, address, engine.audit.refused),
+        health=health.board.handlers(),
+        health_service=HEALTH_SERVICE,
+        options=_options(settings),
+        note=lambda trouble: health.note(OBEY_SERVICE, trouble and f"The obey interface is not served: {trouble}"),
+        umask=door.umask,
+    )
+    await keep_serving(face, task_status=task_status)
 
 
 class Door:

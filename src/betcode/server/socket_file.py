@@ -15,7 +15,7 @@ from typing import NoReturn
 import anyio
 
 _ADDRESS_LIMIT_BYTES = 107 if sys.platform == "linux" else 103
-_OUR_DIRECTORY = "betcode"
+_OUR_DIRECTORIES = ("betcode", "obey")
 LOOK_EVERY_S = 2.0
 
 
@@ -86,7 +86,7 @@ def make_private_directory(directory: Path) -> None:
     """
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     facts = directory.stat()
-    is_ours = directory.name == _OUR_DIRECTORY or not any(directory.iterdir())
+    is_ours = directory.name in _OUR_DIRECTORIES or not any(directory.iterdir())
     if is_ours and facts.st_uid == os.getuid():
         directory.chmod(0o700)
         return

@@ -18,6 +18,13 @@ FEATURES: Mapping[str, str] = {
     "betcode.v1.TunnelService": "The relay tunnel",
     "obey.local.v1.LocalDaemonService": "The obey interface",
 }
+# What is built and served at another socket.
+_ELSEWHERE: Mapping[str, str] = {
+    "obey.local.v1.LocalDaemonService": (
+        "The obey interface is served at a socket of its own: $XDG_RUNTIME_DIR/obey/daemon.sock, "
+        "or where obey.socket says"
+    ),
+}
 
 
 def feature_of(method: MethodDescriptor) -> str | None:
@@ -30,6 +37,8 @@ def missing_of(method: MethodDescriptor, features: FeatureFlags) -> FeatureNotAv
     title = feature_of(method)
     if title is None:
         return None
+    if elsewhere := _ELSEWHERE.get(method.containing_service.full_name):
+        return FeatureNotAvailable(title, elsewhere)
     gate = features.gate_of(method.full_name)
     if gate is None:
         return FeatureNotAvailable(title)

@@ -6,6 +6,7 @@ from functools import partial
 from betcode.domain.errors import InvalidRequest
 from betcode.domain.identifiers import new_session_id
 from betcode.domain.looks import NoAnswer
+from betcode.domain.models import KnowsModels
 from betcode.domain.ports import Capabilities, Provider
 from betcode.domain.provider_about import ProviderAbout, Standing
 from betcode.domain.provider_config import PREFIX
@@ -40,6 +41,11 @@ class Kinds:
         """Of a session of this kind that says nothing more than perhaps its profile."""
         told = {_PROFILE: profile} if profile else {}
         return self._room.providers[name].capabilities_for(NewSession(new_session_id(), name, "/", metadata=told))
+
+    def model_refusal(self, name: str, model: str, environment: Mapping[str, str]) -> str:
+        """Why this kind cannot use that model, in a sentence; empty where it can, or does not know its models."""
+        provider = self._room.providers[name]
+        return provider.model_refusal(model, environment) if isinstance(provider, KnowsModels) else ""
 
     def _look(self, name: str, environment: Mapping[str, str]) -> ProviderAbout:
         return self._room.providers[name].about(environment)

@@ -16,7 +16,7 @@ from betcode.sessions.growth import GrowthWatch
 from betcode.sessions.halting import stop
 from betcode.sessions.phases import PhaseWatch
 from betcode.sessions.registry import Registry
-from betcode.sessions.restarting import restart
+from betcode.sessions.restarting import reconfigured, restart
 
 _ALL = 1_000_000
 _READ_BYTES = 64 * 1024
@@ -54,6 +54,10 @@ class LifeDesk:
         async with self._registry.using(session) as live:
             live.stopped_by = client
             await restart(live, config, within_s)
+
+    def reconfigured(self, metadata: Mapping[str, str], config: Mapping[str, str]) -> dict[str, str]:
+        """See `restarting.reconfigured`."""
+        return reconfigured(metadata, config)
 
     async def standing(self, session: SessionId) -> Standing:
         """Raises SessionNotFound."""

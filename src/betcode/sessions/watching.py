@@ -21,6 +21,7 @@ from betcode.sessions.live import LiveSession
 from betcode.sessions.looking import Lookouts
 from betcode.sessions.prompt_times import touch
 from betcode.sessions.registry import Registry
+from betcode.sessions.tally import KIND_OF
 from betcode.v1 import agent_pb2 as v1
 
 BLOB_PIECE_BYTES = 64 * 1024
@@ -77,6 +78,16 @@ class Watching:
             info.branch = await self._branch(row)
         left_out = boundary > 1 and not page.has_more
         return Looked(page, boundary if left_out else Seq(0), info)
+
+    async def newest(self, session: SessionId, *kinds: str) -> list[bytes | None]:
+        """The last event of each of these kinds.
+
+        Raises:
+            SessionNotFound
+        """
+        row = await self.registry.row(session)
+        store, until = self.registry.room.store, row.state.last_seq
+        return [await store.newest_of_kind(row.key, KIND_OF[kind], until) for kind in kinds]
 
     async def follow(
         self,

@@ -13,6 +13,7 @@ from betcode.domain.rows import NewSession
 from betcode.providers.claude import launch
 from betcode.providers.claude.dialogue import ClaudeDialogue
 from betcode.providers.claude.login import ADVICE, login
+from betcode.providers.claude.models import model_refusal
 from betcode.providers.claude.state import VERSION, State, UnreadableState, carried_over, dump, load
 from betcode.providers.versions import AgentVersions
 
@@ -68,6 +69,9 @@ class ClaudeProvider:
             return ProviderAbout(title, Standing(login=found, login_basis=basis, missing=missing.message))
         missing_login = f"{title} is not logged in: {ADVICE}" if found is Login.NO else ""
         return ProviderAbout(title, Standing(path, login=found, login_basis=basis, missing=missing_login))
+
+    def model_refusal(self, model: str, environment: Mapping[str, str]) -> str:
+        return model_refusal(model, environment)
 
     def launch(self, session: NewSession, context: LaunchContext) -> Launch:
         """Raises AgentUnavailable."""

@@ -1,0 +1,140 @@
+"""What a session's log says, as activities: settled pieces, each once, with the tokens used since the last."""
+
+from collections.abc import Iterator
+
+from betcode.domain.identifiers import SessionId, ulid_spelling
+from betcode.domain.phase import Phase
+from betcode.sessions.beginning import STARTED
+from betcode.sessions.closing import FAILED, STOPPED
+from betcode.v1 import agent_pb2 as v1
+from obey.local.v1 import local_pb2 as pb
+
+ASKED, QUESTION, RESOLVED = "permission_requested", "question_asked", "prompt_resolved"
+_BROKEN_OFF = frozenset({"cancelled", "crashed", "stopped", "error"})
+_AT_WORK = frozenset({v1.THINKING, v1.EXECUTING_TOOL, v1.COMPACTING})
+_STATUS_OF_EVENT = {STARTED: Phase.RUNNING, STOPPED: Phase.STOPPED, FAILED: Phase.FAILED}
+
+
+class Activities:
+    """Of one session, for one reader, who gives it the log's events in order."""
+
+    def __init__(self, session: SessionId) -> None:
+        self._session_id = ulid_spelling(session)
+        self._tools: dict[str, str] = {}  # names of those that are at work
+        self._texts: list[v1.AgentEvent] = []  # settled, and perhaps the turn's last word
+        self._input_tokens = 0
+        self._output_tokens = 0
+        self._phase: Phase | None = None
+
+    def take(self, event: v1.AgentEvent) -> list[pb.SessionActivityEvent]:
+        """What one event of the log comes to; often nothing."""
+        return list(self._told(event))
+
+    def _told(self, event: v1.AgentEvent) -> Iterator[pb.SessionActivityEvent]:
+        match event.WhichOneof("event"):
+            case "text_delta":
+                yield from self._text(event)
+            case "thinking_delta" if event.thinking_delta.is_complete and event.thinking_delta.text.strip():
+                yield from self._said_before()
+                yield self._made(event, pb.ACTIVITY_TYPE_THINKING, event.thinking_delta.text)
+            case "tool_call_start" | "tool_call_result":
+                yield from self._said_before()
+                yield self._tool(event)
+            case "usage":
+                self._input_tokens += event.usage.input_tokens
+                self._output_tokens += event.usage.output_tokens
+            case "turn_complete":
+                yield from self._end(event)
+            case "error":
+                yield from self._said_before()
+                yield self._made(event, pb.ACTIVITY_TYPE_ERROR, event.error.message)
+            case _:
+                yield from self._status(event)
+
+    def _text(self, event: v1.AgentEvent) -> Iterator[pb.SessionActivityEvent]:
+        text = event.text_delta
+        if not text.is_complete or not text.text.strip():
+            return
+        if event.parent_tool_use_id:  # of a subagent: never the turn's last word
+            yield self._made(event, pb.ACTIVITY_TYPE_THINKING, text.text)
+        else:
+            self._texts.append(event)
+
+    def _said_before(self) -> Iterator[pb.SessionActivityEvent]:
+        """What was said was not the last word, since something follows it."""
+        for event in self._texts:
+            yield self._made(event, pb.ACTIVITY_TYPE_THINKING, event.text_delta.text)
+        self._texts.clear()
+
+    def _tool(self, event: v1.AgentEvent) -> pb.SessionActivityEvent:
+        if event.HasField("tool_call_start"):
+            call = event.tool_call_start
+            self._tools[call.tool_id] = call.tool_name
+            made = self._made(event, pb.ACTIVITY_TYPE_TOOL_CALL, call.description or call.input_json)
+            made.tool_name, made.tool_call_id = call.tool_name, call.tool_id
+            return made
+        result = event.tool_call_result
+        made = self._made(event, pb.ACTIVITY_TYPE_TOOL_RESULT, result.output)
+        made.tool_name, made.tool_call_id = self._tools.pop(result.tool_id, ""), result.tool_id
+        made.tool_success = not result.is_error
+        return made
+
+    def _end(self, event: v1.AgentEvent) -> Iterator[pb.SessionActivityEvent]:
+        reason = event.turn_complete.stop_reason
+        self._tools.clear()
+        if reason in _BROKEN_OFF:
+            yield from self._said_before()
+            yield self._made(event, pb.ACTIVITY_TYPE_ERROR, f"The turn ended: {reason}")
+        else:
+            last = "\n\n".join(each.text_delta.text for each in self._texts)
+            self._texts.clear()
+            yield self._made(event, pb.ACTIVITY_TYPE_COMPLETION, last)
+
+    def _status(self, event: v1.AgentEvent) -> Iterator[pb.SessionActivityEvent]:
+        match event.WhichOneof("event"):
+            case "user_input":
+                yield from self._phase_is(event, Phase.WORKING)
+            case "status_change" if event.status_change.status == v1.IDLE:
+                yield from self._phase_is(event, Phase.RUNNING)
+            case "status_change" if event.status_change.status in _AT_WORK:
+                yield from self._phase_is(event, Phase.WORKING)
+            case "notice" if (phase := _STATUS_OF_EVENT.get(event.notice.details.get("event", ""))) is not None:
+                words = event.notice.details.get("reason") or event.notice.message
+                yield from self._phase_is(event, phase, f"{event.notice.details['event']}: {words}")
+            case "permission_request":
+                asked = event.permission_request
+                what = f"{ASKED} {asked.request_id}: {asked.tool_name}: {asked.description}"
+                yield self._prompt(event, what, asked.request_id, asked.tool_name)
+            case "user_question":
+                asked_id = event.user_question.group_id or event.user_question.question_id
+                yield self._prompt(event, f"{QUESTION} {asked_id}: {event.user_question.question}", asked_id)
+            case "permission_resolved":
+                done = event.permission_resolved
+                how = v1.PermissionDecision.Name(done.decision) if done.decision else done.resolution
+                yield self._prompt(event, f"{RESOLVED} {done.request_id}: {how}", done.request_id)
+            case _:
+                pass
+
+    def _phase_is(self, event: v1.AgentEvent, phase: Phase, words: str = "") -> Iterator[pb.SessionActivityEvent]:
+        if phase is not self._phase or words:
+            self._phase = phase
+            yield self._made(event, pb.ACTIVITY_TYPE_STATUS, words or phase.name)
+
+    def _prompt(
+        self, event: v1.AgentEvent, words: str, request_id: str, tool_name: str = ""
+    ) -> pb.SessionActivityEvent:
+        made = self._made(event, pb.ACTIVITY_TYPE_STATUS, words)
+        made.tool_call_id, made.tool_name = request_id, tool_name
+        return made
+
+    def _made(self, event: v1.AgentEvent, kind: pb.ActivityType.ValueType, content: str) -> pb.SessionActivityEvent:
+        made = pb.SessionActivityEvent(
+            session_id=self._session_id,
+            type=kind,
+            content=content,
+            tokens_input=self._input_tokens,
+            tokens_output=self._output_tokens,
+            timestamp=event.timestamp,
+        )
+        self._input_tokens = self._output_tokens = 0
+        return made

@@ -1,0 +1,154 @@
+"""Ping, GetState, Execute, Shutdown, and what other programs report."""
+
+import logging
+import socket
+from collections.abc import Mapping, Sequence
+from contextlib import aclosing
+from typing import assert_never
+
+from betcode.campaigns import Campaigns, EventRouter, Executor, Exit, Output
+from betcode.domain.activities import PushedActivity, Reports
+from betcode.domain.campaign_events import CampaignEvent
+from betcode.domain.errors import InvalidRequest
+from betcode.server.admin import AskStop
+from betcode.server.gate import Gate
+from betcode.server.obey.bindings import Bindings
+from betcode.server.obey.festivals import festivals_of
+from betcode.server.obey.pushed import pushed
+from betcode.server.obey.views import session_summary
+from betcode.server.rim import Caller, Context, decode
+from betcode.sessions import AgentsAtStop, Supervisor
+from obey.local.v1 import local_pb2 as pb
+
+logger = logging.getLogger(__name__)
+
+_EVENTS_READ = 100_000
+_KEPT_AT_ONCE = 64
+
+
+class DaemonCalls:
+    def __init__(
+        self,
+        engine: Supervisor,
+        gate: Gate,
+        campaigns: Campaigns,
+        executor: Executor,
+        reports: Reports,
+        ask_stop: AskStop,
+        version: str,
+    ) -> None:
+        self._engine = engine
+        self._gate = gate
+        self._campaigns = campaigns
+        self._executor = executor
+        self._reports = reports
+        self._router = EventRouter(reports)
+        self._ask_stop = ask_stop
+        self._version = version
+
+    async def ping(self, _: Caller, __: pb.PingRequest) -> pb.PingResponse:
+        """There is no hub that this daemon would belong to."""
+        count = len(await self._campaigns.all())
+        return pb.PingResponse(
+            version=self._version, hostname=socket.gethostname(), hub_status="disconnected", campaign_count=count
+        )
+
+    async def get_state(self, _: Caller, request: pb.StateRequest) -> pb.StateResponse:
+        campaigns = await self._campaigns.all()
+        if request.campaign_id:
+            wanted = await self._campaigns.find(request.campaign_id)
+            campaigns = [each for each in campaigns if each.id == wanted.id]
+        ids = {each.id for each in campaigns}
+        events = await self._reports.campaign_events(next(iter(ids)) if request.campaign_id else "", limit=_EVENTS_READ)
+        updated = _newest(events)
+        answer = pb.StateResponse(festivals=festivals_of(events))
+        for each in campaigns:
+            state = answer.campaigns.add(id=each.id, name=each.name, root=str(each.root))
+            if each.id in updated:
+                state.updated_at.FromNanoseconds(updated[each.id])
+        bindings = Bindings(self._campaigns)
+        for standing in await self._engine.lives.standings(with_closed=True):
+            if standing.phase.is_terminal:
+                continue
+            campaign = await bindings.campaign_of(standing)
+            if not request.campaign_id or campaign in ids:
+                answer.active_sessions.append(session_summary(standing, campaign))
+        return answer
+
+    async def execute(self, _: Caller, request: pb.ExecuteRequest, context: Context) -> None:
+        """What the command writes, as it does; a caller who leaves ends it."""
+        campaign = await self._campaigns.find(request.campaign_id)
+        if not request.command:
+            raise InvalidRequest("No command was named")
+        timeout_s = request.timeout.ToNanoseconds() / 1e9
+        inherited = await self._engine.login_environment()
+        run = self._executor.execute(campaign, [request.command, *request.args], inherited, timeout_s=timeout_s)
+        async with aclosing(run) as pieces:
+            async for piece in pieces:
+                answer = pb.ExecuteResponse()
+                match piece:
+                    case Output(data, is_error=True):
+                        answer.stderr = data
+                    case Output(data):
+                        answer.stdout = data
+                    case Exit():
+                        answer.exit.exit_code = piece.code
+                        answer.exit.duration.FromMilliseconds(piece.duration_ms)
+                    case _:
+                        assert_never(piece)
+                await context.write(answer.SerializeToString())
+
+    async def shutdown(self, caller: Caller, _: pb.ShutdownRequest) -> pb.ShutdownResponse:
+        """As a SIGTERM would: agents at work go on. An agent's own processes may not ask for it."""
+        client = await self._gate.admit(caller)
+        logger.info("asked to stop by %s", client.client_id)
+        await self._ask_stop(AgentsAtStop.IDLE_END)
+        return pb.ShutdownResponse(accepted=True)
+
+    async def report_campaign_event(self, _: Caller, request: pb.CampaignEventRequest) -> pb.EventResponse:
+        is_new = await self._router.report(
+            request.campaign_id, request.event_type, request.payload, at_ns=request.timestamp.ToNanoseconds()
+        )
+        return _taken(is_new)
+
+    async def report_festival_event(self, _: Caller, request: pb.FestivalEventRequest) -> pb.EventResponse:
+        is_new = await self._router.report(
+            request.campaign_id,
+            request.event_type,
+            request.payload,
+            at_ns=request.timestamp.ToNanoseconds(),
+            festival_id=request.festival_id,
+            task_id=request.task_id,
+            of_festival=True,
+        )
+        return _taken(is_new)
+
+    async def stream_agent_activity(self, _: Caller, context: Context) -> pb.ActivityAck:
+        """What came before one that cannot be taken is kept."""
+        accepted, waiting = 0, list[PushedActivity]()
+        try:
+            while isinstance(data := await context.read(), bytes):
+                waiting.append(pushed(decode(pb.AgentActivityEvent, data)))
+                if len(waiting) >= _KEPT_AT_ONCE:
+                    accepted += await self._keep(waiting)
+                    waiting = []
+        finally:
+            accepted += await self._keep(waiting)
+        return pb.ActivityAck(accepted=accepted)
+
+    async def _keep(self, activities: list[PushedActivity]) -> int:
+        if activities:
+            await self._reports.keep_activities(activities)
+            self._engine.lives.note_report()
+        return len(activities)
+
+
+def _taken(is_new: bool) -> pb.EventResponse:
+    return pb.EventResponse(accepted=True, message="" if is_new else "it was reported just before")
+
+
+def _newest(events: Sequence[CampaignEvent]) -> Mapping[str, int]:
+    newest: dict[str, int] = {}
+    for each in events:
+        newest[each.campaign_id] = max(each.at_ns, newest.get(each.campaign_id, 0))
+    return newest

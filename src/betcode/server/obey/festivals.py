@@ -1,0 +1,66 @@
+"""Festivals as they were last reported. No file of theirs is read: fest and camp tell what they do."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from betcode.domain.campaign_events import CampaignEvent
+from obey.local.v1 import local_pb2 as pb
+
+# The places that fest moves a festival through, in the words of this API.
+_STATUS = {
+    "planning": "planned",
+    "ready": "planned",
+    "ritual": "active",
+    "archived": "cancelled",
+    "someday": "paused",
+}
+
+
+@dataclass(slots=True)
+class _Festival:
+    name: str = ""
+    status: str = "planned"
+    total: int = 0
+    tasks: dict[str, bool] = field(default_factory=dict)  # by id: whether it is completed
+    updated_ns: int = 0
+
+
+def festivals_of(events: Iterable[CampaignEvent]) -> list[pb.FestivalState]:
+    """What their reports come to, in the order in which they first came."""
+    found: dict[tuple[str, str], _Festival] = {}
+    for event in events:
+        if event.festival_id:
+            _take(found.setdefault((event.campaign_id, event.festival_id), _Festival()), event)
+    return [_state(*key, festival) for key, festival in found.items()]
+
+
+def _take(festival: _Festival, event: CampaignEvent) -> None:
+    said = json.loads(event.payload) if event.payload else {}
+    festival.name = _text(said, "name") or festival.name
+    if event.event_type in ("FESTIVAL_CREATED", "FESTIVAL_STATUS_CHANGED"):
+        status = (_text(said, "status") or _text(said, "new_status")).rpartition("/")[2]
+        festival.status = _STATUS.get(status, status) or festival.status
+    total = said.get("tasks_total")
+    festival.total = total if isinstance(total, int) and 0 <= total < 2**32 else festival.total
+    if event.event_type.startswith("TASK_"):
+        festival.tasks[event.task_id] = event.event_type == "TASK_COMPLETED"
+    festival.updated_ns = max(festival.updated_ns, event.at_ns)
+
+
+def _text(said: dict[str, object], name: str) -> str:
+    value = said.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _state(campaign_id: str, festival_id: str, festival: _Festival) -> pb.FestivalState:
+    state = pb.FestivalState(
+        id=festival_id,
+        campaign_id=campaign_id,
+        name=festival.name or festival_id,
+        status=festival.status,
+        tasks_total=max(festival.total, len(festival.tasks)),
+        tasks_completed=sum(festival.tasks.values()),
+    )
+    state.updated_at.FromNanoseconds(festival.updated_ns)
+    return state

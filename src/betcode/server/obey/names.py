@@ -1,0 +1,56 @@
+"""How the obey API calls what the engine has: ids, providers, phases."""
+
+from collections.abc import Mapping
+
+from betcode.domain.identifiers import NotAnIdentifier, SessionId, parse_session_id, ulid_spelling
+from betcode.domain.phase import Phase
+from betcode.server.obey.errors import Obey, ObeyError
+from obey.local.v1 import local_pb2 as pb
+
+STATUS: Mapping[Phase, pb.SessionStatus.ValueType] = {
+    Phase.CREATED: pb.SESSION_STATUS_CREATED,
+    Phase.STARTING: pb.SESSION_STATUS_STARTING,
+    Phase.RUNNING: pb.SESSION_STATUS_RUNNING,
+    Phase.WORKING: pb.SESSION_STATUS_WORKING,
+    Phase.STOPPING: pb.SESSION_STATUS_STOPPING,
+    Phase.STOPPED: pb.SESSION_STATUS_STOPPED,
+    Phase.FAILED: pb.SESSION_STATUS_FAILED,
+}
+PROVIDER: Mapping[str, pb.SessionProvider.ValueType] = {
+    "claude": pb.SESSION_PROVIDER_CLAUDE_CODE,
+    "openclaw": pb.SESSION_PROVIDER_OPENCLAW,
+    "codex": pb.SESSION_PROVIDER_CODEX,
+    "openai": pb.SESSION_PROVIDER_OPENAI_API,
+    "acp": pb.SESSION_PROVIDER_ACP,
+    "demo": pb.SESSION_PROVIDER_DEMO,
+}
+_NAME_OF = {number: name for name, number in PROVIDER.items()}
+_SHORT = 6  # the end of a ULID tells sessions apart, its beginning is the time
+
+
+def status_name(phase: Phase) -> str:
+    """As it stands in texts: WORKING."""
+    return phase.name
+
+
+def provider_name(provider: pb.SessionProvider.ValueType) -> str:
+    """As it stands in names of sessions and on command lines: claude-code."""
+    return pb.SessionProvider.Name(provider).removeprefix("SESSION_PROVIDER_").lower().replace("_", "-")
+
+
+def kind_of(provider: int) -> str | None:
+    """The engine's name of a provider; None where the API knows no such number."""
+    return _NAME_OF.get(provider)  # type: ignore[call-overload,no-any-return]
+
+
+def default_name(provider: pb.SessionProvider.ValueType, session: SessionId) -> str:
+    return f"{provider_name(provider)}-{ulid_spelling(session)[-_SHORT:].lower()}"
+
+
+def session_of(text: str) -> SessionId:
+    """Raises ObeyError where it cannot be a session's id."""
+    try:
+        return parse_session_id(text)
+    except NotAnIdentifier:
+        shown = f"No session has the id {text[:100]!r}" if text else "No session was named"
+        raise ObeyError(Obey.SESSION_NOT_FOUND, shown) from None

@@ -1,0 +1,76 @@
+"""What became of one message, told from the log behind it."""
+
+import re
+
+from betcode.domain.error_codes import ErrorCode
+from betcode.server.obey.errors import Obey, ObeyError
+from betcode.sessions.timeouts import REACHED
+from betcode.v1 import agent_pb2 as v1
+
+# Providers tell in their own words that the model, or the service in front of it, could not be reached.
+_CONNECTION = re.compile(
+    r"connect|network|econn|socket|stream|timed? ?out|unreachable|disconnect|fetch failed|hang up", re.IGNORECASE
+)
+_GIVEN_UP = {v1.MESSAGE_STATE_CANCELLED, v1.MESSAGE_STATE_UNKNOWN}
+
+
+class Outcome:
+    """Reads the log from the message on; over once its turn is."""
+
+    def __init__(self, message_id: str) -> None:
+        self._message_id = message_id
+        self._error: v1.ErrorEvent | None = None
+        self._given_up = ""
+        self._timed_out = False
+        self.is_over = False
+
+    def take(self, event: v1.AgentEvent) -> None:
+        """Raises ObeyError where the message came to nothing."""
+        match event.WhichOneof("event"):
+            case "error":
+                self._error = event.error
+            case "notice":
+                self._timed_out = self._timed_out or event.notice.details.get("event") == REACHED
+            case "message_state" if event.message_state.message_id == self._message_id:
+                if event.message_state.state in _GIVEN_UP:
+                    self._given_up = event.message_state.reason or "it was given up"
+            case "turn_complete" if self._is_ours(event.turn_complete):
+                self._end(event.turn_complete.stop_reason)
+            case "status_change" if event.status_change.status == v1.IDLE and self._given_up:
+                raise ObeyError(Obey.DELIVERY_FAILED, f"The message did not reach the agent: {self._given_up}")
+            case _:
+                pass
+
+    def stopped(self) -> ObeyError:
+        """The log has ended before the turn did."""
+        return ObeyError(Obey.WRONG_STATE, "The session was stopped before the agent had finished")
+
+    def _is_ours(self, ended: v1.TurnComplete) -> bool:
+        if self._message_id in ended.message_ids:
+            return True
+        return not ended.message_ids and ended.stop_reason in ("crashed", "stopped", "cancelled")
+
+    def _end(self, reason: str) -> None:
+        if self._timed_out:
+            raise ObeyError(Obey.TIMEOUT_REACHED, "The session's timeout was reached, and the turn cancelled")
+        said = self._error.message if self._error is not None else ""
+        match reason:
+            case "crashed" if self._error is not None and self._error.code == ErrorCode.AGENT_UNAVAILABLE:
+                raise ObeyError(Obey.DELIVERY_FAILED, said)
+            case "crashed":
+                raise ObeyError(Obey.PROCESS_CRASHED, said or "The agent's process crashed")
+            case "error" if _CONNECTION.search(said):
+                raise ObeyError(Obey.CONNECTION_LOST, said)
+            case "error":
+                raise ObeyError(Obey.SESSION_ERROR, said or "The turn failed")
+            case "cancelled" | "stopped":
+                raise ObeyError(Obey.SESSION_ERROR, f"The turn was {reason} before it had finished")
+            case _:
+                self.is_over = True
+
+
+def trouble_of(ended: v1.AgentEvent | None, error: v1.AgentEvent | None) -> str:
+    """How the newest turn went wrong; empty where it did not."""
+    if ended is None or error is None or ended.turn_complete.stop_reason not in ("error", "crashed"):
+        return ""
+    return error.error.message
