@@ -16,7 +16,7 @@ from support.campaigns import allow, make_campaign, put_program
 from support.hung_disk import hung_disk
 from support.patience import PATIENCE_S
 from support.repositories import make_repository
-from support.runs import gone
+from support.runs import gone, lives
 
 pytestmark = pytest.mark.anyio
 
@@ -191,6 +191,21 @@ async def test_a_caller_that_is_cancelled_leaves_nothing_running(place: Place) -
         pid = await pid_in(place.base / "pid")
         tasks.cancel_scope.cancel()
     await gone(pid)
+
+
+async def test_what_a_daemon_that_was_killed_left_is_ended_by_the_next(place: Place) -> None:
+    place.tool(f"echo $$ > {place.base}/pid", "exec sleep 600")
+    async with anyio.create_task_group() as tasks:
+
+        async def run() -> None:
+            await place.run("tool")
+
+        tasks.start_soon(run)
+        pid = await pid_in(place.base / "pid")
+        await Executor(Lookouts(), socket="/another").end_left_behind()
+        assert lives(pid)
+        await Executor(Lookouts(), socket=str(place.base / "daemon.sock")).end_left_behind()
+        await gone(pid)
 
 
 async def test_what_is_left_in_the_background_ends_with_the_command(place: Place) -> None:

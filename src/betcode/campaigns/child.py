@@ -11,7 +11,7 @@ from threading import Lock
 import anyio
 import anyio.to_thread
 
-from betcode.holder.platform import Process, descendants, marked, processes, start_time
+from betcode.holder.platform import Process, all_marked, descendants, marked, processes, start_time
 from betcode.holder.sweeping import end_found
 
 # Everything below a command carries its number in it, also what left its session and its parent.
@@ -117,6 +117,13 @@ class Child:
         if self._process.returncode is None and start_time(pid) == self._start_time:
             found |= {one.pid: one for one in [*_of_session(pid), *descendants(pid)]}
         return [one for one in found.values() if one.pid != os.getpid()]
+
+
+def end_commands(marker_ending: str) -> int:
+    """End what was started under such a marker and is still there; how many. It may block for a few seconds."""
+    return end_found(
+        lambda: [one for marker, one in all_marked(MARKER) if marker.endswith(marker_ending)], grace_s=GRACE_S
+    )
 
 
 class Starting:

@@ -1,6 +1,7 @@
 """Commands in campaigns: checked, run, and told as they go."""
 
 import asyncio
+import logging
 import signal
 import time
 import uuid
@@ -12,14 +13,17 @@ from pathlib import Path
 from typing import TypeAlias, TypeVar, assert_never
 
 import anyio
+import anyio.to_thread
 
-from betcode.campaigns.child import GRACE_S, Child, Start, Starting, next_piece
+from betcode.campaigns.child import GRACE_S, Child, Start, Starting, end_commands, next_piece
 from betcode.campaigns.environment import command_environment
 from betcode.campaigns.manifest import HAVE_ONE, WORD, Manifest, WrongManifest, understood
 from betcode.campaigns.sandbox import Sandbox
 from betcode.domain.campaigns import Campaign
 from betcode.domain.errors import CampaignUnusable, CommandRefused, InvalidRequest
 from betcode.domain.looks import Looks, NoAnswer
+
+logger = logging.getLogger(__name__)
 
 DEFAULT_TIMEOUT_S = 600.0
 LONGEST_TIMEOUT_S = 24 * 3600.0
@@ -56,10 +60,17 @@ class Executor:
     def __init__(self, looks: Looks, *, socket: str, umask: int = -1, grace_s: float = GRACE_S) -> None:
         self._looks = looks
         self._socket = socket
+        self._ours = f"@{socket}"  # what the marker of each command ends with
         self._umask = umask
         self._grace_s = grace_s  # between TERM and KILL
         self._at_work = 0
         self._manifests: dict[tuple[str, int, int, int], Manifest | None] = {}
+
+    async def end_left_behind(self) -> None:
+        """End what the last daemon of this socket had begun; it was killed, else nothing is there."""
+        left = await anyio.to_thread.run_sync(end_commands, self._ours)
+        if left:
+            logger.info("the last daemon left %d processes of commands behind; they were ended", left)
 
     async def execute(
         self, campaign: Campaign, argv: Sequence[str], inherited: Mapping[str, str], *, timeout_s: float = 0.0
@@ -127,7 +138,9 @@ class Executor:
         return None
 
     def _start(self, campaign: Campaign, program: str, argv: Sequence[str], environment: Mapping[str, str]) -> Start:
-        return Start(program, argv, str(campaign.root), environment, str(uuid.uuid4()), self._umask, self._grace_s)
+        return Start(
+            program, argv, str(campaign.root), environment, f"{uuid.uuid4()}{self._ours}", self._umask, self._grace_s
+        )
 
     async def _begin(self, campaign: Campaign, starting: Starting) -> Child:
         try:
