@@ -1,18 +1,21 @@
-"""Our agent program for OpenAI-compatible APIs, run by itself with a client that the test writes."""
+"""Our agent for OpenAI-compatible APIs and a client that the test writes, talking in one process."""
 
-import os
-import sys
-from collections.abc import AsyncIterator, Callable, Mapping
+import base64
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
 import anyio
-from acp import Client, spawn_agent_process, text_block
+from acp import Agent, Client, text_block
+from acp._transport import memory_transport_pair
+from acp.agent.connection import AgentSideConnection
 from acp.client.connection import ClientSideConnection
-from acp.schema import RequestPermissionResponse
+from acp.schema import ImageContentBlock, RequestPermissionResponse
 
+from betcode.agents.openai.agent import OpenAiAgent
+from betcode.agents.openai.options import Options
 from betcode.wire.acp import extensions
 from support.openai_api import OpenAiApi
 from support.patience import PATIENCE_S
@@ -20,6 +23,7 @@ from support.patience import PATIENCE_S
 Answer = Callable[[dict[str, Any]], dict[str, Any] | None]  # None: never answered
 
 ALLOW: dict[str, Any] = {"outcome": {"outcome": "selected", "optionId": "allow"}}
+KEY = "sk-secret-key"
 REJECT: dict[str, Any] = {"outcome": {"outcome": "selected", "optionId": "reject"}}
 
 
@@ -82,14 +86,17 @@ class Watcher:
 
 
 @dataclass
-class Program:
-    """One process of it; `session_id` once a conversation was begun or resumed."""
+class Conversation:
+    """A client's side of one connection; `session_id` once a conversation was begun or resumed."""
 
     connection: ClientSideConnection
-    process: Any
     watcher: Watcher
-    project: Path
+    root: Path
     session_id: str = ""
+
+    @property
+    def project(self) -> Path:
+        return self.root / "project"
 
     async def begin(self, session_id: str = "c0ffee") -> None:
         meta: dict[str, Any] = {extensions.KEY: {"sessionId": session_id}}
@@ -101,10 +108,15 @@ class Program:
         await self.connection.resume_session(session_id, str(self.project), mcp_servers=[], **meta)
         self.session_id = session_id
 
-    async def prompt(self, text: str, message_id: str = "m1") -> str:
+    async def prompt(self, text: str, message_id: str = "m1", image: bytes = b"") -> str:
+        """Why the turn ended."""
         meta: dict[str, Any] = {extensions.KEY: {"messageId": message_id}}
+        blocks: list[Any] = [text_block(text)]
+        if image:
+            data = base64.b64encode(image).decode()
+            blocks.append(ImageContentBlock(type="image", data=data, mime_type="image/png"))
         with anyio.fail_after(PATIENCE_S):
-            answer = await self.connection.prompt(self.session_id, [text_block(text)], **meta)
+            answer = await self.connection.prompt(self.session_id, blocks, **meta)
         return answer.stop_reason
 
     async def cancel(self) -> None:
@@ -112,25 +124,25 @@ class Program:
 
 
 @asynccontextmanager
-async def openai_program(
-    root: Path,
-    api: OpenAiApi | str,
-    wire: str,
-    *flags: str,
-    watcher: Watcher | None = None,
-    environment: Mapping[str, str] | None = None,
-) -> AsyncIterator[Program]:
-    """A process that has been greeted; it is gone when the block ends."""
-    project = root / "project"
-    project.mkdir(exist_ok=True)
+async def conversation(
+    root: Path, api: OpenAiApi | str, wire: str = "responses", watcher: Watcher | None = None, **options: Any
+) -> AsyncIterator[Conversation]:
+    """One that is greeted, and begun unless there is a transcript. Leaving it drops the agent wherever it is."""
+    (root / "project").mkdir(exist_ok=True)
     base_url = api if isinstance(api, str) else api.base_url
-    argv = ["-I", "-m", "betcode.agents.openai", "--transcripts", str(root / "transcripts"), "--base-url", base_url]
-    argv += ["--wire", wire, "--model", "stand-in", "--key-variable", "THE_KEY", *flags]
-    env = {"PATH": os.environ["PATH"], "HOME": str(root), "THE_KEY": "sk-secret-key", **(environment or {})}
+    told = Options(root / "transcripts", base_url, wire, "stand-in", "THE_KEY", KEY)
     client = watcher or Watcher()
-    async with spawn_agent_process(
-        cast("Client", client), sys.executable, *argv, env=env, cwd=str(project), use_unstable_protocol=True
-    ) as (connection, process):
-        with anyio.fail_after(PATIENCE_S):
+    ours, theirs = memory_transport_pair()
+    async with anyio.create_task_group() as tasks:
+        agent = OpenAiAgent(replace(told, **options), tasks)
+        async with (
+            AgentSideConnection(cast("Agent", agent), theirs, use_unstable_protocol=True),
+            ClientSideConnection(cast("Client", client), ours, use_unstable_protocol=True) as connection,
+        ):
             await connection.initialize(1)
-        yield Program(connection, process, client, project.resolve())
+            found = Conversation(connection, client, root.resolve())
+            if not (root / "transcripts").exists():
+                await found.begin()
+            yield found
+        await agent.close()
+        tasks.cancel_scope.cancel()

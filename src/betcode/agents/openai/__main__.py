@@ -20,7 +20,9 @@ async def serve(options: Options) -> None:
         loop, scope = asyncio.get_running_loop(), tasks.cancel_scope
         loop.add_signal_handler(signal.SIGTERM, scope.cancel)
         loop.add_signal_handler(signal.SIGINT, scope.cancel)
-        await run_agent(cast("Agent", OpenAiAgent(options, tasks)), use_unstable_protocol=True)
+        agent = OpenAiAgent(options, tasks)
+        await run_agent(cast("Agent", agent), use_unstable_protocol=True)
+        await agent.close()
         scope.cancel()
 
 

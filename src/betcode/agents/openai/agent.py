@@ -83,12 +83,12 @@ class OpenAiAgent:
         except FileExistsError:
             # The process before this one made it and died before anybody heard of it.
             kept = self._resumed(session_id)
-        self._begin(session_id, cwd, wanted, kept)
+        await self._begin(session_id, cwd, wanted, kept)
         return NewSessionResponse(session_id=session_id)
 
     async def resume_session(self, session_id: str, cwd: str, **more: Any) -> ResumeSessionResponse:
         wanted = _ours(more)
-        self._begin(session_id, cwd, wanted, self._resumed(session_id))
+        await self._begin(session_id, cwd, wanted, self._resumed(session_id))
         if wanted.get("continueTurn"):
             self._tasks.start_soon(self._go_on)
         return ResumeSessionResponse()
@@ -110,6 +110,11 @@ class OpenAiAgent:
     async def cancel(self, session_id: str, **_: Any) -> None:
         if session_id == self._session_id and self._scope is not None:
             self._scope.cancel()
+
+    async def close(self) -> None:
+        if self._conversation is not None:
+            await self._conversation.close()
+            self._conversation = None
 
     # ---------------------------------------------------------------- turns
 
@@ -156,15 +161,14 @@ class OpenAiAgent:
 
     # ---------------------------------------------------------------- sessions
 
-    def _begin(self, session_id: str, cwd: str, wanted: dict[str, Any], kept: transcript.Transcript) -> None:
+    async def _begin(self, session_id: str, cwd: str, wanted: dict[str, Any], kept: transcript.Transcript) -> None:
         options = self._options
         model = str(wanted.get("model") or options.model)
         if not model:
             kept.close()
             raise RequestError(_FAILED, "No model was named: choose one for the session, or in the settings")
         workspace = Workspace(Path(os.path.realpath(cwd)), dict(os.environ), options.asks_reads)
-        if self._conversation is not None:
-            self._conversation.close()
+        await self.close()
         self._conversation = Conversation(options, workspace, kept, Model(options), model)
         self._session_id = session_id
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 PauseKind = Literal["", "limit", "overload", "api"]
 Pause = Callable[[PauseKind, int], Awaitable[None]]  # the wall time of the next try in milliseconds
 
-_WAITS_S = (0.5, 2.0, 8.0)
 _LONGEST_WAIT_S = 60.0
 _OVERLOADED = (503, 529)
 _CONTEXT_CODES = ("context_length_exceeded", "context_window_exceeded")
@@ -55,7 +54,8 @@ class Model:
         wire = await self._connected()
         openai = importlib.import_module("openai")
         paused = False
-        for attempt in range(len(_WAITS_S) + 1):
+        waits_s = self._options.waits_s
+        for attempt in range(len(waits_s) + 1):
             said = False
             try:
                 async with aclosing(wire.ask(question)) as answer:
@@ -68,12 +68,16 @@ class Model:
                 return
             except (openai.APIError, StreamCut, ModelFailed) as error:
                 trouble = self._trouble(error)
-                if said or attempt == len(_WAITS_S) or not _may_pass(error):
+                if said or attempt == len(waits_s) or not _may_pass(error):
                     raise AskingFailed(trouble) from None
-                wait_s = _wait_s(error, attempt)
+                wait_s = _wait_s(error, waits_s[attempt])
             paused = True
             await pause(_pause_kind(trouble), int((time.time() + wait_s) * 1000))
             await anyio.sleep(wait_s)
+
+    async def close(self) -> None:
+        if self._wire is not None:
+            await self._wire.close()
 
     async def _connected(self) -> Wire:
         if self._wire is None:
@@ -172,7 +176,7 @@ def _may_pass(error: Exception) -> bool:
             return False
 
 
-def _wait_s(error: Exception, attempt: int) -> float:
+def _wait_s(error: Exception, ours_s: float) -> float:
     """As the server asks, within reason."""
     headers = getattr(getattr(error, "response", None), "headers", {})
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
@@ -183,7 +187,7 @@ def _wait_s(error: Exception, attempt: int) -> float:
             when = email.utils.parsedate_tz(told)
             if when is not None:
                 return min(_LONGEST_WAIT_S, max(0.0, email.utils.mktime_tz(when) - time.time()))
-    return _WAITS_S[attempt]
+    return ours_s
 
 
 def _pause_kind(trouble: Trouble) -> PauseKind:

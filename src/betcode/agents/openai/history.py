@@ -98,6 +98,12 @@ class History:
         return ()
 
     @property
+    def final(self) -> Answer | None:
+        """The answer that the open turn has nothing to follow on: only its end is missing."""
+        newest = self._shown[-1][-1] if self._shown and self.message_id else None
+        return newest if isinstance(newest, Answer) and not newest.calls else None
+
+    @property
     def shown(self) -> list[Shown]:
         """What the model is to read."""
         kept = [each for exchange in self._shown[self.dropped_exchanges :] for each in exchange]

@@ -21,6 +21,7 @@ class Options:
     context_tokens: int = 128_000
     max_steps: int = 200
     asks_reads: bool = False  # also about what lies inside the project
+    waits_s: tuple[float, ...] = (0.5, 2.0, 8.0)  # before another try, where the API does not say how long
 
 
 def parse(argv: Sequence[str], environ: MutableMapping[str, str]) -> Options:

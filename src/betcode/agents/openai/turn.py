@@ -44,8 +44,10 @@ class Conversation:
         self._said = ""  # of an answer that has not ended
         self.history = History(transcript.records)
 
-    def close(self) -> None:
+    async def close(self) -> None:
+        """Another process may take it then."""
         self._transcript.close()
+        await self._model.close()
 
     async def turn(self, message: Message | None, voice: Voice) -> TurnEnd:
         """Answer a message, or go on with the one whose turn was broken off.
@@ -89,6 +91,8 @@ class Conversation:
 
     async def _work(self, voice: Voice) -> TurnEnd:
         await self._take_up(voice)
+        if (final := self.history.final) is not None:
+            return TurnEnd("max_tokens" if final.is_partial else "end_turn")
         for _ in range(self._options.max_steps):
             finished = await self._ask(voice)
             if finished.reason:

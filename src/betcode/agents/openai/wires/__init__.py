@@ -68,6 +68,10 @@ class Question:
 
 
 class Wire(Protocol):
+    async def close(self) -> None:
+        """Let go of connections."""
+        ...
+
     def ask(self, question: Question) -> AsyncGenerator[TextDelta | ThoughtDelta | Finished, None]:
         """Deltas, and `Finished` as the last.
 

@@ -19,6 +19,9 @@ class ResponsesWire:
     def __init__(self, client: "AsyncOpenAI") -> None:
         self._client = client
 
+    async def close(self) -> None:
+        await self._client.close()
+
     async def ask(self, question: Question) -> AsyncGenerator[TextDelta | ThoughtDelta | Finished, None]:
         request: dict[str, Any] = {
             "model": question.model,
