@@ -35,6 +35,7 @@ class Profile:
     reject_ends_turn: bool = False  # a denied use of a tool ends its turn
     cancel_ends_command: bool = True  # a running command does not outlive a cancelled turn
     counts_whole_turn: bool = True  # its usage is that of the turn, and not of its last call
+    tells_cost: bool = False
     sets_model: bool = True  # by a request; otherwise it is told the model as it is started
     tells_errors: bool = False  # what it writes to stderr is for people, and no log
     tells_version: bool = False  # may be run with --version
@@ -49,4 +50,5 @@ class Profile:
             resume=self.resumes and self.capabilities.resume,
             goes_on_after_denial=not self.reject_ends_turn,
             ends_tools=self.cancel_ends_command,
+            cost=self.tells_cost or self.capabilities.cost,
         )
