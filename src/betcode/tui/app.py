@@ -277,7 +277,7 @@ class BetcodeApp(App[int]):
             if key is not None:
                 self._do(DEED_OF[key], one, shown.place)
 
-        self.push_screen(session_menu(one), chosen)
+        self.push_screen(session_menu(one, shown.can), chosen)
 
     def _do(self, name: str, one: v1.SessionSummary, at: int = 0, given: str = "") -> None:
         from betcode.tui.sessions.deeds import Deeds

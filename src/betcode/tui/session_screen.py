@@ -91,6 +91,11 @@ class SessionScreen(Screen[None]):
         return bool(self._refusal)
 
     @property
+    def can(self) -> v1.ProviderCapabilities | None:
+        """What its agent can do, as far as the daemon says."""
+        return self._feed.standing.can
+
+    @property
     def place(self) -> int:
         """Where the turn ends that is looked at; 0: the newest."""
         blocks = self._feed.conversation.blocks

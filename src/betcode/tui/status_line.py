@@ -97,7 +97,7 @@ def parts_of(standing: Standing, lock: LockView, moment: Moment, width: int) -> 
         Part(f"{one_line(lock.holder, _NAME)} types" if lock.is_held_elsewhere else "", 9, "$text-warning"),
         _context(standing.context_percent, width),
         Part(dollars(standing.cost_usd) or "$0.00", 7),
-        Part(one_line(standing.model or standing.provider, _NAME), 5),
+        Part(one_line(_agent(standing), _NAME), 5),
         Part(one_line(_place(standing), _NAME), 4),
         Part(f"{short_count(tokens)} tokens" if tokens else "", 2),
         Part(f"{others} other{'s' if others > 1 else ''} here" if others else "", 4),
@@ -153,6 +153,12 @@ def _context(percent: float, width: int) -> Part:
         return Part(f"{percent:.0f}% full", 6, style)
     filled = min(round(percent / 100 * _BAR), _BAR)
     return Part(f"context {'█' * filled}{'░' * (_BAR - filled)} {percent:.0f}%", 6, style)
+
+
+def _agent(standing: Standing) -> str:
+    """Its kind and its model; most models of Claude Code name their kind themselves."""
+    model, kind = standing.model, standing.provider
+    return model if kind and kind in model else " ".join(filter(None, (kind, model)))
 
 
 def _place(standing: Standing) -> str:

@@ -106,3 +106,16 @@ def test_the_head_line_gives_up_the_machine_before_what_waits() -> None:
     assert head_parts("my session", "box", 0, 40) == ("my session", "box")
     assert head_parts("a session with a long name", "box", 2, 40) == ("a session with…", "2 wait elsewhere: Ctrl+O")
     assert head_parts("name", "box", 1, 80)[1] == "1 waits elsewhere: Ctrl+O · box"
+
+
+@pytest.mark.parametrize(
+    ("kind", "model", "told"),
+    [
+        ("codex", "gpt-5", "codex gpt-5"),
+        ("codex", "", "codex"),
+        ("claude", "claude-opus-5", "claude-opus-5"),
+        ("", "opus", "opus"),
+    ],
+)
+def test_the_kind_of_agent_is_told_once(kind: str, model: str, told: str) -> None:
+    assert f" · {told} · " in line(Standing(provider=kind, model=model), Moment(link=UP), 120)

@@ -36,6 +36,7 @@ class Standing:
     plan: str = ""
     plan_mode: bool = False
     commands: tuple[v1.AgentCommand, ...] = ()
+    can: v1.ProviderCapabilities | None = None  # None: the daemon does not say
     lock: v1.InputLockChange = field(default_factory=v1.InputLockChange)
     present: tuple[v1.PresentClient, ...] = ()
     _queue: MessageQueue = field(default_factory=MessageQueue)
@@ -82,6 +83,8 @@ class Standing:
         """What the agent last said of itself."""
         self.model = info.model or self.model
         self.context_percent = info.context_usage_percent or self.context_percent
+        if info.HasField("capabilities"):
+            self.can = info.capabilities
         if info.commands:
             self.commands = tuple(info.commands)
         if info.branch:  # events do not tell it

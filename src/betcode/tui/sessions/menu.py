@@ -21,8 +21,14 @@ _ENTRIES = (
 DEED_OF = {entry.key: deed for entry, deed in _ENTRIES}  # the key that was pressed, and what it stands for
 
 
-def session_menu(one: v1.SessionSummary) -> KeyMenu:
-    """Without what a closed session does not take."""
-    is_closed = one.status == "closed"
-    shown = [entry for entry, deed in _ENTRIES if not (is_closed and deed in ("compact", "close"))]
-    return KeyMenu(one_line(called(one), _TITLE), shown)
+def session_menu(one: v1.SessionSummary, can: v1.ProviderCapabilities | None) -> KeyMenu:
+    return KeyMenu(one_line(called(one), _TITLE), offered(one, can))
+
+
+def offered(one: v1.SessionSummary, can: v1.ProviderCapabilities | None) -> list[Entry]:
+    """Without what a closed session does not take, and what its agent cannot do."""
+    left_out = {"compact", "close"} if one.status == "closed" else set()
+    if can is not None:
+        left_out |= set() if can.fork else {"fork", "fork_here"}
+        left_out |= set() if can.compaction else {"compact"}
+    return [entry for entry, deed in _ENTRIES if deed not in left_out]
