@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from betcode._version import __version__
 from betcode.config.agents import OpenAiSettings, api_address, variable_name
 from betcode.config.kinds import Kind
 from betcode.config.units import NotUnderstood
@@ -101,7 +102,8 @@ class OpenAiProvider(AcpFamily):
             login, basis = Login.NO, f"{api.key_env} is not set"
         else:
             login, basis = Login.UNKNOWN, f"{api.key_env} is not set, and {api.base_url} may want no key"
-        return ProviderAbout(_TITLE, Standing(login=login, login_basis=basis, missing=lacking), KEYS)
+        standing = Standing(version=__version__, login=login, login_basis=basis, missing=lacking)
+        return ProviderAbout(_TITLE, standing, KEYS)
 
     def launch(self, session: NewSession, context: LaunchContext) -> Launch:
         """Raises AgentUnavailable."""
