@@ -1,17 +1,17 @@
 """The real `codex app-server` out of its npm package, the stand-in for its model, and sessions of it."""
 
+import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import anyio.to_thread
-
 from betcode.client import Client, NewConversation, open_client
+from betcode.domain.records import RecordKind
 from betcode.providers.codex.finding import find_binary
 from support.daemon import Daemon, running_daemon
 from support.npm_agents import npm_agent
-from support.openai_api import OpenAiApi, openai_api
+from support.openai_api import ApiRequest, OpenAiApi, openai_api
 from support.runs import RunOnDisk, runs_in
 from support.talk import Talk
 
@@ -64,16 +64,17 @@ class CodexWorld:
     api: OpenAiApi
     environment: Mapping[str, str]
 
-    @property
-    def work(self) -> Path:
-        return self.daemon.work
+    def runs(self, directory: Path) -> list[RunOnDisk]:
+        """Those of the sessions that work there, the oldest first."""
+        return [run for run in runs_in(self.daemon.places.runs) if _directory_of(run) == str(directory)]
 
-    @property
-    def runs(self) -> list[RunOnDisk]:
-        return runs_in(self.daemon.places.runs)
+    def requests(self, directory: Path) -> list[ApiRequest]:
+        """What the model was asked by the sessions that work there: Codex tells it where it is."""
+        return [each for each in self.api.requests if str(directory) in json.dumps(each.body)]
 
     async def session(
         self,
+        directory: Path,
         *,
         model: str = "",
         plan_mode: bool = False,
@@ -83,7 +84,7 @@ class CodexWorld:
     ) -> Talk:
         """A new session of Codex; nothing runs before something is said."""
         new = NewConversation(
-            working_directory=str(self.work),
+            working_directory=str(directory),
             provider="codex",
             model=model,
             plan_mode=plan_mode,
@@ -93,8 +94,10 @@ class CodexWorld:
         )
         return Talk(self.client, await self.client.start_session(new))
 
-    async def model_called(self, number: int) -> None:
-        await anyio.to_thread.run_sync(self.api.wait_for_requests, number)
+
+def _directory_of(run: RunOnDisk) -> str:
+    start = next(record for record in run.records() if record.kind is RecordKind.START)
+    return str(json.loads(start.data)["cwd"])
 
 
 @asynccontextmanager
