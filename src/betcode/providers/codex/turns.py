@@ -234,6 +234,8 @@ def on_usage(news: frames.UsageNews, now: Moment) -> None:
     total = _counted(usage.total)
     if state.total is not None:
         state.used = _sum(state.used, _since(state.total, total))
+    elif state.turn:  # of a fork, whose total has what the other session used
+        state.used = _sum(state.used, _counted(usage.last))
     state.total = total
     state.window = usage.model_context_window or state.window
     state.context_tokens = usage.last.input_tokens or usage.last.total_tokens  # the second behind a compaction
