@@ -74,7 +74,7 @@ class CodexWorld:
 
     async def session(
         self,
-        directory: Path,
+        directory: Path | None = None,
         *,
         model: str = "",
         plan_mode: bool = False,
@@ -84,7 +84,7 @@ class CodexWorld:
     ) -> Talk:
         """A new session of Codex; nothing runs before something is said."""
         new = NewConversation(
-            working_directory=str(directory),
+            working_directory=str(directory or self.daemon.work),
             provider="codex",
             model=model,
             plan_mode=plan_mode,
