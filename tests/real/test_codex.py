@@ -1,13 +1,14 @@
 """The real Codex from npm, through daemon, holder, log and client, against a stand-in for its model."""
 
 import json
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from betcode.domain.records import RecordKind
-from support.codex import KEY, CodexWorld, codex_world
+from support.codex import KEY, CodexWorld, codex_environment, codex_world
 from support.openai_api import script
 from support.talk import assert_whole, is_idle, kinds, settled_text, states_of, streamed_text
 
@@ -123,8 +124,10 @@ async def test_keys_do_not_reach_the_commands_and_what_the_session_needs_does(
     assert "LANG=C.UTF-8" in results[0]
     assert KEY not in results[0]
     assert "SOME_API_KEY" not in results[0]
-    # Stdin of the agent is one end of a socket pair, and none of the holder's descriptors reach a tool.
     assert world.requests(tmp_path)[0].headers["authorization"] == f"Bearer {KEY}"
+    # Stdin of the agent is one end of a socket pair, and none of the holder's descriptors reach a tool.
+    agent = world.runs(tmp_path)[0].agent_pid
+    assert Path(f"/proc/{agent}/fd/0").readlink().name.startswith("socket:")
     listed = [line for line in results[0].splitlines() if " -> " in line]
     assert listed
     assert not [line for line in listed if "socket:" in line or str(world.daemon.places.runs) in line]
@@ -182,3 +185,40 @@ async def test_what_was_said_to_codex_is_one_greeting_and_one_line_a_turn(world:
     params = json.loads(said[2])["params"]
     assert (params["sandbox"], params["approvalPolicy"]) == ("read-only", "untrusted")
     assert world.requests(tmp_path)[0].body["reasoning"]["effort"] == "high"
+
+
+_SERVER = """
+import json, sys
+for line in sys.stdin:
+    said = json.loads(line)
+    if "id" not in said:
+        continue
+    answers = {
+        "initialize": {"capabilities": {"tools": {}}, "serverInfo": {"name": "lab", "version": "1"}},
+        "tools/list": {"tools": [{"name": "weigh", "description": "weighs", "inputSchema": {"type": "object"}}]},
+        "tools/call": {"content": [{"type": "text", "text": "three kilograms"}]},
+    }
+    result = answers.get(said["method"], {})
+    if said["method"] == "initialize":
+        result["protocolVersion"] = said["params"]["protocolVersion"]
+    print(json.dumps({"jsonrpc": "2.0", "id": said["id"], "result": result}), flush=True)
+"""
+
+
+async def test_a_tool_of_an_mcp_server_is_asked_about(world: CodexWorld, tmp_path: Path) -> None:
+    (tmp_path / "server.py").write_text(_SERVER)
+    home = tmp_path / "home"
+    codex_environment(home, world.api.base_url)
+    with (home / ".codex" / "config.toml").open("a") as config:
+        command = f"command = {json.dumps(sys.executable)}\nargs = [{json.dumps(str(tmp_path / 'server.py'))}]\n"
+        config.write(f"[mcp_servers.lab]\n{command}")
+    talk = await world.session(tmp_path, HOME=str(home))
+    call = {"name": "weigh", "namespace": "mcp__lab", "args": {"what": "apples"}}
+    await talk.turn("Hello " + script({"text": "Hello."}))
+    await talk.say("Weigh " + script({"tools": [call]}, {"text": "Weighed."}))
+    request = await talk.asked()
+    assert (request.tool_name, json.loads(request.input_json)) == ("mcp__lab__weigh", {"what": "apples"})
+    await talk.answer(request, allow=True)
+    await talk.until(is_idle)
+    results = [event.tool_call_result.output for event in talk.events if event.HasField("tool_call_result")]
+    assert results == ["three kilograms"]

@@ -6,7 +6,7 @@ remembered, so that it holds across resumes, retries and conversations side by s
     think, text            said in deltas of a word each
     tools                  calls, all at once: {"cmd": "ls"} of whatever shell tool the request offers ("extra" adds
                            arguments), {"patch": "*** Begin Patch…"}, {"name": "read", "args": {…}}, or "raw" in place
-                           of "args": the arguments as text, however broken
+                           of "args": the arguments as text, however broken; "namespace" of a tool that has one
     hang                   after the text: wait until `release` is called with this name, or the client hangs up
     hold                   the same, before anything is answered
     http, code, message    an HTTP error instead of an answer
@@ -38,6 +38,7 @@ class Call:
     name: str
     arguments: str
     is_custom: bool = False  # takes free text instead of JSON
+    namespace: str = ""  # of the Responses wire
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,4 +111,5 @@ def _call(wanted: Json, offered: Sequence[Json]) -> Call:
     if "patch" in wanted:
         is_custom = kinds.get("apply_patch") == "custom"
         return Call("apply_patch", wanted["patch"] if is_custom else json.dumps({"input": wanted["patch"]}), is_custom)
-    return Call(wanted["name"], wanted["raw"] if "raw" in wanted else json.dumps(wanted.get("args", {})))
+    arguments = wanted["raw"] if "raw" in wanted else json.dumps(wanted.get("args", {}))
+    return Call(wanted["name"], arguments, namespace=wanted.get("namespace", ""))

@@ -164,6 +164,7 @@ def _call(call: Call, ending: str) -> Iterator[Data | Cut]:
     kind, field = ("custom_tool_call", "input") if call.is_custom else ("function_call", "arguments")
     event = "custom_tool_call_input" if call.is_custom else "function_call_arguments"
     item = {"id": f"fc_{ending}", "type": kind, "call_id": f"call_{ending}", "name": call.name}
+    item |= {"namespace": call.namespace} if call.namespace else {}
     yield {"type": "response.output_item.added", "item": {**item, field: "", "status": "in_progress"}}
     yield {"type": f"response.{event}.delta", "item_id": item["id"], "delta": call.arguments}
     yield {"type": f"response.{event}.done", "item_id": item["id"], "name": call.name, field: call.arguments}

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from betcode.domain.commands import AnswerPermission, Behaviour
 from betcode.domain.records import Record, RecordKind
 from betcode.domain.rows import NewSession
 from betcode.providers.codex import CodexDialogue
@@ -90,6 +91,38 @@ def test_a_request_of_a_later_version_is_refused_and_the_refusal_is_said_once() 
 def test_a_form_of_a_tool_server_is_declined_so_that_the_turn_goes_on() -> None:
     dialogue = _new({"id": 4, "method": "mcpServer/elicitation/request", "params": {"message": "Name?"}})
     assert [json.loads(errand.line) for errand in dialogue.errands] == [{"id": 4, "result": {"action": "decline"}}]
+
+
+def _mcp_call(item_id: str, tool: str) -> dict[str, Any]:
+    item = {"type": "mcpToolCall", "id": item_id, "server": "db", "tool": tool, "arguments": {"sql": "1"}}
+    return _news("item/started", item={**item, "status": "inProgress"})
+
+
+def _form(message: str) -> dict[str, Any]:
+    meta = {"codex_approval_kind": "mcp_tool_call", "tool_params": {"sql": "1"}}
+    params = {"threadId": THREAD, "serverName": "db", "mode": "form", "_meta": meta, "message": message}
+    return {"id": 4, "method": "mcpServer/elicitation/request", "params": params}
+
+
+def test_a_tool_of_a_server_is_asked_about_by_its_name_and_answered_as_a_form() -> None:
+    dialogue = _new(_mcp_call("c-1", "drop"), _mcp_call("c-2", "query"))
+    asked = 'Allow the db MCP server to run tool "query"?'
+    request = dialogue.receive(record(_form(asked)))[0].permission_request
+    assert (request.tool_name, request.tool_use_id, request.description) == ("mcp__db__query", "c-2", asked)
+    assert json.loads(request.input_json) == {"sql": "1"}
+    for behaviour, result in (
+        (Behaviour.ALLOW, {"action": "accept", "content": {}}),
+        (Behaviour.DENY, {"action": "decline"}),
+    ):
+        line = dialogue.addressed(dialogue.send(AnswerPermission(request.request_id, behaviour, "{}")))
+        assert json.loads(line) == {"id": 4, "result": result}
+
+
+def test_a_tool_that_is_not_named_clearly_is_asked_about_as_its_server() -> None:
+    dialogue = _new(_mcp_call("c-1", "drop"), _mcp_call("c-2", "query"))
+    events = dialogue.receive(record(_form("May it?")))
+    request = next(event.permission_request for event in events if event.HasField("permission_request"))
+    assert request.tool_name == "mcp__db"
 
 
 def test_an_approval_that_cannot_be_read_is_refused() -> None:

@@ -96,6 +96,9 @@ def _addressed_answer(state: State, said: dict[str, Any]) -> bytes:
     if open_request is None:
         return b""
     why = said.pop(_WHY, "")
+    if open_request.is_form and "result" in said:
+        action = said["result"]["decision"]
+        said["result"] = {"action": action} | ({"content": {}} if action == "accept" else {})
     reply = _encoded({**said, "id": open_request.rpc_id})
     if not why or not state.turn_id:
         return reply

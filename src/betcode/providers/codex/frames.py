@@ -214,6 +214,20 @@ class Approval(Struct, rename="camel"):
     network_approval_context: NetworkContext | None = None
 
 
+class FormMeta(Struct):
+    codex_approval_kind: str = ""
+    tool_params: Raw = NOTHING
+    tool_description: str | None = None
+
+
+class Form(Struct, rename="camel"):
+    """A form of a tool server; or, with an approval's kind, Codex's own question whether a tool of it may be used."""
+
+    server_name: str = ""
+    message: str = ""
+    meta: FormMeta | None = field(default=None, name="_meta")
+
+
 class Option(Struct):
     label: str = ""
     description: str = ""

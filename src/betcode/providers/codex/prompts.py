@@ -1,6 +1,7 @@
 """What Codex asks: commands and patches to be allowed, questions to people, and what nobody here can answer."""
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,7 @@ from betcode.v1 import agent_pb2 as v1
 _MOST_OPEN = 256
 _LONGEST = 2000
 _LONGEST_NAME = 100
+_NAMED = re.compile(r'run tool "([^"]+)"')
 _UNREAD = "the request cannot be read here"
 
 # Requests that no person can be asked, each with the answer that lets the turn go on without.
@@ -40,7 +42,7 @@ def on_request(rpc_id: int | str, method: str, frame: frames.Message, now: Momen
     elif not handler(rpc_id, frame, now):
         now.notice(v1.NOTICE_KIND_MALFORMED, f"Codex asked something that cannot be read ({method}), and was refused")
         refuse(rpc_id, _UNREAD, now)
-    else:
+    elif now.state.requests:
         now.status(v1.WAITING_FOR_USER)
 
 
@@ -83,7 +85,45 @@ def _on_patch(rpc_id: int | str, frame: frames.Message, now: Moment) -> bool:
     return True
 
 
-def _ask(rpc_id: int | str, asked: frames.Approval, tool: str, own_input: dict[str, Any], now: Moment) -> None:
+def _on_form(rpc_id: int | str, frame: frames.Message, now: Moment) -> bool:
+    """Whether a tool of an MCP server may be used; what a server itself asks for in a form is not given."""
+    form = frames.read(frame.params, frames.Form)
+    if form is None:
+        return False
+    if form.meta is None or form.meta.codex_approval_kind != "mcp_tool_call":
+        _refuse(rpc_id, frame.method, now)
+        return True
+    tool, item_id = _tool_of(form, now)
+    given = frames.plain(form.meta.tool_params)
+    approval = frames.Approval(item_id=item_id or f"form-{rpc_id}", reason=form.message)
+    _ask(rpc_id, approval, tool, given if isinstance(given, dict) else {}, now, is_form=True)
+    return True
+
+
+def _tool_of(form: frames.Form, now: Moment) -> tuple[str, str]:
+    """The call that a form is about, which began just before. Where that may be another one, the server alone is named:
+    no rule about a tool of it then allows what was not meant."""
+    state, prefix = now.state, f"mcp__{form.server_name}__"
+    asked = {each.tool_use_id for each in state.requests.values()}
+    names = {
+        each: tool.name for each, tool in state.tools.items() if tool.name.startswith(prefix) and each not in asked
+    }
+    if (said := _NAMED.search(form.message)) is not None:
+        names = {each: name for each, name in names.items() if name == prefix + said[1]}
+    is_clear = len(set(names.values())) == 1
+    item_id = next(iter(names), "")
+    return (names[item_id], item_id) if is_clear else (prefix.removesuffix("__"), "")
+
+
+def _ask(
+    rpc_id: int | str,
+    asked: frames.Approval,
+    tool: str,
+    own_input: dict[str, Any],
+    now: Moment,
+    *,
+    is_form: bool = False,
+) -> None:
     state = now.state
     turns.begin(now)
     items.start(now, asked.item_id, tool, own_input, cwd=asked.cwd or "")
@@ -95,7 +135,7 @@ def _ask(rpc_id: int | str, asked: frames.Approval, tool: str, own_input: dict[s
     event.input_json = json.dumps(own_input, ensure_ascii=False)
     event.input.CopyFrom(struct_of(own_input))
     event.description = shortened(asked.reason or "", _LONGEST)
-    state.requests[event.request_id] = OpenRequest(rpc_id, asked.item_id)
+    state.requests[event.request_id] = OpenRequest(rpc_id, asked.item_id, is_form=is_form)
 
 
 def _on_questions(rpc_id: int | str, frame: frames.Message, now: Moment) -> bool:
@@ -124,6 +164,7 @@ _ASKED: dict[str, Callable[[int | str, frames.Message, Moment], bool]] = {
     "item/commandExecution/requestApproval": _on_command,
     "item/fileChange/requestApproval": _on_patch,
     "item/tool/requestUserInput": _on_questions,
+    "mcpServer/elicitation/request": _on_form,
 }
 
 

@@ -26,6 +26,7 @@ class OpenRequest(Struct, array_like=True):
     rpc_id: int | str  # Codex's own, by which it is answered
     tool_use_id: str = ""
     is_question: bool = False
+    is_form: bool = False  # asked by a form, which is answered by an action
 
 
 class Counted(Struct, array_like=True):
