@@ -22,6 +22,7 @@ from bench import (
     deliveries,
     holding,
     intake,
+    kinds,
     latency,
     memory,
     noting,
@@ -57,6 +58,7 @@ BENCHES: Mapping[str, Bench] = {
     "noting": noting.measure,
     "screen": screen.measure,
     "paging": paging.measure,
+    "kinds": kinds.measure,
 }
 _WIDTH = 150  # where nobody says how wide it may be
 _progress = Console(stderr=True, highlight=False)
