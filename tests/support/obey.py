@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import anyio
 from google.rpc.error_details_pb2 import ErrorInfo  # type: ignore[import-untyped]
@@ -14,6 +14,7 @@ from grpc import aio
 from grpc_status import rpc_status
 
 from betcode.client.address import grpc_target
+from betcode.domain.identifiers import parse_session_id
 from obey.local.v1 import local_pb2 as pb
 from obey.local.v1.local_pb2_grpc import LocalDaemonServiceStub
 from support.daemon import Daemon, agent_program, running_daemon
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from obey.local.v1.local_pb2_grpc import LocalDaemonServiceAsyncStub
 
 Stub: TypeAlias = "LocalDaemonServiceAsyncStub"
+Activities: TypeAlias = "aio.UnaryStreamCall[Any, pb.SessionActivityEvent]"
+Received = TypeVar("Received")
 _CHANNEL = [("grpc.use_local_subchannel_pool", 1)]
 
 
@@ -99,6 +102,14 @@ class Obeyed:
         call = self.stub.SendMessage(pb.SendMessageRequest(session_id=session_id, message=message), timeout=PATIENCE_S)
         return [event async for event in call]
 
+    async def at_work(self, session_id: str, message: str) -> Activities:
+        """The stream of a message that has begun to be worked on."""
+        call = self.stub.SendMessage(pb.SendMessageRequest(session_id=session_id, message=message), timeout=PATIENCE_S)
+        first = await call.read()
+        assert isinstance(first, pb.SessionActivityEvent)
+        assert first.content == "WORKING"
+        return call
+
     async def stop(self, session_id: str, *, graceful: bool = False) -> pb.SessionInfo:
         request = pb.StopSessionRequest(session_id=session_id, graceful=graceful)
         return (await self.stub.StopSession(request, timeout=PATIENCE_S)).session
@@ -146,14 +157,31 @@ def only(events: Sequence[pb.SessionActivityEvent], kind: pb.ActivityType.ValueT
     return [event for event in events if event.type == kind]
 
 
+async def rest(call: "aio.UnaryStreamCall[Any, Received]") -> list[Received]:
+    """What a stream still gives, to its end."""
+    received: list[Received] = []
+    with anyio.fail_after(PATIENCE_S):
+        while (each := await call.read()) is not aio.EOF:
+            received.append(each)  # type: ignore[arg-type]
+    return received
+
+
 async def refused(call: Any) -> Told:
-    """How a call fails."""
+    """How a call fails; a stream, after all that it gives before."""
     try:
-        if hasattr(call, "__aiter__"):
-            async for _ in call:
+        if hasattr(call, "read"):
+            while await call.read() is not aio.EOF:
                 pass
         else:
             await call
     except aio.AioRpcError as error:
         return told(error)
     raise AssertionError("the call did not fail")
+
+
+def how_agents_ended(daemon: Daemon, session_id: str) -> list[str]:
+    """Of one session, as the log has it."""
+    session, words = parse_session_id(session_id), "the agent ended: "
+    lines = (json.loads(line) for line in daemon.log.splitlines())
+    told_of = (line["message"] for line in lines if line.get("session_id") == session)
+    return [message.removeprefix(words) for message in told_of if message.startswith(words)]

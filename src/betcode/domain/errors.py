@@ -36,6 +36,7 @@ BetcodeError
 ├── PoolExhausted             POOL_EXHAUSTED
 ├── AgentMemoryExhausted      POOL_EXHAUSTED
 ├── AgentUnavailable          AGENT_UNAVAILABLE
+│   └── UnknownProvider       AGENT_UNAVAILABLE
 ├── AgentCrashed              SUBPROCESS_CRASHED
 ├── RateLimited               RATE_LIMITED
 ├── Unauthenticated           UNAUTHENTICATED
@@ -333,6 +334,13 @@ class AgentUnavailable(BetcodeError):
     """The agent cannot be started at all, and trying again will not help."""
 
     code = ErrorCode.AGENT_UNAVAILABLE
+
+
+class UnknownProvider(AgentUnavailable):
+    """A session's kind of agent is none that this daemon has."""
+
+    def __init__(self, provider: str) -> None:
+        super().__init__(f"The provider {provider!r} of this session is not known here")
 
 
 class AgentCrashed(BetcodeError):

@@ -154,11 +154,11 @@ async def serve(
             await _bind_and_start(server, file)
             try:
                 async with serve_tickets(ticket_file, tickets, gate), anyio.create_task_group() as tasks:
+                    if obey is not None:
+                        await tasks.start(_serve_obey, obey, engine, places, about, ask_stop, tickets, health, settings)
                     await health.refresh()
                     tasks.start_soon(health.monitor)
                     tasks.start_soon(watch, (file, ticket_file))
-                    if obey is not None:
-                        await tasks.start(_serve_obey, obey, engine, places, about, ask_stop, tickets, health, settings)
                     yield Door(rim, health, limits)
                     tasks.cancel_scope.cancel()
             finally:

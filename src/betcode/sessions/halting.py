@@ -15,6 +15,8 @@ from betcode.sessions.live import LiveSession
 
 logger = logging.getLogger(__name__)
 
+_LEAVES_WITHIN_S = 3.0
+
 
 @dataclass(slots=True)
 class _Stop(Outcome):
@@ -57,6 +59,9 @@ async def _carry_out(session: LiveSession, outcome: _Stop) -> None:
     try:
         left_s = (session.life.bond.stop_by_ns - time.time_ns()) / 1e9
         outcome.was_killed = left_s > 0 and not await at_rest(session, left_s)
+        if session.run is not None:  # one that is idle is asked to leave before it is made to
+            with anyio.move_on_after(2 * _LEAVES_WITHIN_S):
+                await session.run.retire(_LEAVES_WITHIN_S)
         await close(session)
     except BetcodeError as trouble:
         logger.warning("the session could not be stopped: %s", trouble, extra=session.log_extra)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import anyio
 
-from betcode.domain.errors import AgentUnavailable, SessionNotFound
+from betcode.domain.errors import SessionNotFound, UnknownProvider
 from betcode.domain.identifiers import SessionId
 from betcode.domain.rows import SessionRow
 from betcode.sessions.live import LiveSession
@@ -55,7 +55,7 @@ class Registry:
                     raise SessionNotFound(session)
                 provider = self.room.providers.get(row.new.provider)
                 if provider is None:
-                    raise AgentUnavailable(f"The provider {row.new.provider!r} of this session is not known here")
+                    raise UnknownProvider(row.new.provider)
                 live = LiveSession(self.room, row, provider)
                 await live.load()
                 self.live[session] = live

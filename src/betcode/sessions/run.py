@@ -319,13 +319,13 @@ class AgentRun:
 
     # ------------------------------------------------------------ ending
 
-    async def retire(self) -> None:
-        """Let an idle agent go; it is started again when it is wanted."""
+    async def retire(self, grace_s: float = RETIRE_GRACE_S) -> None:
+        """Let an idle agent go, with SIGTERM when it does not by itself; it is started again when it is wanted."""
         async with self.session.lock:
             if self.idle_since is None:
                 return
             self.asked_to_end = True
-        await self._end_with(RETIRE_GRACE_S, nothing_open=True)
+        await self._end_with(grace_s, nothing_open=True)
 
     async def end(self) -> None:
         """End the agent and everything it started."""

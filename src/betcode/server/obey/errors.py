@@ -8,7 +8,7 @@ from typing import Self
 import grpc
 
 from betcode.domain.error_codes import ErrorCode
-from betcode.domain.errors import BetcodeError
+from betcode.domain.errors import BetcodeError, UnknownProvider
 from betcode.server.errors import STATUS, made_status
 
 DOMAIN = "obey.local.v1"  # of google.rpc.ErrorInfo
@@ -86,6 +86,8 @@ def told(error: BetcodeError) -> Told:
     """The number and the status of an error."""
     if isinstance(error, ObeyError):
         return Told(error.number, error.number.status)
+    if isinstance(error, UnknownProvider):
+        return Told(Obey.NOT_INITIALIZED, Obey.NOT_INITIALIZED.status)
     number = NUMBER.get(error.code, Obey.SESSION_ERROR)
     return Told(number, STATUS[error.code] if number is Obey.SESSION_ERROR else number.status)
 

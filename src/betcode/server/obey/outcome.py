@@ -20,6 +20,7 @@ class Outcome:
     def __init__(self, message_id: str) -> None:
         self._message_id = message_id
         self._error: v1.ErrorEvent | None = None
+        self._has_crashed = False
         self._given_up = ""
         self._timed_out = False
         self.is_over = False
@@ -29,6 +30,7 @@ class Outcome:
         match event.WhichOneof("event"):
             case "error":
                 self._error = event.error
+                self._has_crashed = self._has_crashed or event.error.code == ErrorCode.SUBPROCESS_CRASHED
             case "notice":
                 self._timed_out = self._timed_out or event.notice.details.get("event") == REACHED
             case "message_state" if event.message_state.message_id == self._message_id:
@@ -55,7 +57,7 @@ class Outcome:
             raise ObeyError(Obey.TIMEOUT_REACHED, "The session's timeout was reached, and the turn cancelled")
         said = self._error.message if self._error is not None else ""
         match reason:
-            case "crashed" if self._error is not None and self._error.code == ErrorCode.AGENT_UNAVAILABLE:
+            case "crashed" if said and not self._has_crashed:  # it did not even start
                 raise ObeyError(Obey.DELIVERY_FAILED, said)
             case "crashed":
                 raise ObeyError(Obey.PROCESS_CRASHED, said or "The agent's process crashed")

@@ -33,7 +33,7 @@ from obey.local.v1 import local_pb2 as pb
 logger = logging.getLogger(__name__)
 
 SERVICE = pb.DESCRIPTOR.services_by_name["LocalDaemonService"]
-TRY_AGAIN_S = 5.0
+TRY_AGAIN_S = 2.0
 _CALLS_GRACE_S = 2.0
 _STREAMS_GRACE_S = 0.5
 _LINGER_S = 0.1

@@ -30,12 +30,6 @@ class TalkingCalls:
     async def send_message(self, caller: Caller, request: pb.SendMessageRequest, context: Context) -> None:
         """The activities of the turn that answers the message. Its caller may leave: the turn goes on."""
         session = session_of(request.session_id)
-        standing = await self._engine.lives.standing(session)
-        if standing.row.new.provider not in self._engine.kinds.names:
-            raise ObeyError(
-                Obey.NOT_INITIALIZED,
-                f"This daemon has no provider {standing.row.new.provider!r}, which the session needs",
-            )
         message = SendMessage(new_message_id(), request.message)
         client = shown_as_obey(caller.client)
         accepted = await self._engine.submit(session, message, client, only_if_running=True)
