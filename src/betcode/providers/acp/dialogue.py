@@ -129,7 +129,7 @@ class AcpDialogue:
 
     @property
     def turn_open(self) -> bool:
-        return self._state.turn
+        return self._state.turn or bool(self._state.waiting)
 
     @property
     def has_spoken(self) -> bool:

@@ -107,6 +107,7 @@ class State(Struct, omit_defaults=True):
     turn_began_ns: int = 0  # monotonic
     turn_failed: bool = False
     message: str = ""  # that the turn answers
+    waiting: dict[str, str] = field(default_factory=dict)  # prompts that came during a turn of its own: message by id
     interrupted: bool = False
     denied: bool = False  # a person said no in this turn
     messages: int = 0  # that have no id of the agent's, in this turn

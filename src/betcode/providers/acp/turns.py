@@ -27,13 +27,13 @@ def on_prompt(key: str, message_id: str, now: Moment) -> None:
     state = now.state
     if message_id in state.settled:
         return
-    if state.turn:
-        finish(now, "end_turn")  # its end was lost
     change = now.say().message_state
     change.message_id = message_id
     change.state = v1.MESSAGE_STATE_DELIVERED
-    _begin(now, message_id)
-    state.turn_key, state.message = key, message_id
+    if state.turn:
+        state.waiting[key] = message_id  # it crossed the beginning of a turn of the agent's own
+    else:
+        _begin_with(now, key, message_id)
 
 
 def on_own_turn(params: Params, now: Moment) -> None:
@@ -47,6 +47,11 @@ def on_own_turn(params: Params, now: Moment) -> None:
             _fail(now, params.error.message or "The turn failed", params.error)
         reason = params.stop_reason or ("error" if params.error else "end_turn")
         finish(now, _reason(now, reason))
+
+
+def _begin_with(now: Moment, key: str, message_id: str) -> None:
+    _begin(now, message_id)
+    now.state.turn_key, now.state.message = key, message_id
 
 
 def _begin(now: Moment, turn_id: str) -> None:
@@ -65,6 +70,9 @@ def _begin(now: Moment, turn_id: str) -> None:
 def on_prompted(message: Message, now: Moment) -> None:
     """The answer to a prompt."""
     state = now.state
+    if message.key in state.waiting:
+        _settle(now, state.waiting.pop(message.key))  # it is known to the agent, or belonged to that turn
+        return
     if not state.turn or message.key != state.turn_key:
         if state.lost and message.error is None:
             _end_what_was_lost(now)
@@ -105,10 +113,7 @@ def finish(now: Moment, reason: str, prompted: Prompted | None = None) -> None:
         tools.withdraw(now, request_id)
     answered = state.message
     if answered:
-        remember(state.settled, answered)
-        change = now.say().message_state
-        change.message_id = answered
-        change.state = v1.MESSAGE_STATE_CONSUMED
+        _settle(now, answered)
     usage.report(now, prompted)
     complete = now.say().turn_complete
     complete.stop_reason = reason
@@ -118,7 +123,18 @@ def finish(now: Moment, reason: str, prompted: Prompted | None = None) -> None:
     state.served = True
     state.message = ""
     state.pause, state.pause_until_ns = "", 0
-    now.turn_to(v1.IDLE)
+    if state.waiting:
+        key = next(iter(state.waiting))
+        _begin_with(now, key, state.waiting.pop(key))
+    else:
+        now.turn_to(v1.IDLE)
+
+
+def _settle(now: Moment, message_id: str) -> None:
+    remember(now.state.settled, message_id)
+    change = now.say().message_state
+    change.message_id = message_id
+    change.state = v1.MESSAGE_STATE_CONSUMED
 
 
 # ---------------------------------------------------------------- errors
