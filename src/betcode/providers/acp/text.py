@@ -28,8 +28,10 @@ def on_chunk(update: Update, now: Moment, *, thinking: bool) -> None:
     said.block = uint32(stream.block)
     if not state.turn:
         settle(now)  # nobody will say that it ends
-    elif len(stream.text) > _LONGEST_BLOCK and text.endswith("\n"):
+    elif len(stream.text) > _LONGEST_BLOCK and (text.endswith("\n") or len(stream.text) > 2 * _LONGEST_BLOCK):
         settle(now)
+        state.last_block += 1
+        state.stream = Stream(stream.message_id, own_id, state.last_block, thinking)
 
 
 def spoken(content: Content | None) -> str:
@@ -57,14 +59,14 @@ def _opened(now: Moment, own_id: str, *, thinking: bool) -> Stream:
 def settle(now: Moment, *, is_partial: bool = False) -> None:
     """The block that was being said is whole."""
     stream, now.state.stream = now.state.stream, None
-    if stream is not None:
+    if stream is not None and stream.text:
         _say_whole(now, stream, stream.text, is_partial=is_partial)
 
 
 def void(now: Moment) -> None:
     """What a crashed agent was in the middle of, the next one says anew."""
     stream, now.state.stream = now.state.stream, None
-    if stream is not None:
+    if stream is not None and stream.text:
         _say_whole(now, stream, "")
 
 

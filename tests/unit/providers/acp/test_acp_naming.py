@@ -1,0 +1,92 @@
+"""What a tool's use is called and given, so that rules of one agent hold for all; what is not certain stays unnamed."""
+
+import json
+from typing import Any
+
+import pytest
+
+from betcode.providers.acp.naming import Known, named
+from betcode.providers.acp.profiles import GENERIC, PROFILES
+from betcode.wire.acp.frames import ToolContent
+
+
+def use(kind: str, given: dict[str, Any] | None = None, **more: Any) -> Known:
+    return Known(kind, input="" if given is None else json.dumps(given), **more)
+
+
+@pytest.mark.parametrize(
+    ("given", "command"),
+    [
+        ({"command": "ls -l"}, "ls -l"),
+        ({"cmd": "ls -l", "cwd": "/x"}, "ls -l"),
+        ({"command": ["ls", "a b"]}, "ls 'a b'"),
+        ({"command": ["/bin/bash", "-lc", "ls | wc"]}, "ls | wc"),
+    ],
+)
+def test_a_command_is_one_wherever_it_stands(given: dict[str, Any], command: str) -> None:
+    found = named(use("execute", given), GENERIC)
+    assert (found.name, json.loads(found.input_json)["command"]) == ("Bash", command)
+    assert found.directory == given.get("cwd", "")
+
+
+def test_the_agents_own_words_are_kept_where_they_serve() -> None:
+    text = '{"command": "ls",  "description": "look"}'
+    assert named(Known("execute", input=text), GENERIC).input_json == text
+
+
+def test_a_command_that_is_shown_as_reading_is_still_a_command() -> None:
+    found = named(use("read", {"command": "cat a; rm b"}, paths=["/x/a"]), GENERIC)
+    assert found.name == "Bash"
+
+
+@pytest.mark.parametrize("kind", ["execute", "read"])
+def test_a_shell_whose_command_is_not_said_gets_no_name_that_rules_allow(kind: str) -> None:
+    found = named(Known(kind, "List files", "exec_command", paths=["/x/a"]), GENERIC)
+    assert found.name == "exec_command"
+
+
+def test_a_title_is_a_command_only_where_the_program_is_known_to_mean_it() -> None:
+    shown = Known("execute", "touch x")
+    assert named(shown, PROFILES["gemini"]).name == "Bash"
+    assert json.loads(named(shown, PROFILES["gemini"]).input_json) == {"command": "touch x"}
+    assert named(shown, GENERIC).name == "execute"
+
+
+@pytest.mark.parametrize("key", ["file_path", "filePath", "path", "absolute_path"])
+def test_files_are_named_alike(key: str) -> None:
+    found = named(use("read", {key: "/x/a"}), GENERIC)
+    assert (found.name, json.loads(found.input_json)["file_path"]) == ("Read", "/x/a")
+
+
+def test_a_whole_content_is_written_and_a_part_is_edited() -> None:
+    assert named(use("edit", {"filePath": "/x/a", "content": "new"}), GENERIC).name == "Write"
+    assert named(use("edit", {"filePath": "/x/a", "oldString": "a", "newString": "b"}), GENERIC).name == "Edit"
+
+
+def test_a_diff_says_which_file_is_edited() -> None:
+    diff = ToolContent("diff", path="/x/a", old_text="old", new_text="new")
+    found = named(Known("edit", diffs=[diff]), GENERIC)
+    assert json.loads(found.input_json) == {"file_path": "/x/a", "old_string": "old", "new_string": "new"}
+    found = named(Known("edit", diffs=[ToolContent("diff", path="/x/a", new_text="new")]), GENERIC)
+    assert (found.name, json.loads(found.input_json)) == ("Write", {"file_path": "/x/a", "content": "new"})
+
+
+@pytest.mark.parametrize(
+    "several",
+    [
+        Known("edit", diffs=[ToolContent("diff", path="/x/a"), ToolContent("diff", path="/etc/b")]),
+        Known("edit", input='{"path": "/x/a"}', diffs=[ToolContent("diff", path="/etc/b")]),
+        Known("read", paths=["/x/a", "/etc/b"]),
+        Known("edit", title="Edit something"),
+    ],
+)
+def test_a_use_of_several_files_or_of_none_is_asked_about(several: Known) -> None:
+    assert named(several, GENERIC).name in ("edit", "read")
+
+
+def test_other_tools_keep_their_names() -> None:
+    assert named(use("search", {"pattern": "x"}), GENERIC).name == "Grep"
+    assert named(use("fetch", {"url": "https://example.com"}), GENERIC).name == "WebFetch"
+    assert named(use("other", {"command": "view"}, own_name="mcp__editor"), GENERIC).name == "mcp__editor"
+    assert named(use("delete", {"path": "/x/a"}), GENERIC).name == "delete"
+    assert named(Known(), GENERIC).name == "tool"
