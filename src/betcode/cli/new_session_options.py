@@ -10,7 +10,18 @@ if TYPE_CHECKING:
     from betcode.cli.arguments import Commands, Parser
 
 # As `betcode providers` lists them; written out so that a word is completed, and help printed, without a daemon.
-PROVIDERS = ("claude", "demo", "codex", "openai", "acp", "opencode", "gemini", "claude-agent-acp", "codex-acp")
+PROVIDERS = (
+    "claude",
+    "demo",
+    "codex",
+    "openai",
+    "openclaw",
+    "acp",
+    "opencode",
+    "gemini",
+    "claude-agent-acp",
+    "codex-acp",
+)
 
 
 def add_new_session(parser: "Parser") -> None:

@@ -109,6 +109,12 @@ def _openai(agents: AgentSettings) -> Provider:
     return OpenAiProvider(agents.openai)
 
 
+def _openclaw(agents: AgentSettings) -> Provider:
+    from betcode.providers.openclaw import OpenClawProvider
+
+    return OpenClawProvider(agents.openclaw)
+
+
 # One line for each kind of agent; whoever makes it imports its room then and not before.
 _MAKERS: Mapping[str, Callable[[AgentSettings], Provider]] = {
     "demo": _demo,
@@ -119,6 +125,7 @@ _MAKERS: Mapping[str, Callable[[AgentSettings], Provider]] = {
     "gemini": partial(_acp, profile="gemini"),
     "claude-agent-acp": partial(_acp, profile="claude-agent-acp"),
     "codex-acp": partial(_acp, profile="codex-acp"),
+    "openclaw": _openclaw,
 }
 
 

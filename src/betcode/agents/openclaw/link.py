@@ -1,0 +1,218 @@
+"""One connection to the gateway, from its challenge to its end: calls that are answered, and events in their order."""
+
+import asyncio
+import itertools
+import logging
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from betcode._version import __version__
+from betcode.agents.openclaw.frames import Answer, Event, GatewayError, Unreadable, connect_params, decode, request
+
+if TYPE_CHECKING:
+    from websockets.asyncio.client import ClientConnection
+
+logger = logging.getLogger(__name__)
+
+FRAME_LIMIT_BYTES = 32 * 1024 * 1024  # the gateway's own is 25 MiB
+_STEP_S = 10.0  # for the challenge, and for the answer to our greeting
+_CALL_S = 60.0
+_AGAIN_AFTER_S = 0.25  # where the gateway says that it is starting
+_PAUSES_S = (0.25, 0.25, 0.5, 1.0, 2.0)  # where nothing answers
+_TOLD_EVERY_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    url: str
+    token: str
+
+
+class Refused(Exception):
+    """The gateway answered a call with an error."""
+
+    def __init__(self, error: GatewayError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+class Lost(Exception):
+    """There is no connection any more; what was asked may have happened or not."""
+
+
+class Unreachable(Exception):
+    """No gateway was there in time, it does not let us in (`is_auth`), or it refuses the session (`error`)."""
+
+    def __init__(self, message: str, *, is_auth: bool = False, error: GatewayError | None = None) -> None:
+        super().__init__(message)
+        self.is_auth = is_auth
+        self.error = error
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How a gateway is waited for."""
+
+    within_s: float
+    say: Callable[[str], None]
+    hopeless: Callable[[], str] = lambda: ""  # why it will never come, where that is known
+
+
+class Link:
+    """A gateway that has let us in. `events` ends when the connection does."""
+
+    def __init__(self, socket: "ClientConnection") -> None:
+        self._socket = socket
+        self._numbers = itertools.count(1)
+        self._waiting: dict[str, asyncio.Future[Answer]] = {}
+        self.events: asyncio.Queue[Event | None] = asyncio.Queue()  # None: the connection has ended
+        self.is_lost = False
+
+    async def call(self, method: str, timeout_s: float = _CALL_S, /, **params: Any) -> Any:
+        """Raises: Refused, Lost."""
+        request_id = str(next(self._numbers))
+        waiting = self._waiting[request_id] = asyncio.get_running_loop().create_future()
+        try:
+            await self._send(request(request_id, method, params))
+            answer = await asyncio.wait_for(waiting, timeout_s)
+        except TimeoutError:
+            raise Lost(f"the gateway does not answer {method}") from None
+        finally:
+            self._waiting.pop(request_id, None)
+        if answer.error is not None:
+            raise Refused(answer.error)
+        return answer.payload
+
+    async def greet(self, token: str) -> None:
+        """Raises: Refused, Lost."""
+        async with asyncio.timeout(_STEP_S):
+            while (event := await self.events.get()) is None or event.name != "connect.challenge":
+                if event is None:
+                    raise Lost("the gateway hung up before it greeted us")
+        await self.call("connect", _STEP_S, **connect_params(token, __version__, sys.platform))
+
+    async def read(self) -> None:
+        """Take in what comes, until the connection ends."""
+        from websockets.exceptions import ConnectionClosed
+
+        try:
+            async for message in self._socket:
+                match decode(message):
+                    case Answer() as answer:
+                        if (waiting := self._waiting.get(answer.request_id)) and not waiting.done():
+                            waiting.set_result(answer)
+                    case Event() as event:
+                        self.events.put_nowait(event)
+                    case Unreadable(reason):
+                        logger.warning("left out a frame of the gateway: %s", reason)
+        except ConnectionClosed as closed:
+            logger.info("the gateway's connection ended: %s", closed)
+        finally:
+            self.is_lost = True
+            for waiting in self._waiting.values():
+                if not waiting.done():
+                    waiting.set_exception(Lost("the connection to the gateway ended"))
+            self.events.put_nowait(None)
+
+    async def _send(self, text: str) -> None:
+        from websockets.exceptions import ConnectionClosed
+
+        try:
+            await self._socket.send(text)
+        except ConnectionClosed as closed:
+            raise Lost(f"the connection to the gateway ended: {closed}") from None
+
+
+@asynccontextmanager
+async def linked(address: Address) -> AsyncIterator[Link]:
+    """Raises: Refused, Lost, OSError; all of them before the block begins."""
+    from websockets.asyncio.client import connect
+    from websockets.exceptions import InvalidHandshake, InvalidURI
+
+    try:
+        socket = await connect(
+            address.url, open_timeout=_STEP_S, close_timeout=1, max_size=FRAME_LIMIT_BYTES, proxy=None
+        )
+    except (InvalidHandshake, InvalidURI, EOFError) as wrong:
+        raise Lost(f"what answers at {address.url} is no gateway: {wrong}") from None
+    except TimeoutError:
+        raise Lost(f"nothing answers at {address.url}") from None
+    link = Link(socket)
+    reading = asyncio.ensure_future(link.read())
+    try:
+        try:
+            await link.greet(address.token)
+        except TimeoutError:
+            raise Lost(f"what answers at {address.url} does not greet as a gateway does") from None
+        yield link
+    finally:
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
+        await socket.close()
+
+
+@asynccontextmanager
+async def reached(address: Address, patience: Patience) -> AsyncIterator[Link]:
+    """A gateway that may still be starting, or come back: tried again for so long.
+
+    Raises: Unreachable.
+    """
+    waited = _Wait(address.url, patience)
+    while True:
+        try:
+            async with linked(address) as link:
+                waited.is_over = True
+                yield link
+                return
+        except (Lost, OSError) as missing:
+            if waited.is_over:
+                raise
+            await waited.pause(str(missing) or "nothing answers")
+        except Refused as refused:
+            if waited.is_over:
+                raise
+            if not _may_pass(refused.error):
+                raise Unreachable(_advice(address, refused.error), is_auth=True) from None
+            await waited.pause(refused.error.message, _AGAIN_AFTER_S)
+
+
+class _Wait:
+    """For a gateway: ever longer pauses, something said now and then, and an end."""
+
+    def __init__(self, url: str, patience: Patience) -> None:
+        self._url = url
+        self._patience = patience
+        self._began = self._told = asyncio.get_running_loop().time()
+        self._tries = 0
+        self.is_over = False
+
+    async def pause(self, why: str, pause_s: float | None = None) -> None:
+        """Raises Unreachable."""
+        now = asyncio.get_running_loop().time()
+        within_s = self._patience.within_s
+        if hopeless := self._patience.hopeless():
+            raise Unreachable(f"connection lost: {hopeless}")
+        if now - self._began >= within_s:
+            raise Unreachable(f"connection lost: no OpenClaw gateway at {self._url} within {within_s:.0f} s ({why})")
+        if now - self._told >= _TOLD_EVERY_S:
+            self._told = now
+            self._patience.say(
+                f"waiting for the OpenClaw gateway at {self._url}, {now - self._began:.0f} s so far: {why}"
+            )
+        longer_s = _PAUSES_S[min(self._tries, len(_PAUSES_S) - 1)]
+        self._tries += 1
+        await asyncio.sleep(min(longer_s if pause_s is None else pause_s, within_s))
+
+
+def _may_pass(error: GatewayError) -> bool:
+    return error.is_retryable or error.code == "UNAVAILABLE"
+
+
+def _advice(address: Address, error: GatewayError) -> str:
+    if "TOKEN" in error.reason or "unauthorized" in error.message:
+        what = "the token is wrong" if address.token else "it asks for a token"
+        return f"The OpenClaw gateway at {address.url} does not let us in: {what} ({error.message})"
+    return f"The OpenClaw gateway at {address.url} refuses the connection: {error}"

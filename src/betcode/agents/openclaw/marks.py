@@ -1,0 +1,40 @@
+"""How far each session was shown, on disk: what a bridge that comes later has to say."""
+
+import contextlib
+import hashlib
+import json
+import os
+from pathlib import Path
+
+
+class Mark:
+    """The number of the last stored message of one session that was said to a client."""
+
+    def __init__(self, directory: Path | None, key: str) -> None:
+        name = hashlib.sha256(key.encode()).hexdigest()[:32]
+        self._path = directory / f"{name}.json" if directory is not None else None
+        self.seq = self._read()
+
+    @property
+    def is_known(self) -> bool:
+        return self.seq >= 0
+
+    def move(self, seq: int) -> None:
+        """To a later one; a mark that cannot be written is not worth failing for: something may be said twice."""
+        if seq <= self.seq:
+            return
+        self.seq = seq
+        if self._path is None:
+            return
+        beside = self._path.with_suffix(f".{os.getpid()}")
+        with contextlib.suppress(OSError):
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            beside.write_text(json.dumps({"seq": seq}))
+            beside.replace(self._path)
+
+    def _read(self) -> int:
+        try:
+            seq = json.loads(self._path.read_text()).get("seq") if self._path is not None else None
+        except (OSError, ValueError, AttributeError):
+            return -1
+        return seq if isinstance(seq, int) and seq >= 0 else -1

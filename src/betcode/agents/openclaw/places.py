@@ -1,0 +1,151 @@
+"""Where a gateway of our own keeps its things, and how tokens are found. Its files are in no project."""
+
+import json
+import os
+import secrets
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from betcode.agents.openclaw.json5 import read_json5
+
+TOKEN_VARIABLE = "OPENCLAW_GATEWAY_TOKEN"  # noqa: S105 the name of a variable
+_USUAL_PORT = 18789
+_LONGEST = 4096
+_HERE = frozenset({"127.0.0.1", "localhost", "::1"})
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Below betcode's state directory, private to its user."""
+
+    root: Path
+
+    @property
+    def token(self) -> Path:
+        return self.root / "token"
+
+    @property
+    def config(self) -> Path:
+        return self.root / "openclaw.json"
+
+    @property
+    def state(self) -> Path:
+        return self.root / "state"
+
+    @property
+    def workspace(self) -> Path:
+        """Where its agent keeps what it remembers."""
+        return self.root / "workspace"
+
+    @property
+    def log(self) -> Path:
+        return self.root / "gateway.log"
+
+    @property
+    def pid(self) -> Path:
+        return self.root / "gateway.pid"
+
+    @property
+    def lock(self) -> Path:
+        return self.root / "gateway.lock"
+
+    @property
+    def trouble(self) -> Path:
+        """Why the last start failed."""
+        return self.root / "gateway.trouble"
+
+    @property
+    def shown(self) -> Path:
+        """How far each session was shown."""
+        return self.root / "shown"
+
+
+def make_token(path: Path) -> str:
+    """The one that is there, or a new one; whoever comes second has the first one's.
+
+    Raises: OSError, ValueError.
+    """
+    if not path.exists():
+        beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+        write_privately(beside, secrets.token_urlsafe(32) + "\n")
+        try:
+            with suppress(FileExistsError):
+                path.hardlink_to(beside)
+        finally:
+            beside.unlink(missing_ok=True)
+    return read_token(path)
+
+
+def read_token(path: Path) -> str:
+    """Raises OSError, ValueError."""
+    with path.open("rb") as file:
+        token = os.read(file.fileno(), _LONGEST + 1).decode().strip()
+    if not token or len(token) > _LONGEST or not (token.isascii() and token.isprintable()):
+        raise ValueError(f"{path} does not hold one")
+    return token
+
+
+def write_privately(path: Path, text: str) -> None:
+    """Whole or not at all."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(text)
+    beside.replace(path)
+
+
+def find_token(url: str, token_file: Path | None, own: Path | None, environ: Mapping[str, str]) -> str:
+    """The one that is named; at an address of this machine also a person's own gateway's, or that of ours.
+
+    Raises: OSError, ValueError.
+    """
+    if token_file is not None:
+        return read_token(token_file)
+    if named := environ.get(TOKEN_VARIABLE):
+        return named
+    parts = urlsplit(url)
+    if parts.hostname not in _HERE:
+        return ""  # nobody else is shown what was not meant for it
+    config = users_config(environ)
+    gateway = config.get("gateway")
+    if isinstance(gateway, dict) and gateway.get("port", _USUAL_PORT) == parts.port:
+        auth = gateway.get("auth")
+        token = auth.get("token") if isinstance(auth, dict) else None
+        if isinstance(token, str) and token:
+            return environ.get(token[2:-1], "") if token.startswith("${") and token.endswith("}") else token
+    if own is not None:
+        with suppress(FileNotFoundError):
+            return read_token(own)
+    return ""
+
+
+def users_config(environ: Mapping[str, str]) -> dict[str, Any]:
+    """What a person has set up for a gateway of their own; nothing where there is none that can be read."""
+    home = environ.get("HOME")
+    named = environ.get("OPENCLAW_CONFIG_PATH") or (f"{home}/.openclaw/openclaw.json" if home else "")
+    try:
+        found = read_json5(Path(named).read_text()) if named else None
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def own_config(port: int, token: str, places: Places, users: Mapping[str, Any]) -> str:
+    """Of a gateway of ours: on this machine alone, and with the models that the person uses."""
+    defaults: dict[str, Any] = {"workspace": str(places.workspace), "skipBootstrap": True}
+    agents = users.get("agents")
+    theirs = agents.get("defaults") if isinstance(agents, dict) else None
+    if isinstance(theirs, dict) and "model" in theirs:
+        defaults["model"] = theirs["model"]
+    config: dict[str, Any] = {
+        "gateway": {"mode": "local", "bind": "loopback", "port": port, "auth": {"mode": "token", "token": token}},
+        "update": {"checkOnStart": False},
+        "agents": {"defaults": defaults},
+    }
+    if isinstance(users.get("models"), dict):
+        config["models"] = users["models"]
+    return json.dumps(config, indent=2) + "\n"

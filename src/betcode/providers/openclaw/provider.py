@@ -1,0 +1,175 @@
+"""Agents of an OpenClaw gateway as a provider. The agent is a program of ours, `betcode.agents.openclaw`.
+
+One bridge shows one session of the gateway. One gateway serves all sessions: a person's own, or one that is started
+when it is first needed and then stays, with its files below betcode's state directory and none in a project.
+"""
+
+import os
+import shutil
+import socket
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from betcode.config.agents import OpenClawSettings, api_address
+from betcode.config.units import NotUnderstood
+from betcode.domain.errors import AgentUnavailable, InvalidRequest
+from betcode.domain.ports import Launch, LaunchContext
+from betcode.domain.provider_about import Login, ProviderAbout, Standing
+from betcode.domain.provider_config import check_keys, provider_config
+from betcode.domain.rows import NewSession
+from betcode.providers.acp import CAPABILITIES, AcpFamily, Profile, opening
+from betcode.providers.openclaw.starting import GatewayStarter
+
+_TITLE = "OpenClaw"
+_URL, _TOKEN_FILE, _START = "url", "token_file", "start"
+KEYS: Mapping[str, str] = {
+    _URL: "of a gateway that runs, such as ws://127.0.0.1:18789",
+    _TOKEN_FILE: "the whole path of the file that holds the gateway's token",
+    _START: "true: a gateway is started where none answers",
+}
+_INSTALL = "install it (npm install -g openclaw, with Node 24.16 or later)"
+_ELSE = "or name a gateway that runs with agents.openclaw.url"
+_TOKEN_VARIABLE = "OPENCLAW_GATEWAY_TOKEN"  # noqa: S105 the name of a variable
+_NONE_NAMED = "No gateway is named: set agents.openclaw.url, or agents.openclaw.start to have one started"
+_PROBE_S = 0.5
+
+PROFILE = Profile(
+    name="openclaw",
+    title=_TITLE,
+    sets_model=False,  # it is told as the session is made
+    tells_errors=True,
+    login="say where the gateway's token is with agents.openclaw.token_file",
+    capabilities=replace(
+        CAPABILITIES,
+        recognises_repeats=True,  # a message has an id, which the gateway keeps
+        continues_broken_turn=False,  # the gateway does so by itself, and a bridge that comes later shows it
+        commands_only=True,
+        plan_mode=False,
+        cost=True,
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Gateway:
+    """Which one a session is to have."""
+
+    url: str
+    token_file: str
+    port: int
+    is_ours: bool  # it is started where none answers
+
+
+class OpenClawProvider(AcpFamily):
+    """Implements `betcode.domain.ports.Provider`."""
+
+    name = "openclaw"
+    capabilities = PROFILE.able
+
+    def __init__(self, settings: OpenClawSettings | None = None) -> None:
+        self._settings = settings or OpenClawSettings()
+        self._starter = GatewayStarter()
+
+    def check(self, environment: Mapping[str, str]) -> None:
+        """Nothing: which gateway is wanted, and whether it is to be started, depends on the session."""
+
+    def check_session(self, session: NewSession) -> None:
+        """Raises InvalidRequest, AgentUnavailable."""
+        check_keys(session, KEYS)
+        gateway = self._gateway(provider_config(session))
+        if gateway.is_ours:
+            self._program(session.environment or {})
+        elif not _answers(gateway.url):
+            raise AgentUnavailable(
+                f"No OpenClaw gateway answers at {gateway.url}: start it, name another with agents.openclaw.url, or "
+                f"let betcode start one with agents.openclaw.start",
+                url=gateway.url,
+            )
+
+    def profile_of(self, _: NewSession) -> Profile:
+        return PROFILE
+
+    def about(self, environment: Mapping[str, str]) -> ProviderAbout:
+        gateway = self._gateway({})
+        if gateway.is_ours:
+            try:
+                standing = Standing(self._program(environment), login=Login.UNKNOWN)
+            except AgentUnavailable as missing:
+                standing = Standing(missing=missing.message, tells_version=False)
+        elif gateway.token_file or environment.get(_TOKEN_VARIABLE):
+            basis = gateway.token_file or f"{_TOKEN_VARIABLE} is set"
+            standing = Standing(tells_version=False, login=Login.YES, login_basis=basis)
+        elif self._settings.url:
+            standing = Standing(tells_version=False, login=Login.UNKNOWN, login_basis="no token is named")
+        else:
+            standing = Standing(tells_version=False, missing=_NONE_NAMED)
+        return ProviderAbout(_TITLE, standing, KEYS)
+
+    def launch(self, session: NewSession, context: LaunchContext) -> Launch:
+        """Raises AgentUnavailable."""
+        gateway = self._gateway(provider_config(session))
+        state_dir = kept(context.run_dir)
+        argv = [
+            sys.executable,
+            "-I",
+            "-m",
+            "betcode.agents.openclaw",
+            f"--url={gateway.url}",
+            f"--state-dir={state_dir}",
+        ]
+        if gateway.token_file:
+            argv.append(f"--token-file={gateway.token_file}")
+        if gateway.is_ours:
+            self._starter.ensure(state_dir, self._program(context.environment), gateway.port, context.environment)
+            argv.append("--started")
+        # A turn that was broken off goes on when its message is given again, which the engine does by itself.
+        greeting = opening(session, replace(context, continue_turn=False))
+        return Launch(tuple(argv), context.environment, Path(session.working_directory), greeting)
+
+    def _program(self, environment: Mapping[str, str]) -> str:
+        """Raises AgentUnavailable."""
+        named = self._settings.program
+        if named:
+            if os.access(named, os.X_OK):
+                return named
+            raise AgentUnavailable(f"{named} is not a program that can be run: see agents.openclaw.program", path=named)
+        found = shutil.which("openclaw", path=environment.get("PATH")) or shutil.which("openclaw")
+        if found is None:
+            raise AgentUnavailable(f"openclaw was not found on the PATH: {_INSTALL}, {_ELSE}")
+        return found
+
+    def _gateway(self, asked: Mapping[str, str]) -> _Gateway:
+        """Raises InvalidRequest."""
+        settings = self._settings
+        url = settings.url
+        if _URL in asked:
+            try:
+                url = str(api_address("ws", "wss").read(asked[_URL]))
+            except NotUnderstood as wrong:
+                raise InvalidRequest(f"provider_config.{_URL} is to be {wrong}", key=_URL) from None
+        token_file = asked.get(_TOKEN_FILE, "" if _URL in asked else settings.token_file)
+        if token_file and not token_file.startswith("/"):
+            raise InvalidRequest(f"provider_config.{_TOKEN_FILE} is to be a whole path", key=_TOKEN_FILE)
+        if asked.get(_START, "false") not in ("true", "false"):
+            raise InvalidRequest(f"provider_config.{_START} is to be true or false", key=_START)
+        start = asked[_START] == "true" if _START in asked else settings.start
+        here = f"ws://127.0.0.1:{settings.port}"
+        return _Gateway(url or here, token_file, settings.port, is_ours=start and not url)
+
+
+def kept(run_dir: Path) -> Path:
+    """Where the gateway that we start, and how far sessions were shown, are: beside the journals of runs."""
+    return run_dir.parent.parent / "agents" / "openclaw"
+
+
+def _answers(url: str) -> bool:
+    """Whether something listens; only looked at on this machine, where that takes no time."""
+    parts = urlsplit(url)
+    if parts.hostname not in ("127.0.0.1", "localhost"):
+        return True
+    with socket.socket() as probe:
+        probe.settimeout(_PROBE_S)
+        return probe.connect_ex(("127.0.0.1", parts.port or (443 if parts.scheme == "wss" else 80))) == 0

@@ -1,0 +1,80 @@
+"""A stand-in gateway in a directory of its own, which a test can kill and start again."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import closing, suppress
+from pathlib import Path
+
+import anyio
+
+from support.patience import PATIENCE_S
+
+_TESTS = Path(__file__).parent.parent
+TOKEN = "the-token-of-the-stand-in-gateway"
+
+
+def free_port() -> int:
+    with closing(socket.socket()) as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def openclaw_program(directory: Path) -> Path:
+    """An executable file that is the stand-in, to be used as `openclaw`."""
+    directory.mkdir(parents=True, exist_ok=True)
+    program = directory / "openclaw"
+    program.write_text(f'#!/bin/sh\nPYTHONPATH={_TESTS} exec {sys.executable} -B -m support.openclaw_gateway "$@"\n')
+    program.chmod(0o755)
+    return program
+
+
+class StandIn:
+    """One state directory and, after `start`, the gateway that works on it."""
+
+    def __init__(self, root: Path) -> None:
+        root.mkdir(parents=True, exist_ok=True)
+        self.port = free_port()
+        self.url = f"ws://127.0.0.1:{self.port}"
+        self.token_file = root / "token"
+        self.token_file.write_text(TOKEN + "\n")
+        self._config = root / "openclaw.json"
+        auth = {"mode": "token", "token": TOKEN}
+        self._config.write_text(json.dumps({"gateway": {"port": self.port, "auth": auth}}))
+        self._state = root / "state"
+        self._errors = root / "stderr"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self, *, starting: int = 0) -> None:
+        env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(_TESTS), "OPENCLAW_CONFIG_PATH": str(self._config)}
+        env |= {"OPENCLAW_STATE_DIR": str(self._state), "STAND_IN_STARTING": str(starting)}
+        with self._errors.open("ab") as errors:
+            self._process = subprocess.Popen(
+                [sys.executable, "-B", "-m", "support.openclaw_gateway", "gateway"], env=env, stderr=errors
+            )
+
+    def kill(self) -> None:
+        if self._process is not None:
+            with suppress(ProcessLookupError):
+                self._process.send_signal(signal.SIGKILL)
+            self._process.wait()
+            self._process = None
+
+    async def serves(self) -> None:
+        """Return when it takes connections."""
+        with anyio.fail_after(PATIENCE_S):
+            while True:
+                try:
+                    stream = await anyio.connect_tcp("127.0.0.1", self.port)
+                except OSError:
+                    await anyio.sleep(0.02)
+                else:
+                    await stream.aclose()
+                    return
+
+    @property
+    def errors(self) -> str:
+        return self._errors.read_text() if self._errors.exists() else ""
