@@ -4,18 +4,35 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from betcode.domain.commands import AnswerPermission, Behaviour
+from betcode.domain.commands import AnswerPermission, Behaviour, Interrupt
 from betcode.domain.records import Record, RecordKind
 from betcode.domain.rows import NewSession
 from betcode.providers.codex import CodexDialogue
-from betcode.providers.codex.state import State
+from betcode.providers.codex.dialogue import NEWS
+from betcode.providers.codex.state import State, load
 from betcode.v1 import agent_pb2 as v1
 from support.codex_recordings import PROVIDER, SESSION
 from support.recordings import record
 
 THREAD = "01a1dd0c-9291-7502-80b8-0692b58e818f"
 GREETED: dict[str, Any] = {"id": "betcode-thread", "result": {"thread": {"id": THREAD}, "model": "gpt", "cwd": "/w"}}
+_WORDS = (
+    "item",
+    "turn",
+    "id",
+    "type",
+    "status",
+    "delta",
+    "itemId",
+    "threadId",
+    "turnId",
+    "error",
+    "message",
+    "questions",
+)
 START = {"id": "betcode-thread", "method": "thread/start", "params": {"approvalPolicy": "untrusted"}}
 
 
@@ -182,6 +199,21 @@ def test_lines_of_other_threads_end_nothing_here() -> None:
     assert dialogue.turn_open
 
 
+def test_what_comes_late_of_a_turn_begins_no_other() -> None:
+    ended = _news("turn/completed", turn={"id": "u-1", "status": "interrupted"})
+    dialogue = _new(ended)
+    item = {"type": "commandExecution", "id": "c-9", "command": "ls", "status": "inProgress"}
+    late = (
+        ended,
+        _news("item/started", item=item),
+        _news("item/agentMessage/delta", itemId="i", delta="x"),
+        _news("item/completed", item={**item, "status": "failed"}),
+        _news("error", error={"message": "too late"}, willRetry=False),
+    )
+    assert [event for line in late for event in dialogue.receive(record(line))] == []
+    assert not dialogue.turn_open
+
+
 def test_the_end_of_a_turn_that_cannot_be_read_ends_it() -> None:
     dialogue = _new()
     events = dialogue.receive(record({"method": "turn/completed", "params": {"turn": 3}}))
@@ -258,3 +290,29 @@ def test_plan_mode_of_a_new_session_is_known_before_its_first_turn() -> None:
     dialogue = CodexDialogue(session, State())
     dialogue.receive(record(START, RecordKind.IN))
     assert dialogue.plan_mode
+
+
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 2**40) | st.text(max_size=5) | st.sampled_from([THREAD, "u-1", "c-1"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(_WORDS), inner, max_size=5),
+    max_leaves=12,
+)
+
+
+@given(
+    lines=st.lists(
+        st.fixed_dictionaries(
+            {"method": st.sampled_from([*NEWS, "item/fileChange/requestApproval", "item/tool/requestUserInput"])},
+            optional={"id": st.integers(0, 3) | st.text(max_size=3), "params": _VALUES, "result": _VALUES},
+        ),
+        max_size=12,
+    )
+)
+def test_whatever_codex_says_can_be_taken_in_and_stored(lines: list[dict[str, Any]]) -> None:
+    dialogue = _new()
+    for line in lines:
+        events = dialogue.receive(record(line))
+        assert [event for event in events if "could not be translated" in event.notice.message] == []
+        load(dialogue.state(), PROVIDER.dialogue_version)
+    dialogue.receive(record(_news("turn/completed", turn={"id": "u-1", "status": "completed"})))
+    assert dialogue.addressed(dialogue.send(Interrupt("i-1"))) is not None

@@ -86,12 +86,17 @@ def test_keys_stay_out_of_commands_however_they_are_called(provider: CodexProvid
         "PATH": "/bin",
         "LANG": "C.UTF-8",
         "OBEY_CAMPAIGN_ID": "c-1",
+        "GIT_AUTHOR_NAME": "A Person",
+        "SSH_AUTH_SOCK": "/run/agent",
+        "TOKENIZERS_PARALLELISM": "false",
         "PLAIN": "1",
         "HEADER": "2",
         "BEARER": "3",
         "OPENAI_API_KEY": "4",
         "GITHUB_TOKEN": "5",
         "MY_AUTH": "6",
+        "APIKEY": "7",
+        "DB_PASSWORD_FILE": "8",
         "LOOKS": "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD",
     }
     opening = _said(provider, _session(project), LaunchContext("", False, False, environment))
@@ -99,7 +104,13 @@ def test_keys_stay_out_of_commands_however_they_are_called(provider: CodexProvid
     assert policy == {
         "inherit": "core",
         "ignore_default_excludes": False,
-        "set": {"LANG": "C.UTF-8", "OBEY_CAMPAIGN_ID": "c-1"},
+        "set": {
+            "GIT_AUTHOR_NAME": "A Person",
+            "LANG": "C.UTF-8",
+            "OBEY_CAMPAIGN_ID": "c-1",
+            "SSH_AUTH_SOCK": "/run/agent",
+            "TOKENIZERS_PARALLELISM": "false",
+        },
     }
     launch = provider.launch(_session(project), LaunchContext("", False, False, environment))
     assert launch.env == environment  # Codex itself needs its key

@@ -70,17 +70,20 @@ def answer(rpc_id: int | str, result: dict[str, Any]) -> bytes:
     return _encoded({"id": rpc_id, "result": result})
 
 
-def addressed(state: State, text: bytes) -> bytes:
+def addressed(state: State, text: bytes, effort: str = "") -> bytes:
     """The line with the thread, the turn or the request that it is about now; empty where that is over."""
     if text.decode() in state.errands.values():
         return text
-    said = json.loads(text)
+    try:
+        said = json.loads(text)
+    except ValueError:
+        return b""  # an answer that was addressed before, to a process that is gone
     params = said.get("params")
     if not isinstance(params, dict):
         return _addressed_answer(state, said)
     match said.get("method"):
         case "turn/start":
-            return _encoded({**said, "params": {**params, "threadId": state.thread, **_mode(state, params)}})
+            return _encoded({**said, "params": {**params, "threadId": state.thread, **_mode(state, params, effort)}})
         case "thread/compact/start":
             return _encoded({**said, "params": {"threadId": state.thread}})
         case "turn/interrupt" if not state.turn_id:
@@ -132,13 +135,13 @@ def _wish(text: str) -> tuple[str, str]:
     return text, ""
 
 
-def _mode(state: State, params: dict[str, Any]) -> dict[str, Any]:
+def _mode(state: State, params: dict[str, Any], effort: str) -> dict[str, Any]:
     """The collaboration mode, where Codex has to be told one: it keeps what it was told before."""
     asked = params.get("collaborationMode") or {}
     wanted = asked.get("mode") or ("plan" if state.plan_mode else "default")
     if wanted == (state.mode or ("" if state.has_planned else "default")):
         return {"collaborationMode": None} if asked else {}
-    settings = {"model": state.model, "reasoning_effort": None, "developer_instructions": None}
+    settings = {"model": state.model, "reasoning_effort": effort or None, "developer_instructions": None}
     return {"collaborationMode": {"mode": wanted, "settings": settings}}
 
 

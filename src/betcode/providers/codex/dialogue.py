@@ -9,6 +9,7 @@ from typing import Any
 
 from betcode.domain.commands import Command, Errand, RefuseRequest
 from betcode.domain.ports import ApiPause, CallScreening, Failure, ToolCall
+from betcode.domain.provider_config import provider_config
 from betcode.domain.records import Record, RecordKind
 from betcode.domain.rows import NewSession
 from betcode.domain.text import shortened, without_escapes
@@ -111,7 +112,7 @@ class CodexDialogue:
         return commands.line(command)
 
     def addressed(self, line: bytes) -> bytes:
-        return commands.addressed(self._state, line)
+        return commands.addressed(self._state, line, provider_config(self._session).get("effort", ""))
 
     def voided(self, now_ns: int) -> list[v1.AgentEvent]:
         now = Moment(self._state, self._session, None, now_ns)

@@ -1,5 +1,6 @@
 """Which of a session's variables the model's shell commands see: everything but what may be a key."""
 
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -9,7 +10,12 @@ from betcode.domain.secrets import is_secret_name, redacted
 
 # What Codex itself hands on under `inherit = "core"`.
 _CORE = frozenset({"HOME", "LOGNAME", "PATH", "SHELL", "USER", "USERNAME", "TMPDIR", "TEMP", "TMP"})
-_TELLING = ("KEY", "SECRET", "TOKEN", "PASSWORD", "PASSWD", "CREDENTIAL", "COOKIE", "AUTH")
+_TELLING = re.compile(
+    r"(?:\A|_)(?:\w*KEYS?|\w*SECRETS?|\w*TOKENS?|PASS|\w*PASSWORD|PASSWD|PASSPHRASE|PAT|CREDENTIALS?|COOKIES?|AUTH|BEARER)"
+    r"(?:\Z|_)",
+    re.IGNORECASE,
+)
+_NO_KEYS = frozenset({"SSH_AUTH_SOCK"})  # where somebody is who has them, as every program of the user may ask
 _LONGEST_BYTES = 1024 * 1024  # of a configuration file
 _LONGEST_VALUE = 32 * 1024
 _CONFIG = "config.toml"
@@ -42,7 +48,9 @@ def key_of_provider(environment: Mapping[str, str]) -> str:
 
 
 def _may_be_a_key(name: str, value: str) -> bool:
-    telling = is_secret_name(name) or any(word in name.upper() for word in _TELLING)
+    if name in _NO_KEYS:
+        return False
+    telling = is_secret_name(name) or _TELLING.search(name) is not None
     return telling or len(value) > _LONGEST_VALUE or redacted(f"{name}={value}") != f"{name}={value}"
 
 

@@ -138,6 +138,7 @@ class ItemNews(Struct, rename="camel"):
 
 class Delta(Struct, rename="camel"):
     thread_id: str = ""
+    turn_id: str = ""
     item_id: str = ""
     delta: str = ""
     summary_index: int = 0
@@ -165,6 +166,7 @@ class UsageNews(Struct, rename="camel"):
 
 class ErrorNews(Struct, rename="camel"):
     thread_id: str = ""
+    turn_id: str = ""
     error: TurnError = field(default_factory=TurnError)
     will_retry: bool = False
 
@@ -206,6 +208,7 @@ class Approval(Struct, rename="camel"):
     """A command or a patch that Codex wants to be allowed."""
 
     thread_id: str = ""
+    turn_id: str = ""
     item_id: str = ""
     kind: str = ""
     command: str | None = None

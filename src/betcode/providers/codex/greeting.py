@@ -12,7 +12,7 @@ from betcode.v1 import agent_pb2 as v1
 
 _IN_PARTS = f"{THREAD_ID}-in-parts"  # asked for again, in words that later versions know
 _LONGEST = 1000
-_MOST_MODELS = 100
+_MOST_MODELS = 20
 _COMMANDS = (
     ("plan", "make a plan first, and change nothing", "<what to plan>"),
     ("implement", "leave plan mode and carry the plan out", "[what to mind]"),

@@ -50,7 +50,9 @@ def _show(news: frames.Delta, item_id: str, block: int, now: Moment, *, thinking
     state = now.state
     if news.thread_id not in ("", state.thread) or not news.delta or not item_id:
         return
-    turns.begin(now)
+    if turns.is_over(state, news.turn_id):
+        return
+    turns.begin(now, news.turn_id)
     turns.resumed(state)
     blocks = state.unsettled.setdefault(item_id, [])
     if block not in blocks and len(blocks) < _MOST_BLOCKS:
@@ -147,6 +149,8 @@ _TOOLS: dict[str, Callable[[frames.Item], tuple[str, dict[str, Any]]]] = {
 def on_started(news: frames.ItemNews, now: Moment) -> None:
     item, state = news.item, now.state
     is_own = news.thread_id in ("", state.thread)
+    if is_own and turns.is_over(state, news.turn_id):
+        return
     if item.type == "contextCompaction" and is_own:
         turns.begin(now, news.turn_id)
         state.before_tokens = state.context_tokens
@@ -156,12 +160,14 @@ def on_started(news: frames.ItemNews, now: Moment) -> None:
         return
     found = tool_of(item)
     if is_own:
-        turns.begin(now)
+        turns.begin(now, news.turn_id)
         turns.resumed(state)
     if found is not None:
         start(now, item.id, *found, cwd=item.cwd, parent="" if is_own else state.parents[news.thread_id])
         for thread in item.receiver_thread_ids:
             state.parents[thread] = item.id
+            if len(state.parents) > _MOST_BLOCKS:
+                del state.parents[next(iter(state.parents))]
 
 
 def start(now: Moment, tool_id: str, name: str, own_input: dict[str, Any], *, cwd: str = "", parent: str = "") -> None:
@@ -197,22 +203,25 @@ def on_completed(news: frames.ItemNews, now: Moment) -> None:
         if news.thread_id in state.parents and item.id in state.tools:
             finish(now, item)
         return
+    if item.id in state.background:
+        del state.background[item.id]
+        return
+    if turns.is_over(state, news.turn_id):
+        return
     match item.type:
         case "agentMessage":
-            turns.begin(now)
+            turns.begin(now, news.turn_id)
             _settle(now, item, {0: item.text} if item.text else {}, thinking=False)
         case "reasoning":
-            turns.begin(now)
+            turns.begin(now, news.turn_id)
             _settle_thoughts(now, item)
         case "plan":
-            turns.begin(now)
+            turns.begin(now, news.turn_id)
             _propose(now, item)
         case "contextCompaction":
             _compacted(now)
-        case _ if item.id in state.background:
-            del state.background[item.id]
         case _ if (found := tool_of(item)) is not None and item.id not in state.ended:
-            turns.begin(now)
+            turns.begin(now, news.turn_id)
             start(now, item.id, *found, cwd=item.cwd)
             finish(now, item)
         case _:

@@ -125,7 +125,8 @@ def _ask(
     is_form: bool = False,
 ) -> None:
     state = now.state
-    turns.begin(now)
+    if asked.thread_id in ("", state.thread):
+        turns.begin(now, asked.turn_id)
     items.start(now, asked.item_id, tool, own_input, cwd=asked.cwd or "")
     known = state.tools.get(asked.item_id)
     event = now.say(known.parent if known is not None else "").permission_request

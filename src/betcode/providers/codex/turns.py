@@ -20,9 +20,16 @@ _INTERRUPTED = "interrupted"
 _RUNS_ON = "[it runs on in the background]"
 
 
+def is_over(state: State, turn_id: str) -> bool:
+    """Whether a line belongs to the turn that was the last to end: it begins no other."""
+    return bool(turn_id) and turn_id == state.point and turn_id != state.turn_id
+
+
 def begin(now: Moment, turn_id: str = "") -> None:
     """A turn is open from here on, if none was."""
     state = now.state
+    if is_over(state, turn_id):
+        return
     if turn_id:
         state.turn_id = turn_id
         state.pending = {message: turn or turn_id for message, turn in state.pending.items()}
@@ -59,7 +66,7 @@ def on_completed(news: frames.TurnNews, now: Moment) -> None:
     state, turn = now.state, news.turn
     if news.thread_id not in ("", state.thread):
         return
-    if state.turn_id and turn.id and turn.id != state.turn_id:
+    if is_over(state, turn.id) or (state.turn_id and turn.id and turn.id != state.turn_id):
         return
     state.lost = False
     begin(now, turn.id)
@@ -106,6 +113,7 @@ def end(now: Moment, reason: str, answered: list[str], *, duration_ms: int = 0) 
     if state.point:
         complete.fork_point = f"{state.conversation_id}{POINT_SEPARATOR}{state.point}"
     state.turn = state.compacting = state.turn_failed = False
+    state.declined.clear()
     state.turn_id = ""
     state.pause = ""
     if not state.pending:
@@ -120,6 +128,8 @@ def _close(now: Moment, tool_id: str, tool: OpenTool, reason: str) -> None:
     runs_on = reason == "end_turn" and tool.name == "Bash"
     if runs_on:
         state.background[tool_id] = shortened(tool.input, _LONGEST_STEP)
+        if len(state.background) > _MOST_STEPS:
+            del state.background[next(iter(state.background))]
     result = now.say(tool.parent).tool_call_result
     result.tool_id = tool_id
     result.output = _RUNS_ON if runs_on else _INTERRUPTED
@@ -157,9 +167,9 @@ def _message_state(now: Moment, message_id: str, to: v1.MessageState.ValueType, 
 
 def on_error(news: frames.ErrorNews, now: Moment) -> None:
     state = now.state
-    if news.thread_id not in ("", state.thread):
+    if news.thread_id not in ("", state.thread) or is_over(state, news.turn_id):
         return
-    begin(now)
+    begin(now, news.turn_id)
     if not news.will_retry:
         tell(now, news.error)
         return
