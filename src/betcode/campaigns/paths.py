@@ -3,7 +3,7 @@
 import os
 from pathlib import Path, PurePath
 
-from betcode.domain.errors import CommandRefused
+from betcode.domain.errors import CommandRefused, InvalidRequest
 from betcode.domain.text import is_valid, shortened
 
 _HARMLESS = frozenset({".env.example", ".env.sample", ".env.template"})
@@ -70,3 +70,16 @@ def _is_secret_name(name: str) -> bool:
 def shown(text: str) -> str:
     """As it may stand in a sentence, whatever it has in it."""
     return f"{shortened(text, 100)!a}"
+
+
+def directory_inside(root: Path, text: str) -> Path:
+    """A directory of the campaign, absolute or from its root; empty is the root itself. May block.
+
+    Raises:
+        CommandRefused: it leaves the root, or leads to something secret.
+        InvalidRequest: it is none.
+    """
+    place = Confinement(root).resolve(text) if text else root
+    if not place.is_dir():
+        raise InvalidRequest(f"There is no directory {shown(text)} in the campaign of {root}")
+    return place

@@ -8,6 +8,7 @@ from functools import partial
 import anyio.to_thread
 
 from betcode.campaigns import Campaign, Campaigns, SessionFacts, provider_keys, session_environment
+from betcode.campaigns.paths import directory_inside
 from betcode.domain.bonds import Bond
 from betcode.domain.budget import Amounts, OnReached, set_to
 from betcode.domain.commands import SendMessage
@@ -112,13 +113,14 @@ class CreatingCalls:
         timeout_s = request.timeout.ToNanoseconds() / 1e9
         if not 0 <= timeout_s <= _LONGEST_TIMEOUT_S:
             raise InvalidRequest("The timeout is no time to come: give a duration, or 0 for none")
+        place = await anyio.to_thread.run_sync(directory_inside, campaign.root, request.working_dir)
         session = new_session_id()
         name = request.agent_name or default_name(request.provider, session)
         facts = SessionFacts(ulid_spelling(session), campaign, kind, name, self._surroundings.socket)
         new = NewSession(
             session_id=session,
             provider=kind,
-            working_directory=str(campaign.root),
+            working_directory=str(place),
             model=request.model,
             metadata={PREFIX + key: value for key, value in request.provider_config.items()},
             environment=await self._environment(request.environment, facts),
