@@ -43,7 +43,7 @@ def calling(environment: Mapping[str, str], work: Path, program: str = "betcode.
     """Without a terminal, in one environment and one place."""
     source = Path(__file__).resolve()
     with subprocess.Popen(
-        [sys.executable, str(source), program],
+        [sys.executable, "-P", str(source), program],  # -P: modules beside it are not those of the same name
         env={**environment, "PYTHONPATH": str(source.parent.parent)},
         cwd=work,
         stdin=subprocess.PIPE,

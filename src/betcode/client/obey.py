@@ -4,16 +4,19 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from betcode.client.address import reachable
 from betcode.client.connection import ClientIdentity, Connection, open_connection
+from betcode.client.errors import as_client_errors
 from betcode.client.streaming import told
 from betcode.config.places import Places
 from obey.local.v1 import local_pb2 as v1
 from obey.local.v1.local_pb2_grpc import LocalDaemonServiceStub
 
 if TYPE_CHECKING:
+    import grpc
+
     from obey.local.v1.local_pb2_grpc import LocalDaemonServiceAsyncStub  # known to the stub files only
 
 _QUICK_S = 10.0  # looks and little changes
@@ -38,7 +41,8 @@ class ObeyClient:
     async def shutdown(self) -> bool:
         """Whether the daemon will end; agents at work go on."""
         request = v1.ShutdownRequest(graceful=True)
-        answer = await self.connection.call(self._stub.Shutdown, request, retries=0, timeout_s=_QUICK_S)
+        call = self._stub.Shutdown
+        answer = await self.connection.call(call, request, retries=0, timeout_s=_QUICK_S, with_ticket=True)
         return answer.accepted
 
     async def create(self, request: v1.CreateSessionRequest) -> v1.SessionInfo:
@@ -75,19 +79,23 @@ class ObeyClient:
         call = self._stub.SendMessage(request, metadata=self.connection.metadata)
         return told(call, v1.SessionActivityEvent)
 
-    def activities(self, session_id: str, campaign_id: str) -> AsyncGenerator[v1.SessionActivityEvent, None]:
-        """Those of one session or of all, from now on. Hold it in `aclosing`."""
+    async def activities(self, session_id: str, campaign_id: str) -> AsyncGenerator[v1.SessionActivityEvent, None]:
+        """Those of one session or of all, from now on: what happens when this has returned is told. Use `aclosing`."""
         request = v1.WatchActivityRequest(session_id=session_id, campaign_id=campaign_id)
-        return told(self._stub.WatchActivity(request, metadata=self.connection.metadata), v1.SessionActivityEvent)
+        call = self._stub.WatchActivity(request, metadata=self.connection.metadata)
+        await _begun(call)
+        return told(call, v1.SessionActivityEvent)
 
-    def statuses(self, session_id: str, campaign_id: str) -> AsyncGenerator[v1.SessionStatusEvent, None]:
-        """Those of one session to its end, or of all from now on. Hold it in `aclosing`."""
+    async def statuses(self, session_id: str, campaign_id: str) -> AsyncGenerator[v1.SessionStatusEvent, None]:
+        """Those of one session to its end, or of all; likewise."""
         metadata = self.connection.metadata
+        call: grpc.aio.UnaryStreamCall[Any, v1.SessionStatusEvent]
         if session_id:
-            one = self._stub.WatchSession(v1.WatchSessionRequest(session_id=session_id), metadata=metadata)
-            return told(one, v1.SessionStatusEvent)
-        every = self._stub.WatchAllSessions(v1.WatchAllSessionsRequest(campaign_id=campaign_id), metadata=metadata)
-        return told(every, v1.SessionStatusEvent)
+            call = self._stub.WatchSession(v1.WatchSessionRequest(session_id=session_id), metadata=metadata)
+        else:
+            call = self._stub.WatchAllSessions(v1.WatchAllSessionsRequest(campaign_id=campaign_id), metadata=metadata)
+        await _begun(call)
+        return told(call, v1.SessionStatusEvent)
 
     def execute(self, request: v1.ExecuteRequest) -> AsyncGenerator[v1.ExecuteResponse, None]:
         """What a command of a campaign prints, and how it ended. Hold it in `aclosing`."""
@@ -96,6 +104,12 @@ class ObeyClient:
     @property
     def _stub(self) -> "LocalDaemonServiceAsyncStub":
         return LocalDaemonServiceStub(self.connection.channel)
+
+
+async def _begun(call: "grpc.aio.Call") -> None:
+    """The daemon has taken it; one that it refuses says so when it is read."""
+    async with as_client_errors():
+        await call.initial_metadata()
 
 
 @asynccontextmanager

@@ -92,9 +92,9 @@ def _add_id(parser: "Parser", *, is_optional: bool = False) -> None:
 def _add_config(parser: "Parser", says: str) -> None:
     parser.add_argument(
         "--config",
-        metavar="JSON|KEY=VALUE",
+        metavar="KEY=VALUE",
         action="append",
-        help=f"{says}, as an object or one by one; may be repeated",
+        help=f"{says}, one by one or as a JSON object; may be repeated",
     )
 
 

@@ -1,5 +1,6 @@
 """`obey session watch`: what happens in a session, or in all of them, as it happens."""
 
+from collections.abc import AsyncIterator
 from contextlib import aclosing
 from datetime import datetime
 
@@ -13,9 +14,9 @@ from betcode.cli.obey.options import Options
 from betcode.cli.obey.records import activity_json, change_json, versioned
 from betcode.cli.obey.session_lines import activity_lines, change_line
 from betcode.cli.screen import Screen, standard_screen
-from betcode.client.obey import ObeyClient
 from obey.local.v1 import local_pb2 as v1
 
+_OVER = ("SESSION_STOPPED", "SESSION_FAILED")
 _LAST_WORDS_S = 1.0  # for activities that are on their way when the session is over
 
 
@@ -28,48 +29,57 @@ async def _watch(options: Options) -> int:
     screen = standard_screen(colour=options.colour)
     async with connected(options, screen) as client:
         session = await find_session(client, options) if options.has("session") else v1.SessionInfo()
-        watcher = Watcher(screen, session.id, as_json=options.as_json)
         campaign = "" if session.id else options.text("campaign")
-        told = anyio.Event()
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_activities, client, session.id, campaign, watcher, told)
-            async with aclosing(client.statuses(session.id, campaign)) as changes:
-                async for change in changes:
-                    watcher.change(change)
-            with anyio.move_on_after(_LAST_WORDS_S):
-                await told.wait()
+        watcher = Watcher(screen, session.id, as_json=options.as_json)
+        async with (
+            aclosing(await client.activities(session.id, campaign)) as activities,
+            aclosing(await client.statuses(session.id, campaign)) as changes,
+            anyio.create_task_group() as tasks,
+        ):
+            if session.id:
+                watcher.begin(await client.get(session.id))
+            else:
+                screen.note("Watching all sessions" if not campaign else f"Watching the sessions of {campaign}")
+            tasks.start_soon(_tell_activities, activities, watcher)
+            async for change in changes:
+                watcher.change(change)
+            if watcher.saw_an_end:
+                with anyio.move_on_after(_LAST_WORDS_S):
+                    await watcher.told.wait()
             tasks.cancel_scope.cancel()
-    if not watcher.has_changed and not options.as_json:
-        screen.line(f"{session.id} is {name_of(session.status, STATUSES)}")
     return ObeyExit.OK
 
 
-async def _activities(
-    client: ObeyClient, session_id: str, campaign: str, watcher: "Watcher", told: anyio.Event
-) -> None:
-    async with aclosing(client.activities(session_id, campaign)) as activities:
-        async for one in activities:
-            watcher.activity(one)
-    told.set()
+async def _tell_activities(activities: AsyncIterator[v1.SessionActivityEvent], watcher: "Watcher") -> None:
+    async for one in activities:
+        watcher.activity(one)
 
 
 class Watcher:
     """Writes what happens, a line for each; the replies of agents whole."""
 
     def __init__(self, screen: Screen, session_id: str, *, as_json: bool) -> None:
-        self.has_changed = False
+        self.saw_an_end = False
+        self.told = anyio.Event()  # the last activity of a session that is over
         self._screen = screen
         self._session_id = session_id
         self._as_json = as_json
 
+    def begin(self, session: v1.SessionInfo) -> None:
+        """How it is before anything happens; in JSON, `session info` says so."""
+        if not self._as_json:
+            self._screen.line(f"{session.id} is {name_of(session.status, STATUSES)}")
+
     def change(self, one: v1.SessionStatusEvent) -> None:
-        self.has_changed = True
+        self.saw_an_end = one.new_status in (v1.SESSION_STATUS_STOPPED, v1.SESSION_STATUS_FAILED)
         if self._as_json:
             self._screen.json(versioned("session.status", change_json(one)))
         else:
             self._line(one.session_id, one.timestamp, change_line(one))
 
     def activity(self, one: v1.SessionActivityEvent) -> None:
+        if one.type == v1.ACTIVITY_TYPE_STATUS and one.content.startswith(_OVER):
+            self.told.set()
         if self._as_json:
             self._screen.json(versioned("session.activity", activity_json(one)))
             return
