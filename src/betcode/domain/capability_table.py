@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from betcode.domain.ports import Capabilities
+from betcode.domain.capabilities import Capabilities
 from betcode.v1 import agent_pb2 as v1
 
 

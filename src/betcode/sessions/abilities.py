@@ -4,9 +4,9 @@ Every question here is put to the table of the session, never to the name of its
 """
 
 from betcode.domain.budget import Budget
+from betcode.domain.capabilities import Capabilities
 from betcode.domain.commands import SendMessage
 from betcode.domain.errors import AgentCannot
-from betcode.domain.ports import Capabilities
 from betcode.domain.rows import NewSession
 from betcode.sessions.prompts import Decision
 

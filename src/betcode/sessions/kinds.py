@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from functools import partial
 
+from betcode.domain.capabilities import Capabilities
 from betcode.domain.errors import InvalidRequest
 from betcode.domain.identifiers import new_session_id
 from betcode.domain.looks import NoAnswer
 from betcode.domain.models import KnowsModels
-from betcode.domain.ports import Capabilities, Provider
+from betcode.domain.ports import Provider
 from betcode.domain.provider_about import ProviderAbout, Standing
 from betcode.domain.provider_config import PREFIX
 from betcode.domain.rows import NewSession

@@ -8,11 +8,12 @@ from dataclasses import replace
 
 import anyio
 
+from betcode.domain.capabilities import Capabilities
 from betcode.domain.commands import AnswerPermission, AnswerQuestions, Command, Interrupt, SendMessage
 from betcode.domain.errors import SessionClosed, SessionNotReady, SessionTimedOut, StorageDegraded, StorageFailed
 from betcode.domain.identifiers import Seq, SessionId, time_ordered_uuid
 from betcode.domain.phase import Phase
-from betcode.domain.ports import Capabilities, Provider
+from betcode.domain.ports import Provider
 from betcode.domain.rows import OPENS_TURN, GrantRow, InputKind, InputRow, PromptRow, PromptState, RunRow, SessionRow
 from betcode.domain.run import LIVE, CancelStep
 from betcode.domain.session import SessionStatus, SessionStimulus, advance

@@ -3,7 +3,8 @@
 import logging
 from abc import ABC, abstractmethod
 
-from betcode.domain.ports import Capabilities, Dialogue
+from betcode.domain.capabilities import Capabilities
+from betcode.domain.ports import Dialogue
 from betcode.domain.rows import NewSession
 from betcode.providers.acp.dialogue import AcpDialogue
 from betcode.providers.acp.profile import Profile

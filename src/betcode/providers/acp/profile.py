@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from betcode.domain.ports import Capabilities
+from betcode.domain.capabilities import Capabilities
 
 CAPABILITIES = Capabilities(
     resume=True,

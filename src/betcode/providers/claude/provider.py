@@ -4,9 +4,10 @@ import logging
 from collections.abc import Mapping
 from pathlib import Path
 
+from betcode.domain.capabilities import Capabilities
 from betcode.domain.compatibility import AGENTS
 from betcode.domain.errors import AgentUnavailable
-from betcode.domain.ports import Capabilities, Dialogue, Launch, LaunchContext
+from betcode.domain.ports import Dialogue, Launch, LaunchContext
 from betcode.domain.provider_about import Login, ProviderAbout, Standing
 from betcode.domain.provider_config import check_keys
 from betcode.domain.rows import NewSession

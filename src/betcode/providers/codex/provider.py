@@ -14,8 +14,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from betcode.config.agents import CodexSettings
+from betcode.domain.capabilities import Capabilities
 from betcode.domain.errors import AgentUnavailable, InvalidRequest
-from betcode.domain.ports import Capabilities, Dialogue, Launch, LaunchContext
+from betcode.domain.ports import Dialogue, Launch, LaunchContext
 from betcode.domain.provider_about import Login, ProviderAbout, Standing
 from betcode.domain.provider_config import check_keys, provider_config
 from betcode.domain.rows import NewSession
