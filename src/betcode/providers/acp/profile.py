@@ -34,7 +34,6 @@ class Profile:
     own_tool_names: bool = False  # its tools are named and given their input as Claude Code has them
     reject_ends_turn: bool = False  # a denied use of a tool ends its turn
     cancel_ends_command: bool = True  # a running command does not outlive a cancelled turn
-    counts_whole_turn: bool = True  # its usage is that of the turn, and not of its last call
     tells_cost: bool = False
     sets_model: bool = True  # by a request; otherwise it is told the model as it is started
     tells_errors: bool = False  # what it writes to stderr is for people, and no log

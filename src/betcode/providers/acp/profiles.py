@@ -23,7 +23,6 @@ _ALL = (
         argv=("opencode", "acp"),
         env={"OPENCODE_PERMISSION": json.dumps(_ASK)},
         reject_ends_turn=True,
-        counts_whole_turn=False,
         tells_cost=True,
         tells_version=True,
         login="run `opencode auth login` in a terminal",
