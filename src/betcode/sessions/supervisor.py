@@ -6,6 +6,8 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import replace
 
+import anyio.to_thread
+
 from betcode.config.settings import EngineSettings
 from betcode.domain.bonds import Bond
 from betcode.domain.budget import Budget
@@ -21,6 +23,7 @@ from betcode.domain.lifetimes import ExtendOn
 from betcode.domain.ports import SessionFilter
 from betcode.domain.rows import NewSession, PromptRow, SessionRow, SessionState
 from betcode.domain.session import SessionStatus
+from betcode.sessions import agent_files
 from betcode.sessions.adoption import Found, take_up
 from betcode.sessions.answer_desk import AnswerDesk
 from betcode.sessions.audit_desk import AuditDesk
@@ -168,6 +171,7 @@ class Supervisor:
             if live.run is not None:
                 raise AgentUnavailable("The session is closed, but its agent cannot be ended: delete it later")
             await self._room.store.delete_session(live.writer.key)
+            await anyio.to_thread.run_sync(agent_files.remove, self._room.runs_dir, session)
             if live.writer.telling is not None:
                 live.writer.telling.deleted()
             self._registry.live.pop(session, None)

@@ -154,7 +154,7 @@ async def test_a_question_of_a_killed_agent_is_asked_again_and_the_conversation_
         assert_whole(talk.events)
 
 
-async def test_a_deny_rule_holds_for_reading_inside_the_project(tmp_path: Path) -> None:
+async def test_a_deny_rule_holds_for_reading_inside_and_a_deleted_session_leaves_nothing(tmp_path: Path) -> None:
     settings = {"permissions": {"deny": ["Read(./.env)"]}}
     async with openai_world(tmp_path) as world:
         (world.work / ".claude").mkdir()
@@ -164,3 +164,7 @@ async def test_a_deny_rule_holds_for_reading_inside_the_project(tmp_path: Path) 
         await talk.turn(script({"tools": [{"name": "read", "args": {"path": ".env"}}]}, {"text": "No."}))
         assert [result.is_error for result in results(talk)] == [True]
         assert "hunter2" not in json.dumps(world.api.requests[-1].body)
+        # And a session that is deleted leaves no transcript.
+        assert [path.stem for path in world.transcripts.iterdir()] == [talk.session_id]
+        await world.client.delete(talk.session_id)
+        assert list(world.transcripts.iterdir()) == []

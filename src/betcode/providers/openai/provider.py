@@ -31,7 +31,7 @@ KEYS: Mapping[str, str] = {
     _CONTEXT: "how many tokens the model takes in at once",
 }
 _WIRES = ("auto", "responses", "chat")
-_FEWEST_TOKENS, _MOST_TOKENS = 1000, 100_000_000
+_FEWEST_TOKENS, _MOST_TOKENS = 1024, 100_000_000
 _READING = ("Read", "Grep", "Glob", "LS")
 
 PROFILE = Profile(
@@ -63,9 +63,10 @@ class _Api:
         """What is missing, and what to do; empty: nothing that is known."""
         if self.base_url != _OPENAI or environment.get(self.key_env):
             return ""  # another server may want no key, and says so itself if it does
+        variable = self.key_env or "the variable that agents.openai.api_key_env names"
         return (
-            f"The OpenAI API needs a key: put one into {self.key_env}, or name another server in "
-            f"agents.openai.base_url, such as http://localhost:11434/v1"
+            f"The OpenAI API needs a key: put one into {variable}, or name another server in "
+            "agents.openai.base_url, such as http://localhost:11434/v1"
         )
 
 
