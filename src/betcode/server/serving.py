@@ -183,7 +183,9 @@ async def _serve_obey(
     *,
     task_status: TaskStatus[None],
 ) -> None:
-    from betcode.server.obey.serving import ObeyFace, keep_serving  # not where the daemon is told to do without
+    # Imported here: a daemon that is told to do without does so.
+    from betcode.server.obey.retention import keep_reports
+    from betcode.server.obey.serving import ObeyFace, keep_serving
 
     path = Path(door.settings.socket) if door.settings.socket else places.obey_socket
     health.obey_socket = str(path)
@@ -203,7 +205,10 @@ async def _serve_obey(
         note=lambda trouble: health.note(OBEY_SERVICE, trouble and f"The obey interface is not served: {trouble}"),
         umask=door.umask,
     )
-    await keep_serving(face, task_status=task_status)
+    async with anyio.create_task_group() as tasks:
+        await tasks.start(keep_serving, face)
+        tasks.start_soon(keep_reports, door.reports)
+        task_status.started()
 
 
 class Door:

@@ -107,6 +107,10 @@ class LifeDesk:
         """Which logs grow from here on."""
         return self._registry.room.growth.watching(session)
 
+    def refuse_when_full(self) -> None:
+        """Raises StorageDegraded where the database holds as much as it may."""
+        self._registry.room.database.refuse_when_full()
+
     def note_report(self) -> None:
         """Another program has reported something."""
         self._registry.room.growth.note_report()

@@ -168,6 +168,29 @@ async def test_a_crash_is_told_and_the_session_can_go_on(it: Obeyed) -> None:
     await it.stop(info.id)
 
 
+@pytest.mark.behaviour("obey.error.2032", "obey.error.2000", "obey.activity.error")
+@pytest.mark.parametrize(
+    ("words", "reason", "status"),
+    [
+        ("API Error: Connection error.", "OBEY-2032", "UNAVAILABLE"),
+        ("the model went for a walk", "OBEY-2000", "INTERNAL"),
+    ],
+)
+async def test_a_turn_that_fails_is_told_in_the_provider_s_words(
+    it: Obeyed, words: str, reason: str, status: str
+) -> None:
+    info = await it.create(CLAUDE)
+    call = await it.at_work(info.id, f"fail {words}")
+    error = await refused(call)
+    assert (error.reason, error.status) == (reason, status)
+    assert words in error.message
+    after = await it.get(info.id)
+    assert (after.status, words in after.error_message) == (pb.SESSION_STATUS_RUNNING, True)
+    assert (await it.send(info.id, "say better"))[-1].content == "better"
+    assert (await it.get(info.id)).error_message == ""
+    await it.stop(info.id)
+
+
 @pytest.mark.behaviour("obey.send.delivery-failed")
 async def test_a_message_without_an_agent_to_give_it_to_is_not_taken(it: Obeyed) -> None:
     info = await it.create(CLAUDE)

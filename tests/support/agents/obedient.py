@@ -14,6 +14,7 @@
     ignore SIGNAL…    nor these signals
     mind SIGNAL…      is ended by these as any program is
     polite [stays|stops]  ends its turn on SIGINT and then, as the real one does, itself; or stays, or is as if stopped
+    fail WORDS        ends the turn with an error in these words
     die               exits with 3 in the middle of the turn
     stumble NAME      does so once: not where the file NAME exists, which it makes first
     env NAME          says the value of an environment variable
@@ -65,6 +66,7 @@ class Agent(Compacting):
         self._said = ""  # the id of the message that is being said
         self._texts: list[str] = []
         self._tokens = 100
+        self._failed = ""
 
     def run(self) -> None:
         with Path("agent.pids").open("a") as pids:
@@ -141,6 +143,9 @@ class Agent(Compacting):
                 self._stream({"type": "content_block_delta", "index": 0, "delta": delta})
                 if self._interrupted.is_set():
                     raise Interrupted
+            if self._failed:
+                ending = {"subtype": "error_during_execution", "is_error": True, "errors": [self._failed]}
+                self._failed = ""
         except Interrupted:
             ending = {"subtype": "error_during_execution", "is_error": True, "terminal_reason": "aborted_streaming"}
         text = "".join(self._texts)
@@ -171,6 +176,7 @@ class Agent(Compacting):
             "ignore": lambda names: self._treat(names, signal.SIG_IGN),
             "mind": lambda names: self._treat(names, signal.SIG_DFL),
             "polite": self._be_polite,
+            "fail": self._fail,
             "die": self._die,
             "stumble": self._stumble,
             "env": lambda name: iter([os.environ.get(name, "")]),
@@ -233,6 +239,10 @@ class Agent(Compacting):
     def _stop(self, then: str) -> None:
         self._then = then
         self._interrupted.set()
+
+    def _fail(self, words: str) -> Iterator[str]:
+        self._failed = words
+        yield "failing"
 
     def _die(self, _: str) -> Iterator[str]:
         yield "dying"

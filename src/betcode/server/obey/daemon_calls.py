@@ -22,7 +22,7 @@ from obey.local.v1 import local_pb2 as pb
 
 logger = logging.getLogger(__name__)
 
-_EVENTS_READ = 100_000
+_EVENTS_READ = 5_000
 _KEPT_AT_ONCE = 64
 
 
@@ -138,6 +138,7 @@ class DaemonCalls:
 
     async def _keep(self, activities: list[PushedActivity]) -> int:
         if activities:
+            self._engine.lives.refuse_when_full()
             await self._reports.keep_activities(activities)
             self._engine.lives.note_report()
         return len(activities)

@@ -1,0 +1,27 @@
+"""What other programs reported is kept for a while."""
+
+import logging
+import time
+
+import anyio
+
+from betcode.domain.activities import Reports
+from betcode.domain.errors import BetcodeError
+
+logger = logging.getLogger(__name__)
+
+_EVENTS_KEPT_NS = 7 * 86400 * 10**9
+_ACTIVITIES_KEPT_NS = 30 * 86400 * 10**9
+_EVERY_S = 3600.0
+
+
+async def keep_reports(reports: Reports) -> None:
+    """Let go of what is too old, again and again."""
+    while True:
+        try:
+            now_ns = time.time_ns()
+            while gone := await reports.forget_reports(now_ns - _EVENTS_KEPT_NS, now_ns - _ACTIVITIES_KEPT_NS):
+                logger.info("let go of %d old reports", gone)
+        except BetcodeError as trouble:
+            logger.warning("old reports could not be let go of: %s", trouble)
+        await anyio.sleep(_EVERY_S)
