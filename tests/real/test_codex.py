@@ -185,6 +185,9 @@ async def test_what_was_said_to_codex_is_one_greeting_and_one_line_a_turn(world:
     params = json.loads(said[2])["params"]
     assert (params["sandbox"], params["approvalPolicy"]) == ("read-only", "untrusted")
     assert world.requests(tmp_path)[0].body["reasoning"]["effort"] == "high"
+    infos = [event.session_info for event in talk.events if event.HasField("session_info")]
+    assert infos[-1].model == "gpt-5.5"
+    assert "gpt-5.5" in infos[-1].models  # those that this Codex knows
 
 
 _SERVER = """

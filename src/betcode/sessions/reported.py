@@ -49,5 +49,8 @@ class Reports:
             key, seq = newest = self._said_at
             said = await self._store.newest_of_kind(key, KIND_OF["session_info"], Seq(seq))
             self._read_at = newest
-            self._tools = tuple(AgentEvent.FromString(said).session_info.tools) if said else self._tools
-        return Reported(self._tools, tuple(self._models))
+            if said:
+                info = AgentEvent.FromString(said).session_info
+                self._tools = tuple(info.tools)
+                self._models |= dict.fromkeys(info.models)
+        return Reported(self._tools, tuple(self._models)[:_MODELS_LIMIT])

@@ -1190,6 +1190,7 @@ class SessionInfo(_message.Message):
     COMMANDS_FIELD_NUMBER: _builtins.int
     BRANCH_FIELD_NUMBER: _builtins.int
     CAPABILITIES_FIELD_NUMBER: _builtins.int
+    MODELS_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
     model: _builtins.str
     working_directory: _builtins.str
@@ -1223,6 +1224,10 @@ class SessionInfo(_message.Message):
     def capabilities(self) -> Global___ProviderCapabilities:
         """Since 0.2.0: what its agent can do. In the first event of a session, and in what a client is told when it attaches."""
 
+    @_builtins.property
+    def models(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Since 0.2.0: the models that the agent can be told to use, as it reported them; not all agents do."""
+
     def __init__(
         self,
         *,
@@ -1241,10 +1246,11 @@ class SessionInfo(_message.Message):
         commands: _abc.Iterable[Global___AgentCommand] | None = ...,
         branch: _builtins.str = ...,
         capabilities: Global___ProviderCapabilities | None = ...,
+        models: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["capabilities", b"capabilities"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["branch", b"branch", "capabilities", b"capabilities", "commands", b"commands", "compacted_before", b"compacted_before", "context_usage_percent", b"context_usage_percent", "is_compacted", b"is_compacted", "is_resumed", b"is_resumed", "mcp_servers", b"mcp_servers", "message_count", b"message_count", "model", b"model", "provider", b"provider", "session_id", b"session_id", "tools", b"tools", "working_directory", b"working_directory", "worktree_id", b"worktree_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["branch", b"branch", "capabilities", b"capabilities", "commands", b"commands", "compacted_before", b"compacted_before", "context_usage_percent", b"context_usage_percent", "is_compacted", b"is_compacted", "is_resumed", b"is_resumed", "mcp_servers", b"mcp_servers", "message_count", b"message_count", "model", b"model", "models", b"models", "provider", b"provider", "session_id", b"session_id", "tools", b"tools", "working_directory", b"working_directory", "worktree_id", b"worktree_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -67,7 +67,7 @@ def greet(answer: frames.ThreadAnswer, now: Moment) -> None:
     state.model = answer.model or state.model
     state.cwd = answer.cwd or state.cwd
     state.asked = state.refused_thread = ""
-    told = hashlib.sha256(f"{state.model}\0{state.cwd}".encode()).hexdigest()[:16]
+    told = hashlib.sha256("\0".join((state.model, state.cwd, *state.models)).encode()).hexdigest()[:16]
     if told != state.info:
         state.info = told
         info = turns.say_info(now)
@@ -77,8 +77,12 @@ def greet(answer: frames.ThreadAnswer, now: Moment) -> None:
 
 def on_models(frame: frames.Message, now: Moment) -> None:
     models = frames.read(frame.result, frames.Models)
-    if models is not None:
-        now.state.models = [each.id for each in models.data if each.id and not each.hidden][:_MOST_MODELS]
+    if models is None:
+        return
+    before = now.state.models
+    now.state.models = [each.id for each in models.data if each.id and not each.hidden][:_MOST_MODELS]
+    if now.state.thread and now.state.models != before:
+        turns.say_info(now)
 
 
 def told_mode(said: frames.Said, now: Moment) -> None:

@@ -308,6 +308,7 @@ def say_info(now: Moment) -> v1.SessionInfo:
     info.provider = now.session.provider
     info.is_compacted = state.compacted
     info.context_usage_percent = state.context_percent
+    info.models.extend(state.models)
     for name, status in state.mcp.items():
         info.mcp_servers.add(name=name, status=status)
     return info
