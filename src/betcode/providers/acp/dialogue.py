@@ -100,7 +100,11 @@ class AcpDialogue:
 
     def voided(self, now_ns: int) -> list[v1.AgentEvent]:
         now = Moment(self._state, self._session, self._profile, None, now_ns)
-        text.void(now)
+        if self._profile.capabilities.recognises_repeats:
+            text.void(now)
+        else:  # nobody says them anew: the next message is another one
+            text.settle(now, is_partial=True)
+            tools.close_all(now)
         return now.events
 
     def state(self) -> bytes:

@@ -40,7 +40,11 @@ TroubleKind = Literal["error", "rate_limit", "overload", "auth", "gone", "contex
 
 
 class AgentSays(TypedDict, total=False):
-    """What a program can do; each is false where it is not said."""
+    """What a program can do; each is false where it is not said.
+
+    Whether messages are sent again and turns continued is decided before any program runs, by its provider's table; a
+    program says the same here, for whoever reads the journal.
+    """
 
     recognisesRepeats: bool  # a prompt with the messageId of one it was given before is not acted upon twice
     continuesTurn: bool  # it goes on with a broken turn when `continueTurn` says so, or by itself

@@ -164,11 +164,13 @@ def test_long_text_goes_on_in_another_block() -> None:
     assert [event.text_delta.block for event in spoken.answers() if event.text_delta.is_complete] == [1]
 
 
-def test_what_a_crashed_agent_was_saying_is_void() -> None:
+def test_what_a_crashed_agent_was_saying_and_doing_stays_a_part() -> None:
     spoken = begun()
+    spoken.updates("tool_call", toolCallId="t", kind="execute", status="in_progress", rawInput={"command": "ls"})
     spoken.chunk("half of")
-    [event] = spoken.dialogue.voided(5)
-    assert (event.text_delta.text, event.text_delta.is_complete) == ("", True)
+    said, result = spoken.dialogue.voided(5)  # the next message is another one, so that nobody says it anew
+    assert (said.text_delta.text, said.text_delta.is_partial) == ("half of", True)
+    assert (result.tool_call_result.tool_id, result.tool_call_result.is_error) == ("t", True)
 
 
 def test_a_conversation_begins_with_the_agents_first_word() -> None:
