@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import anyio
 
-from betcode.cli import doctor_places, doctor_processes
+from betcode.cli import doctor_agents, doctor_places, doctor_processes
 from betcode.cli.doctor_finding import Finding, Level, Situation, note, ok, trouble
 from betcode.cli.exit_codes import ExitCode
 from betcode.cli.options import Options
@@ -27,7 +27,7 @@ CHECKS: tuple[Check, ...] = (
     doctor_places.clock,
     doctor_places.database,
     doctor_places.listening,
-    doctor_processes.agent,
+    doctor_agents.agent,
     doctor_processes.git,
     doctor_processes.orphans,
     doctor_processes.open_files,

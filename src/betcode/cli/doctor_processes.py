@@ -1,8 +1,8 @@
-"""The doctor looks at programs: the agent and its login, what runs without a daemon, the daemon itself."""
+"""The doctor looks at programs: git, what runs without a daemon, the daemon itself."""
 
 import resource
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 from betcode._version import __version__
@@ -11,36 +11,16 @@ from betcode.cli.log_place import log_place
 from betcode.client import ClientError, open_client
 from betcode.config.lockfile import is_held, read_holder
 from betcode.config.places import Places
-from betcode.domain.compatibility import AGENTS
-from betcode.domain.errors import AgentUnavailable, DatabaseUnusable
-from betcode.domain.provider_about import Login
+from betcode.domain.errors import DatabaseUnusable
 from betcode.git.environment import environment_of
 from betcode.git.version import ADVICE, unfit, version_of
 from betcode.holder.launch import held_runs, holder_pids
 from betcode.holder.platform import all_marked
-from betcode.providers.claude.launch import find_binary
-from betcode.providers.claude.login import ADVICE as ADVICE_TO_LOG_IN
-from betcode.providers.claude.login import login
 from betcode.providers.versions import read_version
 from betcode.v1.health_pb2 import ServingStatus
 
 _VERSION_WITHIN_S = 5.0
 _LEAST_OPEN_FILES = 1024
-
-
-def agent(situation: Situation) -> Iterator[Finding]:
-    """Whether there is one, new enough and logged in. No model is asked."""
-    named = Path(situation.claude_bin).expanduser() if situation.claude_bin else None
-    try:
-        binary = find_binary(named, situation.environ)
-    except AgentUnavailable as missing:
-        if situation.settings.engine.default_provider == "demo":
-            yield note("agent", "Claude Code is not installed, and the demo is the default agent")
-        else:
-            yield trouble("agent", missing.message, "install it; until then: betcode run --provider demo")
-        return
-    yield _version(binary, situation.environ)
-    yield _login(situation)
 
 
 def git(situation: Situation) -> Iterator[Finding]:
@@ -53,30 +33,6 @@ def git(situation: Situation) -> Iterator[Finding]:
         said = f"git version {read_version(Path(program), environment, _VERSION_WITHIN_S)}"
         why = unfit(said)
     yield note("git", why, "worktrees, and to see what a turn changed, need it") if why else ok("git", version_of(said))
-
-
-def _version(binary: Path, environ: Mapping[str, str]) -> Finding:
-    try:
-        version = read_version(binary, environ, _VERSION_WITHIN_S)
-    except OSError as error:
-        return trouble("agent", f"{binary} cannot be run: {error.strerror}", "install claude anew")
-    if not version:
-        words = f"{binary} --version does not say a version within {_VERSION_WITHIN_S:.0f} s"
-        return trouble("agent", words, "install claude anew")
-    if refusal := AGENTS["claude"].refusal(version):
-        return trouble("agent", f"{binary}: {refusal}", f"upgrade it: claude update ({AGENTS['claude'].upgrade_url})")
-    return ok("agent", f"{binary}, version {version}")
-
-
-def _login(situation: Situation) -> Finding:
-    found, basis = login(situation.environ)
-    match found:
-        case Login.YES:
-            return ok("login", basis)
-        case Login.NO:
-            return trouble("login", "Claude Code is not logged in", ADVICE_TO_LOG_IN)
-        case _:
-            return note("login", basis)
 
 
 def orphans(situation: Situation) -> Iterator[Finding]:

@@ -1,15 +1,15 @@
 """Which kinds of agents this daemon can run, and which one when nobody says."""
 
 import shutil
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from betcode.config.agents import AgentSettings
 from betcode.domain.errors import AgentUnavailable
 from betcode.domain.ports import Provider
 from betcode.providers.claude import ClaudeProvider
+from betcode.providers.making import MAKERS, Providers
 from betcode.providers.versions import AgentVersions
 
 
@@ -21,29 +21,6 @@ class Found:
     version_of: Callable[[Path], Awaitable[str]]  # what a program says; empty: none, or not soon enough
     claude_version: Callable[[], Awaitable[str]]  # of the program that the daemon itself finds; empty: not known
     trouble: Callable[[], str]  # why the default agent cannot be run, where somebody counts on it; empty: it can
-
-
-class Providers(Mapping[str, Provider]):
-    """Kinds of agents by name, each made when it is first asked for: a daemon that starts waits for none of them."""
-
-    def __init__(self, makers: Mapping[str, Callable[[AgentSettings], Provider]], agents: AgentSettings) -> None:
-        self._makers = makers
-        self._agents = agents
-        self._made: dict[str, Provider] = {}
-
-    def __getitem__(self, name: str) -> Provider:
-        if name not in self._made:
-            self._made.setdefault(name, self._makers[name](self._agents))  # a thread may make it too
-        return self._made[name]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._makers
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._makers)
-
-    def __len__(self) -> int:
-        return len(self._makers)
 
 
 def find_providers(
@@ -59,7 +36,7 @@ def find_providers(
     named = claude_bin or _named(environ)
     versions = AgentVersions(environ)
     claude = ClaudeProvider(named, versions)
-    providers = Providers({"claude": lambda _: claude, **_MAKERS}, agents or AgentSettings())
+    providers = Providers({"claude": lambda _: claude, **MAKERS}, agents or AgentSettings())
     was_found = shutil.which("claude", path=environ.get("PATH", "")) is not None
 
     def trouble() -> str:
@@ -83,50 +60,6 @@ def find_providers(
         lambda: claude.version(environ),
         trouble,
     )
-
-
-def _demo(_: AgentSettings) -> Provider:
-    from betcode.providers.demo import DemoProvider
-
-    return DemoProvider()
-
-
-def _codex(agents: AgentSettings) -> Provider:
-    from betcode.providers.codex import CodexProvider
-
-    return CodexProvider(agents.codex)
-
-
-def _acp(agents: AgentSettings, profile: str = "") -> Provider:
-    from betcode.providers.acp import AcpProvider
-
-    return AcpProvider(agents.acp, profile)
-
-
-def _openai(agents: AgentSettings) -> Provider:
-    from betcode.providers.openai import OpenAiProvider
-
-    return OpenAiProvider(agents.openai)
-
-
-def _openclaw(agents: AgentSettings) -> Provider:
-    from betcode.providers.openclaw import OpenClawProvider
-
-    return OpenClawProvider(agents.openclaw)
-
-
-# One line for each kind of agent; whoever makes it imports its room then and not before.
-_MAKERS: Mapping[str, Callable[[AgentSettings], Provider]] = {
-    "demo": _demo,
-    "codex": _codex,
-    "openai": _openai,
-    "acp": _acp,
-    "opencode": partial(_acp, profile="opencode"),
-    "gemini": partial(_acp, profile="gemini"),
-    "claude-agent-acp": partial(_acp, profile="claude-agent-acp"),
-    "codex-acp": partial(_acp, profile="codex-acp"),
-    "openclaw": _openclaw,
-}
 
 
 def _named(environ: Mapping[str, str]) -> Path | None:
