@@ -8,6 +8,7 @@ import subprocess
 import sys
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import Any
 
 import anyio
 
@@ -74,6 +75,17 @@ class StandIn:
                 else:
                     await stream.aclose()
                     return
+
+    def key_of(self, words: str) -> str:
+        """Of the session in which this was said."""
+        return next(key for key, each in self._memory().items() if words in json.dumps(each["messages"]))
+
+    def status_of(self, key: str) -> str:
+        return str(self._memory()[key]["status"])
+
+    def _memory(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads((self._state / "memory.json").read_text())
+        return found
 
     @property
     def errors(self) -> str:

@@ -86,13 +86,13 @@ class Link:
             raise Refused(answer.error)
         return answer.payload
 
-    async def greet(self, token: str) -> None:
-        """Raises: Refused, Lost."""
-        async with asyncio.timeout(_STEP_S):
+    async def greet(self, token: str, step_s: float) -> None:
+        """Raises: Refused, Lost, TimeoutError."""
+        async with asyncio.timeout(step_s):
             while (event := await self.events.get()) is None or event.name != "connect.challenge":
                 if event is None:
                     raise Lost("the gateway hung up before it greeted us")
-        await self.call("connect", _STEP_S, **connect_params(token, __version__, sys.platform))
+        await self.call("connect", step_s, **connect_params(token, __version__, sys.platform))
 
     async def read(self) -> None:
         """Take in what comes, until the connection ends."""
@@ -127,14 +127,14 @@ class Link:
 
 
 @asynccontextmanager
-async def linked(address: Address) -> AsyncIterator[Link]:
+async def linked(address: Address, step_s: float = _STEP_S) -> AsyncIterator[Link]:
     """Raises: Refused, Lost, OSError; all of them before the block begins."""
     from websockets.asyncio.client import connect
     from websockets.exceptions import InvalidHandshake, InvalidURI
 
     try:
         socket = await connect(
-            address.url, open_timeout=_STEP_S, close_timeout=1, max_size=FRAME_LIMIT_BYTES, proxy=None
+            address.url, open_timeout=step_s, close_timeout=1, max_size=FRAME_LIMIT_BYTES, proxy=None
         )
     except (InvalidHandshake, InvalidURI, EOFError) as wrong:
         raise Lost(f"what answers at {address.url} is no gateway: {wrong}") from None
@@ -144,7 +144,7 @@ async def linked(address: Address) -> AsyncIterator[Link]:
     reading = asyncio.ensure_future(link.read())
     try:
         try:
-            await link.greet(address.token)
+            await link.greet(address.token, step_s)
         except TimeoutError:
             raise Lost(f"what answers at {address.url} does not greet as a gateway does") from None
         yield link
@@ -163,7 +163,7 @@ async def reached(address: Address, patience: Patience) -> AsyncIterator[Link]:
     waited = _Wait(address.url, patience)
     while True:
         try:
-            async with linked(address) as link:
+            async with linked(address, min(_STEP_S, patience.within_s)) as link:
                 waited.is_over = True
                 yield link
                 return
