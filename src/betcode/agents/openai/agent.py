@@ -21,6 +21,8 @@ from acp.schema import (
     ResourceContentBlock,
     ResumeSessionResponse,
     SessionCapabilities,
+    SessionConfigOptionSelect,
+    SessionConfigSelectOption,
     SessionResumeCapabilities,
     TextContentBlock,
     TextResourceContents,
@@ -83,15 +85,15 @@ class OpenAiAgent:
         except FileExistsError:
             # The process before this one made it and died before anybody heard of it.
             kept = self._resumed(session_id)
-        await self._begin(session_id, cwd, wanted, kept)
-        return NewSessionResponse(session_id=session_id)
+        model = await self._begin(session_id, cwd, wanted, kept)
+        return NewSessionResponse(session_id=session_id, config_options=[_model_option(model)])
 
     async def resume_session(self, session_id: str, cwd: str, **more: Any) -> ResumeSessionResponse:
         wanted = _ours(more)
-        await self._begin(session_id, cwd, wanted, self._resumed(session_id))
+        model = await self._begin(session_id, cwd, wanted, self._resumed(session_id))
         if wanted.get("continueTurn"):
             self._tasks.start_soon(self._go_on)
-        return ResumeSessionResponse()
+        return ResumeSessionResponse(config_options=[_model_option(model)])
 
     async def prompt(self, session_id: str, prompt: list[Any], **more: Any) -> PromptResponse:
         conversation = self._known(session_id)
@@ -161,7 +163,8 @@ class OpenAiAgent:
 
     # ---------------------------------------------------------------- sessions
 
-    async def _begin(self, session_id: str, cwd: str, wanted: dict[str, Any], kept: transcript.Transcript) -> None:
+    async def _begin(self, session_id: str, cwd: str, wanted: dict[str, Any], kept: transcript.Transcript) -> str:
+        """The name of the model that is used."""
         options = self._options
         model = str(wanted.get("model") or options.model)
         if not model:
@@ -171,6 +174,7 @@ class OpenAiAgent:
         await self.close()
         self._conversation = Conversation(options, workspace, kept, Model(options), model)
         self._session_id = session_id
+        return model
 
     def _resumed(self, session_id: str) -> transcript.Transcript:
         try:
@@ -190,6 +194,18 @@ class OpenAiAgent:
     def _voice(self) -> Voice:
         assert self._client is not None
         return Voice(self._client, self._session_id)
+
+
+def _model_option(model: str) -> SessionConfigOptionSelect:
+    """Which model it is, with nothing to choose: the session was made with it."""
+    return SessionConfigOptionSelect(
+        type="select",
+        id="model",
+        name="Model",
+        category="model",
+        current_value=model,
+        options=[SessionConfigSelectOption(value=model, name=model)],
+    )
 
 
 def _gone(message: str) -> RequestError:

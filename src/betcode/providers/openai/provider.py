@@ -38,7 +38,6 @@ PROFILE = Profile(
     name="openai",
     title="The agent",
     sets_model=False,  # it is told as it is started
-    tells_errors=True,
     capabilities=replace(
         CAPABILITIES,
         continues_broken_turn=True,

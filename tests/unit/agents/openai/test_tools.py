@@ -190,7 +190,8 @@ async def test_a_command_that_takes_too_long_is_ended(root: Path) -> None:
 
 
 async def test_what_a_command_leaves_in_the_background_ends_with_it(root: Path) -> None:
-    result = await run(root, "shell", command="sleep 600 & echo $!")
+    # It is at work for a while, so that its end is waited for before it comes.
+    result = await run(root, "shell", command="sleep 600 & echo $!; for each in $(seq 20000); do :; done")
     await gone(int(result.text))
 
 

@@ -4,8 +4,8 @@ import asyncio
 import os
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +18,7 @@ _LIMIT_S = 120
 _LONGEST_S = 600
 _KEPT_BYTES = 15_000  # of the beginning and of the end
 _GRACE_S = 0.5
+_STDIN_BYTES = 60_000  # what a pipe takes at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,47 +63,87 @@ async def run_command(
     argv: Sequence[str], cwd: Path, environment: Mapping[str, str], limit_s: float, stdin: bytes = b""
 ) -> Ran:
     """Runs it to its end; nothing of it is left when this returns, also where this is cancelled."""
+    with _pipe() as output:
+        process = await _started(argv, cwd, environment, stdin, output)
+        kept = _Kept()
+        timed_out = False
+        try:
+            with anyio.move_on_after(limit_s) as limit:
+                async with anyio.create_task_group() as tasks:
+                    drained = anyio.Event()
+                    tasks.start_soon(_drain, output.read_end, kept, drained)
+                    await process.wait()
+                    # What it put into the background would run on unseen, and keeps the pipe open.
+                    await _end(process, at_once=True)
+                    with anyio.move_on_after(_GRACE_S):  # one that left the group holds it still
+                        await drained.wait()
+                    tasks.cancel_scope.cancel()
+            timed_out = limit.cancelled_caught
+        finally:
+            with anyio.CancelScope(shield=True):
+                await _end(process, at_once=False)
+        return Ran(kept.text, process.returncode or 0, timed_out)
+
+
+class _Pipe:
+    """A pipe of our own: asyncio tells of a process's end only when those that it made itself are closed."""
+
+    def __init__(self) -> None:
+        self.read_end, self.write_end = os.pipe()
+
+    def close(self, *ends: int) -> None:
+        for end in ends or (self.read_end, self.write_end):
+            if end == self.read_end >= 0:
+                os.close(end)
+                self.read_end = -1
+            elif end == self.write_end >= 0:
+                os.close(end)
+                self.write_end = -1
+
+
+@contextmanager
+def _pipe() -> Iterator[_Pipe]:
+    pipe = _Pipe()
     try:
-        process = await asyncio.create_subprocess_exec(
-            *argv,
-            stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            cwd=cwd,
-            env=dict(environment),
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise Unfit(f"The command could not be started: {error}") from None
-    kept = _Kept()
-    timed_out = False
-    try:
-        with anyio.move_on_after(limit_s) as limit:
-            async with anyio.create_task_group() as tasks:
-                drained = anyio.Event()
-                tasks.start_soon(_drain, process, kept, drained)
-                if stdin and process.stdin is not None:
-                    with suppress(ConnectionError):
-                        process.stdin.write(stdin)
-                        await process.stdin.drain()
-                    process.stdin.close()
-                await process.wait()
-                # What it put into the background would run on unseen, and keeps the pipe open.
-                await _end(process, at_once=True)
-                with anyio.move_on_after(_GRACE_S):  # one that left the group holds it still
-                    await drained.wait()
-                tasks.cancel_scope.cancel()
-        timed_out = limit.cancelled_caught
+        yield pipe
     finally:
-        with anyio.CancelScope(shield=True):
-            await _end(process, at_once=False)
-    return Ran(kept.text, process.returncode or 0, timed_out)
+        pipe.close()
 
 
-async def _drain(process: asyncio.subprocess.Process, kept: "_Kept", drained: anyio.Event) -> None:
-    assert process.stdout is not None
-    while chunk := await process.stdout.read(65536):
-        kept.take(chunk)
+async def _started(
+    argv: Sequence[str], cwd: Path, environment: Mapping[str, str], stdin: bytes, output: _Pipe
+) -> asyncio.subprocess.Process:
+    """Raises Unfit."""
+    if len(stdin) > _STDIN_BYTES:
+        raise Unfit("That is too long")
+    with _pipe() as given:
+        os.write(given.write_end, stdin)
+        given.close(given.write_end)
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *argv,
+                stdin=given.read_end if stdin else subprocess.DEVNULL,
+                stdout=output.write_end,
+                stderr=subprocess.STDOUT,
+                cwd=cwd,
+                env=dict(environment),
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            raise Unfit(f"The command could not be started: {error}") from None
+    output.close(output.write_end)
+    return process
+
+
+async def _drain(descriptor: int, kept: "_Kept", drained: anyio.Event) -> None:
+    os.set_blocking(descriptor, False)
+    while True:
+        await anyio.wait_readable(descriptor)
+        with suppress(BlockingIOError):
+            chunk = os.read(descriptor, 65536)
+            if not chunk:
+                break
+            kept.take(chunk)
     drained.set()
 
 
