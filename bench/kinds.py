@@ -29,6 +29,9 @@ _ANSWERS = 60
 _ANSWERER = Path(__file__).with_name("answerer.py")
 _READ_BYTES = 4 * 1024 * 1024
 _MB = 1024 * 1024
+_BRIDGE = ("-m", "betcode.agents.openclaw", "--url", "ws://127.0.0.1:9")  # it connects when a session is opened
+_BRIDGE_MB = 80.0
+_GREETING = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": 1}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +68,8 @@ async def measure(effort: Effort) -> list[Figure]:
                 own = list(_agents_own(_records(run), kind))
                 figures.append(_added(kind, own, seen))
                 if kind.own_mb:
-                    memory.append(_held(kind, bare_mb, _resident_mb(daemon)))
-    return figures + memory
+                    memory.append(_held(kind.name, bare_mb, _resident_mb(daemon), kind.own_mb))
+    return [*figures, *memory, _held("openclaw", bare_mb, _greeted_mb(_BRIDGE), _BRIDGE_MB)]
 
 
 def _added(kind: _Kind, own: list[float], seen: list[float]) -> Figure:
@@ -82,9 +85,10 @@ def _added(kind: _Kind, own: list[float], seen: list[float]) -> Figure:
     )
 
 
-def _held(kind: _Kind, bare_mb: float, held_mb: float) -> Figure:
-    name = f"resident memory, our agent program {kind.name}"
-    return Figure(name, "an interpreter alone", bare_mb, held_mb, kind.own_mb, "MB")
+def _held(name: str, bare_mb: float, held_mb: float, target_mb: float) -> Figure:
+    return Figure(
+        f"resident memory, our agent program {name}", "an interpreter alone", bare_mb, held_mb, target_mb, "MB"
+    )
 
 
 def _set_up(root: Path, base_url: str) -> Path:
@@ -153,8 +157,18 @@ def _resident_mb(daemon: Daemon) -> float:
 
 def _bare_mb() -> float:
     """What an interpreter holds that waits for a line."""
-    argv = [sys.executable, "-I", "-c", "import json, sys; print(flush=True); sys.stdin.read()"]
+    return _greeted_mb(("-c", "import json, sys; sys.stdin.readline(); print(flush=True); sys.stdin.read()"))
+
+
+def _greeted_mb(program: tuple[str, ...]) -> float:
+    """What a program holds that was greeted and has answered."""
+    argv = [sys.executable, "-I", *program]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
         assert process.stdout is not None
+        process.stdin.write(json.dumps(_GREETING).encode() + b"\n")
+        process.stdin.flush()
         process.stdout.readline()
-        return resident_bytes(process.pid) / _MB
+        held = resident_bytes(process.pid) / _MB
+        process.kill()
+        return held
