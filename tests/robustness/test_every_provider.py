@@ -10,15 +10,12 @@ import pytest
 
 from betcode.holder.launch import holder_pid
 from betcode.v1 import agent_pb2 as v1
-from support.openai_api import script
 from support.patience import PATIENCE_S
-from support.provider_worlds import WORLDS, ProviderWorld
+from support.provider_worlds import LAST_WORDS, WORLDS, ProviderWorld
 from support.runs import gone
 from support.talk import Talk, assert_whole, is_idle, kinds, settled_text, states_of
 
 pytestmark = pytest.mark.anyio
-
-TOOL = script({"text": "I will leave a mark.", "tools": [{"cmd": "echo mark >> marks"}]}, {"text": "It is there."})
 
 
 @pytest.fixture(params=WORLDS)
@@ -50,7 +47,7 @@ async def kill(pid: int) -> None:
 
 async def test_a_stream_cut_after_every_event_of_a_turn_misses_nothing(world: ProviderWorld) -> None:
     talk = await world.session()
-    await talk.say(TOOL)
+    await talk.say(world.uses_a_tool)
     await allow_all(talk)
     assert marks(world) == 1
     got: list[v1.AgentEvent] = []
@@ -70,7 +67,7 @@ async def test_a_stream_cut_after_every_event_of_a_turn_misses_nothing(world: Pr
 
 async def test_a_daemon_killed_while_a_person_is_asked_loses_and_repeats_nothing(world: ProviderWorld) -> None:
     talk = await world.session()
-    message = await talk.say(TOOL)
+    message = await talk.say(world.uses_a_tool)
     request = await talk.asked()
     world.daemon.kill()
     await world.daemon.start()
@@ -81,7 +78,7 @@ async def test_a_daemon_killed_while_a_person_is_asked_loses_and_repeats_nothing
     assert marks(world) == 1
     assert kinds(talk.events).count("turn_complete") == 1
     assert states_of(talk.events, message.message_id)[-1] == "CONSUMED"
-    assert "It is there." in settled_text(talk.events)
+    assert LAST_WORDS in settled_text(talk.events)
     assert len(world.runs) == 1, "the agent never noticed"
     assert_whole(talk.events)
 
@@ -91,7 +88,7 @@ async def test_an_agent_killed_while_a_person_is_asked_does_as_its_table_says(
     world: ProviderWorld, victim: str
 ) -> None:
     talk = await world.session()
-    message = await talk.say(TOOL)
+    message = await talk.say(world.uses_a_tool)
     await talk.asked()
     run = world.runs[-1]
     agent = run.agent_pid
@@ -106,7 +103,7 @@ async def test_an_agent_killed_while_a_person_is_asked_does_as_its_table_says(
     assert marks(world) == (1 if goes_on else 0)
     assert states_of(talk.events, message.message_id)[-1] == ("CONSUMED" if goes_on else "UNKNOWN")
     assert kinds(talk.events).count("turn_complete") == 1
-    await talk.say("Again. " + script({"text": "Here I am."}))
+    await talk.say(world.talks)
     await allow_all(talk)
     assert "Here I am." in settled_text(talk.events)
     assert_whole(talk.events)

@@ -5,13 +5,20 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from betcode.client import Client
+from betcode.client import Client, NewConversation, open_client
 from betcode.v1 import agent_pb2 as v1
+from support import openclaw_memory
 from support.codex import codex_world
-from support.daemon import Daemon
+from support.daemon import Daemon, running_daemon
+from support.openai_api import script
 from support.openai_sessions import openai_world
+from support.openclaw import StandIn
+from support.opencode import opencode_world
 from support.runs import RunOnDisk, runs_in
 from support.talk import Talk
+
+LAST_WORDS = "It is there."
+COMMAND = "echo mark >> marks"
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +26,9 @@ class ProviderWorld:
     daemon: Daemon
     client: Client
     session: Callable[[], Awaitable[Talk]]
+    # What a message has to be so that the agent runs COMMAND and says LAST_WORDS, and so that it says something else.
+    uses_a_tool: str = script({"text": "A mark.", "tools": [{"cmd": COMMAND}]}, {"text": LAST_WORDS})
+    talks: str = script({"text": "Here I am."})
 
     @property
     def runs(self) -> list[RunOnDisk]:
@@ -42,7 +52,34 @@ async def _codex(root: Path) -> AsyncIterator[ProviderWorld]:
         yield ProviderWorld(world.daemon, world.client, world.session)
 
 
+@asynccontextmanager
+async def _opencode(root: Path) -> AsyncIterator[ProviderWorld]:
+    async with opencode_world(root) as world:
+        yield ProviderWorld(world.daemon, world.client, world.session)
+
+
+@asynccontextmanager
+async def _openclaw(root: Path) -> AsyncIterator[ProviderWorld]:
+    gateway = StandIn(root / "gateway")
+    settings = {"agents": {"openclaw": {"url": gateway.url, "token_file": str(gateway.token_file)}}}
+    gateway.start()
+    try:
+        async with running_daemon(root, settings=settings) as daemon, open_client(daemon.places) as client:
+
+            async def session() -> Talk:
+                new = NewConversation(str(daemon.work), provider="openclaw", environment=daemon.environment)
+                return Talk(client, await client.start_session(new))
+
+            uses_a_tool = openclaw_memory.script({"text": "A mark.", "cmd": COMMAND}, {"text": LAST_WORDS})
+            talks = openclaw_memory.script({"text": "Here I am."})
+            yield ProviderWorld(daemon, client, session, uses_a_tool, talks)
+    finally:
+        gateway.kill()
+
+
 WORLDS: Mapping[str, Callable[[Path], AbstractAsyncContextManager[ProviderWorld]]] = {
     "openai": _openai,
+    "openclaw": _openclaw,
     "codex": _codex,
+    "opencode": _opencode,
 }

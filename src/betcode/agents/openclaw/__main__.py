@@ -17,6 +17,7 @@ _EXIT_TERMINATED = 143
 
 async def _run(options: Options) -> NoReturn:
     """Until the client closes its end, or a signal says so."""
+    started_by = os.getppid()
     loop = asyncio.get_running_loop()
     stopped = asyncio.Event()
     loop.add_signal_handler(signal.SIGTERM, stopped.set)
@@ -27,7 +28,8 @@ async def _run(options: Options) -> NoReturn:
         await asyncio.wait([listening, stopping], return_when=asyncio.FIRST_COMPLETED)
         code = 0
         if stopped.is_set():
-            await bridge.stop()
+            if os.getppid() == started_by:  # otherwise that one died: nobody asked for anything
+                await bridge.stop()
             code = _EXIT_TERMINATED
         sys.stdout.flush()
         os._exit(code)  # what is under way is the gateway's, and goes on there
