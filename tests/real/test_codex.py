@@ -5,11 +5,13 @@ import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import anyio
 import pytest
 
 from betcode.domain.records import RecordKind
 from support.codex import KEY, CodexWorld, codex_environment, codex_world
 from support.openai_api import script
+from support.patience import PATIENCE_S
 from support.talk import assert_whole, is_idle, kinds, settled_text, states_of, streamed_text
 
 pytestmark = pytest.mark.anyio
@@ -188,6 +190,18 @@ async def test_what_was_said_to_codex_is_one_greeting_and_one_line_a_turn(world:
     infos = [event.session_info for event in talk.events if event.HasField("session_info")]
     assert infos[-1].model == "gpt-5.5"
     assert "gpt-5.5" in infos[-1].models  # those that this Codex knows
+
+
+async def test_the_command_line_sends_the_key_that_codex_is_configured_with(world: CodexWorld, tmp_path: Path) -> None:
+    places = world.daemon.places
+    command = [sys.executable, "-m", "betcode", "run", "--state-dir", str(places.state_dir)]
+    command += ["--config-dir", str(places.config_dir), "--socket", str(places.socket), "--provider", "codex"]
+    with anyio.fail_after(PATIENCE_S):
+        done = await anyio.run_process(
+            [*command, "Hello " + script({"text": "Hello, command line."})], env=world.environment, cwd=tmp_path
+        )
+    assert "Hello, command line." in done.stdout.decode()
+    assert world.requests(tmp_path)[0].headers["authorization"] == f"Bearer {KEY}"
 
 
 _SERVER = """

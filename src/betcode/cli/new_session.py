@@ -49,9 +49,13 @@ def new_conversation(options: Options) -> NewConversation:
 
 def _keys(loaded: "Loaded", kind: str, config: Mapping[str, str]) -> tuple[str, ...]:
     """The variable with the key of an API that somebody named, for the kind of agent that asks for it by name."""
-    if kind != "openai":
-        return ()
-    return (config.get("api_key_env") or loaded.settings.agents.openai.api_key_env,)
+    if kind == "openai":
+        return (config.get("api_key_env") or loaded.settings.agents.openai.api_key_env,)
+    if kind == "codex":
+        from betcode.providers.codex.environment import key_of_provider
+
+        return (key_of_provider(os.environ),)
+    return ()
 
 
 def whole_environment(options: Options) -> dict[str, str]:
@@ -59,7 +63,8 @@ def whole_environment(options: Options) -> dict[str, str]:
     if options.places.remote is not None:
         return {}
     loaded = _settings(options)
-    return session_environment(os.environ, (*loaded.settings.environment_allow, *_keys(loaded, "openai", {})), OF_KIND)
+    keys = (name for kind in OF_KIND for name in _keys(loaded, kind, {}))
+    return session_environment(os.environ, (*loaded.settings.environment_allow, *keys), OF_KIND)
 
 
 async def default_agent(client: Client, options: Options) -> str:
