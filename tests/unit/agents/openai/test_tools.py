@@ -114,10 +114,10 @@ async def test_a_binary_file_is_not_shown(root: Path) -> None:
 async def test_an_edit_keeps_mode_and_line_ends_and_shows_both_sides(root: Path) -> None:
     path = root / "run.sh"
     path.write_bytes(b"one\r\ntwo\r\n")
-    path.chmod(0o750)
+    path.chmod(0o775)
     result = await run(root, "edit", path="run.sh", old_string="two", new_string="2")
     assert path.read_bytes() == b"one\r\n2\r\n"
-    assert path.stat().st_mode & 0o777 == 0o750
+    assert path.stat().st_mode & 0o777 == 0o775
     assert result.diff is not None
     assert (result.diff.old, result.diff.new) == ("one\r\ntwo\r\n", "one\r\n2\r\n")
     assert sorted(each.name for each in root.iterdir()) == ["run.sh"]
