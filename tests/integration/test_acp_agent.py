@@ -139,6 +139,26 @@ async def test_a_killed_agent_is_taken_up_again(room: tuple[Daemon, Client], fla
     assert settled_text(events) == "say remember 42; wait nothing"
 
 
+async def test_a_turn_that_a_crash_broke_off_ends_before_the_message_behind_it_begins(
+    room: tuple[Daemon, Client],
+) -> None:
+    talk = await acp_talk(*room)
+    broken = await talk.say("say half\nwait never")
+    await talk.until(lambda event: "half" in event.text_delta.text)
+    waiting = await talk.say("say whole")
+    os.kill(room[0].agent_pids[-1], signal.SIGKILL)
+    events = await talk.until(is_idle)
+    (error,) = [event.error for event in events if event.HasField("error")]
+    assert "ask again for what broke off" in error.message
+    ended = [event.turn_complete for event in events if event.HasField("turn_complete")]
+    assert [(turn.stop_reason, list(turn.message_ids)) for turn in ended] == [
+        ("crashed", [broken.message_id]),
+        ("end_turn", [waiting.message_id]),
+    ]
+    assert states_of(talk.events, broken.message_id)[-1] == "UNKNOWN"
+    assert settled_text(events).endswith("whole")
+
+
 async def test_an_agent_that_cannot_take_up_a_conversation_says_that_it_begins_anew(
     room: tuple[Daemon, Client],
 ) -> None:

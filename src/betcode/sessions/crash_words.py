@@ -32,8 +32,10 @@ def of_crash(session: NewSession, end: End) -> list[v1.AgentEvent]:
             "retry_at": rfc3339(end.retry_at_ns),
             "crashes": str(end.crashes.in_a_row),
         }
-        message = f"{what}. It is started again in {end.retry_in_s:g} s and goes on with the turn"
-        return [*said, events.error(ErrorCode.SUBPROCESS_CRASHED, message, **details)]
+        then = "with what was sent since; ask again for what broke off" if end.lost else "and goes on with the turn"
+        message = f"{what}. It is started again in {end.retry_in_s:g} s {then}"
+        said.append(events.error(ErrorCode.SUBPROCESS_CRASHED, message, **details))
+        return [*said, events.turn_complete("crashed", end.lost)] if end.lost else said
     code = ErrorCode.SUBPROCESS_CRASHED
     if end.advice and not end.spoke:
         code = ErrorCode.AGENT_UNAVAILABLE

@@ -51,6 +51,7 @@ class End:
     tools: tuple[str, ...] = ()  # that were at work
     voided: list[v1.AgentEvent] = field(default_factory=list)  # words that the next agent says anew
     fates: dict[str, InputState] = field(default_factory=dict)  # inputs that are given up
+    lost: tuple[str, ...] = ()  # messages of a turn that the next agent, started for others, does not go on with
 
     @property
     def stimuli(self) -> tuple[RunStimulus, ...]:
@@ -95,6 +96,7 @@ def judge(run: AgentRun, exit_record: Record | None, trouble: str, now_ns: int) 
         end.retry_in_s = end.crashes.wait_s(policy)
         end.retry_at_ns = end.crashes.due_ns(policy)
         end.voided = run.dialogue.voided(now_ns)
+        end.lost = tuple(name for name, state in end.fates.items() if state is InputState.UNKNOWN)
     return end
 
 
@@ -152,6 +154,8 @@ def why_not_continued(session: LiveSession, end: End, fields: Mapping[str, objec
     if session.is_closed:
         return session.closed_words
     interrupted = bool(fields.get("turn_interrupted", session.writer.state.turn_interrupted))
+    if end.lost:
+        return left_prompts.GIVEN_UP
     if end.retry_in_s is not None or (interrupted and session.capabilities.continues_broken_turn):
         return ""
     return left_prompts.GIVEN_UP if end.crashed else left_prompts.NOT_CONTINUED
@@ -221,7 +225,7 @@ def _what_is_believed(session: LiveSession, end: End) -> dict[str, object]:
     if end.has_conversation is not None:
         return {"conversation_began": end.has_conversation, "turn_interrupted": end.has_conversation}
     # A turn that was given up is not begun again behind the next message.
-    given_up = bool(end.advice) or end.too_many
+    given_up = bool(end.advice) or end.too_many or bool(end.lost)
     # An agent may take a message up and die before its first word; the next one then calls the message known.
     begun = session.writer.state.turn_interrupted or end.spoke or end.was_given_messages
     return {"turn_interrupted": begun and not given_up}
