@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from betcode.domain.budget import set_to
 from betcode.domain.errors import AgentUnavailable, ForkRefused, SequenceOutOfRange, SessionNotFound
 from betcode.domain.identifiers import Seq, SessionId, new_session_id
+from betcode.domain.phase import Phase, Transition
 from betcode.domain.rows import ForkedPart, SessionRow, SessionState, StoredEvent
 from betcode.domain.session import SessionStatus
 from betcode.sessions import events
@@ -66,6 +67,7 @@ async def fork(registry: Registry, session: SessionId, at: Seq, name: str) -> Fo
     forked = ForkedPart(stored, frozenset(part.messages))
     if not await registry.room.store.fork_session(row.key, new, state, forked):
         raise SessionNotFound(session)
+    registry.room.phases.tell(Transition(new.session_id, None, Phase.RUNNING, f"forked from {session}", time.time_ns()))
     logger.info("a session was forked", extra={"session_id": new.session_id, "forked_from": session})
     return Forked(new.session_id, new.forked_at)
 

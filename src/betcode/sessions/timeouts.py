@@ -35,6 +35,10 @@ async def keep_timeouts(registry: Registry) -> None:
         except BetcodeError as trouble:
             logger.warning("timeouts of sessions could not be looked at: %s", trouble)
             timeouts.note(now_ns + MINUTE_NS)
+        except Exception:
+            # A row that cannot be read; all else that the daemon does is not harmed.
+            logger.exception("timeouts of sessions could not be looked at")
+            timeouts.note(now_ns + MINUTE_NS)
         await timeouts.wait()
 
 

@@ -10,6 +10,7 @@ from betcode.v1 import agent_pb2 as v1
 from obey.local.v1 import local_pb2 as pb
 
 ASKED, QUESTION, RESOLVED = "permission_requested", "question_asked", "prompt_resolved"
+_LAST_WORD_LIMIT = 500_000  # characters: what a client with default options takes at once, however they are written
 _BROKEN_OFF = frozenset({"cancelled", "crashed", "stopped", "error"})
 _AT_WORK = frozenset({v1.THINKING, v1.EXECUTING_TOOL, v1.COMPACTING})
 _STATUS_OF_EVENT = {STARTED: Phase.RUNNING, STOPPED: Phase.STOPPED, FAILED: Phase.FAILED}
@@ -57,8 +58,10 @@ class Activities:
             return
         if event.parent_tool_use_id:  # of a subagent: never the turn's last word
             yield self._made(event, pb.ACTIVITY_TYPE_THINKING, text.text)
-        else:
-            self._texts.append(event)
+            return
+        if sum(len(each.text_delta.text) for each in self._texts) + len(text.text) > _LAST_WORD_LIMIT:
+            yield from self._said_before()
+        self._texts.append(event)
 
     def _said_before(self) -> Iterator[pb.SessionActivityEvent]:
         """What was said was not the last word, since something follows it."""

@@ -71,9 +71,11 @@ class CreatingCalls:
         standing = await self._engine.lives.standing(session)
         config, timeout_s = dict(request.provider_config), self._surroundings.start_timeout_s
         _check_config(config)
+        is_new = standing.phase.is_terminal
+        if is_new:
+            session = await self._made_again(standing, config)
         try:
-            if standing.phase.is_terminal:
-                session = await self._made_again(standing, config)
+            if is_new:
                 await self._engine.lives.begin(session, timeout_s)
             else:
                 await self._engine.lives.restart(session, config, timeout_s, caller.client.client_id)

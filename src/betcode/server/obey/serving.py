@@ -12,17 +12,11 @@ import grpc
 from anyio.abc import TaskStatus
 from grpc import aio
 
-from betcode.campaigns import Campaigns, Executor
 from betcode.config.settings import ObeySettings
 from betcode.domain.activities import Reports
 from betcode.server.admin import AskStop
 from betcode.server.gate import Gate
-from betcode.server.obey.creating import CreatingCalls, Surroundings
-from betcode.server.obey.daemon_calls import DaemonCalls
 from betcode.server.obey.errors import status_of
-from betcode.server.obey.reading import ReadingCalls
-from betcode.server.obey.talking import TalkingCalls
-from betcode.server.obey.watching import WatchingCalls
 from betcode.server.reflection import lazy_reflection
 from betcode.server.release import Release
 from betcode.server.rim import Handler, Rim, named
@@ -83,16 +77,10 @@ async def keep_serving(face: ObeyFace, *, task_status: TaskStatus[None] = anyio.
 
 @asynccontextmanager
 async def _served(face: ObeyFace, file: SocketFile) -> AsyncIterator[None]:
-    rim = Rim(face.release, status_of)
-    handlers = built(face, rim, face.gate_at(file.address))
+    calls = _Calls(face, face.gate_at(file.address))
     server = aio.server(options=list(face.options))
-    methods = {method.name: named(method, handlers[method.name]) for method in SERVICE.methods}
     server.add_generic_rpc_handlers(
-        (
-            grpc.method_handlers_generic_handler(SERVICE.full_name, methods),
-            face.health,
-            lazy_reflection([SERVICE.full_name, face.health_service]),
-        )
+        (calls, face.health, lazy_reflection([SERVICE.full_name, face.health_service])),
     )
     try:
         server.add_insecure_port("unix:" + quote(file.address))
@@ -105,40 +93,38 @@ async def _served(face: ObeyFace, file: SocketFile) -> AsyncIterator[None]:
         yield
     finally:
         with anyio.move_on_after(_STOP_BOUND_S, shield=True):
-            rim.refuse()
-            await rim.end_calls(_CALLS_GRACE_S)
-            await rim.end_streams(_STREAMS_GRACE_S)
+            await calls.end()
+            await server.stop(_LINGER_S if calls.were_made else None)
+
+
+class _Calls(grpc.GenericRpcHandler):
+    """The calls of the service. What is behind them is imported with the first: it costs more than a start may."""
+
+    def __init__(self, face: ObeyFace, gate: Gate) -> None:
+        self._face = face
+        self._gate = gate
+        self._rim = Rim(face.release, status_of)
+        self._handlers: Mapping[str, Handler] | None = None
+
+    def service(self, handler_call_details: grpc.HandlerCallDetails) -> "Handler | None":
+        service, _, name = str(handler_call_details.method).removeprefix("/").partition("/")
+        if service != SERVICE.full_name or name not in SERVICE.methods_by_name:
+            return None
+        if self._handlers is None:
+            from betcode.server.obey.calls import built
+
+            handlers = built(self._face, self._rim, self._gate)
+            self._handlers = {method.name: named(method, handlers[method.name]) for method in SERVICE.methods}
+        return self._handlers[name]
+
+    @property
+    def were_made(self) -> bool:
+        return self._handlers is not None
+
+    async def end(self) -> None:
+        """Let no further call begin; who is inside hears why it ends."""
+        self._rim.refuse()
+        if self.were_made:
+            await self._rim.end_calls(_CALLS_GRACE_S)
+            await self._rim.end_streams(_STREAMS_GRACE_S)
             await anyio.sleep(_LINGER_S)
-            await server.stop(_LINGER_S)
-
-
-def built(face: ObeyFace, rim: Rim, gate: Gate) -> dict[str, Handler]:
-    """Every call of the service, by its name."""
-    engine, settings = face.engine, face.settings
-    campaigns = Campaigns(face.environ, engine.looks)
-    executor = Executor(engine.looks, socket=str(face.path), umask=face.umask)
-    reading = ReadingCalls(engine, campaigns)
-    surroundings = Surroundings(face.environ, str(face.path), settings.start_timeout_s)
-    creating = CreatingCalls(engine, campaigns, reading, surroundings)
-    talking = TalkingCalls(engine, gate, reading, settings.stop_timeout_s)
-    watching = WatchingCalls(engine, campaigns, face.reports)
-    daemon = DaemonCalls(engine, gate, campaigns, executor, face.reports, face.ask_stop, face.version)
-    return {
-        "ReportCampaignEvent": rim.unary(pb.CampaignEventRequest, daemon.report_campaign_event),
-        "ReportFestivalEvent": rim.unary(pb.FestivalEventRequest, daemon.report_festival_event),
-        "StreamAgentActivity": rim.gathering("call.StreamAgentActivity", daemon.stream_agent_activity),
-        "Ping": rim.unary(pb.PingRequest, daemon.ping),
-        "GetState": rim.unary(pb.StateRequest, daemon.get_state),
-        "Execute": rim.stream(pb.ExecuteRequest, daemon.execute),
-        "Shutdown": rim.unary(pb.ShutdownRequest, daemon.shutdown),
-        "CreateSession": rim.waiting(pb.CreateSessionRequest, creating.create_session),
-        "GetSession": rim.unary(pb.GetSessionRequest, reading.get_session),
-        "ListSessions": rim.unary(pb.ListSessionsRequest, reading.list_sessions),
-        "SendMessage": rim.stream(pb.SendMessageRequest, talking.send_message),
-        "StopSession": rim.waiting(pb.StopSessionRequest, talking.stop_session),
-        "RestartSession": rim.waiting(pb.RestartSessionRequest, creating.restart_session),
-        "WatchSession": rim.stream(pb.WatchSessionRequest, watching.watch_session),
-        "WatchAllSessions": rim.stream(pb.WatchAllSessionsRequest, watching.watch_all_sessions),
-        "AnswerPermission": rim.unary(pb.AnswerPermissionRequest, talking.answer_permission),
-        "WatchActivity": rim.stream(pb.WatchActivityRequest, watching.watch_activity),
-    }

@@ -54,7 +54,7 @@ class WatchingCalls:
             await self._engine.row(session)
         campaign = await self._campaign(request.campaign_id)
         wanted = _Belonging(self._engine, self._campaigns, campaign)
-        told: dict[SessionId, Activities] = {}
+        told: dict[SessionId, tuple[Activities, Seq]] = {}  # with how far each log was read
         with self._engine.lives.growing(session) as watch:
             pushed = await self._reports.newest_activity()
             await greet(caller, context)
@@ -62,18 +62,25 @@ class WatchingCalls:
                 for grown in await watch.take():
                     if not await wanted.has(grown.session):
                         continue
-                    activities = told.pop(grown.session, None) or await self._primed(grown)
-                    told[grown.session] = activities  # the last used is the last to be forgotten
-                    async with aclosing(self._engine.lives.read(grown.key, grown.after)) as batches:
-                        async for batch in batches:
-                            for data in batch.events:
-                                for each in activities.take(v1.AgentEvent.FromString(data)):
-                                    await context.write(each.SerializeToString())
+                    known = told.pop(grown.session, None) or (await self._primed(grown), grown.after)
+                    # What was read may have grown while it was: it is noted again, and not told again.
+                    told[grown.session] = await self._tell_grown(grown, *known, context)
                 while len(told) > _REMEMBERED:
                     del told[next(iter(told))]
                 if watch.reports:
                     watch.reports = False
                     pushed = await self._tell_pushed(pushed, request.session_id, wanted, context)
+
+    async def _tell_grown(
+        self, grown: Grown, activities: Activities, after: Seq, context: Context
+    ) -> tuple[Activities, Seq]:
+        async with aclosing(self._engine.lives.read(grown.key, max(after, grown.after))) as batches:
+            async for batch in batches:
+                for data in batch.events:
+                    for each in activities.take(v1.AgentEvent.FromString(data)):
+                        await context.write(each.SerializeToString())
+                after = batch.last
+        return activities, after
 
     async def _primed(self, grown: Grown) -> Activities:
         """One that knows what came before: tools at work have names, and a status is told once."""
