@@ -70,6 +70,7 @@ async def _started(session: LiveSession) -> AgentRun:
         if session.run is not None:
             return session.run
         session.life.is_starting = True
+        session.may_start = True  # else what the agent is greeted with is not handed over
         session.tell_phase()
         session.provider.check(session.writer.new.environment or {})
         await session.room.memory.make_room()

@@ -52,6 +52,8 @@ class Replies:
 
     def _run_errands(self, intake: Intake) -> None:
         """Each once: its row is open until it comes by, and then the dialogue knows that it was said."""
+        if self._run.session.is_closed:
+            return  # what was to be handed over was let go of, and would come again
         for errand in self._run.dialogue.errands:
             input_id = f"{self._run.run_id}/{errand.errand_id}"
             if input_id not in intake.inputs:
