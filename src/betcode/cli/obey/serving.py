@@ -21,7 +21,7 @@ _PAUSE_S = 0.02
 
 def serve(options: Options) -> int:
     """In the foreground in this very process, else in the background; returns when it serves."""
-    settings = [f"log.level={options.text('log_level')}"] if options.text("log_level") else []
+    settings = [f"daemon.log_level={options.text('log_level')}"] if options.text("log_level") else []
     if not options.socket.is_usual:
         settings.append(f"obey.socket={options.socket.path}")
     wanted = daemon_options(options, *settings)
