@@ -4,14 +4,21 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
+from support.acp_talk import command
+from support.codex import codex_environment
 from support.obey_shell import ObeyShell, obey_shell
+from support.openai_api import OpenAiApi, openai_api, script
+from support.openai_sessions import KEY, KEY_VARIABLE
+from support.openclaw import StandIn
 from support.patience import PATIENCE_S
 from support.seed_client import client, stubs
 
@@ -20,23 +27,62 @@ from support.seed_client import client, stubs
 class Kind:
     """How a session of a provider is made, and what it says."""
 
-    number: int  # in the published list, or one that was added to it
+    provider: int  # its number in the published list, or one that was added to it
     message: str
     reply: str
     config: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    model: str = ""
 
 
-KINDS = {
-    "claude": Kind(1, "say all is well", "all is well"),
-    "demo": Kind(6, "hello", "demo"),
-}
+def claude(_here: ObeyShell, _api: OpenAiApi) -> Kind:
+    return Kind(1, "say all is well", "all is well")
+
+
+def demo(_here: ObeyShell, _api: OpenAiApi) -> Kind:
+    return Kind(6, "hello", "demo", environment={"BETCODE_DEMO_SPEED": "0"})
+
+
+def acp(_here: ObeyShell, _api: OpenAiApi) -> Kind:
+    return Kind(5, "say all is well", "all is well", {"command": command()})
+
+
+def openai(_here: ObeyShell, api: OpenAiApi) -> Kind:
+    config = {"base_url": api.base_url, "api_key_env": KEY_VARIABLE, "wire_api": "responses"}
+    return Kind(4, script({"text": "All is well."}), "All is well.", config, {KEY_VARIABLE: KEY}, "stand-in")
+
+
+def codex(here: ObeyShell, api: OpenAiApi) -> Kind:
+    environment = codex_environment(here.daemon.root / "codex-home", api.base_url)
+    return Kind(3, script({"text": "All is well."}), "All is well.", environment=environment)
+
+
+def openclaw(_here: ObeyShell, _api: OpenAiApi) -> Kind:
+    return Kind(2, script({"text": "All is well."}), "All is well.")
+
+
+KINDS = {make.__name__: make for make in (claude, openclaw, codex, openai, acp, demo)}
 
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObeyShell]:
-    with obey_shell(tmp_path_factory.mktemp("outsider")) as commands:
-        assert commands.run("serve").returncode == 0
-        yield commands
+    gateway = StandIn(tmp_path_factory.mktemp("gateway"))
+    settings = {"agents": {"openclaw": {"url": gateway.url, "token_file": str(gateway.token_file)}}}
+    gateway.start()
+    try:
+        with ThreadPoolExecutor(1) as apart:  # this thread has a loop of its own
+            apart.submit(anyio.run, gateway.serves).result()
+        with obey_shell(tmp_path_factory.mktemp("outsider"), settings) as commands:
+            commands.told("serve")
+            yield commands
+    finally:
+        gateway.kill()
+
+
+@pytest.fixture(scope="module")
+def api() -> Iterator[OpenAiApi]:
+    with openai_api() as stand_in:
+        yield stand_in
 
 
 @pytest.fixture(scope="module")
@@ -46,12 +92,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def told(here: ObeyShell, published: Path, kind: Kind) -> Any:
     """What the outsider saw."""
-    asked = {
-        "campaign": here.campaign.id,
-        "provider": kind.number,
-        "message": kind.message,
-        "config": dict(kind.config),
-    }
+    asked = {"campaign": here.campaign.id, **asdict(kind)}
     argv = [sys.executable, "-I", client.__file__, str(published), str(here.socket), json.dumps(asked)]
     done = subprocess.run(argv, env=here.environment, capture_output=True, text=True, timeout=4 * PATIENCE_S)
     assert done.returncode == 0, done.stderr
@@ -61,9 +102,10 @@ def told(here: ObeyShell, published: Path, kind: Kind) -> Any:
 @pytest.mark.parametrize("provider", KINDS)
 @pytest.mark.behaviour("obey.contract.messages", "obey.contract.rpcs", "obey.restart", "obey.watch.ends")
 def test_an_outsider_makes_talks_to_watches_restarts_and_stops_a_session(
-    here: ObeyShell, published: Path, provider: str
+    here: ObeyShell, published: Path, api: OpenAiApi, provider: str
 ) -> None:
-    seen = told(here, published, KINDS[provider])
+    kind = KINDS[provider](here, api)
+    seen = told(here, published, kind)
     made = seen["created"]
     assert seen["modules"] == []
     assert made["status"] == "SESSION_STATUS_RUNNING"
@@ -71,7 +113,7 @@ def test_an_outsider_makes_talks_to_watches_restarts_and_stops_a_session(
     assert (made["campaign_id"], made["working_dir"]) == (here.campaign.id, str(here.campaign.root))
     for sent in (seen["sent"], seen["sent_again"]):
         assert sent[-1]["type"] == "ACTIVITY_TYPE_COMPLETION"
-        assert KINDS[provider].reply in sent[-1]["content"]
+        assert kind.reply in sent[-1]["content"]
         assert {one["session_id"] for one in sent} == {made["id"]}
     assert made["id"] in seen["listed"]
     assert made["id"] in [one["id"] for one in seen["state"]["active_sessions"]]

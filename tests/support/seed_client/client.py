@@ -45,7 +45,7 @@ def main(stubs: str, socket: str, asked: dict[str, Any]) -> None:
     wait = {"timeout": PATIENCE_S}
     told: dict[str, Any] = {"of_all": [], "statuses": []}
 
-    every = daemon.WatchAllSessions(v1.WatchAllSessionsRequest(campaign_id=asked["campaign"]), **wait)
+    every = daemon.WatchAllSessions(v1.WatchAllSessionsRequest(campaign_id=asked["campaign"]))
     of_all = gather(every, told["of_all"])
     request = v1.CreateSessionRequest(
         campaign_id=asked["campaign"],
@@ -53,12 +53,14 @@ def main(stubs: str, socket: str, asked: dict[str, Any]) -> None:
         agent_name="outsider",
         festival_id="hedera-foundation-HF0001",
         task_id="001_IMPLEMENT/01_link/01_write.md",
-        provider_config=asked.get("config", {}),
+        model=asked["model"],
+        provider_config=asked["config"],
+        environment=asked["environment"],
         max_tokens=1_000_000,
     )
     created = daemon.CreateSession(request, **wait).session
     told["created"] = seen(created)
-    watching = daemon.WatchSession(v1.WatchSessionRequest(session_id=created.id), **wait)
+    watching = daemon.WatchSession(v1.WatchSessionRequest(session_id=created.id))
     of_one = gather(watching, told["statuses"])
 
     def send() -> list[Any]:
