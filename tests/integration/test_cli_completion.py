@@ -161,3 +161,10 @@ def test_a_script_is_one_that_its_shell_understands(place: Place, shell: str) ->
     path = place.here.work / f"script.{shell}"
     path.write_text(script(place, shell))
     assert ran(place.here, [needs(shell), "-n", str(path)]) == []
+
+
+def test_the_keys_of_a_kind_of_agent_are_completed(place: Place) -> None:
+    found = asked(place, "run", "--provider", "codex", "--config", "")
+    assert [line.partition("\t")[0] for line in found] == ["effort=", "sandbox="]
+    assert asked(place, "--provider", "demo", "--config", "") == []
+    assert any(line.startswith("profile=\t") for line in asked(place, "session", "new", "--config", "pro"))
