@@ -1,5 +1,6 @@
 """Commands in campaigns: real programs, their output, and their end with everything they started."""
 
+import asyncio
 import json
 import os
 import signal
@@ -193,6 +194,25 @@ async def test_a_caller_that_is_cancelled_leaves_nothing_running(place: Place) -
     await gone(pid)
 
 
+async def test_a_caller_that_is_cancelled_while_it_cleans_up_leaves_nothing_running(place: Place) -> None:
+    """As gRPC does: first a write fails, and then the call is cancelled."""
+    place.tool(f"echo $$ > {place.base}/pid", "exec yes")
+
+    async def run() -> None:
+        async with aclosing(place.executor.execute(place.campaign, ["tool"], place.environ)) as pieces:
+            async for _ in pieces:
+                current = asyncio.current_task()
+                assert current is not None
+                asyncio.get_running_loop().call_soon(current.cancel)
+                raise ConnectionError
+
+    task = asyncio.ensure_future(run())
+    with anyio.fail_after(PATIENCE_S):
+        await asyncio.wait((task,))
+    assert task.cancelled()
+    await gone(await pid_in(place.base / "pid"))
+
+
 async def test_what_a_daemon_that_was_killed_left_is_ended_by_the_next(place: Place) -> None:
     place.tool(f"echo $$ > {place.base}/pid", "exec sleep 600")
     async with anyio.create_task_group() as tasks:
@@ -202,9 +222,11 @@ async def test_what_a_daemon_that_was_killed_left_is_ended_by_the_next(place: Pl
 
         tasks.start_soon(run)
         pid = await pid_in(place.base / "pid")
-        await Executor(Lookouts(), socket="/another").end_left_behind()
-        assert lives(pid)
-        await Executor(Lookouts(), socket=str(place.base / "daemon.sock")).end_left_behind()
+        put_program(place.base / "bin", "tool")
+        for socket in ("/another", str(place.base / "daemon.sock")):
+            assert lives(pid)
+            place.executor = Executor(Lookouts(), socket=socket)
+            assert (await place.run("tool"))[2].code == 0
         await gone(pid)
 
 

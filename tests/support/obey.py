@@ -150,6 +150,9 @@ async def obeyed(root: Path, *, settings: Mapping[str, object] | None = None) ->
         running_daemon(root, settings=settings, claude_bin=agent_program(root)) as daemon,
         obey_stub(daemon.places.obey_socket) as stub,
     ):
+        with anyio.fail_after(PATIENCE_S):  # it is opened after the other one
+            while not daemon.places.obey_socket.exists():  # noqa: ASYNC110 - of a file
+                await anyio.sleep(0.01)
         yield Obeyed(daemon, campaign_id, stub)
 
 

@@ -1,5 +1,6 @@
 """A command at work: a session of its own, signalled as a group, and gone with all it started when it is over."""
 
+import asyncio
 import os
 import signal
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +21,6 @@ GRACE_S = 3.0  # between TERM and KILL
 _PIECE_BYTES = 64 * 1024
 _PIPE_BYTES = 960 * 1024  # far more than a pipe has, unless somebody made it larger
 _KILLED_WITHIN_S = 5.0
-_ENDED_WITHIN_S = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +84,7 @@ class Child:
 
     async def end(self) -> int:
         """End it and everything it started, gently first; how it ended."""
-        with anyio.CancelScope(shield=True), anyio.move_on_after(_ENDED_WITHIN_S):
-            await anyio.to_thread.run_sync(self.end_now, abandon_on_cancel=True)
+        await _insisted(asyncio.get_running_loop().run_in_executor(None, self.end_now))
         return self._process.returncode if self._process.returncode is not None else -signal.SIGKILL
 
     def end_now(self) -> None:
@@ -119,11 +118,14 @@ class Child:
         return [one for one in found.values() if one.pid != os.getpid()]
 
 
-def end_commands(marker_ending: str) -> int:
-    """End what was started under such a marker and is still there; how many. It may block for a few seconds."""
-    return end_found(
-        lambda: [one for marker, one in all_marked(MARKER) if marker.endswith(marker_ending)], grace_s=GRACE_S
-    )
+def end_commands(ending: str, but_beginning: str) -> int:
+    """End what was started under such markers and is still there; how many. It may block for a few seconds."""
+
+    def found() -> list[Process]:
+        all_ = [(marker, one) for marker, one in all_marked(MARKER) if marker.endswith(ending)]
+        return [one for marker, one in all_ if not marker.startswith(but_beginning)]
+
+    return end_found(found, grace_s=GRACE_S)
 
 
 class Starting:
@@ -155,6 +157,19 @@ class Starting:
         with self._lock:
             self._is_unwanted = True
             return self._child
+
+
+async def _insisted(work: "asyncio.Future[None]") -> None:
+    """Wait until it is done, whoever cancels: gRPC may do so once more while a call that failed is cleaned up."""
+    cancelled = None
+    with anyio.CancelScope(shield=True):
+        while not work.done():
+            try:
+                await asyncio.wait((work,))
+            except asyncio.CancelledError as again:
+                cancelled = again
+    if cancelled is not None:
+        raise cancelled
 
 
 async def next_piece(descriptor: int) -> bytes:

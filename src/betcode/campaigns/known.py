@@ -8,6 +8,7 @@ from pathlib import Path
 
 import anyio
 
+from betcode.campaigns.paths import directory_inside
 from betcode.campaigns.registry import Entry, Registry, read_registry, registry_path
 from betcode.campaigns.roots import NotACampaign, root_above, root_here, seen_campaign
 from betcode.domain.campaigns import Campaign
@@ -82,6 +83,20 @@ class Campaigns:
                 except CampaignUnusable:
                     break
         return _at(root, await self.survey())
+
+    async def directory(self, campaign: Campaign, text: str) -> Path:
+        """A directory of the campaign, links followed: an absolute path, or one from the root; nothing means the root.
+
+        Raises:
+            InvalidRequest: it leaves the root, or is no directory.
+            CampaignUnusable
+        """
+        if not text:
+            return campaign.root
+        try:
+            return await self._looks.look(str(campaign.root), partial(directory_inside, campaign.root, text))
+        except NoAnswer:
+            raise CampaignUnusable(f"The campaign {campaign.id} cannot be used: its files give no answer") from None
 
     async def _registry(self) -> Registry:
         try:

@@ -51,6 +51,21 @@ class Confinement:
         return place == str(self.root) or place.startswith(self._prefix)
 
 
+def directory_inside(root: Path, text: str) -> Path:
+    """A directory under a root that has no links in it. It may block.
+
+    Raises:
+        InvalidRequest: it leaves the root, or is no directory.
+    """
+    try:
+        place = Confinement(root).resolve(text)
+    except CommandRefused as refusal:
+        raise InvalidRequest(refusal.message) from None
+    if not place.is_dir():
+        raise InvalidRequest(f"{shown(text)} is no directory of the campaign")
+    return place
+
+
 def is_secret(path: PurePath) -> bool:
     """Whether a path of a campaign is one that agents are kept from."""
     names = [part.lower() for part in path.parts]
@@ -70,16 +85,3 @@ def _is_secret_name(name: str) -> bool:
 def shown(text: str) -> str:
     """As it may stand in a sentence, whatever it has in it."""
     return f"{shortened(text, 100)!a}"
-
-
-def directory_inside(root: Path, text: str) -> Path:
-    """A directory of the campaign, absolute or from its root; empty is the root itself. May block.
-
-    Raises:
-        CommandRefused: it leaves the root, or leads to something secret.
-        InvalidRequest: it is none.
-    """
-    place = Confinement(root).resolve(text) if text else root
-    if not place.is_dir():
-        raise InvalidRequest(f"There is no directory {shown(text)} in the campaign of {root}")
-    return place

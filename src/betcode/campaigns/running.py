@@ -60,17 +60,12 @@ class Executor:
     def __init__(self, looks: Looks, *, socket: str, umask: int = -1, grace_s: float = GRACE_S) -> None:
         self._looks = looks
         self._socket = socket
-        self._ours = f"@{socket}"  # what the marker of each command ends with
+        self._mine = f"{uuid.uuid4()}/"  # what the marker of each command begins with
         self._umask = umask
         self._grace_s = grace_s  # between TERM and KILL
         self._at_work = 0
+        self._has_swept = False
         self._manifests: dict[tuple[str, int, int, int], Manifest | None] = {}
-
-    async def end_left_behind(self) -> None:
-        """End what the last daemon of this socket had begun; it was killed, else nothing is there."""
-        left = await anyio.to_thread.run_sync(end_commands, self._ours)
-        if left:
-            logger.info("the last daemon left %d processes of commands behind; they were ended", left)
 
     async def execute(
         self, campaign: Campaign, argv: Sequence[str], inherited: Mapping[str, str], *, timeout_s: float = 0.0
@@ -87,6 +82,7 @@ class Executor:
             raise CommandRefused(f"{_AT_ONCE} commands are at work already: try again when one has ended")
         self._at_work += 1
         try:
+            await self._end_left_behind()
             environment = command_environment(inherited, campaign, self._socket)
             sandbox = Sandbox(campaign)
             program = await self._look(campaign, partial(sandbox.program, argv, environment["PATH"]))
@@ -104,6 +100,15 @@ class Executor:
                     yield piece
         finally:
             self._at_work -= 1
+
+    async def _end_left_behind(self) -> None:
+        """Once: end what the last daemon of this socket had begun; it was killed, else nothing is there."""
+        if self._has_swept:
+            return
+        self._has_swept = True
+        left = await anyio.to_thread.run_sync(end_commands, f"@{self._socket}", self._mine)
+        if left:
+            logger.info("the last daemon left %d processes of commands behind; they were ended", left)
 
     async def _manifest(
         self, campaign: Campaign, name: str, program: str, environment: Mapping[str, str]
@@ -139,7 +144,13 @@ class Executor:
 
     def _start(self, campaign: Campaign, program: str, argv: Sequence[str], environment: Mapping[str, str]) -> Start:
         return Start(
-            program, argv, str(campaign.root), environment, f"{uuid.uuid4()}{self._ours}", self._umask, self._grace_s
+            program,
+            argv,
+            str(campaign.root),
+            environment,
+            f"{self._mine}{uuid.uuid4()}@{self._socket}",
+            self._umask,
+            self._grace_s,
         )
 
     async def _begin(self, campaign: Campaign, starting: Starting) -> Child:
@@ -147,8 +158,10 @@ class Executor:
             return await self._look(campaign, starting.begin)
         except BaseException:
             if child := starting.give_up():  # it began just when its caller left
-                await child.end()
-                child.close()
+                try:
+                    await child.end()
+                finally:
+                    child.close()
             raise
 
     async def _look(self, campaign: Campaign, work: Callable[[], T]) -> T:
@@ -184,9 +197,11 @@ async def told(child: Child, bound_s: float) -> AsyncGenerator[Piece, None]:
         yield Exit(code if code >= 0 else 128 - code, duration_ms, limit.is_over)
     finally:
         limit.cancel()
-        if code is None:
-            await child.end()
-        child.close()
+        try:
+            if code is None:
+                await child.end()
+        finally:
+            child.close()
 
 
 async def _next(child: Child, pipes: Collection[int], limit: "_TimeLimit") -> list[tuple[int, bytes]] | None:

@@ -34,6 +34,8 @@ async def _execute(options: Options, request: v1.ExecuteRequest) -> int:
         ended = await (_as_json if options.as_json else _as_it_is)(options, output)
     if ended is None:
         raise Failed(f"{request.command} did not say how it ended", "betcode daemon logs may say more")
+    if ended.timed_out:
+        raise Failed(f"{request.command} took too long and was ended", "--timeout gives it more time")
     if ended.exit_code:
         raise Failed(f"{request.command} ended with {ended.exit_code}")
     return ObeyExit.OK
@@ -92,6 +94,7 @@ async def _as_json(options: Options, output: Output) -> v1.ExecuteExit | None:
                 pass  # of a later daemon
     if ended is not None:
         facts: dict[str, object] = {"exit_code": ended.exit_code, "duration_ms": ended.duration.ToMilliseconds()}
+        facts["timed_out"] = ended.timed_out
         texts = {name: data.decode(errors="replace") for name, data in whole.items()}
         screen.json(versioned("exec", facts if options.flag("follow") else {**facts, **texts}))
     return ended

@@ -8,7 +8,6 @@ from functools import partial
 import anyio.to_thread
 
 from betcode.campaigns import Campaign, Campaigns, SessionFacts, provider_keys, session_environment
-from betcode.campaigns.paths import directory_inside
 from betcode.domain.bonds import Bond
 from betcode.domain.budget import Amounts, OnReached, set_to
 from betcode.domain.commands import SendMessage
@@ -115,17 +114,18 @@ class CreatingCalls:
         timeout_s = request.timeout.ToNanoseconds() / 1e9
         if not 0 <= timeout_s <= _LONGEST_TIMEOUT_S:
             raise InvalidRequest("The timeout is no time to come: give a duration, or 0 for none")
-        place = await anyio.to_thread.run_sync(directory_inside, campaign.root, request.working_dir)
+        place = await self._campaigns.directory(campaign, request.working_dir)
         session = new_session_id()
         name = request.agent_name or default_name(request.provider, session)
-        facts = SessionFacts(ulid_spelling(session), campaign, kind, name, self._surroundings.socket)
+        called = provider_name(request.provider)
+        facts = SessionFacts(ulid_spelling(session), campaign, called, name, self._surroundings.socket)
         new = NewSession(
             session_id=session,
             provider=kind,
             working_directory=str(place),
             model=request.model,
             metadata={PREFIX + key: value for key, value in request.provider_config.items()},
-            environment=await self._environment(request.environment, facts),
+            environment=await self._environment(request.environment, facts, kind),
             created_ns=time.time_ns(),
             budget=set_to(Amounts(tokens=request.max_tokens), OnReached.REFUSE),
         )
@@ -137,9 +137,9 @@ class CreatingCalls:
         )
         return new, name, bond
 
-    async def _environment(self, asked: Mapping[str, str], facts: SessionFacts) -> dict[str, str]:
+    async def _environment(self, asked: Mapping[str, str], facts: SessionFacts, kind: str) -> dict[str, str]:
         inherited = await self._engine.login_environment()
-        keys = await anyio.to_thread.run_sync(partial(provider_keys, self._surroundings.environ, facts.provider))
+        keys = await anyio.to_thread.run_sync(partial(provider_keys, self._surroundings.environ, kind))
         return session_environment(inherited, dict(asked), facts, keys)
 
     async def _made_again(self, standing: Standing, config: Mapping[str, str]) -> SessionId:

@@ -54,12 +54,13 @@ class DaemonCalls:
         )
 
     async def get_state(self, _: Caller, request: pb.StateRequest) -> pb.StateResponse:
-        campaigns = await self._campaigns.all()
         if request.campaign_id:
-            wanted = await self._campaigns.find(request.campaign_id)
-            campaigns = [each for each in campaigns if each.id == wanted.id]
+            campaigns = [await self._campaigns.find(request.campaign_id)]
+        else:
+            campaigns = await self._campaigns.all()
         ids = {each.id for each in campaigns}
-        events = await self._reports.campaign_events(next(iter(ids)) if request.campaign_id else "", limit=_EVENTS_READ)
+        wanted = campaigns[0].id if request.campaign_id else ""
+        events = await self._reports.campaign_events(wanted, limit=_EVENTS_READ)
         updated = _newest(events)
         answer = pb.StateResponse(festivals=festivals_of(events))
         for each in campaigns:
@@ -93,6 +94,7 @@ class DaemonCalls:
                         answer.stdout = data
                     case Exit():
                         answer.exit.exit_code = piece.code
+                        answer.exit.timed_out = piece.timed_out
                         answer.exit.duration.FromMilliseconds(piece.duration_ms)
                     case _:
                         assert_never(piece)

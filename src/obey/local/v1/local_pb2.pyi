@@ -1103,7 +1103,10 @@ class ExecuteExit(_message.Message):
 
     EXIT_CODE_FIELD_NUMBER: _builtins.int
     DURATION_FIELD_NUMBER: _builtins.int
+    TIMED_OUT_FIELD_NUMBER: _builtins.int
     exit_code: _builtins.int
+    timed_out: _builtins.bool
+    """since 0.2.0; it was ended, since its time was over"""
     @_builtins.property
     def duration(self) -> _duration_pb2.Duration: ...
     def __init__(
@@ -1111,10 +1114,11 @@ class ExecuteExit(_message.Message):
         *,
         exit_code: _builtins.int = ...,
         duration: _duration_pb2.Duration | None = ...,
+        timed_out: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["duration", b"duration"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["duration", b"duration", "exit_code", b"exit_code"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["duration", b"duration", "exit_code", b"exit_code", "timed_out", b"timed_out"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
