@@ -29,6 +29,8 @@ class Gateway:
         self._token = token
         self._starting = starting
         self._people: dict[ServerConnection, set[str]] = {}
+        self._all: set[ServerConnection] = set()  # who hears of the tools of runs that others began
+        self._senders: dict[str, ServerConnection] = {}  # of runs
         self._approvals: dict[str, tuple[Json, asyncio.Future[str]]] = {}
         self._seen: dict[str, str] = {}  # messages, by their id: how they stand
         self._seq = 0
@@ -102,6 +104,10 @@ class Gateway:
         self._people[socket].add(params["key"])
         await self._say(socket, request_id, {"subscribed": True, "key": params["key"]})
 
+    async def _sessions_subscribe(self, socket: ServerConnection, request_id: str, _: Json) -> None:
+        self._all.add(socket)
+        await self._say(socket, request_id, {"subscribed": True})
+
     async def _chat_history(self, socket: ServerConnection, request_id: str, params: Json) -> None:
         session = self.sessions[params["sessionKey"]]
         told = {"sessionKey": session.key, "messages": session.messages, "sessionInfo": self._info(session)}
@@ -115,6 +121,7 @@ class Gateway:
             await self._say(socket, request_id, {"runId": run_id, "status": self._seen[run_id]})
             return
         self._seen[run_id] = "in_flight"
+        self._senders[run_id] = socket
         await self._say(socket, request_id, {"runId": run_id, "status": "started"})
         if session.run is not None:
             await self._tell(session, "chat", {"runId": run_id, "seq": 1, "state": "final"})
@@ -282,7 +289,13 @@ class Gateway:
         told: Json = {"runId": run.run_id, "stream": stream, "data": data, "sessionKey": session.key, "agentId": "main"}
         told |= {"seq": run.seq, "ts": now() + 1, "isHeartbeat": False}
         run.flight.append(told)
-        await self._tell(session, "agent", told)
+        for person, keys in list(self._people.items()):
+            if session.key not in keys:
+                continue
+            if stream != "tool" or self._senders.get(run.run_id) is person:
+                await self._event(person, "agent", told)
+            elif person in self._all:
+                await self._event(person, "session.tool", told)
 
     async def _chat(self, session: Session, run: Run, more: Json) -> None:
         await self._tell(session, "chat", {"runId": run.run_id, "agentId": "main", "seq": run.seq, **more})

@@ -93,6 +93,7 @@ async def test_a_gateway_that_does_not_come_back_is_an_error_and_the_next_messag
         assert trouble["kind"] == "gone"
         assert "connection lost" in trouble["message"]
         stand_in.start()
+        await stand_in.serves()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(talk.prompt, script({"text": "Next."}), "m-2")
             await talk.heard.until("turn started")  # the gateway went on by itself, and the message waits

@@ -134,7 +134,6 @@ class Bridge:
                 await self._conversation.attend(link)
 
         async def lost(why: Unreachable | None) -> None:
-            self._say(str(why) if why is not None else "the connection to the gateway was lost")
             if self._conversation is not None:
                 await self._conversation.lost(why)
 

@@ -74,6 +74,7 @@ class Conversation:
         self._turn: Turn | None = None
         self._held: list[News] | None = None  # until it is clear whose turn it belongs to
         self._history: History | None = None  # as it was when the session was taken up
+        self._link: Link | None = None  # also while it is being taken up: a cancel may come then
         self._was_taken_up = False
         self._shown: dict[str, Ended] = {}  # runs of the gateway's own turns, by id
         self._asked: dict[str, bool | None] = {}  # approvals that wait, and what was decided
@@ -86,6 +87,10 @@ class Conversation:
         if turn is not None and (turn.is_sent or turn.is_own):
             return "" if turn.awaits_run else turn.run_id
         return None
+
+    @property
+    def _now(self) -> Link | None:
+        return None if self._link is None or self._link.is_lost else self._link
 
     async def converse(self, message_id: str, text: str) -> Ended:
         """Give a message to the agent, once whatever happens, and return how its turn ended.
@@ -108,7 +113,7 @@ class Conversation:
 
     async def cancel(self) -> None:
         """End the run that is under way; the turn is over when the gateway says so, or soon."""
-        turn, link = self._turn, self._keeper.now
+        turn, link = self._turn, self._now
         if turn is None:
             return
         if link is None:
@@ -128,7 +133,9 @@ class Conversation:
 
         Raises: Refused, Lost.
         """
+        self._link = link
         await link.call("sessions.messages.subscribe", key=self.key, includeApprovals=True)
+        await link.call("sessions.subscribe")  # without it, no tool of a run that another connection began is heard of
         history = await self._read(link)
         is_first, self._was_taken_up = not self._was_taken_up, True
         self._history = history if is_first else None
@@ -218,6 +225,8 @@ class Conversation:
         run_id = ""
         for run_id, entry in history.behind(seq):
             news += self._translation.recall(entry, run_id)
+        if history.active_run:
+            news += self._translation.goes_on(history.active_run, history.last_moment_ms)
         for event in history.flight:
             news += self._translation.hear(event)
         if news and not history.is_active and not history.is_to_be_resumed:
@@ -303,7 +312,7 @@ class Conversation:
             self._turn.run_id, self._turn.awaits_run = run_id, False
 
     async def _ended(self, turn: Turn, ended: Ended) -> None:
-        if ended.is_empty and not turn.is_own and (link := self._keeper.now) is not None:
+        if ended.is_empty and not turn.is_own and (link := self._now) is not None:
             # Another run was quicker: the gateway has given it our message, and its words are the answer.
             history = await self._read(link)
             if history.is_active:
@@ -333,7 +342,7 @@ class Conversation:
 
     async def _resolve(self, approval_id: str, *, allow: bool) -> None:
         """Where there is no link the next one hears of it. Never for always: what is allowed is our rules' to say."""
-        if (link := self._keeper.now) is None:
+        if (link := self._now) is None:
             return
         try:
             await link.call("exec.approval.resolve", id=approval_id, decision="allow-once" if allow else "deny")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from betcode.agents.openclaw.frames import Event
+from betcode.agents.openclaw.reading import number
 
 Json = dict[str, Any]
 LIMIT = 200  # messages, from the end
@@ -27,6 +28,11 @@ class History:
     @property
     def last_seq(self) -> int:
         return max((_seq(each) for each in self.messages), default=0)
+
+    @property
+    def last_moment_ms(self) -> int:
+        """When the last message was stored; what its run said before is in it."""
+        return max((number(_meta(each), "recordTimestampMs") for each in self.messages), default=0)
 
     @property
     def is_to_be_resumed(self) -> bool:

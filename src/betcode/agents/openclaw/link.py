@@ -170,7 +170,8 @@ async def reached(address: Address, patience: Patience) -> AsyncIterator[Link]:
         except (Lost, OSError) as missing:
             if waited.is_over:
                 raise
-            await waited.pause(str(missing) or "nothing answers")
+            is_away = isinstance(missing, ConnectionRefusedError)
+            await waited.pause("nothing answers yet" if is_away else str(missing) or "nothing answers")
         except Refused as refused:
             if waited.is_over:
                 raise

@@ -91,6 +91,7 @@ class _Run:
     has_spoken: bool = False
     recalled_ms: int = 0  # what was said until then was told from the gateway's memory
     tools: dict[str, bool] = field(default_factory=dict)  # by id: whether it has ended
+    partial: ToolCallProgress | None = None  # the last that was said of a running command
 
 
 class Translation:
@@ -111,7 +112,8 @@ class Translation:
         if payload.get("sessionKey") != self._key:
             return []
         match event.name:
-            case "agent":
+            case "agent" | "session.tool":
+                # A connection that did not send the message hears of its tools by the second name alone.
                 return self._agent(payload)
             case "chat":
                 return self._chat(payload)
@@ -135,6 +137,12 @@ class Translation:
         self._runs.pop(run_id, None)
         if run_id not in self._ended:
             self._ended.append(run_id)
+
+    def goes_on(self, run_id: str, moment_ms: int) -> list[News]:
+        """A run is under way, and what it said until then has been told, by whoever."""
+        run, news = self._run(run_id)
+        run.recalled_ms = max(run.recalled_ms, moment_ms)
+        return news
 
     def recall(self, entry: Mapping[str, Any], run_id: str) -> list[News]:
         """One stored message, as `chat.history` has it, that nobody has heard."""
@@ -186,7 +194,8 @@ class Translation:
                 return self._tool_started(run_id, run, call_id, data, data.get("args"))
             case "update" if run.tools.get(call_id) is False:
                 progress = tools.progressed(call_id, data.get("partialResult"))
-                return [Said(run_id, progress)] if progress else []
+                is_new, run.partial = progress != run.partial, progress
+                return [Said(run_id, progress)] if progress and is_new else []
             case "result":
                 return self._tool_ended(run_id, run, call_id, data.get("result"), is_error=data.get("isError") is True)
             case _:
