@@ -66,6 +66,7 @@ LEAVING = [
     "out",
     "a/up/x",
     "in/../../../x",
+    "in/../../x",  # inside where links are followed first, outside where steps back are taken first
     "in/out",
     "~/x",
     "~",
