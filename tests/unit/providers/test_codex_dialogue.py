@@ -316,3 +316,43 @@ def test_whatever_codex_says_can_be_taken_in_and_stored(lines: list[dict[str, An
         load(dialogue.state(), PROVIDER.dialogue_version)
     dialogue.receive(record(_news("turn/completed", turn={"id": "u-1", "status": "completed"})))
     assert dialogue.addressed(dialogue.send(Interrupt("i-1"))) is not None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        _news("thread/tokenUsage/updated", tokenUsage={"total": {"inputTokens": 10**30}, "modelContextWindow": 10**30}),
+        _news("thread/tokenUsage/updated", tokenUsage={"last": {"inputTokens": -(10**30)}}),
+        _news("item/reasoning/summaryTextDelta", itemId="a", delta="x", summaryIndex=10**30),
+        _news("item/completed", item={"type": "commandExecution", "id": "c", "exitCode": 10**30}),
+        {"id": 10**30, "method": "item/commandExecution/requestApproval", "params": {"itemId": "c", "command": "ls"}},
+    ],
+)
+def test_numbers_that_nobody_can_store_harm_nothing(line: dict[str, Any]) -> None:
+    dialogue = _new(line, line)
+    assert load(dialogue.state(), 1)
+    assert "turn_complete" in _kinds(dialogue.receive(record(_news("turn/completed", turn={"id": "u-1"}))))
+
+
+@pytest.mark.parametrize("error", [{}, {"message": None}, "no", {"code": "x", "message": 5}])
+def test_a_refused_message_ends_its_turn_however_that_is_said(error: object) -> None:
+    dialogue = _new()
+    dialogue.receive(record(_news("turn/completed", turn={"id": "u-1", "status": "completed"})))
+    dialogue.receive(record({"id": "m-2", "method": "turn/start", "params": {}}, RecordKind.IN))
+    events = dialogue.receive(record({"id": "m-2", "error": error}))
+    assert events[0].error.message == "Codex refused the message"
+    assert not dialogue.turn_open
+
+
+def test_an_end_that_does_not_say_of_which_turn_is_that_of_the_open_one() -> None:
+    dialogue = _new()
+    dialogue.receive(record(_news("turn/completed", turn={})))
+    assert not dialogue.turn_open
+
+
+def test_a_patch_of_something_that_is_none_is_asked_about_as_one() -> None:
+    command = {"type": "commandExecution", "id": "c-1", "command": "ls"}
+    dialogue = _new(_news("item/started", item=command))
+    approval = {"id": 3, "method": "item/fileChange/requestApproval", "params": {"itemId": "c-1", "turnId": "u-1"}}
+    request = dialogue.receive(record(approval))[0].permission_request
+    assert (request.tool_name, request.input_json) == ("Edit", '{"changes": []}')

@@ -1,6 +1,7 @@
 """When the model's API does not serve the agent; only programs of ours say so."""
 
 from betcode.domain.ports import ApiPause, PauseKind
+from betcode.domain.times import LATEST_NS
 from betcode.providers.acp.moment import Moment
 from betcode.providers.acp.state import State
 from betcode.v1 import agent_pb2 as v1
@@ -20,7 +21,7 @@ def on_pause(params: Params, now: Moment) -> None:
         resumed(now)
         return
     state.pause = params.kind
-    state.pause_until_ns = max(params.until_ms, 0) * _NS_OF_MS
+    state.pause_until_ns = min(max(params.until_ms, 0) * _NS_OF_MS, LATEST_NS)
     now.notice(v1.NOTICE_KIND_API_RETRY, _WORDS[PauseKind(params.kind)], kind=params.kind)
 
 

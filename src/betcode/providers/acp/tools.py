@@ -20,6 +20,7 @@ _LONGEST_TITLE = 2000
 _MOST_DIRECTORIES = 1024
 _ENDED = frozenset({"completed", "failed"})
 _OUTPUTS = ("output", "stdout", "text", "result", "error", "message")
+_MOST_CODE = 2**31
 _EXIT_CODES = ("exitCode", "exit_code", "exit")
 INTERRUPTED = "interrupted"
 
@@ -195,7 +196,7 @@ def _exit_code(raw: Raw, meta: Raw) -> int | None:
         if isinstance(place, dict):
             for name in _EXIT_CODES:
                 if isinstance(place.get(name), int) and not isinstance(place[name], bool):
-                    return int(place[name])
+                    return max(min(place[name], _MOST_CODE), -_MOST_CODE)
     return None
 
 

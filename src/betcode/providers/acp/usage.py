@@ -26,10 +26,10 @@ def on_call(params: Params, now: Moment) -> None:
     used = state.used
     state.has_usage = True
     state.used = Tokens(
-        used.input + max(params.input_tokens, 0),
-        used.output + max(params.output_tokens, 0),
-        used.cached_read + max(params.cached_read_tokens, 0),
-        used.cached_write + max(params.cached_write_tokens, 0),
+        uint64(used.input + max(params.input_tokens, 0)),
+        uint64(used.output + max(params.output_tokens, 0)),
+        uint64(used.cached_read + max(params.cached_read_tokens, 0)),
+        uint64(used.cached_write + max(params.cached_write_tokens, 0)),
         dollars(used.cost_usd + params.cost_usd),
     )
     state.model = params.model or state.model

@@ -239,7 +239,8 @@ class CodexDialogue:
         if frame.id is not None and frame.method:
             rpc_id = frame.id
             self._state.has_spoken = True
-            self._guarded(lambda: prompts.on_request(rpc_id, frame.method, frame, now), record, now)
+            if not self._guarded(lambda: prompts.on_request(rpc_id, frame.method, frame, now), record, now):
+                prompts.refuse(rpc_id, prompts.UNREAD, now)  # or it would wait for ever
         elif frame.method:
             self._on_news(frame, record, now)
         elif frame.id is not None:
@@ -248,15 +249,15 @@ class CodexDialogue:
     def _on_reply(self, frame: frames.Message, now: Moment) -> None:
         """What a request of ours was answered with."""
         state = now.state
-        if greeting.is_thread(frame.id):
+        if frame.id in state.pending:
+            state.has_spoken = True
+            turns.on_answered(str(frame.id), frame, now)
+        elif greeting.is_thread(frame.id):
             greeting.on_thread(frame, now)
         elif frame.id == MODELS_ID:
             greeting.on_models(frame, now)
-        elif frame.id == INITIALIZE_ID and frame.error is not None:
-            state.refused_thread = shortened(f"initialize: {frame.error.message}", _LONGEST_ERROR)
-        elif frame.id in state.pending:
-            state.has_spoken = True
-            turns.on_answered(str(frame.id), frame, now)
+        elif frame.id == INITIALIZE_ID and (refusal := frame.refusal) is not None:
+            state.refused_thread = shortened(f"initialize: {refusal.message}", _LONGEST_ERROR)
 
     def _on_news(self, frame: frames.Message, record: Record, now: Moment) -> None:
         kind, handler = NEWS.get(frame.method, (None, None))
@@ -280,7 +281,8 @@ class CodexDialogue:
         if frame.method == "turn/completed" and now.state.turn:
             turns.end(now, "error", list(now.state.pending))
 
-    def _guarded(self, work: Callable[[], None], record: Record, now: Moment, *, ends: bool = False) -> None:
+    def _guarded(self, work: Callable[[], None], record: Record, now: Moment, *, ends: bool = False) -> bool:
+        """Whether that was done; if not, it is as if it had not been begun."""
         before, said = dump(self._state), len(now.events)
         try:
             work()
@@ -291,6 +293,8 @@ class CodexDialogue:
             self._say_malformed(now, "something it said could not be translated", record.data)
             if ends:
                 turns.end(now, "error", list(now.state.pending))
+            return False
+        return True
 
     def _on_malformed(self, frame: Malformed, now: Moment) -> None:
         """The first of a run of broken lines is told at once, the others are counted."""

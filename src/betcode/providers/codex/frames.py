@@ -4,20 +4,20 @@ Every field has a default: a line with less in it is still worth reading.
 """
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
-from msgspec import Raw, Struct, field
+from msgspec import Meta, Raw, Struct, field
 
 from betcode.wire import Malformed, repair
 
 NOTHING = Raw(b"null")
 _DEEPEST = 200  # levels that are still read when a line is nested beyond measure
 _refused = (msgspec.DecodeError, UnicodeDecodeError)
+Number = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]  # what can be kept
 
 
 class RpcError(Struct):
-    code: int = 0
     message: str = ""
 
 
@@ -27,11 +27,16 @@ class Message(Struct):
     The ids of Codex's own requests are numbers and begin with 0; ours are texts.
     """
 
-    id: int | str | None = None
+    id: Number | str | None = None
     method: str = ""
     params: Raw = NOTHING
     result: Raw = NOTHING
-    error: RpcError | None = None
+    error: Raw = NOTHING
+
+    @property
+    def refusal(self) -> RpcError | None:
+        """Why a request of ours is refused, in whatever shape that is said; None: it is not."""
+        return None if self.error == NOTHING else read(self.error, RpcError) or RpcError()
 
 
 class Thread(Struct):

@@ -38,11 +38,11 @@ def asked(frame: frames.Message, line: bytes, now: Moment) -> None:
 
 def on_thread(frame: frames.Message, now: Moment) -> None:
     """There it is, or Codex will not have it."""
-    if frame.error is not None:
-        if frame.id == THREAD_ID and ASKS_ALWAYS in frame.error.message and "rollout" not in frame.error.message:
+    if (refusal := frame.refusal) is not None:
+        if frame.id == THREAD_ID and ASKS_ALWAYS in refusal.message and "rollout" not in refusal.message:
             _ask_in_parts(now)
         else:
-            _give_up(frame.error.message or "refused", now)
+            _give_up(refusal.message or "refused", now)
         return
     answer = frames.read(frame.result, frames.ThreadAnswer)
     if answer is None or not answer.thread.id:

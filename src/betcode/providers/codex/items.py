@@ -54,6 +54,7 @@ def _show(news: frames.Delta, item_id: str, block: int, now: Moment, *, thinking
         return
     turns.begin(now, news.turn_id)
     turns.resumed(state)
+    block = uint32(block)
     blocks = state.unsettled.setdefault(item_id, [])
     if block not in blocks and len(blocks) < _MOST_BLOCKS:
         blocks.append(block)
@@ -61,7 +62,7 @@ def _show(news: frames.Delta, item_id: str, block: int, now: Moment, *, thinking
         state.thinking.append(item_id)
     event = now.say()
     said = event.thinking_delta if thinking else event.text_delta
-    said.text, said.message_id, said.block = news.delta, item_id, uint32(block)
+    said.text, said.message_id, said.block = news.delta, item_id, block
 
 
 def _settle(now: Moment, item: frames.Item, texts: dict[int, str], *, thinking: bool) -> None:

@@ -16,7 +16,7 @@ _MOST_OPEN = 256
 _LONGEST = 2000
 _LONGEST_NAME = 100
 _NAMED = re.compile(r'run tool "([^"]+)"')
-_UNREAD = "the request cannot be read here"
+UNREAD = "the request cannot be read here"
 
 # Requests that no person can be asked, each with the answer that lets the turn go on without.
 _NO: dict[str, dict[str, Any]] = {
@@ -41,7 +41,7 @@ def on_request(rpc_id: int | str, method: str, frame: frames.Message, now: Momen
         refuse(rpc_id, f"{_MOST_OPEN} requests wait for an answer: ask again when there are fewer", now)
     elif not handler(rpc_id, frame, now):
         now.notice(v1.NOTICE_KIND_MALFORMED, f"Codex asked something that cannot be read ({method}), and was refused")
-        refuse(rpc_id, _UNREAD, now)
+        refuse(rpc_id, UNREAD, now)
     elif now.state.requests:
         now.status(v1.WAITING_FOR_USER)
 
@@ -80,8 +80,10 @@ def _on_patch(rpc_id: int | str, frame: frames.Message, now: Moment) -> bool:
     if asked is None:
         return False
     known = now.state.tools.get(asked.item_id)
-    own_input = json.loads(known.input) if known is not None and known.input else {"changes": []}
-    _ask(rpc_id, asked, known.name if known is not None else "Edit", own_input, now)
+    if known is None or known.name not in ("Edit", "Write"):
+        _ask(rpc_id, asked, "Edit", {"changes": []}, now)
+    else:
+        _ask(rpc_id, asked, known.name, json.loads(known.input), now)
     return True
 
 

@@ -47,8 +47,8 @@ def on_started(news: frames.TurnNews, now: Moment) -> None:
 
 def on_answered(message_id: str, frame: frames.Message, now: Moment) -> None:
     """Codex took a message or a compaction, or refused it."""
-    if frame.error is not None:
-        _fail(now, frame.error.message or "Codex refused the message", "", None, "")
+    if (refusal := frame.refusal) is not None:
+        _fail(now, refusal.message or "Codex refused the message", "", None, "")
         end(now, "error", [message_id])
         return
     answer = frames.read(frame.result, frames.TurnAnswer)
@@ -75,7 +75,7 @@ def on_completed(news: frames.TurnNews, now: Moment) -> None:
         tell(now, turn.error or frames.TurnError())
     if reason == "cancelled":
         clean(now, turn.id)
-    answered = [message for message, turn_id in state.pending.items() if turn_id in ("", turn.id)]
+    answered = [message for message, turn_id in state.pending.items() if turn_id in ("", state.turn_id)]
     end(now, reason, answered, duration_ms=turn.duration_ms or 0)
 
 
@@ -247,14 +247,14 @@ def on_usage(news: frames.UsageNews, now: Moment) -> None:
     elif state.turn:  # of a fork, whose total has what the other session used
         state.used = _sum(state.used, _counted(usage.last))
     state.total = total
-    state.window = usage.model_context_window or state.window
-    state.context_tokens = usage.last.input_tokens or usage.last.total_tokens  # the second behind a compaction
+    state.window = uint32(usage.model_context_window or 0) or state.window
+    state.context_tokens = uint64(usage.last.input_tokens or usage.last.total_tokens)  # the second behind a compaction
     resumed(state)
 
 
 def _counted(tokens: frames.Tokens) -> Counted:
-    cached, written = tokens.cached_input_tokens, tokens.cache_write_input_tokens
-    return Counted(max(tokens.input_tokens - cached - written, 0), tokens.output_tokens, cached, written)
+    cached, written = uint64(tokens.cached_input_tokens), uint64(tokens.cache_write_input_tokens)
+    return Counted(uint64(tokens.input_tokens - cached - written), uint64(tokens.output_tokens), cached, written)
 
 
 def _since(before: Counted, after: Counted) -> Counted:
@@ -271,7 +271,10 @@ def _since(before: Counted, after: Counted) -> Counted:
 
 def _sum(one: Counted, other: Counted) -> Counted:
     return Counted(
-        one.input + other.input, one.output + other.output, one.cached + other.cached, one.written + other.written
+        uint64(one.input + other.input),
+        uint64(one.output + other.output),
+        uint64(one.cached + other.cached),
+        uint64(one.written + other.written),
     )
 
 

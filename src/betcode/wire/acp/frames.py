@@ -4,9 +4,13 @@ One line is decoded in one pass, whatever it is: a request, a notification or an
 since agents add fields of their own to each kind, and a kind that is not known yet must still be read.
 """
 
-from msgspec import Raw, Struct, field
+from typing import Annotated
+
+from msgspec import Meta, Raw, Struct, field
 
 NOTHING = Raw(b"")
+# A number beyond is none that anybody counted: it is left out like any other value that is not of its type.
+Count = Annotated[int, Meta(ge=-(2**53), le=2**53)]
 
 
 class Content(Struct, gc=False):
@@ -92,8 +96,8 @@ class Update(ToolFields, kw_only=True):
     message_id: str | None = field(default=None, name="messageId")
     content: Content | list[ToolContent] | None = None
     entries: list[PlanEntry] | None = None
-    used: int | None = None
-    size: int | None = None
+    used: Count | None = None
+    size: Count | None = None
     cost: Cost | None = None
     available_commands: list[AgentCommand] | None = field(default=None, name="availableCommands")
     current_mode_id: str | None = field(default=None, name="currentModeId")
@@ -120,20 +124,20 @@ class Params(Struct, kw_only=True):
     stop_reason: str = field(default="", name="stopReason")
     error: "Trouble | None" = None
     # `_betcode/usage`
-    input_tokens: int = field(default=0, name="inputTokens")
-    output_tokens: int = field(default=0, name="outputTokens")
-    cached_read_tokens: int = field(default=0, name="cachedReadTokens")
-    cached_write_tokens: int = field(default=0, name="cachedWriteTokens")
+    input_tokens: Count = field(default=0, name="inputTokens")
+    output_tokens: Count = field(default=0, name="outputTokens")
+    cached_read_tokens: Count = field(default=0, name="cachedReadTokens")
+    cached_write_tokens: Count = field(default=0, name="cachedWriteTokens")
     cost_usd: float = field(default=0.0, name="costUsd")
     model: str = ""
-    context_tokens: int = field(default=0, name="contextTokens")
-    context_size: int = field(default=0, name="contextSize")
+    context_tokens: Count = field(default=0, name="contextTokens")
+    context_size: Count = field(default=0, name="contextSize")
     # `_betcode/pause`, `_betcode/compaction`, `_betcode/notice`
     kind: str = ""
-    until_ms: int = field(default=0, name="untilMs")
+    until_ms: Count = field(default=0, name="untilMs")
     trigger: str = ""
-    tokens_before: int = field(default=0, name="tokensBefore")
-    tokens_after: int = field(default=0, name="tokensAfter")
+    tokens_before: Count = field(default=0, name="tokensBefore")
+    tokens_after: Count = field(default=0, name="tokensAfter")
     message: str = ""
 
 
@@ -144,7 +148,7 @@ class Trouble(Struct, kw_only=True):
     message: str = ""
     advice: str = ""
     status: int | None = None
-    retry_at_ms: int = field(default=0, name="retryAtMs")
+    retry_at_ms: Count = field(default=0, name="retryAtMs")
 
 
 class RpcError(Struct):
@@ -235,19 +239,19 @@ class Opened(Struct):
 
 
 class Usage(Struct, gc=False):
-    input_tokens: int = field(default=0, name="inputTokens")
-    output_tokens: int = field(default=0, name="outputTokens")
-    total_tokens: int = field(default=0, name="totalTokens")
-    thought_tokens: int | None = field(default=None, name="thoughtTokens")
-    cached_read_tokens: int | None = field(default=None, name="cachedReadTokens")
-    cached_write_tokens: int | None = field(default=None, name="cachedWriteTokens")
+    input_tokens: Count = field(default=0, name="inputTokens")
+    output_tokens: Count = field(default=0, name="outputTokens")
+    total_tokens: Count = field(default=0, name="totalTokens")
+    thought_tokens: Count | None = field(default=None, name="thoughtTokens")
+    cached_read_tokens: Count | None = field(default=None, name="cachedReadTokens")
+    cached_write_tokens: Count | None = field(default=None, name="cachedWriteTokens")
 
 
 class TokenCount(Struct, gc=False):
     """As one agent has it beside its answer."""
 
-    input_tokens: int = 0
-    output_tokens: int = 0
+    input_tokens: Count = 0
+    output_tokens: Count = 0
 
 
 class ModelUse(Struct, gc=False):

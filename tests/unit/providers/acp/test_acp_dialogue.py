@@ -265,3 +265,28 @@ def test_no_line_is_too_strange(line: bytes) -> None:
     spoken.writes(line, RecordKind.IN)
     spoken.writes(line, RecordKind.ERR)
     assert spoken.dialogue.turn_open
+
+
+_BEYOND = 10**30
+
+
+@pytest.mark.parametrize(
+    "news",
+    [
+        {"method": "session/update", "params": {"update": {"sessionUpdate": "usage_update", "used": _BEYOND}}},
+        {"method": "session/update", "params": {"update": {"sessionUpdate": "usage_update", "size": -_BEYOND}}},
+        {"method": "_betcode/usage", "params": {"inputTokens": 2**53, "contextTokens": _BEYOND}},
+        {"method": "_betcode/pause", "params": {"kind": "limit", "untilMs": 2**53}},
+    ],
+)
+def test_numbers_that_nobody_can_store_harm_nothing(news: dict[str, object]) -> None:
+    spoken = begun()
+    spoken.says(**news)
+    spoken.says(**news)
+    assert "turn_complete" in kinds(spoken.answers())
+
+
+def test_an_exit_code_that_nobody_can_store_is_an_error() -> None:
+    spoken = begun()
+    spoken.updates("tool_call", toolCallId="t", kind="execute", status="in_progress", rawOutput={"exitCode": _BEYOND})
+    assert spoken.updates("tool_call_update", toolCallId="t", status="completed")[0].tool_call_result.is_error
