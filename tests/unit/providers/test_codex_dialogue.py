@@ -330,7 +330,7 @@ def test_whatever_codex_says_can_be_taken_in_and_stored(lines: list[dict[str, An
 )
 def test_numbers_that_nobody_can_store_harm_nothing(line: dict[str, Any]) -> None:
     dialogue = _new(line, line)
-    assert load(dialogue.state(), 1)
+    assert load(dialogue.state(), 1).turn
     assert "turn_complete" in _kinds(dialogue.receive(record(_news("turn/completed", turn={"id": "u-1"}))))
 
 

@@ -2,10 +2,12 @@
 
 The protocol says of a use what kind it is and how it is shown to a person; what the tool is really given is the agent's
 own matter. Rules decide about commands and paths, so that these are taken from where they are certain. Where they are
-not, the use keeps the agent's own name, no rule allows it, and a person is asked.
+not, the use has a name that no rule allows, or is a command that nobody knows, and a person is asked. What an agent
+calls its tool never makes it more harmless than what else it says of it.
 """
 
 import json
+import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,13 +22,21 @@ from betcode.wire.acp.extensions import KEY
 from betcode.wire.acp.frames import ToolContent
 
 _COMMAND = ("command", "cmd", "script")
+_ARGUMENTS = ("args", "arguments", "argv")
 _DIRECTORY = ("cwd", "workdir", "directory", "dir_path")
 _PATH = ("file_path", "filePath", "path", "absolute_path", "abs_path", "filepath")
 _EDITED = frozenset({"old_string", "oldString", "old_str", "edits", "patch", "diff"})
 _CONTENT = ("content", "contents", "new_content")
 _SHELLS = frozenset({"exec_command", "bash", "shell", "run_shell_command", "terminal", "execute"})
 _RUNNING = frozenset({"execute", "read", "search"})  # what commands are shown as
+_WORD = re.compile(r"[a-z_]{1,30}")  # what an editor calls what it does
+_KINDS = frozenset({"delete", "edit", "execute", "fetch", "move", "other", "read", "search", "switch_mode", "think"})
+_READING = frozenset({"Read", "Grep", "Glob", "LS", "NotebookRead", "TodoWrite", "WebFetch", "WebSearch"})
+_EDITING = frozenset({"Edit", "Write", "MultiEdit", "NotebookEdit"})
+_RUN = frozenset({"Bash", "BashOutput", "KillShell", "PowerShell"})
+_RULED = _READING | _EDITING | _RUN | {"Agent", "AskUserQuestion", "ExitPlanMode", "Skill", "SlashCommand", "Task"}
 _LONGEST_NAME = 100
+LONGEST_TITLE = 2000  # what is longer is cut
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +66,8 @@ def named(use: Known, profile: Profile) -> Named:
     if command:
         exact = own.get("command") == command
         return Named("Bash", use.input if exact else _json({**own, "command": command}), directory)
-    if use.kind == "execute" or use.own_name in _SHELLS:
-        return _own(use, directory)  # what would be run is not known
+    if command is None or use.kind == "execute" or use.own_name in _SHELLS:
+        return _unclear(use, given, directory)
     match use.kind:
         case "edit":
             return _edit(use, own, directory)
@@ -65,7 +75,7 @@ def named(use: Known, profile: Profile) -> Named:
             path = _one_path(use, own)
             return Named("Read", _with_path(use, own, path), directory) if path else _own(use, directory)
         case "search" if isinstance(own.get("pattern"), str):
-            return Named("Grep", use.input, directory)
+            return _search(use, own, directory)
         case "fetch" if isinstance(own.get("url"), str):
             return Named("WebFetch", use.input, directory)
         case _:
@@ -85,24 +95,56 @@ def own_name(meta: Raw, name: str | None, profile: Profile) -> tuple[str, bool]:
     return (name or "")[:_LONGEST_NAME], False
 
 
-def _command(own: dict[str, Any], use: Known, profile: Profile) -> str:
+def contradicts(name: str, kind: str, own_input: str) -> bool:
+    """Whether what else is said of a use does not go with a name that rules know."""
+    if name not in _READING | _EDITING:
+        return False
+    given = plain(own_input.encode()) if own_input else None
+    runs = isinstance(given, dict) and any(_is_run(given.get(key)) for key in _COMMAND)
+    changes = kind in ("edit", "delete", "move") and name in _READING
+    return runs or changes or kind == "execute"
+
+
+def _is_run(value: object) -> bool:
+    """Whether that is a command for a shell, and not what an editor calls what it does."""
+    return bool(value) and not (isinstance(value, str) and _WORD.fullmatch(value))
+
+
+def _command(own: dict[str, Any], use: Known, profile: Profile) -> str | None:
+    """What is run; empty: nothing, or it is not said. None: something is, and it is not certain what."""
+    said = [own[name] for name in _COMMAND if own.get(name)]
     if use.kind not in _RUNNING and use.own_name not in _SHELLS:
-        return ""  # of an editor, say, which calls so what it does
-    for name in _COMMAND:
-        match own.get(name):
-            case str() as command if command:
-                return command
-            case [*words] if words and all(isinstance(word, str) for word in words):
-                return _joined(words)
-            case _:
-                pass
-    return use.title if profile.title_is_command and use.kind == "execute" and not use.input else ""
+        return None if use.kind in ("edit", "fetch") and any(map(_is_run, said)) else ""
+    if not said:
+        is_shown = profile.title_is_command and use.kind == "execute" and not use.input
+        return use.title if is_shown and len(use.title) < LONGEST_TITLE else ""
+    more = next((own[name] for name in _ARGUMENTS if own.get(name)), None)
+    found = {_one_command(each, more) for each in said}
+    return found.pop() if len(found) == 1 else None
+
+
+def _one_command(said: object, more: object) -> str | None:
+    if isinstance(said, str) and more is None:
+        return said
+    words = [said] if isinstance(said, str) and not any(map(str.isspace, said)) else said
+    if not isinstance(words, list) or not isinstance(more, list | None):
+        return None
+    words = [*words, *(more or ())]
+    return _joined(words) if all(isinstance(word, str) for word in words) else None
 
 
 def _joined(words: list[str]) -> str:
     if len(words) == 3 and words[0].rpartition("/")[2] in ("bash", "sh", "zsh") and words[1] in ("-c", "-lc"):
         return words[2]
     return shlex.join(words)
+
+
+def _search(use: Known, own: dict[str, Any], directory: str) -> Named:
+    """Rules know the place by one name; one that is not said is the session's directory."""
+    places = _texts(own, (*_DIRECTORY, *_PATH))
+    if len(places) > 1:
+        return _own(use, directory)
+    return Named("Grep", _json({**own, "path": places.pop()}) if places and "path" not in own else use.input, directory)
 
 
 def _edit(use: Known, own: dict[str, Any], directory: str) -> Named:
@@ -123,7 +165,7 @@ def _edit(use: Known, own: dict[str, Any], directory: str) -> Named:
 
 def _one_path(use: Known, own: dict[str, Any]) -> str:
     """The file that a use is about; empty where that is not certain, as where there are several."""
-    paths = {_text(own, _PATH), *(each.path or "" for each in use.diffs)} - {""}
+    paths = _texts(own, _PATH) | {each.path for each in use.diffs if each.path}
     paths = paths or set(use.paths)
     return paths.pop() if len(paths) == 1 else ""
 
@@ -133,12 +175,24 @@ def _with_path(use: Known, own: dict[str, Any], path: str) -> str:
 
 
 def _own(use: Known, directory: str) -> Named:
+    """By its own name, unless rules mean something by that which is not said otherwise."""
     shown = use.input or _json({"title": use.title} if use.title else {})
-    return Named(use.own_name or use.kind or "tool", shown, directory)
+    kind = use.kind if use.kind in _KINDS else "tool"
+    return Named(kind if use.own_name in _RULED else use.own_name or kind, shown, directory)
+
+
+def _unclear(use: Known, given: object, directory: str) -> Named:
+    """Some command: a rule about all of them holds, and none about one of them allows it."""
+    shown = {"title": use.title} if use.title else {}
+    return Named("Bash", _json(shown if given is None else {**shown, "input": given}), directory)
 
 
 def _text(own: dict[str, Any], names: Sequence[str]) -> str:
     return next((own[name] for name in names if isinstance(own.get(name), str) and own[name]), "")
+
+
+def _texts(own: dict[str, Any], names: Sequence[str]) -> set[str]:
+    return {own[name] for name in names if isinstance(own.get(name), str) and own[name]}
 
 
 def _json(value: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ from betcode.domain.display import struct_of
 from betcode.domain.text import shortened, valid
 from betcode.providers.acp import pauses, text
 from betcode.providers.acp.moment import Moment, uint32
-from betcode.providers.acp.naming import Known, Named, named, own_name
+from betcode.providers.acp.naming import LONGEST_TITLE, Known, Named, contradicts, named, own_name
 from betcode.providers.acp.state import OpenTool, open_tool, remember
 from betcode.v1 import agent_pb2 as v1
 from betcode.wire.acp.decoding import plain
@@ -16,7 +16,6 @@ from betcode.wire.acp.frames import ToolContent, ToolUse, Update
 
 _LONGEST_INPUT = 16 * 1024  # that is kept in the state: a request about the use may not say it again
 _LONGEST_OUTPUT = 8 * 1024  # that waits there for its end
-_LONGEST_TITLE = 2000
 _MOST_DIRECTORIES = 1024
 _ENDED = frozenset({"completed", "failed"})
 _OUTPUTS = ("output", "stdout", "text", "result", "error", "message")
@@ -72,7 +71,7 @@ def ask_about(use: ToolUse, now: Moment) -> tuple[str, Named]:
 def _learn(tool: OpenTool, said: Update | ToolUse, now: Moment) -> None:
     """What is not said again has not changed."""
     tool.kind = said.kind or tool.kind
-    tool.title = shortened(valid(said.title), _LONGEST_TITLE) if said.title else tool.title
+    tool.title = shortened(valid(said.title), LONGEST_TITLE) if said.title else tool.title
     name, is_known = own_name(said.meta, said.name, now.profile)
     if name:
         tool.own_name, tool.has_known_name = name, is_known
@@ -83,7 +82,7 @@ def _learn(tool: OpenTool, said: Update | ToolUse, now: Moment) -> None:
 
 
 def _named(tool: OpenTool, content: list[ToolContent] | None, now: Moment) -> Named:
-    if tool.has_known_name:
+    if tool.has_known_name and not contradicts(tool.own_name, tool.kind, tool.input):
         return Named(tool.own_name, tool.input or "{}", _directory(tool.input))
     diffs = [each for each in content or () if each.type == "diff"]
     return named(Known(tool.kind, tool.title, tool.own_name, tool.input, tool.paths, diffs), now.profile)
@@ -105,7 +104,7 @@ def start(now: Moment, tool_id: str, tool: OpenTool, content: list[ToolContent] 
     event.input.CopyFrom(struct_of(use.input_json))
     fields = event.input.fields
     described = fields["description"].string_value if "description" in fields else ""
-    event.description = shortened(described or tool.title, _LONGEST_TITLE)
+    event.description = shortened(described or tool.title, LONGEST_TITLE)
     if len(tool.input) > _LONGEST_INPUT:
         tool.input = ""  # a request that does not say it again is one about we do not know what
     if use.directory:
@@ -196,7 +195,7 @@ def _exit_code(raw: Raw, meta: Raw) -> int | None:
         if isinstance(place, dict):
             for name in _EXIT_CODES:
                 if isinstance(place.get(name), int) and not isinstance(place[name], bool):
-                    return max(min(place[name], _MOST_CODE), -_MOST_CODE)
+                    return max(min(int(place[name]), _MOST_CODE), -_MOST_CODE)
     return None
 
 

@@ -4,11 +4,16 @@ One line is decoded in one pass, whatever it is: a request, a notification or an
 since agents add fields of their own to each kind, and a kind that is not known yet must still be read.
 """
 
+import json
+import re
+from contextlib import suppress
 from typing import Annotated
 
+import msgspec
 from msgspec import Meta, Raw, Struct, field
 
 NOTHING = Raw(b"")
+_PLAIN = re.compile(r'"[\w:. -]*"', re.ASCII)
 # A number beyond is none that anybody counted: it is left out like any other value that is not of its type.
 Count = Annotated[int, Meta(ge=-(2**53), le=2**53)]
 
@@ -168,8 +173,14 @@ class Message(Struct, kw_only=True):
 
     @property
     def key(self) -> str:
-        """The id as text, so that 0 and "0" stay apart; empty: there is none."""
+        """The id as text, so that 0 and "0" stay apart; empty: there is none.
+
+        A text that programs may write in several ways is written here in one.
+        """
         text = bytes(self.id).decode(errors="replace").strip()
+        if text.startswith('"') and not _PLAIN.fullmatch(text):
+            with suppress(msgspec.DecodeError, UnicodeDecodeError):
+                text = json.dumps(msgspec.json.decode(text))
         return "" if text == "null" else text
 
 

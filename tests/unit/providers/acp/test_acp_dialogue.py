@@ -290,3 +290,20 @@ def test_an_exit_code_that_nobody_can_store_is_an_error() -> None:
     spoken = begun()
     spoken.updates("tool_call", toolCallId="t", kind="execute", status="in_progress", rawOutput={"exitCode": _BEYOND})
     assert spoken.updates("tool_call_update", toolCallId="t", status="completed")[0].tool_call_result.is_error
+
+
+@pytest.mark.parametrize("written", ['"\u00e9/<"', '"\\u00e9\\/\\u003c"', '"\\u00E9/<"'])
+def test_an_answer_is_known_however_its_id_is_written(written: str) -> None:
+    spoken = begun()
+    spoken.answers()
+    spoken.prompt("\u00e9/<")
+    spoken.writes(f'{{"jsonrpc":"2.0","id":{written},"result":{{"stopReason":"end_turn"}}}}'.encode())
+    assert not spoken.dialogue.turn_open
+
+
+def test_a_command_under_the_name_of_a_reader_is_asked_about_as_a_command() -> None:
+    spoken = begun()
+    use = {"title": "Read a.txt", "kind": "execute", "rawInput": {"command": "rm b"}}
+    events = spoken.asks(**use, _meta={"betcode": {"toolName": "Read"}})
+    [request] = [event.permission_request for event in events if event.HasField("permission_request")]
+    assert (request.tool_name, json.loads(request.input_json)) == ("Bash", {"command": "rm b"})

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from betcode.providers.acp.naming import Known, named
+from betcode.providers.acp.naming import LONGEST_TITLE, Known, contradicts, named
 from betcode.providers.acp.profiles import GENERIC, PROFILES
 from betcode.wire.acp.frames import ToolContent
 
@@ -21,6 +21,7 @@ def use(kind: str, given: dict[str, Any] | None = None, **more: Any) -> Known:
         ({"cmd": "ls -l", "cwd": "/x"}, "ls -l"),
         ({"command": ["ls", "a b"]}, "ls 'a b'"),
         ({"command": ["/bin/bash", "-lc", "ls | wc"]}, "ls | wc"),
+        ({"command": "git", "args": ["push", "--force"]}, "git push --force"),
     ],
 )
 def test_a_command_is_one_wherever_it_stands(given: dict[str, Any], command: str) -> None:
@@ -40,16 +41,63 @@ def test_a_command_that_is_shown_as_reading_is_still_a_command() -> None:
 
 
 @pytest.mark.parametrize("kind", ["execute", "read"])
-def test_a_shell_whose_command_is_not_said_gets_no_name_that_rules_allow(kind: str) -> None:
+def test_a_shell_whose_command_is_not_said_is_a_command_that_nobody_knows(kind: str) -> None:
     found = named(Known(kind, "List files", "exec_command", paths=["/x/a"]), GENERIC)
-    assert found.name == "exec_command"
+    assert (found.name, json.loads(found.input_json)) == ("Bash", {"title": "List files"})
+
+
+@pytest.mark.parametrize("kind", ["execute", "read", "search"])
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"command": "ls", "script": "rm b"},
+        {"command": {"line": "rm b"}, "pattern": "x"},
+        {"command": "git push", "args": ["--force"]},
+        {"command": "git", "args": "push"},
+        {"command": ["git", 5]},
+    ],
+)
+def test_a_command_that_is_not_said_clearly_is_none_that_a_rule_allows(kind: str, given: dict[str, Any]) -> None:
+    found = named(use(kind, given, paths=["/x/a"]), GENERIC)
+    assert (found.name, json.loads(found.input_json)) == ("Bash", {"input": given})
+
+
+@pytest.mark.parametrize("kind", ["edit", "fetch"])
+def test_a_command_beside_a_file_or_an_address_is_one(kind: str) -> None:
+    given = {"path": "/x/a", "url": "https://example.com", "command": "rm -rf b"}
+    assert named(use(kind, given), GENERIC).name == "Bash"
+    assert named(use(kind, {**given, "command": "str_replace"}), GENERIC).name != "Bash"
+
+
+@pytest.mark.parametrize("name", ["Read", "Bash", "Edit", "WebFetch", "Task"])
+@pytest.mark.parametrize("kind", ["", "other", "think", "Read"])
+def test_a_tools_own_name_is_none_of_those_that_rules_know(name: str, kind: str) -> None:
+    found = named(Known(kind, "Read a file", name, input='{"x": 1}'), GENERIC)
+    assert found.name == (kind if kind in ("other", "think") else "tool")
+
+
+def test_a_name_that_rules_know_is_not_believed_against_all_else() -> None:
+    assert contradicts("Read", "execute", "")
+    assert contradicts("Read", "", '{"command": "rm b", "file_path": "/x/a"}')
+    assert contradicts("WebFetch", "delete", "")
+    assert not contradicts("Read", "read", '{"file_path": "/x/a"}')
+    assert not contradicts("Edit", "edit", '{"command": "str_replace"}')
+    assert not contradicts("Bash", "execute", '{"command": "ls"}')
+
+
+def test_a_search_is_looked_at_where_it_is_done() -> None:
+    found = named(use("search", {"pattern": "x", "dir_path": "/etc"}), GENERIC)
+    assert (found.name, json.loads(found.input_json)["path"]) == ("Grep", "/etc")
+    assert named(use("search", {"pattern": "x", "dir_path": "/etc", "path": "/x"}), GENERIC).name == "search"
 
 
 def test_a_title_is_a_command_only_where_the_program_is_known_to_mean_it() -> None:
     shown = Known("execute", "touch x")
     assert named(shown, PROFILES["gemini"]).name == "Bash"
     assert json.loads(named(shown, PROFILES["gemini"]).input_json) == {"command": "touch x"}
-    assert named(shown, GENERIC).name == "execute"
+    assert json.loads(named(shown, GENERIC).input_json) == {"title": "touch x"}
+    cut = Known("execute", "touch x; ".ljust(LONGEST_TITLE, "y"))
+    assert "command" not in json.loads(named(cut, PROFILES["gemini"]).input_json)
 
 
 @pytest.mark.parametrize("key", ["file_path", "filePath", "path", "absolute_path"])
@@ -78,6 +126,7 @@ def test_a_diff_says_which_file_is_edited() -> None:
         Known("edit", input='{"path": "/x/a"}', diffs=[ToolContent("diff", path="/etc/b")]),
         Known("read", paths=["/x/a", "/etc/b"]),
         Known("edit", title="Edit something"),
+        Known("read", input='{"file_path": "/x/a", "path": "/etc/b"}'),
     ],
 )
 def test_a_use_of_several_files_or_of_none_is_asked_about(several: Known) -> None:
