@@ -11,8 +11,8 @@ import anyio
 from betcode.campaigns.paths import directory_inside
 from betcode.campaigns.registry import Entry, Registry, read_registry, registry_path
 from betcode.campaigns.roots import NotACampaign, root_above, root_here, seen_campaign
+from betcode.domain.campaign_errors import CampaignUnusable
 from betcode.domain.campaigns import Campaign
-from betcode.domain.errors import CampaignUnusable
 from betcode.domain.looks import Looks, NoAnswer
 
 

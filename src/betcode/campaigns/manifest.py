@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from betcode.campaigns.paths import shown
-from betcode.domain.errors import CommandRefused
+from betcode.domain.campaign_errors import CommandRefused
 from betcode.domain.text import shortened
 
 HAVE_ONE = frozenset({"fest", "camp"})

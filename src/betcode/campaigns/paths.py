@@ -3,7 +3,8 @@
 import os
 from pathlib import Path, PurePath
 
-from betcode.domain.errors import CommandRefused, InvalidRequest
+from betcode.domain.campaign_errors import CommandRefused
+from betcode.domain.errors import InvalidRequest
 from betcode.domain.text import is_valid, shortened
 
 _HARMLESS = frozenset({".env.example", ".env.sample", ".env.template"})

@@ -9,8 +9,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from betcode.config.plain_file import read_plain
+from betcode.domain.campaign_errors import AmbiguousCampaign, CampaignNotFound
 from betcode.domain.campaigns import is_identifier
-from betcode.domain.errors import AmbiguousCampaign, CampaignNotFound
 from betcode.domain.text import is_valid, shortened
 
 _LIMIT_BYTES = 4 * 1024 * 1024

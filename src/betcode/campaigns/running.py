@@ -19,8 +19,9 @@ from betcode.campaigns.child import GRACE_S, Child, Start, Starting, end_command
 from betcode.campaigns.environment import command_environment
 from betcode.campaigns.manifest import HAVE_ONE, WORD, Manifest, WrongManifest, understood
 from betcode.campaigns.sandbox import Sandbox
+from betcode.domain.campaign_errors import CampaignUnusable, CommandRefused
 from betcode.domain.campaigns import Campaign
-from betcode.domain.errors import CampaignUnusable, CommandRefused, InvalidRequest
+from betcode.domain.errors import InvalidRequest
 from betcode.domain.looks import Looks, NoAnswer
 
 logger = logging.getLogger(__name__)

@@ -27,10 +27,6 @@ BetcodeError
 ├── WorktreeHasChanges        WORKTREE_HAS_CHANGES
 ├── SetupFailed               WORKTREE_SETUP_FAILED
 ├── GitFailed                 GIT_FAILED
-├── CampaignNotFound          CAMPAIGN_NOT_FOUND
-├── AmbiguousCampaign         CAMPAIGN_NOT_FOUND
-├── CampaignUnusable          CAMPAIGN_UNUSABLE
-├── CommandRefused            COMMAND_REFUSED
 ├── Conflict                  CONFLICT
 ├── BudgetExceeded            BUDGET_EXCEEDED
 ├── PoolExhausted             POOL_EXHAUSTED
@@ -44,7 +40,8 @@ BetcodeError
 ├── StorageFailed             SQLITE_ERROR
 ├── DatabaseUnusable          SQLITE_ERROR
 ├── FeatureNotAvailable       FEATURE_NOT_AVAILABLE
-└── DaemonStopping            DAEMON_STOPPING
+├── DaemonStopping            DAEMON_STOPPING
+└── those of campaigns        see campaign_errors
 """
 
 import math
@@ -52,7 +49,6 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from betcode.domain.error_codes import ErrorCode
-from betcode.domain.text import shortened
 
 
 class BetcodeError(Exception):
@@ -262,35 +258,6 @@ class GitFailed(BetcodeError):
     """git did not do what it was asked for; the message has its words."""
 
     code = ErrorCode.GIT_FAILED
-
-
-class CampaignNotFound(BetcodeError):
-    code = ErrorCode.CAMPAIGN_NOT_FOUND
-
-    def __init__(self, text: str) -> None:
-        what = f"No campaign is registered as {shortened(text, 100)!r}" if text else "No campaign was named"
-        super().__init__(f"{what}: give the id or the name of one, see obey campaigns", campaign=text)
-
-
-class AmbiguousCampaign(BetcodeError):
-    code = ErrorCode.CAMPAIGN_NOT_FOUND
-
-    def __init__(self, text: str, candidates: str) -> None:
-        super().__init__(
-            f"{shortened(text, 100)!r} means several campaigns: {candidates}; give the whole id of one", campaign=text
-        )
-
-
-class CampaignUnusable(BetcodeError):
-    """The registry, or what it says of one campaign, cannot be relied on; nothing was run."""
-
-    code = ErrorCode.CAMPAIGN_UNUSABLE
-
-
-class CommandRefused(BetcodeError):
-    """The rules of the campaign do not let it run; nothing was run."""
-
-    code = ErrorCode.COMMAND_REFUSED
 
 
 class Conflict(BetcodeError):

@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from betcode.campaigns import Campaigns, campaign_here, survey
-from betcode.domain.errors import AmbiguousCampaign, CampaignNotFound, CampaignUnusable
+from betcode.domain.campaign_errors import AmbiguousCampaign, CampaignNotFound, CampaignUnusable
 from betcode.sessions.looking import Lookouts
 from support.campaigns import FIRST, SECOND, RegistryFile, make_campaign
 from support.hung_disk import hung_disk

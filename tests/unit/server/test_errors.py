@@ -5,7 +5,7 @@ import pytest
 from google.rpc.error_details_pb2 import ErrorInfo  # type: ignore[import-untyped]
 from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]
 
-from betcode.domain import errors
+from betcode.domain import campaign_errors, errors
 from betcode.domain.error_codes import ErrorCode
 from betcode.domain.errors import (
     BetcodeError,
@@ -44,7 +44,8 @@ def test_every_code_has_a_status() -> None:
 
 
 def test_every_error_class_has_a_code_of_the_table() -> None:
-    classes = [each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, BetcodeError)]
+    named = [*vars(errors).values(), *vars(campaign_errors).values()]
+    classes = [each for each in named if isinstance(each, type) and issubclass(each, BetcodeError)]
     only_as_events = {ErrorCode.AGENT_ERROR, ErrorCode.PERMISSION_TIMEOUT}
     assert {each.code for each in classes} == set(ErrorCode) - only_as_events
 
