@@ -63,15 +63,21 @@ class SqliteReports:
         return [(row[0], _activity(row[1:])) for row in rows]
 
     async def forget_reports(self, events_before_ns: int, activities_before_ns: int) -> int:
+        tables = (("reported_events", events_before_ns), ("agent_activities", activities_before_ns))
+
+        def has_old(db: apsw.Connection) -> bool:
+            found = (db.execute(f"SELECT 1 FROM {table} WHERE received_ns < ? LIMIT 1", (ns,)) for table, ns in tables)
+            return any(rows.fetchall() for rows in found)
+
         def forget(db: apsw.Connection) -> int:
             gone = 0
-            for table, before_ns in (("reported_events", events_before_ns), ("agent_activities", activities_before_ns)):
+            for table, before_ns in tables:
                 old = f"SELECT key FROM {table} WHERE received_ns < ? LIMIT ?"
                 db.execute(f"DELETE FROM {table} WHERE key IN ({old})", (before_ns, _FORGOTTEN_AT_ONCE))
                 gone += db.changes()
             return gone
 
-        return await self._write(forget)
+        return await self._write(forget) if await self._read(has_old) else 0  # most looks find nothing to write
 
 
 def _activity(row: Sequence[Any]) -> PushedActivity:
