@@ -10,12 +10,13 @@ from betcode.domain.commands import Command, Errand, RefuseRequest
 from betcode.domain.ports import ApiPause, CallScreening, Failure, ToolCall
 from betcode.domain.records import Record, RecordKind
 from betcode.domain.rows import NewSession
-from betcode.domain.text import shortened
+from betcode.providers import unread
 from betcode.providers.acp import about, commands, greeting, pauses, prompts, text, tools, turns, usage
 from betcode.providers.acp.advice import failure_of
 from betcode.providers.acp.moment import Moment
 from betcode.providers.acp.profile import Profile
 from betcode.providers.acp.state import VERSION, State, dump, load
+from betcode.providers.stored_state import keep
 from betcode.v1 import agent_pb2 as v1
 from betcode.wire import Malformed
 from betcode.wire.acp import extensions
@@ -24,11 +25,6 @@ from betcode.wire.acp.frames import Message, Params, Update
 
 logger = logging.getLogger(__name__)
 
-_EXCERPT = 200
-_ERRORS_KEPT = 5
-_LONGEST_ERROR = 500
-_ERROR_NOTICES = 20  # of one run
-_MOST_ASKED = 64
 _CHUNKS = MappingProxyType({"agent_message_chunk": False, "agent_thought_chunk": True})
 _UPDATES: Mapping[str, Callable[[Update, Moment], None]] = MappingProxyType(
     {
@@ -79,11 +75,9 @@ class AcpDialogue:
                 if isinstance(message, Message):
                     self._translate(self._on_input, message, record, now)
             case RecordKind.ERR:
-                self._on_error_line(record, now)
+                unread.on_error_line(unread.error_text(record), now, tells=self._profile.tells_errors)
             case RecordKind.DAMAGED:
-                gap = now.say().gap
-                gap.reason = record.data.decode(errors="replace")[:_LONGEST_ERROR]
-                gap.bytes_lost = max(record.end - record.offset, 0)
+                unread.say_damaged(record, now)
             case RecordKind.START | RecordKind.EXIT | RecordKind.NOTE:
                 pass  # an agent's end is the engine's to judge, with what is open here
         return now.events
@@ -208,9 +202,7 @@ class AcpDialogue:
             prompts.on_answer(message, now)
             return
         if message.key:
-            state.asked[message.key] = method
-            if len(state.asked) > _MOST_ASKED:
-                del state.asked[next(iter(state.asked))]
+            keep(state.asked, message.key, method)
         if method == greeting.INITIALIZE:
             greeting.on_greeted(message.params, now)
         elif method in greeting.OPENING:
@@ -236,10 +228,10 @@ class AcpDialogue:
             return
         message = decode(record.data)
         if isinstance(message, Malformed):
-            self._on_malformed(message, now)
+            unread.on_malformed(message, now)
             return
         if now.state.bad_lines:
-            self._end_bad_lines(now)
+            unread.end_bad_lines(now)
         update = message.params.update if message.params is not None else None
         if update is not None and message.method == "session/update":
             thinking = _CHUNKS.get(update.session_update)
@@ -258,7 +250,7 @@ class AcpDialogue:
             return
         handler = _UPDATES.get(kind)
         if handler is None:
-            logger.debug("passed over an update of kind %r", kind[:_EXCERPT])
+            logger.debug("passed over an update of kind %r", kind[: unread.EXCERPT])
             return
         handler(update, now)
         self._note_conversation(now)
@@ -271,7 +263,7 @@ class AcpDialogue:
             if handler is not None and message.params is not None and not now.state.loading:
                 handler(message.params, now)
             else:
-                logger.debug("passed over a notification %r", message.method[:_EXCERPT])
+                logger.debug("passed over a notification %r", message.method[: unread.EXCERPT])
         elif message.key:
             self._on_reply(message, now)
         self._note_conversation(now)
@@ -302,50 +294,19 @@ class AcpDialogue:
             logger.exception("a frame could not be translated", extra={"offset": record.offset})
             self._state = now.state = load(before, VERSION)
             now.events.clear()
-            self._say_malformed(now, "something it said could not be translated", record.data)
+            unread.say_malformed(now, "something it said could not be translated", record.data)
             if message.key and message.key == now.state.turn_key and not message.method:
                 turns.finish(now, "error")
 
     # ------------------------------------------------------------ lines that cannot be read
 
-    def _on_malformed(self, frame: Malformed, now: Moment) -> None:
-        """The first of a run of broken lines is told at once, the others are counted."""
-        self._state.bad_lines += 1
-        logger.warning("a line of the agent is not to be read: %s", frame.reason)
-        if self._state.bad_lines == 1:
-            self._say_malformed(now, f"a line is not to be read ({shortened(frame.reason, _EXCERPT)})", frame.raw)
-
-    def _end_bad_lines(self, now: Moment) -> None:
-        more = self._state.bad_lines - 1
-        self._state.bad_lines = 0
-        if more:
-            now.notice(v1.NOTICE_KIND_MALFORMED, f"The agent: {more} more lines were not to be read", lines=str(more))
-
     def _on_too_long(self, record: Record, now: Moment) -> None:
-        size = max(record.end - record.offset, len(record.data))
-        self._say_malformed(now, f"a line of about {size} bytes is over the limit and was passed over", record.data)
+        unread.say_too_long(record, now)
         # What it was can be guessed from its beginning; the agent must not wait for ever, and a turn must end.
         if found := _REQUEST.match(record.data):
             prompts.refuse(now, found[1].decode(), _TOO_LONG)
         elif (found := _ANSWER.match(record.data)) and found[1].decode() == now.state.turn_key:
             turns.finish(now, "error")
-
-    def _say_malformed(self, now: Moment, what: str, raw: bytes) -> None:
-        excerpt = raw[: 4 * _EXCERPT].decode(errors="replace")
-        now.notice(v1.NOTICE_KIND_MALFORMED, f"The agent: {what}", excerpt=shortened(excerpt, _EXCERPT))
-
-    def _on_error_line(self, record: Record, now: Moment) -> None:
-        """Kept for whoever explains the agent's end; agents of this protocol write their logs there."""
-        said = shortened(record.data[: 4 * _LONGEST_ERROR].decode(errors="replace").strip(), _LONGEST_ERROR)
-        if not said:
-            return
-        state = self._state
-        state.errors = [*state.errors, said][-_ERRORS_KEPT:]
-        if self._profile.tells_errors and state.error_notices < _ERROR_NOTICES:
-            state.error_notices += 1
-            now.notice(v1.NOTICE_KIND_AGENT, said, stream="stderr")
-        else:
-            logger.debug("stderr: %s", said)
 
 
 def _as_text(key: str) -> str:

@@ -8,7 +8,8 @@ from betcode.domain.ports import Dialogue
 from betcode.domain.rows import NewSession
 from betcode.providers.acp.dialogue import AcpDialogue
 from betcode.providers.acp.profile import Profile
-from betcode.providers.acp.state import VERSION, State, UnreadableState, carried_over, dump, load
+from betcode.providers.acp.state import VERSION, State, carried_over, dump, load
+from betcode.providers.stored_state import UnreadableState
 
 logger = logging.getLogger(__name__)
 

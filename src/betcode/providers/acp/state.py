@@ -1,12 +1,12 @@
 """What a dialogue remembers between two records: one value, stored with the journal's position."""
 
-import msgspec
 from msgspec import Struct, field
+
+from betcode.providers.stored_state import StoredState, keep
 
 VERSION = 1
 
 _OPEN_TOOLS = 256
-_REMEMBERED = 64  # ids of what is over, so that nothing ends twice
 
 
 class Todo(Struct, array_like=True):
@@ -135,26 +135,8 @@ class State(Struct, omit_defaults=True):
     lost: bool = False  # what came before is not known; taken up again at the next turn
 
 
-class UnreadableState(Exception):
-    """Stored by a version that nothing here can read."""
-
-
-_encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(State).decode
-
-
-def dump(state: State) -> bytes:
-    return _encode(state)
-
-
-def load(data: bytes, version: int) -> State:
-    """Raises UnreadableState."""
-    if version != VERSION:
-        raise UnreadableState(f"version {version}")
-    try:
-        return _decode(data)
-    except msgspec.DecodeError as trouble:
-        raise UnreadableState(str(trouble)) from trouble
+_STORED = StoredState(State, VERSION)
+dump, load = _STORED.dump, _STORED.load
 
 
 def carried_over(state: State) -> State:
@@ -176,13 +158,5 @@ def carried_over(state: State) -> State:
     )
 
 
-def remember(ids: list[str], name: str) -> None:
-    ids.append(name)
-    if len(ids) > _REMEMBERED:
-        del ids[0]
-
-
 def open_tool(state: State, tool_id: str, tool: OpenTool) -> None:
-    state.tools[tool_id] = tool
-    if len(state.tools) > _OPEN_TOOLS:
-        del state.tools[next(iter(state.tools))]
+    keep(state.tools, tool_id, tool, _OPEN_TOOLS)

@@ -2,8 +2,9 @@
 
 from betcode.domain.text import valid
 from betcode.providers.acp import pauses
-from betcode.providers.acp.moment import Moment, uint32
+from betcode.providers.acp.moment import Moment
 from betcode.providers.acp.state import Stream
+from betcode.providers.moment import uint32
 from betcode.wire.acp.frames import Content, Update
 
 _LONGEST_BLOCK = 32 * 1024  # characters; what is longer goes on in another block, since the state holds it

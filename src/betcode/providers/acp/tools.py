@@ -7,9 +7,11 @@ from msgspec import Raw
 from betcode.domain.display import struct_of
 from betcode.domain.text import shortened, valid
 from betcode.providers.acp import pauses, text
-from betcode.providers.acp.moment import Moment, uint32
+from betcode.providers.acp.moment import Moment
 from betcode.providers.acp.naming import LONGEST_TITLE, Known, Named, contradicts, named, own_name
-from betcode.providers.acp.state import OpenTool, open_tool, remember
+from betcode.providers.acp.state import OpenTool, open_tool
+from betcode.providers.moment import uint32
+from betcode.providers.stored_state import remember
 from betcode.v1 import agent_pb2 as v1
 from betcode.wire.acp.decoding import plain
 from betcode.wire.acp.frames import ToolContent, ToolUse, Update

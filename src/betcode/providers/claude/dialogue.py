@@ -10,7 +10,7 @@ from betcode.domain.commands import Command, Errand, RefuseRequest
 from betcode.domain.ports import ApiPause, CallScreening, Failure, ToolCall
 from betcode.domain.records import Record, RecordKind
 from betcode.domain.rows import NewSession
-from betcode.domain.text import shortened
+from betcode.providers import unread
 from betcode.providers.claude import calls, commands, jobs, overlong, pauses, prompts, system, text, tools, turns
 from betcode.providers.claude.advice import failure_in
 from betcode.providers.claude.moment import Moment
@@ -21,10 +21,6 @@ from betcode.wire.frames import ApiRetry, Assistant, Block, ControlResponse, Ini
 
 logger = logging.getLogger(__name__)
 
-_EXCERPT = 200
-_ERRORS_KEPT = 5
-_LONGEST_ERROR = 500
-_ERROR_NOTICES = 20  # of one run
 _TOOL_ID = re.compile(rb'"tool_use_id":\s*"([^"\\]{1,200})"')
 _TOOL_STARTS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
 
@@ -118,11 +114,9 @@ class ClaudeDialogue:
                 frame = decode(record.data)
                 self._translate(frame, _INPUT_HANDLERS.get(type(frame)), record, now)
             case RecordKind.ERR:
-                self._on_error_line(record, now)
+                unread.on_error_line(unread.error_text(record), now)
             case RecordKind.DAMAGED:
-                gap = now.say().gap
-                gap.reason = record.data.decode(errors="replace")[:_LONGEST_ERROR]
-                gap.bytes_lost = max(record.end - record.offset, 0)
+                unread.say_damaged(record, now)
             case RecordKind.START | RecordKind.EXIT | RecordKind.NOTE:
                 pass  # an agent's end is the engine's to judge, with what is open here
         return now.events
@@ -241,10 +235,10 @@ class ClaudeDialogue:
         frame = decode(record.data)
         self._state.has_spoken = self._state.has_spoken or type(frame) is not ControlResponse
         if type(frame) is Malformed:
-            self._on_malformed(frame, now)
+            unread.on_malformed(frame, now)
             return
         if self._state.bad_lines:
-            self._end_bad_lines(now)
+            unread.end_bad_lines(now)
         if type(frame) is Unknown:
             logger.debug("passed over a frame of kind %r", frame.kind)
             return
@@ -270,26 +264,12 @@ class ClaudeDialogue:
             if before:
                 self._state = now.state = load(before, VERSION)
             now.events.clear()
-            self._say_malformed(now, "something it said could not be translated", record.data)
+            unread.say_malformed(now, "something it said could not be translated", record.data)
             if type(frame) is Result:
                 turns.end_turn(now, "error")
 
-    def _on_malformed(self, frame: Malformed, now: Moment) -> None:
-        """The first of a run of broken lines is told at once, the others are counted."""
-        self._state.bad_lines += 1
-        logger.warning("a line of the agent is not to be read: %s", frame.reason)
-        if self._state.bad_lines == 1:
-            self._say_malformed(now, f"a line is not to be read ({shortened(frame.reason, _EXCERPT)})", frame.raw)
-
-    def _end_bad_lines(self, now: Moment) -> None:
-        more = self._state.bad_lines - 1
-        self._state.bad_lines = 0
-        if more:
-            now.notice(v1.NOTICE_KIND_MALFORMED, f"The agent: {more} more lines were not to be read", lines=str(more))
-
     def _on_too_long(self, record: Record, now: Moment) -> None:
-        size = max(record.end - record.offset, len(record.data))
-        self._say_malformed(now, f"a line of about {size} bytes is over the limit and was passed over", record.data)
+        size = unread.say_too_long(record, now)
         # What it was can be guessed from its beginning; a tool and a turn must end all the same.
         if overlong.answer_request(record.data, now.state):
             return
@@ -298,19 +278,3 @@ class ClaudeDialogue:
         elif (hit := _TOOL_ID.search(record.data)) and (tool_id := hit[1].decode(errors="replace")) in now.state.tools:
             output = f"[a result of about {size} bytes, over the limit for a line]"
             tools.finish(now, tool_id, Block(type="tool_result", content=output))
-
-    def _say_malformed(self, now: Moment, what: str, raw: bytes) -> None:
-        excerpt = raw[: 4 * _EXCERPT].decode(errors="replace")
-        now.notice(v1.NOTICE_KIND_MALFORMED, f"The agent: {what}", excerpt=shortened(excerpt, _EXCERPT))
-
-    def _on_error_line(self, record: Record, now: Moment) -> None:
-        said = shortened(record.data[: 4 * _LONGEST_ERROR].decode(errors="replace").strip(), _LONGEST_ERROR)
-        if not said:
-            return
-        state = self._state
-        state.errors = [*state.errors, said][-_ERRORS_KEPT:]
-        if state.error_notices < _ERROR_NOTICES:
-            state.error_notices += 1
-            now.notice(v1.NOTICE_KIND_AGENT, said, stream="stderr")
-        else:
-            logger.debug("stderr: %s", said)

@@ -1,17 +1,13 @@
-"""One record being translated: the state it meets, its time, and the events it makes."""
+"""One record of Claude Code's being translated."""
 
 from betcode.domain.rows import NewSession
+from betcode.providers import moment
 from betcode.providers.claude.state import State
 from betcode.v1 import agent_pb2 as v1
 
-_NS = 1_000_000_000
-_UINT32 = 2**32 - 1
-_UINT64 = 2**64 - 1
-_MOST_DOLLARS = 1e12
 
-
-class Moment:
-    __slots__ = ("commands", "events", "mono_ns", "session", "state", "wall_ns")
+class Moment(moment.Moment[State]):
+    __slots__ = ("commands",)
 
     def __init__(
         self,
@@ -21,52 +17,5 @@ class Moment:
         mono_ns: int,
         commands: dict[str, v1.AgentCommand] | None = None,
     ) -> None:
+        super().__init__(state, session, wall_ns, mono_ns)
         self.commands = {} if commands is None else commands  # as far as the dialogue itself has read of them
-        self.state = state
-        self.session = session
-        self.wall_ns = wall_ns
-        self.mono_ns = mono_ns
-        self.events: list[v1.AgentEvent] = []
-
-    def say(self, parent: str = "") -> v1.AgentEvent:
-        """A new event with the record's time, to be filled in."""
-        event = v1.AgentEvent()
-        stamp = event.timestamp
-        stamp.seconds, stamp.nanos = divmod(self.wall_ns, _NS)
-        if parent:
-            event.parent_tool_use_id = parent
-        self.events.append(event)
-        return event
-
-    def notice(self, kind: v1.NoticeKind.ValueType, message: str, /, **details: str) -> None:
-        notice = self.say().notice
-        notice.kind = kind
-        notice.message = message
-        for name, value in details.items():
-            if value:
-                notice.details[name] = value
-
-    def status(self, status: v1.AgentStatus.ValueType, message: str = "") -> None:
-        self.state.status = status
-        change = self.say().status_change
-        change.status = status
-        change.message = message
-
-    def turn_to(self, status: v1.AgentStatus.ValueType) -> None:
-        """Say the status unless it is the one last said."""
-        if self.state.status != status:
-            self.status(status)
-
-
-def uint32(value: float) -> int:
-    """Clamped to what the field holds."""
-    return int(min(max(0, value), _UINT32))  # in this order: what is no number becomes 0
-
-
-def uint64(value: float) -> int:
-    return int(min(max(0, value), _UINT64))
-
-
-def dollars(value: float) -> float:
-    """What can be added up: neither negative nor endless nor no number at all."""
-    return value if 0.0 <= value <= _MOST_DOLLARS else 0.0

@@ -15,7 +15,8 @@ from betcode.providers.claude import launch
 from betcode.providers.claude.dialogue import ClaudeDialogue
 from betcode.providers.claude.login import ADVICE, login
 from betcode.providers.claude.models import model_refusal
-from betcode.providers.claude.state import VERSION, State, UnreadableState, carried_over, dump, load
+from betcode.providers.claude.state import VERSION, State, carried_over, dump, load
+from betcode.providers.stored_state import UnreadableState
 from betcode.providers.versions import AgentVersions
 
 logger = logging.getLogger(__name__)

@@ -1,12 +1,12 @@
 """What a dialogue remembers between two records: one small value, stored with the journal's position."""
 
-import msgspec
 from msgspec import Struct, field
+
+from betcode.providers.stored_state import StoredState, keep
 
 VERSION = 1
 
 _OPEN_TOOLS = 256
-_REMEMBERED = 64  # ids of what is over, so that nothing ends twice
 _PENDING = 256
 _PLANNED = 32  # calls of task tools whose outcome is awaited
 
@@ -107,26 +107,8 @@ class State(Struct, omit_defaults=True):
     lost: bool = False  # what came before is not known; taken up again at the next turn
 
 
-class UnreadableState(Exception):
-    """Stored by a version that nothing here can read."""
-
-
-_encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(State).decode
-
-
-def dump(state: State) -> bytes:
-    return _encode(state)
-
-
-def load(data: bytes, version: int) -> State:
-    """Raises UnreadableState."""
-    if version != VERSION:
-        raise UnreadableState(f"version {version}")
-    try:
-        return _decode(data)
-    except msgspec.DecodeError as trouble:
-        raise UnreadableState(str(trouble)) from trouble
+_STORED = StoredState(State, VERSION)
+dump, load = _STORED.dump, _STORED.load
 
 
 def carried_over(state: State) -> State:
@@ -150,12 +132,6 @@ def carried_over(state: State) -> State:
     )
 
 
-def remember(ids: list[str], name: str) -> None:
-    ids.append(name)
-    if len(ids) > _REMEMBERED:
-        del ids[0]
-
-
 def open_tool(state: State, tool_id: str, tool: OpenTool) -> None:
     if tool.todo is not None:
         planned = [other for other in state.tools.values() if other.todo is not None]
@@ -164,18 +140,12 @@ def open_tool(state: State, tool_id: str, tool: OpenTool) -> None:
         for other in planned:
             if other.todo is not None and len(other.todo.items) > 1:
                 other.todo = None  # a whole list, and a newer one is coming
-    state.tools[tool_id] = tool
-    if len(state.tools) > _OPEN_TOOLS:
-        del state.tools[next(iter(state.tools))]
+    keep(state.tools, tool_id, tool, _OPEN_TOOLS)
 
 
 def begin_withdrawing(state: State, request_id: str, message_id: str) -> None:
-    state.withdrawing[request_id] = message_id
-    if len(state.withdrawing) > _REMEMBERED:
-        del state.withdrawing[next(iter(state.withdrawing))]
+    keep(state.withdrawing, request_id, message_id)
 
 
 def await_message(state: State, message_id: str) -> None:
-    state.pending[message_id] = 0
-    if len(state.pending) > _PENDING:
-        del state.pending[next(iter(state.pending))]
+    keep(state.pending, message_id, 0, _PENDING)

@@ -1,8 +1,9 @@
 """What the agent says and thinks: shown by deltas, settled by the whole block, void where its stream was cut off."""
 
 from betcode.providers.claude import pauses, turns
-from betcode.providers.claude.moment import Moment, uint32
+from betcode.providers.claude.moment import Moment
 from betcode.providers.claude.state import State, Stream
+from betcode.providers.moment import uint32
 from betcode.v1 import agent_pb2 as v1
 from betcode.wire.frames import ApiEvent, StreamEvent
 

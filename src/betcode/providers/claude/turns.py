@@ -7,8 +7,10 @@ from betcode.domain.text import shortened
 from betcode.domain.times import rfc3339
 from betcode.providers.claude import pauses
 from betcode.providers.claude.advice import failure_in
-from betcode.providers.claude.moment import Moment, dollars, uint32, uint64
-from betcode.providers.claude.state import State, await_message, remember
+from betcode.providers.claude.moment import Moment
+from betcode.providers.claude.state import State, await_message
+from betcode.providers.moment import dollars, uint32, uint64
+from betcode.providers.stored_state import remember
 from betcode.v1 import agent_pb2 as v1
 from betcode.wire.frames import (
     Assistant,

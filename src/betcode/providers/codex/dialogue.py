@@ -13,6 +13,7 @@ from betcode.domain.provider_config import provider_config
 from betcode.domain.records import Record, RecordKind
 from betcode.domain.rows import NewSession
 from betcode.domain.text import shortened, without_escapes
+from betcode.providers import unread
 from betcode.providers.codex import commands, frames, greeting, items, overlong, prompts, turns
 from betcode.providers.codex.advice import failure_in
 from betcode.providers.codex.launch import INITIALIZE_ID, MODELS_ID
@@ -23,10 +24,6 @@ from betcode.wire import Malformed
 
 logger = logging.getLogger(__name__)
 
-_EXCERPT = 200
-_ERRORS_KEPT = 5
-_LONGEST_ERROR = 500
-_ERROR_NOTICES = 20  # of one run
 _MCP_SERVERS = 200
 # What Codex writes to stderr at every start, and of tools whose results say the same.
 _NOISE = re.compile(r"could not create PATH aliases|could not find bubblewrap|codex_core::tools::router")
@@ -47,7 +44,7 @@ def _on_rerouted(news: frames.Rerouted, now: Moment) -> None:
 
 def _on_mcp(news: frames.McpStatus, now: Moment) -> None:
     if news.name and now.state.mcp.get(news.name) != news.status and len(now.state.mcp) < _MCP_SERVERS:
-        now.state.mcp[shortened(news.name, _EXCERPT)] = shortened(news.status, _EXCERPT)
+        now.state.mcp[shortened(news.name, unread.EXCERPT)] = shortened(news.status, unread.EXCERPT)
         if news.status != "starting":
             turns.say_info(now)
 
@@ -97,15 +94,13 @@ class CodexDialogue:
             case RecordKind.ERR:
                 self._on_error_line(record, now)
             case RecordKind.DAMAGED:
-                gap = now.say().gap
-                gap.reason = record.data.decode(errors="replace")[:_LONGEST_ERROR]
-                gap.bytes_lost = max(record.end - record.offset, 0)
+                unread.say_damaged(record, now)
             case RecordKind.START | RecordKind.EXIT | RecordKind.NOTE:
                 pass  # an agent's end is the engine's to judge, with what is open here
         return now.events
 
     def may_ask(self, record: Record) -> bool:
-        return record.kind is RecordKind.OUT and b"requestApproval" in record.data[:_EXCERPT]
+        return record.kind is RecordKind.OUT and b"requestApproval" in record.data[: unread.EXCERPT]
 
     def send(self, command: Command) -> bytes:
         """One line for Codex's stdin. Raises InvalidRequest where that cannot be."""
@@ -232,10 +227,10 @@ class CodexDialogue:
     def _on_line(self, record: Record, now: Moment) -> None:
         frame = frames.decode(record.data)
         if isinstance(frame, Malformed):
-            self._on_malformed(frame, now)
+            unread.on_malformed(frame, now)
             return
         if self._state.bad_lines:
-            self._end_bad_lines(now)
+            unread.end_bad_lines(now)
         if frame.id is not None and frame.method:
             rpc_id = frame.id
             self._state.has_spoken = True
@@ -257,7 +252,7 @@ class CodexDialogue:
         elif frame.id == MODELS_ID:
             greeting.on_models(frame, now)
         elif frame.id == INITIALIZE_ID and (refusal := frame.refusal) is not None:
-            state.refused_thread = shortened(f"initialize: {refusal.message}", _LONGEST_ERROR)
+            state.refused_thread = shortened(f"initialize: {refusal.message}", unread.LONGEST_ERROR)
 
     def _on_news(self, frame: frames.Message, record: Record, now: Moment) -> None:
         kind, handler = NEWS.get(frame.method, (None, None))
@@ -277,7 +272,7 @@ class CodexDialogue:
             self._guarded(lambda: handler(news, now), record, now, ends=frame.method == "turn/completed")
 
     def _on_unread(self, frame: frames.Message, record: Record, now: Moment) -> None:
-        self._say_malformed(now, f"{shortened(frame.method, _EXCERPT)} is not to be read", record.data)
+        unread.say_malformed(now, f"{shortened(frame.method, unread.EXCERPT)} is not to be read", record.data)
         if frame.method == "turn/completed" and now.state.turn:
             turns.end(now, "error", list(now.state.pending))
 
@@ -290,43 +285,17 @@ class CodexDialogue:
             logger.exception("a line could not be translated", extra={"offset": record.offset})
             self._state = now.state = load(before, VERSION)
             del now.events[said:]
-            self._say_malformed(now, "something it said could not be translated", record.data)
+            unread.say_malformed(now, "something it said could not be translated", record.data)
             if ends:
                 turns.end(now, "error", list(now.state.pending))
             return False
         return True
 
-    def _on_malformed(self, frame: Malformed, now: Moment) -> None:
-        """The first of a run of broken lines is told at once, the others are counted."""
-        self._state.bad_lines += 1
-        logger.warning("a line of the agent is not to be read: %s", frame.reason)
-        if self._state.bad_lines == 1:
-            self._say_malformed(now, f"a line is not to be read ({shortened(frame.reason, _EXCERPT)})", frame.raw)
-
-    def _end_bad_lines(self, now: Moment) -> None:
-        more = self._state.bad_lines - 1
-        self._state.bad_lines = 0
-        if more:
-            now.notice(v1.NOTICE_KIND_MALFORMED, f"The agent: {more} more lines were not to be read", lines=str(more))
-
     def _on_too_long(self, record: Record, now: Moment) -> None:
-        size = max(record.end - record.offset, len(record.data))
-        self._say_malformed(now, f"a line of about {size} bytes is over the limit and was passed over", record.data)
+        size = unread.say_too_long(record, now)
         self._guarded(lambda: overlong.take(record.data, size, now), record, now)
 
-    def _say_malformed(self, now: Moment, what: str, raw: bytes) -> None:
-        excerpt = raw[: 4 * _EXCERPT].decode(errors="replace")
-        now.notice(v1.NOTICE_KIND_MALFORMED, f"The agent: {what}", excerpt=shortened(excerpt, _EXCERPT))
-
     def _on_error_line(self, record: Record, now: Moment) -> None:
-        text = without_escapes(record.data[: 4 * _LONGEST_ERROR].decode(errors="replace")).strip()
-        text = _STAMP.sub("", text)
-        if not text or _NOISE.search(text) or text in self._state.errors[-1:]:
-            return
-        said, state = shortened(text, _LONGEST_ERROR), self._state
-        state.errors = [*state.errors, said][-_ERRORS_KEPT:]
-        if state.error_notices < _ERROR_NOTICES:
-            state.error_notices += 1
-            now.notice(v1.NOTICE_KIND_AGENT, said, stream="stderr")
-        else:
-            logger.debug("stderr: %s", said)
+        text = _STAMP.sub("", without_escapes(unread.error_text(record)).strip())
+        if not _NOISE.search(text) and text not in self._state.errors[-1:]:
+            unread.on_error_line(text, now)

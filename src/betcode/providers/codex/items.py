@@ -8,8 +8,10 @@ from typing import Any
 from betcode.domain.display import struct_of
 from betcode.domain.text import shortened
 from betcode.providers.codex import frames, turns
-from betcode.providers.codex.moment import Moment, uint32, uint64
-from betcode.providers.codex.state import OpenTool, open_tool, remember
+from betcode.providers.codex.moment import Moment
+from betcode.providers.codex.state import OpenTool, open_tool
+from betcode.providers.moment import uint32, uint64
+from betcode.providers.stored_state import remember
 from betcode.v1 import agent_pb2 as v1
 
 _SHELLS = frozenset({"bash", "sh", "zsh", "dash", "fish"})

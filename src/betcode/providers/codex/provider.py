@@ -24,7 +24,8 @@ from betcode.providers.codex.dialogue import CodexDialogue
 from betcode.providers.codex.environment import codex_home, key_of_provider
 from betcode.providers.codex.finding import find_binary
 from betcode.providers.codex.launch import KEYS, SANDBOXES, launch
-from betcode.providers.codex.state import VERSION, State, UnreadableState, carried_over, dump, load
+from betcode.providers.codex.state import VERSION, State, carried_over, dump, load
+from betcode.providers.stored_state import UnreadableState
 
 logger = logging.getLogger(__name__)
 
