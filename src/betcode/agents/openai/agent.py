@@ -85,6 +85,8 @@ class OpenAiAgent:
         except FileExistsError:
             # The process before this one made it and died before anybody heard of it.
             kept = self._resumed(session_id)
+        except (OSError, transcript.DamagedTranscript) as error:
+            raise RequestError(_FAILED, f"The conversation cannot be kept: {error}") from None
         model = await self._begin(session_id, cwd, wanted, kept)
         return NewSessionResponse(session_id=session_id, config_options=[_model_option(model)])
 
@@ -103,7 +105,10 @@ class OpenAiAgent:
             if message_id == self._own_turn:  # said already, in the turn that went on by itself
                 end = TurnEnd(_stop_reason(conversation, message_id))
             else:
-                end = await self._turn(conversation, message_id, Message(message_id, parts))
+                try:
+                    end = await self._turn(conversation, message_id, Message(message_id, parts))
+                except OSError as error:
+                    end = _unwritten(error)
         if end.trouble is not None:
             raise RequestError(_FAILED, end.trouble.get("message", "The turn failed"), {extensions.KEY: end.trouble})
         assert end.stop_reason != "error"
@@ -157,7 +162,7 @@ class OpenAiAgent:
                 else:
                     end = await conversation.say_again(message_id, voice)
             except OSError as error:
-                end = TurnEnd("error", {"kind": "error", "message": f"The transcript cannot be written: {error}"})
+                end = _unwritten(error)
             self._own_turn = message_id
             await voice.turn_ended(end.stop_reason, end.trouble)
 
@@ -178,7 +183,11 @@ class OpenAiAgent:
 
     def _resumed(self, session_id: str) -> transcript.Transcript:
         try:
-            return transcript.resume(self._options.transcripts, session_id)
+            kept = transcript.resume(self._options.transcripts, session_id)
+            if kept.records and not isinstance(kept.records[0], Message):
+                kept.close()
+                raise transcript.DamagedTranscript("its beginning is missing")
+            return kept
         except transcript.UnknownConversation:
             raise _gone(f"There is no conversation {session_id[:100]!r} here") from None
         except transcript.DamagedTranscript as damaged:
@@ -211,6 +220,13 @@ def _model_option(model: str) -> SessionConfigOptionSelect:
 def _gone(message: str) -> RequestError:
     trouble: extensions.Trouble = {"kind": "gone", "message": message, "advice": "Start a new session"}
     return RequestError(_FAILED, message, {extensions.KEY: trouble})
+
+
+def _unwritten(error: OSError) -> TurnEnd:
+    """The turn stays open in the transcript, and the next message ends it there."""
+    advice = "See that there is room on the disk, and send the message again"
+    message = f"The conversation's transcript cannot be written: {error.strerror or error}"
+    return TurnEnd("error", {"kind": "error", "message": message, "advice": advice})
 
 
 def _stop_reason(conversation: Conversation, message_id: str) -> Any:

@@ -5,13 +5,16 @@ import importlib
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 import anyio
 import anyio.to_thread
 
 from betcode.agents.openai.options import OPENAI, Options
+from betcode.agents.openai.records import Answer, Call
 from betcode.agents.openai.wires import Finished, ModelFailed, Question, StreamCut, TextDelta, ThoughtDelta, Wire
+from betcode.agents.openai.words import all_whole, whole
 from betcode.wire.acp.extensions import Trouble
 
 if TYPE_CHECKING:
@@ -58,7 +61,7 @@ class Model:
         for attempt in range(len(waits_s) + 1):
             said = False
             try:
-                async with aclosing(wire.ask(question)) as answer:
+                async with aclosing(_understood(wire, question)) as answer:
                     async for part in answer:
                         if paused:
                             paused = False
@@ -86,10 +89,15 @@ class Model:
 
     def _connect(self) -> Wire:
         """The package takes a second to import: whoever only resumes a session need not wait for it."""
-        from openai import AsyncOpenAI
+        from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
         options = self._options
+        if not (options.key.isascii() and (options.key.isprintable() or not options.key)):
+            message = "The API's key cannot be sent: there are characters in it that no key has"
+            raise AskingFailed({"kind": "auth", "message": message, "advice": self._key_advice})
         client = AsyncOpenAI(
+            # Key and conversation are for the server that was named, and for no other that it names.
+            http_client=DefaultAsyncHttpxClient(follow_redirects=False),
             # A server that wants no key takes any, and the package insists on one.
             api_key=options.key or "none",
             base_url=options.base_url,
@@ -136,8 +144,10 @@ class Model:
             trouble["kind"] = "context"
         elif error.status_code in (401, 403):
             trouble["kind"] = "auth"
-            variable = self._options.key_variable
-            trouble["advice"] = f"Put a valid key into {variable} and start a new session" if variable else "Name a key"
+            trouble["advice"] = self._key_advice
+        elif 300 <= error.status_code < 400:
+            trouble["message"] = f"The API answered {error.status_code}: it is somewhere else"
+            trouble["advice"] = "Check base_url: it has to be the place itself"
         elif error.status_code == 404:
             trouble["advice"] = f"Check the model's name{'' if self._options.base_url == OPENAI else ' and base_url'}"
         elif error.status_code == 429:
@@ -145,6 +155,11 @@ class Model:
         elif error.status_code in _OVERLOADED:
             trouble["kind"] = "overload"
         return trouble
+
+    @property
+    def _key_advice(self) -> str:
+        variable = self._options.key_variable
+        return f"Put a valid key into {variable} and start a new session" if variable else "Name a key"
 
     def _from_code(self, message: str, code: str) -> Trouble:
         trouble: Trouble = {"kind": "error", "message": self._clean(message)}
@@ -159,6 +174,33 @@ class Model:
         """No key in words that are stored and shown."""
         key = self._options.key
         return (text.replace(key, "***") if key else text)[:2000]
+
+
+async def _understood(wire: Wire, question: Question) -> AsyncGenerator[TextDelta | ThoughtDelta | Finished, None]:
+    """What the wire says, where it can: the package checks nothing of what a server sends.
+
+    Raises: as `Wire.ask`.
+    """
+    try:
+        async with aclosing(wire.ask(question)) as answer:
+            async for part in answer:
+                yield _whole(part)
+    except UnicodeDecodeError:  # a line that ends in the middle of a character
+        raise StreamCut from None
+    except (AttributeError, LookupError, TypeError, ValueError, RecursionError) as odd:
+        raise ModelFailed(f"its answer cannot be understood ({type(odd).__name__})") from None
+
+
+def _whole(part: TextDelta | ThoughtDelta | Finished) -> TextDelta | ThoughtDelta | Finished:
+    match part:
+        case TextDelta(text):
+            return TextDelta(whole(text))
+        case ThoughtDelta(text):
+            return ThoughtDelta(whole(text))
+        case Finished(answer):
+            calls = tuple(Call(whole(each.call_id), whole(each.name), whole(each.arguments)) for each in answer.calls)
+            items = tuple(all_whole(answer.items))
+            return replace(part, answer=Answer(whole(answer.text), calls, items, answer.is_partial))
 
 
 def _may_pass(error: Exception) -> bool:
@@ -184,10 +226,17 @@ def _wait_s(error: Exception, ours_s: float) -> float:
         try:
             return min(_LONGEST_WAIT_S, max(0.0, float(told) * unit))
         except ValueError:
-            when = email.utils.parsedate_tz(told)
-            if when is not None:
-                return min(_LONGEST_WAIT_S, max(0.0, email.utils.mktime_tz(when) - time.time()))
+            if (until := _moment(told)) is not None:
+                return min(_LONGEST_WAIT_S, max(0.0, until - time.time()))
     return ours_s
+
+
+def _moment(told: str) -> float | None:
+    try:
+        when = email.utils.parsedate_tz(told)
+        return None if when is None else email.utils.mktime_tz(when)
+    except (ValueError, OverflowError):  # of a day that no calendar has
+        return None
 
 
 def _pause_kind(trouble: Trouble) -> PauseKind:

@@ -10,6 +10,7 @@ INTERRUPTED = "Interrupted: this was begun, and it is not known how far it came.
 _WORTH_DROPPING = 400  # characters of an output; a shorter one is hardly longer than what stands in its place
 # Without a count from the API: English and code have about four characters in a token, JSON and other languages fewer.
 _CHARACTERS_PER_TOKEN = 3.0
+_LONGEST_ID = 50  # which with a number behind it is shorter than the APIs take
 _IMAGE_CHARACTERS = 4000  # an image costs about a thousand tokens, however long its base64 is
 
 Shown = Message | Answer | Output
@@ -30,6 +31,7 @@ class History:
         self._shown: list[list[Shown]] = []  # by exchange: a message and all that followed it
         self._ended: dict[str, Ended] = {}
         self._ids: set[str] = set()
+        self._call_ids: set[str] = set()
         self._begun: set[str] = set()
         self._dropped_outputs: frozenset[str] = frozenset()
         self.dropped_exchanges = 0
@@ -49,7 +51,8 @@ class History:
                 self._shown.append([record])
             case Answer():
                 self._shown[-1].append(record)
-                self._begun.clear()  # ids of calls are the server's, and some begin again with every answer
+                self._begun.clear()
+                self._call_ids.update(call.call_id for call in record.calls)
                 self.answers += 1
                 self.is_told = False
             case Output():
@@ -65,6 +68,22 @@ class History:
                 self._ended[record.message_id] = record
                 self.message_id = ""
                 self.is_told = True
+
+    def with_own_ids(self, answer: Answer) -> Answer:
+        """Each call has an id of its own in the conversation; a server may send one twice, none, or a whole book."""
+        names: list[str] = []
+        for call in answer.calls:
+            own, number = call.call_id[:_LONGEST_ID], len(self._call_ids) + len(names)
+            while not own or own in self._call_ids or own in names:
+                number += 1
+                own = f"{call.call_id[:_LONGEST_ID] or 'call'}-{number}"
+            names.append(own)
+        calls = tuple(Call(own, call.name, call.arguments) for own, call in zip(names, answer.calls, strict=True))
+        rest = iter(names)
+        items = tuple(
+            {**item, "call_id": next(rest)} if item.get("type") == "function_call" else item for item in answer.items
+        )
+        return Answer(answer.text, calls, items, answer.is_partial)
 
     def knows(self, message_id: str) -> bool:
         return message_id in self._ids

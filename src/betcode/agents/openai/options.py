@@ -7,6 +7,7 @@ from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+_LONG_ENOUGH = 20
 OPENAI = "https://api.openai.com/v1"
 
 
@@ -50,13 +51,18 @@ def parse(argv: Sequence[str], environ: MutableMapping[str, str]) -> Options:
 
 
 def _take(variable: str, environ: MutableMapping[str, str]) -> str:
-    """The value, which is then in no variable any more, under whatever name."""
-    key = environ.get(variable, "") if variable else ""
-    for name in [name for name, value in environ.items() if name == variable or (key and value == key)]:
+    """The value, which is then in no variable any more, under whatever name; nor is one that has it in it."""
+    key = environ.get(variable, "").strip() if variable else ""
+    for name in [name for name, value in environ.items() if name == variable or _is_told(key, value)]:
         if environ is os.environ:
             _blot_out(name)
         del environ[name]
     return key
+
+
+def _is_told(key: str, value: str) -> bool:
+    """A short one, as servers take that want none, may well be a part of something else."""
+    return bool(key) and (value.strip() == key or (len(key) >= _LONG_ENOUGH and key in value))
 
 
 def _blot_out(name: str) -> None:

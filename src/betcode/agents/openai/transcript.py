@@ -3,12 +3,14 @@
 import fcntl
 import os
 import re
+import stat
 from pathlib import Path
 
 import msgspec
 
 from betcode.agents.openai.records import Record
 
+_FIRST = b'{"type":"'
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,120}")
 
 
@@ -17,7 +19,7 @@ class UnknownConversation(Exception):
 
 
 class DamagedTranscript(Exception):
-    """A line that is not the last cannot be read."""
+    """It cannot be opened, or a line that is not the last cannot be read, or none is there that is a line."""
 
 
 class TakenTranscript(Exception):
@@ -76,6 +78,8 @@ def resume(directory: Path, conversation_id: str) -> Transcript:
         data = _read(descriptor)
         whole = data.rfind(b"\n") + 1
         records = read(data[:whole])
+        if not whole and data and not _FIRST.startswith(data[: len(_FIRST)]):
+            raise DamagedTranscript("it is something else")  # and not a first line that was cut
         if whole < len(data):
             os.ftruncate(descriptor, whole)
             os.fsync(descriptor)
@@ -102,7 +106,16 @@ def _opened(directory: Path, conversation_id: str, flags: int) -> int:
         raise UnknownConversation(conversation_id)
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = directory / f"{conversation_id}.jsonl"
-    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | flags, 0o600)
+    always = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    try:
+        descriptor = os.open(path, always | flags, 0o600)
+    except (FileExistsError, FileNotFoundError):
+        raise
+    except OSError as error:
+        raise DamagedTranscript(f"it cannot be opened: {error.strerror}") from None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise DamagedTranscript("it is no file")
     try:
         # Two who wrote it would each be right, and the file would be wrong.
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

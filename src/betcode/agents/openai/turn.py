@@ -6,7 +6,7 @@ denied, was cancelled, or cannot be understood. So the turn can be taken up behi
 
 from collections.abc import Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from betcode.agents.openai.asking import AskingFailed, Model
 from betcode.agents.openai.history import INTERRUPTED, History
@@ -151,6 +151,7 @@ class Conversation:
     async def _taken(self, voice: Voice, finished: Finished) -> Finished:
         if finished.usage is not None:
             self.history.measured(finished.usage.input_tokens)
+        finished = replace(finished, answer=self.history.with_own_ids(finished.answer))
         self._said = ""
         self._write(finished.answer)
         if finished.usage is not None:
@@ -213,7 +214,7 @@ class Conversation:
         return f"answer-{self.history.answers + ahead}"
 
     def _tool_id(self, call: Call) -> str:
-        """Ids of calls are the server's, and some begin again with every answer."""
+        """An answer's calls belong together."""
         return f"{self.history.answers}/{call.call_id}"
 
 

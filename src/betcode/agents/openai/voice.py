@@ -19,6 +19,7 @@ from acp.schema import (
 from betcode.agents.openai.asking import PauseKind
 from betcode.agents.openai.tools.plans import Plan, Result
 from betcode.agents.openai.wires import Usage
+from betcode.agents.openai.words import all_whole
 from betcode.wire.acp import extensions
 
 if TYPE_CHECKING:
@@ -189,4 +190,4 @@ def _readable(arguments: str) -> dict[str, Any]:
         value = json.loads(arguments)
     except (ValueError, RecursionError):
         return {"arguments": arguments[:2000]}
-    return value if isinstance(value, dict) else {"arguments": arguments[:2000]}
+    return all_whole(value) if isinstance(value, dict) else {"arguments": arguments[:2000]}

@@ -38,6 +38,31 @@ def test_ids_that_a_server_gives_twice_are_told_apart() -> None:
     assert history.open_calls == (OpenCall(LS, is_begun=False),)
 
 
+def test_every_call_has_an_id_of_its_own() -> None:
+    history = History(exchange(1, 10))
+    calls = (LS, LS, Call("", "read", "{}"), Call("x" * 5000, "read", "{}"))
+    items: list[dict[str, object]] = [{"type": "function_call", "call_id": call.call_id} for call in calls]
+    own = history.with_own_ids(Answer("", calls, ({"type": "reasoning"}, *items)))
+    ids = [call.call_id for call in own.calls]
+    assert len({*ids, "call_0"}) == 5
+    assert all(0 < len(each) <= 64 for each in ids)
+    assert [item.get("call_id") for item in own.items] == [None, *ids]
+
+
+def test_what_comes_behind_an_output_that_was_left_out_is_shown() -> None:
+    """Also where the server calls all its calls the same."""
+    history = History([message(1)])
+    for size in (3000, 600):
+        answer = history.with_own_ids(Answer("", (LS,)))
+        history.note(answer)
+        history.note(Output(answer.calls[0].call_id, "x" * size))
+        if size == 3000:
+            trimmed = history.trimmed_to(100)
+            assert trimmed is not None
+            history.note(trimmed)
+    assert [each.text for each in history.shown if isinstance(each, Output)] == [LEFT_OUT, "x" * 600]
+
+
 def test_a_turn_is_open_until_it_is_ended() -> None:
     history = History([message(1), Answer("Half")])
     assert (history.message_id, history.is_told) == ("m1", False)

@@ -19,6 +19,16 @@ def test_no_variable_has_the_key_any_more() -> None:
     assert "sk-1" not in repr(options)
 
 
+def test_a_variable_that_has_the_key_in_it_is_gone_and_a_short_key_takes_nothing_along() -> None:
+    long = "sk-0123456789abcdef0123"
+    environ = {"THE_KEY": f"{long}\n", "HEADERS": f"Authorization: Bearer {long}", "PATH": "/bin"}
+    assert parse(ARGV, environ).key == long
+    assert environ == {"PATH": "/bin"}
+    environ = {"THE_KEY": "ollama", "USER_NAME": "ollama", "PATH": "/opt/ollama/bin"}
+    parse(ARGV, environ)
+    assert environ == {"PATH": "/opt/ollama/bin"}
+
+
 def test_without_a_key_nothing_is_taken() -> None:
     environ = {"EMPTY": "", "PATH": "/bin"}
     assert parse(ARGV, environ).key == ""

@@ -94,6 +94,45 @@ async def test_what_is_no_readable_file_is_said(root: Path, path: str) -> None:
         await run(root, "read", path=path)
 
 
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("grep", {"pattern": "(" * 5000}),
+        ("grep", {"pattern": "a{99999999999999999999}"}),
+        ("grep", {"pattern": "\ud800"}),
+        ("shell", {"command": "true", "cwd": "x" * 300}),
+        ("shell", {"command": "echo \udcff"}),
+        ("write", {"path": "a.txt", "content": "half a character: \ud83d"}),
+        ("write", {"path": "x/" * 2000 + "a.txt", "content": ""}),
+        ("edit", {"path": "a.txt", "old_string": "a", "new_string": "\ud800"}),
+    ],
+)
+async def test_whatever_cannot_be_done_is_said_to_the_model(root: Path, tool: str, arguments: dict[str, str]) -> None:
+    with pytest.raises(Unfit):
+        await run(root, tool, **arguments)
+    assert list(root.iterdir()) == []
+
+
+async def test_a_directory_that_became_a_link_since_is_neither_searched_nor_worked_in(root: Path) -> None:
+    (root / "below").mkdir()
+    plans = [plan(root, "grep", pattern="secret", path="below"), plan(root, "shell", command="cat *", cwd="below")]
+    (root / "below").rmdir()
+    (root / "below").symlink_to(root.parent / "outside")
+    for each in plans:
+        with pytest.raises(Unfit, match="link"):
+            await each.run()
+
+
+async def test_names_that_are_no_text_are_listed_one_in_a_line(root: Path) -> None:
+    Path(os.fsdecode(os.fsencode(root) + b"/a\xff\nb")).touch()
+    assert (await run(root, "read", path=".")).text == "a\ufffd\\nb"
+
+
+async def test_a_name_as_long_as_names_may_be_can_be_written(root: Path) -> None:
+    await run(root, "write", path="ü" * 127, content="x")
+    assert [path.name for path in root.iterdir()] == ["ü" * 127]
+
+
 # ---------------------------------------------------------------- what is done
 
 
@@ -109,6 +148,14 @@ async def test_a_binary_file_is_not_shown(root: Path) -> None:
     (root / "a.bin").write_bytes(b"\0\1\2")
     with pytest.raises(Unfit, match="not a text file"):
         await run(root, "read", path="a.bin")
+
+
+async def test_a_line_without_an_end_is_cut(root: Path) -> None:
+    (root / "long.txt").write_text("x" * 1_000_000 + "\nsecond\n")
+    text = (await run(root, "read", path="long.txt")).text
+    assert len(text) < 150_000
+    assert "characters left out" in text
+    assert (await run(root, "read", path="long.txt", offset=2)).text == "2\tsecond"
 
 
 async def test_an_edit_keeps_mode_and_line_ends_and_shows_both_sides(root: Path) -> None:

@@ -86,5 +86,15 @@ def test_an_id_is_no_path(tmp_path: Path, name: str) -> None:
 def test_a_link_is_not_followed(tmp_path: Path) -> None:
     written(tmp_path, [])
     (tmp_path / "c2.jsonl").symlink_to(tmp_path / "c1.jsonl")
-    with pytest.raises(OSError, match="symbolic"):
+    with pytest.raises(transcript.DamagedTranscript, match="symbolic"):
         transcript.resume(tmp_path, "c2")
+
+
+def test_something_else_in_its_place_is_said_and_stays_as_it_is(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    (tmp_path / "directory.jsonl").mkdir()
+    (tmp_path / "text.jsonl").write_text("no line of ours, and no end of one")
+    for name in ("pipe", "directory", "text"):
+        with pytest.raises(transcript.DamagedTranscript):
+            transcript.resume(tmp_path, name)
+    assert (tmp_path / "text.jsonl").read_text() == "no line of ours, and no end of one"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import anyio
 
-from betcode.agents.openai.tools.paths import resolved
+from betcode.agents.openai.tools.paths import resolved, unmoved
 from betcode.agents.openai.tools.plans import Arguments, Plan, Result, Unfit, Workspace
 
 _LIMIT_S = 120
@@ -35,10 +35,11 @@ def plan_shell(workspace: Workspace, arguments: Arguments) -> Plan:
     description = arguments.text("description", "")
     if not command.strip():
         raise Unfit("The command is empty")
-    if not place.is_dir():
+    if not os.path.isdir(place):  # noqa: PTH112 - which says no where it cannot look
         raise Unfit(f"{place} is not a directory")
 
     async def run() -> Result:
+        unmoved(place)
         ran = await run_command(_shell(command), place, workspace.environment, limit_s)
         if ran.timed_out:
             return Result(f"{ran.output}\n(ended after {limit_s} s)", is_error=True)

@@ -65,6 +65,8 @@ def _trying(change: Callable[[], Result], place: Path) -> Result:
         return change()
     except OSError as error:
         raise Unfit(f"{place}: {error.strerror or error}") from None
+    except RecursionError:
+        raise Unfit("The path has too many directories in it") from None
 
 
 def _content(place: Path) -> str:
@@ -83,7 +85,7 @@ def _replace(place: Path, content: str) -> None:
     unmoved(place).parent.mkdir(parents=True, exist_ok=True)
     unmoved(place)
     directory = os.open(place.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
-    temporary = f".{place.name[:100]}.{secrets.token_hex(6)}"
+    temporary = f".{secrets.token_hex(8)}.new"  # a name as long as names may be has no room for more
     try:
         # Everything below is said relative to the directory, which nobody can exchange for another now.
         mode = _mode(place.name, directory)
@@ -93,7 +95,7 @@ def _replace(place: Path, content: str) -> None:
             with os.fdopen(descriptor, "wb") as file:
                 if mode is not None:
                     os.fchmod(file.fileno(), mode)
-                file.write(content.encode(errors="surrogateescape"))
+                file.write(content.encode())
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(temporary, place.name, src_dir_fd=directory, dst_dir_fd=directory)

@@ -15,12 +15,8 @@ def resolved(workspace: Workspace, path: str) -> Path:
     Raises:
         Unfit
     """
-    if not path or len(path) > _LONGEST or "\0" in path:
+    if not path or len(path) > _LONGEST:
         raise Unfit("The path is empty or too long")
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        raise Unfit("The path is not valid text") from None
     try:
         return Path(os.path.realpath(workspace.root / Path(path).expanduser(), strict=False))
     except (OSError, RuntimeError) as error:

@@ -64,7 +64,7 @@ class Arguments:
 
     def text(self, name: str, default: str | None = None) -> str:
         value = self._given.pop(name, default)
-        if not isinstance(value, str) or "\0" in value:
+        if not isinstance(value, str) or not _is_writable(value):
             raise Unfit(f"{name} has to be a text" if value is not None else f"{name} is missing")
         return value
 
@@ -81,3 +81,12 @@ class Arguments:
         if not isinstance(value, bool):
             raise Unfit(f"{name} has to be true or false")
         return value
+
+
+def _is_writable(text: str) -> bool:
+    """JSON can say halves of characters, which no file, no name and no process can be given."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return "\0" not in text

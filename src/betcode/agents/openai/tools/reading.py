@@ -51,7 +51,9 @@ def _lines(data: bytes, first: int, count: int) -> str:
     chosen: list[str] = []
     size = 0
     for number, line in enumerate(lines[first - 1 : first - 1 + count], first):
-        chosen.append(f"{number}\t{line}")
+        room = max(0, _MOST_BYTES - size)
+        cut = f" ({len(line) - room} characters left out)" if len(line) > room else ""
+        chosen.append(f"{number}\t{line[:room]}{cut}")
         size += len(chosen[-1])
         if size > _MOST_BYTES:
             break
@@ -62,9 +64,14 @@ def _lines(data: bytes, first: int, count: int) -> str:
 
 def _list(place: Path) -> Result:
     names = sorted(path.name for path in place.iterdir())
-    shown = [f"{name}{_mark(place / name)}" for name in names[:_MOST_NAMES]]
+    shown = [f"{_printable(name)}{_mark(place / name)}" for name in names[:_MOST_NAMES]]
     rest = f"\n(and {len(names) - _MOST_NAMES} others)" if len(names) > _MOST_NAMES else ""
     return Result(("\n".join(shown) or "(the directory is empty)") + rest)
+
+
+def _printable(name: str) -> str:
+    """One line, and text: a name may be any bytes."""
+    return os.fsencode(name).decode(errors="replace").replace("\n", "\\n")
 
 
 def _mark(place: Path) -> str:

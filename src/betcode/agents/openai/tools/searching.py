@@ -5,7 +5,7 @@ import re
 import sys
 
 from betcode.agents.openai.tools.commands import run_command
-from betcode.agents.openai.tools.paths import is_inside, resolved
+from betcode.agents.openai.tools.paths import is_inside, resolved, unmoved
 from betcode.agents.openai.tools.plans import Arguments, Plan, Result, Unfit, Workspace
 
 _LIMIT_S = 20
@@ -17,7 +17,7 @@ def plan_grep(workspace: Workspace, arguments: Arguments) -> Plan:
     pattern, glob = arguments.text("pattern"), arguments.text("glob", "")
     try:
         re.compile(pattern)
-    except re.error as error:
+    except (re.error, OverflowError, RecursionError) as error:
         raise Unfit(f"The pattern is not a regular expression of Python's: {error}") from None
     shown = {"pattern": pattern, **({"glob": glob} if glob else {})}
     return _plan(workspace, "Grep", f"Search for {pattern}", shown, arguments)
@@ -36,6 +36,7 @@ def _plan(workspace: Workspace, name: str, title: str, shown: dict[str, str], ar
 
     async def run() -> Result:
         argv = (sys.executable, "-I", "-m", _PROCESS, name)
+        unmoved(place)
         # A pattern of the model's is data for this process, and nothing of it is a command.
         ran = await run_command(argv, workspace.root, {}, _LIMIT_S, json.dumps(wanted).encode())
         if ran.timed_out:

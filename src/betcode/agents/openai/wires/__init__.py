@@ -7,6 +7,8 @@ from typing import Any, Protocol
 from betcode.agents.openai.history import Shown
 from betcode.agents.openai.records import Answer
 
+_MOST_TOKENS = 10**12
+
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
@@ -25,6 +27,11 @@ class Usage:
     input_tokens: int
     output_tokens: int
     cached_tokens: int = 0
+
+
+def counted(told: object) -> int:
+    """A number of tokens, whatever the server says it is."""
+    return told if isinstance(told, int) and not isinstance(told, bool) and 0 < told < _MOST_TOKENS else 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,19 +1,21 @@
 """The Chat Completions API, which nearly every compatible server has."""
 
 import json
+import re
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from betcode.agents.openai.history import Shown
 from betcode.agents.openai.records import Answer, Call, Message, Output, Part
-from betcode.agents.openai.wires import Finished, Question, StreamCut, TextDelta, ThoughtDelta, Usage
+from betcode.agents.openai.wires import Finished, Question, StreamCut, TextDelta, ThoughtDelta, Usage, counted
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
     from openai.types import CompletionUsage
     from openai.types.chat.chat_completion_chunk import ChoiceDelta
 
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")  # a request that has such a name is refused, and so are all behind it
 _CUT = {"length": "length", "content_filter": "filter"}
 
 
@@ -21,6 +23,7 @@ _CUT = {"length": "length", "content_filter": "filter"}
 class _Growing:
     """A call whose parts come one by one."""
 
+    index: int
     call_id: str = ""
     name: str = ""
     arguments: str = ""
@@ -50,13 +53,13 @@ class ChatWire:
             "stream": True,
             "stream_options": {"include_usage": True},
         }
-        text, calls, reason = "", dict[int, _Growing](), ""
+        text, calls, reason = "", list[_Growing](), ""
         usage: Usage | None = None
         async with await self._client.chat.completions.create(**request) as stream:
             async for chunk in stream:
                 if chunk.usage is not None:
                     usage = _usage(chunk.usage)
-                for choice in chunk.choices:
+                for choice in chunk.choices or ():
                     if thought := _thought(choice.delta):
                         yield ThoughtDelta(thought)
                     if said := choice.delta.content or choice.delta.refusal:
@@ -69,15 +72,18 @@ class ChatWire:
         if reason in _CUT:
             yield Finished(Answer(text, is_partial=True), _CUT[reason], usage)
         else:
-            made = (Call(call.call_id, call.name, call.arguments) for _, call in sorted(calls.items()))
+            made = (Call(call.call_id, call.name, call.arguments) for call in calls)
             yield Finished(Answer(text, tuple(made)), usage=usage)
 
 
-def _grow(calls: dict[int, _Growing], delta: "ChoiceDelta") -> None:
+def _grow(calls: list[_Growing], delta: "ChoiceDelta") -> None:
     for part in delta.tool_calls or ():
-        call = calls.setdefault(part.index, _Growing())
-        # Some servers send the id and the name with every part, and some send no id at all.
-        call.call_id = part.id or call.call_id or f"call_{part.index}"
+        call = next((each for each in reversed(calls) if each.index == part.index), None)
+        # Some servers send the id and the name with every part, some send no id at all, and some one index for all.
+        if call is None or (part.id and call.call_id and part.id != call.call_id):
+            call = _Growing(part.index)
+            calls.append(call)
+        call.call_id = part.id or call.call_id
         if part.function is not None:
             call.name = part.function.name or call.name
             call.arguments += part.function.arguments or ""
@@ -90,10 +96,11 @@ def _thought(delta: "ChoiceDelta") -> str:
     return thought if isinstance(thought, str) else ""
 
 
-def _usage(counted: "CompletionUsage") -> Usage:
-    details = counted.prompt_tokens_details
-    cached = details.cached_tokens if details is not None else 0
-    return Usage(counted.prompt_tokens, counted.completion_tokens, cached or 0)
+def _usage(told: "CompletionUsage") -> Usage:
+    """Servers leave out what they like."""
+    cached = getattr(getattr(told, "prompt_tokens_details", None), "cached_tokens", 0)
+    given, made = getattr(told, "prompt_tokens", 0), getattr(told, "completion_tokens", 0)
+    return Usage(counted(given), counted(made), counted(cached))
 
 
 def _message(shown: Shown) -> dict[str, Any]:
@@ -116,7 +123,8 @@ def _message(shown: Shown) -> dict[str, Any]:
 def _call(call: Call) -> dict[str, Any]:
     # The server puts them into the model's own format, and what is no object is an error there.
     arguments = call.arguments if _is_object(call.arguments) else "{}"
-    return {"id": call.call_id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+    name = _NOT_IN_NAMES.sub("_", call.name)[:64] or "unknown"
+    return {"id": call.call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
 def _is_object(text: str) -> bool:

@@ -5,7 +5,16 @@ from typing import TYPE_CHECKING, Any
 
 from betcode.agents.openai.history import Shown
 from betcode.agents.openai.records import Answer, Call, Message, Output, Part
-from betcode.agents.openai.wires import Finished, ModelFailed, Question, StreamCut, TextDelta, ThoughtDelta, Usage
+from betcode.agents.openai.wires import (
+    Finished,
+    ModelFailed,
+    Question,
+    StreamCut,
+    TextDelta,
+    ThoughtDelta,
+    Usage,
+    counted,
+)
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -72,10 +81,11 @@ def _finished(response: "Response") -> Finished:
         for part in each["content"]
     )
     usage = None
-    if response.usage is not None:
-        counted = response.usage
-        cached = getattr(counted.input_tokens_details, "cached_tokens", 0)  # which some servers leave out
-        usage = Usage(counted.input_tokens, counted.output_tokens, cached or 0)
+    if getattr(response, "usage", None) is not None:
+        told = response.usage  # of which some servers leave out what they like
+        cached = getattr(getattr(told, "input_tokens_details", None), "cached_tokens", 0)
+        given, made = getattr(told, "input_tokens", 0), getattr(told, "output_tokens", 0)
+        usage = Usage(counted(given), counted(made), counted(cached))
     items = tuple({k: v for k, v in each.items() if k not in _NOT_SENT} for each in dumped)
     if response.status != "incomplete":
         return Finished(Answer(text, calls, items), usage=usage)
