@@ -5,7 +5,7 @@ from obey.local.v1 import local_pb2 as v1
 
 # How a status that has the id of a prompt begins: it is asked, a question is, or somebody has answered.
 _ASKED, _QUESTION, _RESOLVED = "permission_requested", "question_asked", "prompt_resolved"
-_SHOWN = 200
+_SHOWN = 2_000  # who allows a command has seen all of it
 
 
 def is_prompt(one: v1.SessionActivityEvent) -> bool:

@@ -13,6 +13,7 @@ ASKED, QUESTION, RESOLVED = "permission_requested", "question_asked", "prompt_re
 _LAST_WORD_LIMIT = 500_000  # characters: what a client with default options takes at once, however they are written
 _BROKEN_OFF = frozenset({"cancelled", "crashed", "stopped", "error"})
 _AT_WORK = frozenset({v1.THINKING, v1.EXECUTING_TOOL, v1.COMPACTING})
+_TELLING = ("command", "file_path", "path", "url")  # what a tool is about to touch, before any words about it
 _STATUS_OF_EVENT = {STARTED: Phase.RUNNING, STOPPED: Phase.STOPPED, FAILED: Phase.FAILED}
 
 
@@ -73,7 +74,7 @@ class Activities:
         if event.HasField("tool_call_start"):
             call = event.tool_call_start
             self._tools[call.tool_id] = call.tool_name
-            made = self._made(event, pb.ACTIVITY_TYPE_TOOL_CALL, call.description or call.input_json)
+            made = self._made(event, pb.ACTIVITY_TYPE_TOOL_CALL, _what(call))
             made.tool_name, made.tool_call_id = call.tool_name, call.tool_id
             return made
         result = event.tool_call_result
@@ -106,7 +107,7 @@ class Activities:
                 yield from self._phase_is(event, phase, f"{event.notice.details['event']}: {words}")
             case "permission_request":
                 asked = event.permission_request
-                what = f"{ASKED} {asked.request_id}: {asked.tool_name}: {asked.description}"
+                what = f"{ASKED} {asked.request_id}: {asked.tool_name}: {_what(asked)}"
                 yield self._prompt(event, what, asked.request_id, asked.tool_name)
             case "user_question":
                 asked_id = event.user_question.group_id or event.user_question.question_id
@@ -141,3 +142,11 @@ class Activities:
         )
         self._input_tokens = self._output_tokens = 0
         return made
+
+
+def _what(use: v1.ToolCallStart | v1.PermissionRequest) -> str:
+    """The command or the file itself; the agent's description of it only where the input has neither."""
+    for name in _TELLING:
+        if name in use.input.fields and (said := use.input.fields[name].string_value):
+            return said
+    return use.description or use.input_json

@@ -35,7 +35,7 @@ def test_a_tool_is_told_with_its_name_at_both_ends() -> None:
     assert [(pb.ActivityType.Name(each.type)[14:], each.tool_name, each.content.split(" ")[0]) for each in events] == [
         ("STATUS", "", "WORKING"),
         ("THINKING", "", "I"),
-        ("TOOL_CALL", "Bash", "Create"),
+        ("TOOL_CALL", "Bash", "touch"),
         ("STATUS", "Bash", "permission_requested"),
         ("TOOL_RESULT", "Bash", "2"),
         ("COMPLETION", "", "The"),
@@ -43,7 +43,7 @@ def test_a_tool_is_told_with_its_name_at_both_ends() -> None:
     ]
     call, asked, result, completion = events[2:6]
     assert call.tool_call_id == result.tool_call_id != asked.tool_call_id
-    assert asked.content == f"permission_requested {asked.tool_call_id}: Bash: Create a marker file and count lines"
+    assert asked.content == f"permission_requested {asked.tool_call_id}: Bash: touch made-by-tool.txt && wc -l app.py"
     assert (result.tool_success, completion.tokens_input, completion.tokens_output) == (True, 200, 40)
 
 
