@@ -122,6 +122,19 @@ async def test_an_agent_that_does_not_start_fails_the_session(it: Obeyed) -> Non
     assert not info.HasField("started_at")
 
 
+@pytest.mark.behaviour("obey.create.adapter-error")
+async def test_without_the_agents_program_no_session_is_made(it: Obeyed) -> None:
+    known = len((await it.stub.ListSessions(pb.ListSessionsRequest())).sessions)
+    config = {"command": '["no-such-agent", "acp"]'}
+    request = pb.CreateSessionRequest(
+        campaign_id=it.campaign_id, provider=pb.SESSION_PROVIDER_ACP, provider_config=config
+    )
+    error = await refused(it.stub.CreateSession(request))
+    assert (error.reason, error.status) == ("OBEY-2004", "INTERNAL")
+    assert "no-such-agent was not found" in error.message
+    assert len((await it.stub.ListSessions(pb.ListSessionsRequest())).sessions) == known
+
+
 @pytest.mark.behaviour("obey.get", "obey.get.unknown")
 async def test_a_session_is_found_by_either_spelling_of_its_id(it: Obeyed) -> None:
     info = await it.create()

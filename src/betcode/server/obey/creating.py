@@ -11,7 +11,7 @@ from betcode.campaigns import Campaign, Campaigns, SessionFacts, provider_keys, 
 from betcode.domain.bonds import Bond
 from betcode.domain.budget import Amounts, OnReached, set_to
 from betcode.domain.commands import SendMessage
-from betcode.domain.errors import BetcodeError, InvalidRequest
+from betcode.domain.errors import AgentUnavailable, BetcodeError, InvalidRequest
 from betcode.domain.identifiers import SessionId, new_message_id, new_session_id, ulid_spelling
 from betcode.domain.provider_config import PREFIX
 from betcode.domain.rows import NO_SEQ, NewSession
@@ -50,7 +50,7 @@ class CreatingCalls:
         kind = self._kind(request)
         await self._check_model(kind, request)
         new, name, bond = await self._checked(request, campaign, kind)
-        session = await self._engine.create(new, name=name, bond=bond)
+        session = await self._made(new, name, bond)
         try:
             await self._engine.lives.begin(session, self._surroundings.start_timeout_s)
             if request.initial_message:
@@ -171,7 +171,15 @@ class CreatingCalls:
             restart_count=bond.restart_count + 1,
             timeout_ns=bond.timeout_ns,
         )
-        return await self._engine.create(new, name=state.name, bond=again)
+        return await self._made(new, state.name, again)
+
+    async def _made(self, new: NewSession, name: str, bond: Bond) -> SessionId:
+        try:
+            return await self._engine.create(new, name=name, bond=bond)
+        except AgentUnavailable as missing:
+            raise ObeyError(
+                Obey.CREATION_FAILED, f"The session could not be made: {missing.message}", **missing.details
+            ) from missing
 
 
 def _check_config(config: Mapping[str, str]) -> None:
