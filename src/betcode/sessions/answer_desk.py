@@ -61,6 +61,14 @@ class AnswerDesk:
             self._keys.pop(key, None)
         return Answered(before, await self._also(prompt, answer, client) if equal else ())
 
+    async def meant(self, beginning: str, session: SessionId) -> str:
+        """The whole id of the one open prompt of this session that begins so; without one, what was given."""
+        if len(beginning) < _LEAST_OF_AN_ID:
+            return beginning
+        found = await self._registry.room.store.prompts_beginning(beginning)
+        is_meant = len(found) == 1 and found[0][0] == session and found[0][1].state is PromptState.OPEN
+        return found[0][1].request_id if is_meant else beginning
+
     async def question(
         self, question_id: str, answers: Mapping[str, str], client: ClientName, session: SessionId | None = None
     ) -> tuple[bool, bool]:

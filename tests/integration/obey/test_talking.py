@@ -219,7 +219,9 @@ async def test_a_prompt_is_shown_with_its_id_and_answered(it: Obeyed) -> None:
     async for event in call:
         seen.append(event)
         if event.content.startswith("permission_requested"):
-            request = pb.AnswerPermissionRequest(session_id=info.id, request_id=event.tool_call_id, allow=True)
+            short = pb.AnswerPermissionRequest(request_id=event.tool_call_id[:8], allow=True)
+            assert (await refused(it.stub.AnswerPermission(short))).status == "NOT_FOUND"  # of whichever session
+            request = pb.AnswerPermissionRequest(session_id=info.id, request_id=event.tool_call_id[:8], allow=True)
             answers += [(await it.stub.AnswerPermission(request)).already_answered for _ in range(2)]
     assert answers == [False, True]
     call_, result = only(seen, pb.ACTIVITY_TYPE_TOOL_CALL)[0], only(seen, pb.ACTIVITY_TYPE_TOOL_RESULT)[0]

@@ -76,8 +76,9 @@ class TalkingCalls:
         decision = v1.DENY
         if request.allow:
             decision = v1.ALLOW_SESSION if request.for_session else v1.ALLOW_ONCE
-        answer = PermissionAnswer(request.request_id, decision, request.message)
-        client = await self._gate.admit(replace(caller, client=shown_as_obey(caller.client)), request.request_id)
+        request_id = await self._engine.answers.meant(request.request_id, session) if session else request.request_id
+        answer = PermissionAnswer(request_id, decision, request.message)
+        client = await self._gate.admit(replace(caller, client=shown_as_obey(caller.client)), request_id)
         done = await self._engine.answers.permission(answer, client, session)
         return pb.AnswerPermissionResponse(already_answered=done.before)
 
