@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, cast
 
 from betcode.cli.ending import give_up, single
-from betcode.cli.obey.failing import HINTS, NO_DAEMON, Failed, ObeyExit, wrong
+from betcode.cli.obey.failing import NO_DAEMON, Failed, ObeyExit, hint_for, wrong
 from betcode.cli.obey.parser import build_parser
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def _failed(error: BaseException) -> Failed:
     if isinstance(error, Unreachable):
         return Failed(error.message, NO_DAEMON)
     if isinstance(error, ClientError):
-        return Failed(error.message, HINTS.get(error.code, ""))
+        return Failed(error.message, hint_for(error.code, error.details.get("betcode_code", "")))
     if isinstance(error, CommandFailed):  # of what both command lines do, such as starting a daemon
         return Failed(error.message, NO_DAEMON if error.exit_code is ExitCode.NO_CONNECTION else "")
     if isinstance(error, OSError) and error.filename:

@@ -41,7 +41,7 @@ EXAMPLES = {
   obey session stop sess_01JM --force""",
     "session restart": """\
   obey session restart sess_01JM
-  obey session restart sess_01JM --config approval_policy=never""",
+  obey session restart sess_01JM --config sandbox=read-only  # of codex""",
     "session info": """\
   obey session info sess_01JM
   obey session info coordinator --json | jq .session.tokens_output""",

@@ -29,6 +29,7 @@ def wrong(message: str, hint: str) -> Failed:
 
 NO_DAEMON = "obey serve starts it"
 UNKNOWN_SESSION = "OBEY-2010"
+_ANY = "OBEY-2000"
 
 _ANEW = "obey session restart ID begins it anew"
 _LOOK = "betcode doctor looks for what is missing"
@@ -36,7 +37,7 @@ _ALLOWANCE = "a session that is made by obey session create has an allowance of 
 
 # What helps, by the code of the error.
 HINTS: Mapping[str, str] = {
-    "OBEY-2000": "betcode daemon logs may say more",
+    _ANY: "betcode daemon logs may say more",
     "OBEY-2001": "obey campaigns lists those that are registered",
     "OBEY-2002": "obey session create --help names the providers",
     "OBEY-2003": "without --model the provider takes its own",
@@ -52,5 +53,12 @@ HINTS: Mapping[str, str] = {
     "OBEY-2030": _LOOK,
     "OBEY-2031": _ANEW,
     "OBEY-2032": _ANEW,
+    ErrorCode.PERMISSION_NOT_FOUND: "betcode permission list shows what waits, with the ids",
     ErrorCode.ANSWER_REFUSED: "a person answers, in a shell that no agent runs",
 }
+
+
+def hint_for(code: str, engine_code: str) -> str:
+    """What helps with an error of the daemon, or nothing: of one without a number of its own the sentence says all."""
+    has_number = code != _ANY or engine_code in ("", ErrorCode.INTERNAL)
+    return HINTS.get(code if has_number else engine_code, "")

@@ -14,6 +14,7 @@ PROVIDERS: Mapping[str, int] = {
     "demo": 6,
 }
 ALSO: Mapping[str, str] = {"claude": "claude-code", "openai": "openai-api"}  # as betcode calls them
+PROFILES = frozenset({"opencode", "gemini", "claude-agent-acp", "codex-acp"})  # of the provider acp
 STATUSES: Mapping[str, int] = {
     "created": 1,
     "starting": 2,

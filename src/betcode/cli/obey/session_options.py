@@ -5,7 +5,7 @@ import math
 from typing import TYPE_CHECKING, Protocol
 
 from betcode.cli.obey.completing import CampaignWord, SessionWord
-from betcode.cli.obey.names import ALSO, PROVIDERS, STATUSES
+from betcode.cli.obey.names import ALSO, PROFILES, PROVIDERS, STATUSES
 from betcode.config.units import NotUnderstood, duration_s
 
 if TYPE_CHECKING:
@@ -105,6 +105,10 @@ def _shown() -> str:
 def provider(text: str) -> str:
     """The name of a provider as obey has it; betcode's own are taken too."""
     name = ALSO.get(text, text)
+    if name in PROFILES:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is an agent that speaks ACP: --provider acp --config profile={text}"
+        )
     if name not in PROVIDERS:
         raise argparse.ArgumentTypeError(f"{text!r} is no provider: choose from {', '.join(PROVIDERS)}")
     return name

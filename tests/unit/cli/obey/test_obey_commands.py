@@ -8,9 +8,10 @@ import pytest
 
 from betcode.cli.arguments import commands_of
 from betcode.cli.obey.examples import EXAMPLES
-from betcode.cli.obey.failing import HINTS
-from betcode.cli.obey.names import ACTIVITIES, PROVIDERS, STATUSES
+from betcode.cli.obey.failing import HINTS, hint_for
+from betcode.cli.obey.names import ACTIVITIES, PROFILES, PROVIDERS, STATUSES
 from betcode.cli.obey.parser import build_parser
+from betcode.providers.acp.profiles import PROFILES as ACP_PROFILES
 from obey.local.v1 import local_pb2 as v1
 
 COMMANDS = dict(commands_of(build_parser()))
@@ -71,6 +72,16 @@ def test_a_provider_has_the_name_of_the_other_command_line_too() -> None:
     assert chosen("openai") == "openai-api"
 
 
+def test_an_agent_that_is_a_profile_here_is_refused_with_how_it_is_asked_for(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert set(PROFILES) == set(ACP_PROFILES) - {"generic"}
+    for name in PROFILES:
+        with pytest.raises(SystemExit):
+            build_parser().parse_args(["session", "create", "--provider", name])
+        assert f"--provider acp --config profile={name}" in capsys.readouterr().err
+
+
 def test_names_have_the_numbers_of_the_api() -> None:
     for names, prefix, numbers in (
         (PROVIDERS, "SESSION_PROVIDER_", v1.SessionProvider.items()),
@@ -84,3 +95,11 @@ def test_names_have_the_numbers_of_the_api() -> None:
 def test_every_code_of_the_registry_has_a_hint() -> None:
     numbers = (2000, 2001, 2002, 2003, 2004, 2005, 2010, 2011, 2012, 2013, 2014, 2020, 2021, 2030, 2031, 2032)
     assert {code for code in HINTS if code.startswith("OBEY")} == {f"OBEY-{number}" for number in numbers}
+
+
+def test_an_error_without_a_number_has_the_hint_of_what_it_is() -> None:
+    assert "logs" in hint_for("OBEY-2000", "INTERNAL") == hint_for("OBEY-2000", "")
+    assert hint_for("OBEY-2000", "INVALID_REQUEST") == ""
+    assert "permission list" in hint_for("OBEY-2000", "PERMISSION_NOT_FOUND")
+    assert "a person" in hint_for("OBEY-2000", "ANSWER_REFUSED")
+    assert hint_for("OBEY-2001", "CAMPAIGN_NOT_FOUND") == HINTS["OBEY-2001"]
