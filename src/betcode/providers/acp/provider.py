@@ -51,7 +51,7 @@ class AcpProvider(AcpFamily):
         argv = self._argv(profile, asked.get(_COMMAND, ""))
         if not argv:
             raise InvalidRequest(
-                "Say which agent is wanted: provider_config.profile names one, or provider_config.command starts it",
+                "Say which agent is wanted: with profile=opencode and the like, or any other with command=[…]",
                 profiles=", ".join(PROFILES),
             )
         launch.check_program(argv[0])

@@ -86,7 +86,9 @@ class OpenAiProvider(AcpFamily):
         check_keys(session, KEYS)
         api = self._api(session)
         if not (session.model or self._settings.model):
-            raise InvalidRequest("Say which model is wanted: there is no default one, see agents.openai.model")
+            raise InvalidRequest(
+                "Say which model is wanted: there is no default one; agents.openai.model sets it for all"
+            )
         if session.environment is not None and (lacking := api.lacks(session.environment)):
             raise AgentUnavailable(lacking)
 
