@@ -138,7 +138,6 @@ async def test_a_session_that_has_ended_is_made_again_under_another_id(it: Obeye
     assert (nobody.reason, nobody.status) == ("OBEY-2010", "NOT_FOUND")
 
 
-@pytest.mark.behaviour("obey.restart.override", "obey.create.provider-config")
 async def test_a_configuration_that_the_provider_does_not_take_changes_nothing(it: Obeyed) -> None:
     info = await it.create(CLAUDE)
     error = await refused(it.restart(info.id, unheard_of="1"))
