@@ -7,15 +7,14 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 from betcode.domain.campaign_events import CAMPAIGN_EVENTS, FESTIVAL_EVENTS, CampaignEvent, CampaignEvents
-from betcode.domain.campaigns import is_identifier
+from betcode.domain.campaigns import is_identifier, is_name_of_a_part
 from betcode.domain.errors import InvalidRequest
 from betcode.domain.identifiers import time_ordered_uuid
-from betcode.domain.text import is_valid, shortened
+from betcode.domain.text import shortened
 
 _WINDOW_NS = 500_000_000  # the same report within it is a repeat
 _REMEMBERED = 100
 _PAYLOAD_BYTES = 64 * 1024
-_ID_LENGTH = 1024
 _IDS = (
     "id",
     "project_id",
@@ -105,7 +104,7 @@ def _refuse(
     if of_festival and not festival_id:
         raise InvalidRequest("An event of a festival needs its festival_id")
     for text in (festival_id, task_id):
-        if len(text) > _ID_LENGTH or not is_valid(text) or not text.isprintable():
+        if not is_name_of_a_part(text):
             raise InvalidRequest(f"{_shown(text)} is no id: it is too long, or has characters that cannot be shown")
     if len(payload) > _PAYLOAD_BYTES:
         raise InvalidRequest(f"The payload of an event may have at most {_PAYLOAD_BYTES} bytes")

@@ -62,7 +62,11 @@ def directory_inside(root: Path, text: str) -> Path:
         place = Confinement(root).resolve(text)
     except CommandRefused as refusal:
         raise InvalidRequest(refusal.message) from None
-    if not place.is_dir():
+    try:
+        is_there = place.is_dir()
+    except OSError:  # its name is longer than any, or it may not be looked at
+        is_there = False
+    if not is_there:
         raise InvalidRequest(f"{shown(text)} is no directory of the campaign")
     return place
 

@@ -43,7 +43,7 @@ from betcode.sessions.policy import Policy
 from betcode.sessions.prompt_times import touch
 from betcode.sessions.registry import Registry
 from betcode.sessions.reported import Reported
-from betcode.sessions.requests import check_budget, check_name
+from betcode.sessions.requests import check_budget, check_message, check_name
 from betcode.sessions.stopping import AgentsAtStop, Parting, end_all
 from betcode.sessions.submitting import submit
 from betcode.sessions.timeouts import finish_stops
@@ -179,6 +179,10 @@ class Supervisor:
             return True
 
     # ------------------------------------------------------------ talking
+
+    def check_message(self, message: SendMessage) -> None:
+        """Raises InvalidRequest where no session would take it."""
+        check_message(message, self._registry.room.settings)
 
     async def submit(
         self, session: SessionId, message: SendMessage, client: ClientName, *, only_if_running: bool = False

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
+from google.protobuf.duration_pb2 import Duration
 
 from betcode.client import open_client
 from obey.local.v1 import local_pb2 as pb
@@ -62,6 +63,12 @@ async def test_what_is_left_out_has_a_default(it: Obeyed) -> None:
         ({"agent_name": "two\nlines"}, "OBEY-2000", "INVALID_ARGUMENT"),
         ({"environment": {"OBEY_SESSION_ID": "mine"}}, "OBEY-2000", "INVALID_ARGUMENT"),
         ({"provider_config": {"unheard-of": "1"}}, "OBEY-2000", "INVALID_ARGUMENT"),
+        ({"festival_id": "F" * 2000}, "OBEY-2000", "INVALID_ARGUMENT"),
+        ({"task_id": "two\nlines"}, "OBEY-2000", "INVALID_ARGUMENT"),
+        ({"working_dir": "deep/" * 2000}, "OBEY-2000", "INVALID_ARGUMENT"),
+        ({"timeout": Duration(seconds=1, nanos=-1)}, "OBEY-2000", "INVALID_ARGUMENT"),
+        ({"timeout": Duration(seconds=2**40)}, "OBEY-2000", "INVALID_ARGUMENT"),
+        ({"initial_message": " "}, "OBEY-2000", "INVALID_ARGUMENT"),
     ],
     ids=str,
 )

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from google.protobuf.timestamp_pb2 import Timestamp
 
 from obey.local.v1 import local_pb2 as pb
 from support.obey import Obeyed, add_campaign, obeyed, refused
@@ -91,6 +92,16 @@ async def test_reports_are_kept_once_and_shown_in_the_state(it: Obeyed) -> None:
     assert (festival.tasks_total, festival.tasks_completed) == (2, 1)
     wrong = pb.CampaignEventRequest(campaign_id=other, event_type="CAMPAIGN_EATEN")
     assert (await refused(it.stub.ReportCampaignEvent(wrong))).reason == "OBEY-2000"
+
+
+@pytest.mark.parametrize("seconds", [-1, 2**62, 253402300799])
+async def test_a_time_that_cannot_be_kept_is_refused(it: Obeyed, seconds: int) -> None:
+    when = Timestamp(seconds=seconds)
+    campaign = pb.CampaignEventRequest(campaign_id=it.campaign_id, event_type="PROJECT_ADDED", timestamp=when)
+    pushed = pb.AgentActivityEvent(session_id="s", event_type="AGENT_THINKING", timestamp=when)
+    for call in (it.stub.ReportCampaignEvent(campaign), it.stub.StreamAgentActivity(iter([pushed]))):
+        error = await refused(call)
+        assert (error.reason, error.status) == ("OBEY-2000", "INVALID_ARGUMENT")
 
 
 @pytest.mark.behaviour("obey.existing.stream-activity")

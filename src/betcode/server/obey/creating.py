@@ -10,6 +10,7 @@ import anyio.to_thread
 from betcode.campaigns import Campaign, Campaigns, SessionFacts, provider_keys, session_environment
 from betcode.domain.bonds import Bond
 from betcode.domain.budget import Amounts, OnReached, set_to
+from betcode.domain.campaigns import is_name_of_a_part
 from betcode.domain.commands import SendMessage
 from betcode.domain.errors import AgentUnavailable, BetcodeError, InvalidRequest
 from betcode.domain.identifiers import SessionId, new_message_id, new_session_id, ulid_spelling
@@ -18,11 +19,12 @@ from betcode.domain.rows import NO_SEQ, NewSession
 from betcode.server.obey.errors import Obey, ObeyError
 from betcode.server.obey.names import default_name, kind_of, provider_name, session_of
 from betcode.server.obey.reading import ReadingCalls
+from betcode.server.obey.times import span_ns
 from betcode.server.rim import Caller
 from betcode.sessions import Standing, Supervisor
 from obey.local.v1 import local_pb2 as pb
 
-_LONGEST_TIMEOUT_S = 10 * 365 * 86400
+_LONGEST_TIMEOUT_NS = 10 * 365 * 86400 * 10**9
 _CONFIG_LIMIT_BYTES = 16 * 1024
 
 
@@ -111,9 +113,12 @@ class CreatingCalls:
         if request.max_tokens < 0:
             raise InvalidRequest("max_tokens is negative: give what the session may use, or 0 for no limit")
         _check_config(request.provider_config)
-        timeout_s = request.timeout.ToNanoseconds() / 1e9
-        if not 0 <= timeout_s <= _LONGEST_TIMEOUT_S:
-            raise InvalidRequest("The timeout is no time to come: give a duration, or 0 for none")
+        timeout_ns = span_ns(request.timeout)
+        if timeout_ns > _LONGEST_TIMEOUT_NS:
+            raise InvalidRequest("The timeout is longer than ten years: give a shorter one, or 0 for none")
+        _check_ids(festival_id=request.festival_id, task_id=request.task_id)
+        if request.initial_message:
+            self._engine.check_message(SendMessage(new_message_id(), request.initial_message))
         place = await self._campaigns.directory(campaign, request.working_dir)
         session = new_session_id()
         name = request.agent_name or default_name(request.provider, session)
@@ -133,7 +138,7 @@ class CreatingCalls:
             campaign_id=campaign.id,
             festival_id=request.festival_id,
             task_id=request.task_id,
-            timeout_ns=request.timeout.ToNanoseconds(),
+            timeout_ns=timeout_ns,
         )
         return new, name, bond
 
@@ -186,3 +191,9 @@ def _check_config(config: Mapping[str, str]) -> None:
     size = sum(len(name.encode()) + len(value.encode()) for name, value in config.items())
     if size > _CONFIG_LIMIT_BYTES:
         raise InvalidRequest(f"The provider_config has {size} bytes: give at most {_CONFIG_LIMIT_BYTES}")
+
+
+def _check_ids(**ids: str) -> None:
+    for name, text in ids.items():
+        if not is_name_of_a_part(text):
+            raise InvalidRequest(f"The {name} is too long, or has characters that cannot be shown: give its id")

@@ -15,6 +15,7 @@ from betcode.server.gate import Gate
 from betcode.server.obey.bindings import Bindings
 from betcode.server.obey.festivals import festivals_of
 from betcode.server.obey.pushed import pushed
+from betcode.server.obey.times import moment_ns, span_ns
 from betcode.server.obey.views import session_summary
 from betcode.server.rim import Caller, Context, decode
 from betcode.sessions import AgentsAtStop, Supervisor
@@ -81,7 +82,7 @@ class DaemonCalls:
         campaign = await self._campaigns.find(request.campaign_id)
         if not request.command:
             raise InvalidRequest("No command was named")
-        timeout_s = request.timeout.ToNanoseconds() / 1e9
+        timeout_s = span_ns(request.timeout) / 1e9
         inherited = await self._engine.login_environment()
         run = self._executor.execute(campaign, [request.command, *request.args], inherited, timeout_s=timeout_s)
         async with aclosing(run) as pieces:
@@ -109,7 +110,7 @@ class DaemonCalls:
 
     async def report_campaign_event(self, _: Caller, request: pb.CampaignEventRequest) -> pb.EventResponse:
         is_new = await self._router.report(
-            request.campaign_id, request.event_type, request.payload, at_ns=request.timestamp.ToNanoseconds()
+            request.campaign_id, request.event_type, request.payload, at_ns=moment_ns(request.timestamp)
         )
         return _taken(is_new)
 
@@ -118,7 +119,7 @@ class DaemonCalls:
             request.campaign_id,
             request.event_type,
             request.payload,
-            at_ns=request.timestamp.ToNanoseconds(),
+            at_ns=moment_ns(request.timestamp),
             festival_id=request.festival_id,
             task_id=request.task_id,
             of_festival=True,

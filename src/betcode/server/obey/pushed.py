@@ -6,6 +6,7 @@ from betcode.domain.activities import ACTIVITY_EVENTS, PushedActivity
 from betcode.domain.errors import InvalidRequest
 from betcode.domain.identifiers import NotAnIdentifier, parse_session_id
 from betcode.domain.text import shortened
+from betcode.server.obey.times import moment_ns
 from obey.local.v1 import local_pb2 as pb
 
 _TYPE = {
@@ -40,7 +41,7 @@ def pushed(event: pb.AgentActivityEvent) -> PushedActivity:
         tool_arguments=event.tool_arguments,
         tool_output=event.tool_output,
         tool_success=event.tool_success,
-        at_ns=event.timestamp.ToNanoseconds() if event.HasField("timestamp") else now_ns,
+        at_ns=moment_ns(event.timestamp) if event.HasField("timestamp") else now_ns,
         received_ns=now_ns,
     )
 
