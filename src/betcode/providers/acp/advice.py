@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from betcode.domain.ports import Failure
-from betcode.domain.text import shortened
+from betcode.domain.text import shortened, without_escapes
 from betcode.providers.acp.moment import Moment
 from betcode.providers.acp.profile import Profile
 from betcode.providers.acp.state import State
@@ -21,7 +21,7 @@ def needs_login(error: RpcError) -> bool:
 def ways_in(methods: Sequence[AuthMethod]) -> list[str]:
     """How the agent says that one logs in."""
     said = (f"{each.name}: {each.description}" if each.description else each.name for each in methods[:_MOST_LOGINS])
-    return [shortened(" ".join(each.split()), _LONGEST) for each in said if each]
+    return [shortened(" ".join(without_escapes(each).split()), _LONGEST) for each in said if each]
 
 
 def login_advice(now: Moment) -> str:

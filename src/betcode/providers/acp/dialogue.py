@@ -52,6 +52,7 @@ _NEWS: Mapping[str, Callable[[Params, Moment], None]] = MappingProxyType(
 )
 _REQUEST = re.compile(rb'\{\s*"jsonrpc":\s*"2\.0",\s*"id":\s*("[^"\\]{1,200}"|\d{1,18}),\s*"method":')
 _ANSWER = re.compile(rb'\{\s*"jsonrpc":\s*"2\.0",\s*"id":\s*("[^"\\]{1,200}"|\d{1,18}),\s*"(?:result|error)":')
+_UNTRANSLATED = "the request cannot be read here"
 _TOO_LONG = "the request is too long to be read: make it smaller"
 
 
@@ -234,6 +235,9 @@ class AcpDialogue:
             unread.end_bad_lines(now)
         update = message.params.update if message.params is not None else None
         if update is not None and message.method == "session/update":
+            if self._is_of_another(message):
+                logger.debug("passed over an update of another session")
+                return
             thinking = _CHUNKS.get(update.session_update)
             if thinking is None or now.state.loading or now.state.lost:
                 self._translate(self._on_update, message, record, now)
@@ -242,6 +246,10 @@ class AcpDialogue:
                 self._note_conversation(now)
             return
         self._translate(self._on_message, message, record, now)
+
+    def _is_of_another(self, message: Message) -> bool:
+        session_id = message.params.session_id if message.params is not None else ""
+        return bool(session_id) and self._state.opened and session_id != self._state.conversation_id
 
     def _on_update(self, message: Message, now: Moment) -> None:
         update = message.params.update if message.params else None
@@ -295,7 +303,9 @@ class AcpDialogue:
             self._state = now.state = load(before, VERSION)
             now.events.clear()
             unread.say_malformed(now, "something it said could not be translated", record.data)
-            if message.key and message.key == now.state.turn_key and not message.method:
+            if record.kind is RecordKind.OUT and message.key and message.method:
+                prompts.refuse(now, message.key, _UNTRANSLATED)
+            elif message.key and message.key == now.state.turn_key and not message.method:
                 turns.finish(now, "error")
 
     # ------------------------------------------------------------ lines that cannot be read

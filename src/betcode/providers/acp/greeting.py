@@ -5,13 +5,14 @@ journal knows it too; each further step is an errand, and is over when its answe
 """
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 
 from betcode._version import __version__
 from betcode.domain.commands import Errand
 from betcode.domain.ports import LaunchContext
 from betcode.domain.rows import NewSession
-from betcode.domain.text import shortened
+from betcode.domain.text import shortened, without_escapes
 from betcode.providers.acp import about
 from betcode.providers.acp.advice import login_advice, needs_login, ways_in
 from betcode.providers.acp.moment import Moment
@@ -29,6 +30,8 @@ OPENING = frozenset({NEW, LOAD, RESUME})
 SETTING = frozenset({"session/set_mode", "session/set_model", "session/set_config_option"})
 _LONGEST = 300
 _SHOWN_MODELS = 8
+_UNKNOWN = frozenset({-32002, -32602})  # a resource, or a parameter
+_NOT_THERE = re.compile(r"not found|unknown|no such|not exist|expired|invalid session", re.IGNORECASE)
 
 
 def opening(session: NewSession, context: LaunchContext) -> bytes:
@@ -73,13 +76,16 @@ def on_greeted(params: Params | None, now: Moment) -> None:
 def on_initialized(message: Message, now: Moment) -> None:
     state = now.state
     if message.error is not None:
-        _fail(now, message.error, f"{now.profile.title} does not take our greeting")
+        _fail(now, message.error, f"see why {now.profile.title} does not take our greeting")
         return
     said = read(message.result, Initialized) or Initialized()
     if said.protocol_version != PROTOCOL:
         state.trouble = (
-            f"{now.profile.title} speaks version {said.protocol_version} of the Agent Client Protocol, and betcode "
-            f"version {PROTOCOL}: use another version of it"
+            f"use another version of it: {now.profile.title} speaks version {said.protocol_version} of the Agent "
+            f"Client Protocol, and betcode version {PROTOCOL}"
+            if said.protocol_version
+            else f"see whether the command is the right one: {now.profile.title} does not say which version of the "
+            "Agent Client Protocol it speaks"
         )
         return
     able = said.capabilities
@@ -102,19 +108,25 @@ def on_opening(method: str, now: Moment) -> None:
 def on_opened(message: Message, method: str, now: Moment) -> None:
     state = now.state
     state.loading = False
+    title = now.profile.title
     if message.error is not None:
-        what = "could not take up the conversation" if method != NEW else "could not begin a session"
-        state.is_gone = method != NEW and not needs_login(message.error)
-        _fail(now, message.error, f"{now.profile.title} {what}")
+        state.is_gone = method != NEW and not needs_login(message.error) and _is_gone(message.error, state)
         if state.is_gone:
-            state.trouble += ": start a new session (the history here stays)"
+            why = f"start a new session (the history here stays): {title} could not take up the conversation"
+        elif method != NEW:
+            why = f"send the message again, or start a new session: {title} could not take up the conversation"
+        else:
+            why = f"see why {title} could not begin a session"
+        _fail(now, message.error, why)
         return
     said = read(message.result, Opened) or Opened()
+    if method == NEW and not said.session_id:
+        state.trouble = f"use another version of it: {title} began a session and did not say which"
+        return
     if method == NEW:
         if state.served:
-            title = now.profile.title
             now.notice(v1.NOTICE_KIND_RUN, f"{title} begins anew, and does not know what was said here before")
-        state.conversation_id = said.session_id or state.conversation_id
+        state.conversation_id = said.session_id
         state.began = False
     state.opened = True
     _set_up(said, now)
@@ -127,7 +139,7 @@ def on_set(message: Message, now: Moment) -> None:
     step = state.steps.pop(0) if state.steps else None
     if message.error is not None and step is not None:
         value = step.params.get("modeId") or step.params.get("modelId") or step.params.get("value")
-        _fail(now, message.error, f"{now.profile.title} could not be set to {value!r}")
+        _fail(now, message.error, f"choose another than {value!r}: {now.profile.title} could not be set to it")
     elif step is not None and step.method == "session/set_mode":
         about.on_mode(step.params["modeId"], now)
     elif step is not None and step.name == about.MODEL:
@@ -138,8 +150,15 @@ def on_set(message: Message, now: Moment) -> None:
 def _fail(now: Moment, error: RpcError, what: str) -> None:
     data = plain(error.data)
     details = data.get("details") or data.get("message") if isinstance(data, dict) else data
-    said = shortened(" ".join(f"{error.message} {details or ''}".split()), _LONGEST)
+    said = shortened(" ".join(without_escapes(f"{error.message} {details or ''}").split()), _LONGEST)
+    said = f"it said: {said}" if said else "it did not say why"
     now.state.trouble = login_advice(now) if needs_login(error) else f"{what} ({said})"
+
+
+def _is_gone(error: RpcError, state: State) -> bool:
+    """Whether the agent does not know the conversation: that may be said of any trouble before its first turn ended."""
+    said = f"{error.message} {plain(error.data) or ''}"
+    return not state.served or error.code in _UNKNOWN or _NOT_THERE.search(said) is not None
 
 
 # ---------------------------------------------------------------- how it is set
@@ -180,7 +199,7 @@ def _mode_step(name: str, mode: str, said: Opened, profile: Profile) -> Step | s
             is_set = plain(option.current_value) == mode
             return _option_step(name, option, mode, is_set=is_set)
     offered = [each.id for each in said.modes.available] if said.modes else []
-    return f"{profile.title} has no mode {mode!r}: it has {', '.join(offered) or 'none'}"
+    return f"choose another mode: {profile.title} has no mode {mode!r}: it has {', '.join(offered) or 'none'}"
 
 
 def _model_step(model: str, said: Opened, profile: Profile) -> Step | str:
@@ -196,9 +215,10 @@ def _model_step(model: str, said: Opened, profile: Profile) -> Step | str:
         if option.category == about.MODEL:
             offered += _values(option.options or ())
     if not offered:
-        return f"{profile.title} lets nobody choose its model: start a session that names none"
+        return f"start a session that names no model: {profile.title} lets nobody choose"
     more = f" and {len(offered) - _SHOWN_MODELS} more" if len(offered) > _SHOWN_MODELS else ""
-    return f"{profile.title} has no model {model!r}: it has {', '.join(offered[:_SHOWN_MODELS])}{more}"
+    shown = ", ".join(offered[:_SHOWN_MODELS])
+    return f"choose another model: {profile.title} has no model {model!r}: it has {shown}{more}"
 
 
 def _option_step(name: str, option: ConfigOption, value: str, *, is_set: bool) -> Step:

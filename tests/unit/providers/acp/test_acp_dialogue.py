@@ -307,3 +307,12 @@ def test_a_command_under_the_name_of_a_reader_is_asked_about_as_a_command() -> N
     events = spoken.asks(**use, _meta={"betcode": {"toolName": "Read"}})
     [request] = [event.permission_request for event in events if event.HasField("permission_request")]
     assert (request.tool_name, json.loads(request.input_json)) == ("Bash", {"command": "rm b"})
+
+
+def test_what_is_said_of_another_session_is_passed_over() -> None:
+    spoken = begun()
+    update = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "not here"}}
+    assert spoken.says(method="session/update", params={"sessionId": "ses_2", "update": update}) == []
+    update = {"sessionUpdate": "tool_call", "toolCallId": "t", "kind": "execute", "status": "in_progress"}
+    assert spoken.says(method="session/update", params={"sessionId": "ses_2", "update": update}) == []
+    assert kinds(spoken.chunk("here")) == ["text_delta"]

@@ -5,7 +5,11 @@ from typing import Any
 
 import pytest
 
-from support.acp_dialogue import NATIVE, Spoken, with_config
+from betcode.domain.ports import LaunchContext
+from betcode.domain.records import RecordKind
+from betcode.providers.acp import opening
+from support.acp_dialogue import NATIVE, Spoken, begun, with_config
+from support.acp_recordings import PROVIDER
 from support.recordings import SESSION
 
 _MODES = {"currentModeId": "agent", "availableModes": [{"id": "agent"}, {"id": "workspace-write"}, {"id": "plan"}]}
@@ -141,3 +145,58 @@ def test_another_version_of_the_protocol_is_not_tried() -> None:
     assert spoken.dialogue.errands == ()
     assert spoken.dialogue.failure is not None
     assert "version 2" in spoken.dialogue.failure.advice
+
+
+def _served() -> bytes:
+    """The state of a conversation in which a turn has ended."""
+    spoken = begun()
+    spoken.answers()
+    return PROVIDER.carry_over(spoken.dialogue.state(), PROVIDER.dialogue_version)
+
+
+@pytest.mark.parametrize(
+    ("error", "is_gone"),
+    [
+        ({"code": -32603, "message": "Internal error", "data": {"details": "the disk is full"}}, None),
+        ({"code": -32603, "message": "Internal error", "data": {"details": "Session not found"}}, False),
+        ({"code": -32002, "message": "Nothing"}, False),
+    ],
+)
+def test_trouble_with_a_conversation_does_not_mean_that_it_is_gone(
+    error: dict[str, object], is_gone: bool | None
+) -> None:
+    spoken = Spoken(state=_served())
+    spoken.greeted(resume=NATIVE)
+    spoken.errand()
+    spoken.says(id="open", error=error)
+    failure = spoken.dialogue.failure
+    assert failure is not None
+    assert failure.has_conversation is is_gone
+    assert failure.advice.startswith("start a new session" if is_gone is False else "send the message again")
+
+
+def test_a_session_without_an_id_is_none() -> None:
+    spoken = Spoken()
+    spoken.greeted()
+    spoken.errand()
+    spoken.says(id="open", result={})
+    assert not spoken.dialogue.is_ready
+    assert spoken.dialogue.failure is not None
+    assert "did not say which" in spoken.dialogue.failure.advice
+
+
+def test_a_greeting_that_is_refused_without_a_word_says_so() -> None:
+    spoken = Spoken()
+    spoken.writes(
+        opening(SESSION, LaunchContext("x", resume=False, continue_turn=False, environment={})), RecordKind.IN
+    )
+    spoken.says(id="initialize", error={})
+    assert spoken.dialogue.failure is not None
+    assert "(it did not say why)" in spoken.dialogue.failure.advice
+
+
+def test_a_program_that_says_no_version_may_be_another_one() -> None:
+    spoken = Spoken()
+    spoken.greeted(protocolVersion="one")
+    assert spoken.dialogue.failure is not None
+    assert "see whether the command is the right one" in spoken.dialogue.failure.advice
