@@ -1,5 +1,7 @@
 """What the agent asks a person: whether it may use a tool. What nobody here can answer is refused."""
 
+import logging
+
 from betcode.domain.display import struct_of
 from betcode.domain.text import shortened
 from betcode.providers.acp import pauses, text, tools
@@ -10,8 +12,11 @@ from betcode.wire.acp.decoding import plain, read
 from betcode.wire.acp.extensions import KEY
 from betcode.wire.acp.frames import Answered, Message, PermissionOption, ToolUse
 
+logger = logging.getLogger(__name__)
+
 PERMISSION = "session/request_permission"
 _MOST_OPEN = 256
+_MOST_REFUSED = 512
 _MOST_SUGGESTIONS = 16
 _LONGEST = 2000
 _LONGEST_METHOD = 100
@@ -78,7 +83,10 @@ def _option(options: list[PermissionOption], *kinds: str) -> str:
 
 
 def refuse(now: Moment, key: str, reason: str) -> None:
-    """Told to the agent as an errand, so that it does not wait for ever."""
+    """Told to the agent as an errand, so that it does not wait for ever; unless it asks faster than it listens."""
+    if len(now.state.refused) >= _MOST_REFUSED:
+        logger.debug("too many requests of the agent are to be refused: one is passed over")
+        return
     now.state.refused[now.unique(f"refused {key}")] = [key, reason]
 
 

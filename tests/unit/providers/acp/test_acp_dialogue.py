@@ -316,3 +316,13 @@ def test_what_is_said_of_another_session_is_passed_over() -> None:
     update = {"sessionUpdate": "tool_call", "toolCallId": "t", "kind": "execute", "status": "in_progress"}
     assert spoken.says(method="session/update", params={"sessionId": "ses_2", "update": update}) == []
     assert kinds(spoken.chunk("here")) == ["text_delta"]
+
+
+def test_an_agent_that_asks_without_end_fills_nothing() -> None:
+    spoken = begun()
+    for number in range(600):
+        spoken.says(id=number, method="fs/read_text_file", params={"sessionId": NATIVE, "path": "/x"})
+    assert len(spoken.dialogue.errands) == 512
+    spoken.errand()
+    spoken.says(id=600, method="fs/read_text_file", params={"sessionId": NATIVE, "path": "/x"})
+    assert json.loads(spoken.dialogue.errands[-1].line)["id"] == 600
