@@ -17,7 +17,7 @@ LIST = ROOT / "docs" / "behaviours.yaml"
 TESTS = ROOT / "tests"
 
 # The milestones whose behaviours must all be shown by a test; a milestone is entered here when it is finished.
-DONE = frozenset({"01", "02", "03", "04", "05", "06"})
+DONE = frozenset({"01", "02", "03", "04", "05", "06", "07"})
 
 
 @dataclass(frozen=True, slots=True)

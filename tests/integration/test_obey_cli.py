@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from betcode.domain.identifiers import parse_session_id
+from support.campaigns import SECOND, RegistryFile, make_campaign
 from support.obey_shell import ObeyShell, obey_shell
 from support.patience import PATIENCE_S
 
@@ -79,6 +80,11 @@ def test_list_shows_those_that_live_those_of_a_campaign_or_all(here: ObeyShell, 
     assert over not in listed()
     assert {session, over} <= listed("--all")
     assert session in listed("--campaign", "ethdenver2026")
+    other = make_campaign(here.daemon.root / "other", SECOND, "other")
+    registry = RegistryFile(here.daemon.root / "home")
+    registry.add(here.campaign)
+    registry.add(other)
+    assert listed("--campaign", "other", "--all") == set()
     assert over in listed("--status", "stopped")
     assert session not in listed("--provider", "demo")
     shown = here.told("session", "list").stdout.splitlines()
@@ -109,6 +115,19 @@ def test_watch_shows_what_happens_until_the_session_has_stopped(here: ObeyShell)
         assert "Traceback" not in of_all.seen
     assert here.told("session", "watch", watched).stdout == f"{watched} is stopped\n"
     assert here.told("session", "stop", watched, code=1).stderr.startswith("obey: OBEY-2020: ")
+
+
+@pytest.mark.behaviour("obey.cli.stop")
+def test_stop_lets_the_work_at_hand_end(here: ObeyShell) -> None:
+    busy = here.told_json("session", "create", "--message", "wait gently\nsay the end")["session"]["id"]
+    with here.terminal("session", "watch", busy) as person:
+        person.expect(f"{busy} is working")
+        with here.terminal("session", "stop", busy) as leaving:
+            person.expect("working → stopping")
+            (here.work / "gently").touch()
+            person.expect("the end")
+            leaving.expect("Status: stopped")
+            assert leaving.ended() == 0
 
 
 @pytest.mark.behaviour("obey.cli.stop")

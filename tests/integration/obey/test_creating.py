@@ -51,6 +51,7 @@ async def test_what_is_left_out_has_a_default(it: Obeyed) -> None:
 
 
 @pytest.mark.behaviour("obey.create.campaign-missing", "obey.create.provider-required", "obey.create.model-validated")
+@pytest.mark.behaviour("obey.error.format")
 @pytest.mark.parametrize(
     ("fields", "code", "status"),
     [

@@ -41,7 +41,7 @@ async def test_ping_says_who_and_where(it: Obeyed) -> None:
 
 
 @pytest.mark.behaviour("obey.existing.get-state", "obey.list.by-status", "obey.list.by-provider")
-@pytest.mark.behaviour("obey.list.include-terminated")
+@pytest.mark.behaviour("obey.list.include-terminated", "obey.list.default-active")
 async def test_the_state_and_the_list_show_what_is_active(it: Obeyed) -> None:
     one, two = await it.create(agent_name="one"), await it.create(pb.SESSION_PROVIDER_CLAUDE_CODE, agent_name="two")
     await it.stop(two.id)

@@ -9,6 +9,7 @@ from betcode.client import NewConversation, open_client
 from obey.local.v1 import local_pb2 as pb
 from support.obey import Obeyed, how_agents_ended, refused, rest
 from support.patience import PATIENCE_S
+from support.stored import ask
 
 pytestmark = pytest.mark.anyio
 
@@ -52,7 +53,21 @@ async def test_what_cannot_be_stopped_says_so(it: Obeyed) -> None:
     assert (await it.stop(made)).status == STOPPED
 
 
-@pytest.mark.behaviour("obey.stop.graceful", "obey.stop.stopping", "obey.stop.flushes")
+@pytest.mark.behaviour("obey.stop.states")
+async def test_a_session_is_stopped_while_it_is_being_started(it: Obeyed) -> None:
+    mute = {"command": '["sleep", "1000"]'}  # it never greets
+    request = pb.CreateSessionRequest(campaign_id=it.campaign_id, provider=pb.SESSION_PROVIDER_ACP, agent_name="mute")
+    request.provider_config.update(mute)
+    call = it.stub.CreateSession(request, timeout=PATIENCE_S)
+    with anyio.fail_after(PATIENCE_S):
+        while not (starting := await it.listed(statuses=[pb.SESSION_STATUS_STARTING])):  # noqa: ASYNC110
+            await anyio.sleep(0.01)
+    stopped = await it.stop(starting[0])
+    assert (stopped.agent_name, stopped.status, stopped.pid) == ("mute", STOPPED, 0)
+    assert (await refused(call)).reason == "OBEY-2004"
+
+
+@pytest.mark.behaviour("obey.stop.graceful", "obey.stop.stopping", "obey.stop.flushes", "obey.stop.states")
 async def test_a_graceful_stop_lets_the_turn_end(it: Obeyed) -> None:
     info = await it.create(CLAUDE)
     call = await it.at_work(info.id, "wait gently\nsay the end")
@@ -84,7 +99,7 @@ async def test_a_turn_that_does_not_end_in_time_is_killed(it: Obeyed) -> None:
     assert (after.status, after.HasField("ended_at")) == (STOPPED, True)
 
 
-@pytest.mark.behaviour("obey.stop.immediate", "obey.stop.agent-exit")
+@pytest.mark.behaviour("obey.stop.immediate", "obey.stop.agent-exit", "obey.stop.states")
 async def test_an_immediate_stop_waits_for_nothing(it: Obeyed) -> None:
     info = await it.create(CLAUDE)
     call = await it.at_work(info.id, "wait for-nobody")
@@ -133,6 +148,8 @@ async def test_a_session_that_has_ended_is_made_again_under_another_id(it: Obeye
     assert made.status == pb.SESSION_STATUS_RUNNING
     assert (await it.send(made.id, "env FLAVOUR\nenv OBEY_SESSION_ID"))[-1].content == f"sour{made.id}"
     assert await it.get(info.id) == ended
+    kept = ask(it.daemon.places.database, "SELECT parent FROM session_bonds WHERE parent != ''")
+    assert (info.id,) in kept, "it is known which one it was made from"
     await it.stop(made.id)
     nobody = await refused(it.restart("sess_01JMXYZ0000000000000000000"))
     assert (nobody.reason, nobody.status) == ("OBEY-2010", "NOT_FOUND")
