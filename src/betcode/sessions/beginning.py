@@ -85,7 +85,7 @@ async def _ready(session: LiveSession, run: AgentRun, within_s: float) -> None:
     with anyio.move_on_after(within_s):
         while session.run is run:
             left_s = began + _SILENT_FOR_S - anyio.current_time()
-            if run.attached.is_set() and run.dialogue.is_ready and (run.has_answered or left_s <= 0):
+            if run.attached.is_set() and run.dialogue.is_ready and (run.has_said_anything or left_s <= 0):
                 return
             with anyio.move_on_after(max(left_s, 0.01) if left_s > 0 else None):
                 await session.changed.heard()

@@ -74,7 +74,6 @@ class AgentRun:
         self.asked_to_end = self.row.cancel_step.ends_agent
         self.escalation = Escalation(self)
         self.stopped = False  # ended because its daemon stops
-        self.has_answered = self.row.offset > 0  # it has written something
         self.has_spoken = self.row.offset > 0 and self.dialogue.conversation_began
         self.has_said_anything = self.row.offset > 0  # on its stdout, an answer to our greeting included
         # It has finished a turn: what it was not given by its end goes to the next, and cannot do so for ever.
@@ -293,13 +292,12 @@ class AgentRun:
             )
             self.row = row
             self.was_begun = True
-            self.has_said_anything |= any(record.kind is RecordKind.OUT for record in records)
+            self.has_said_anything = self.has_said_anything or any(one.kind is RecordKind.OUT for one in records)
             session.inputs, session.prompts, session.left = intake.inputs, intake.prompts, intake.left
             note_opened(session, opened)
             compacting.heed(session, intake.said)
             self.has_served = self.has_served or intake.turn_completed
             self.active_at = anyio.current_time()
-            self.has_answered = self.has_answered or any(record.kind is RecordKind.OUT for record in records)
             self.has_spoken = self.has_spoken or self.dialogue.has_spoken
             if intake.exit is not None:
                 self._exit = intake.exit
