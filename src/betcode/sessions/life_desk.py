@@ -1,10 +1,11 @@
 """What can be asked about a session's life beside its turns: start, stop and restart it, and watch it go."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import AbstractContextManager, asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
 
 from betcode.domain.bonds import NOT_BOUND, Bound
+from betcode.domain.errors import SessionNotFound
 from betcode.domain.identifiers import Seq, SessionId, SessionKey
 from betcode.domain.phase import Phase, PhaseFacts, phase_of
 from betcode.domain.ports import SessionFilter
@@ -64,13 +65,26 @@ class LifeDesk:
         row = await self._registry.row(session)
         return self._standing(row, await self._registry.room.store.bound(row.key))
 
-    async def standings(self, *, with_closed: bool) -> list[Standing]:
-        """Of all sessions, the newest change first."""
+    async def standings(self, *, with_ended: bool) -> list[Standing]:
+        """Of all sessions, or of those that have not come to their end; the newest change first."""
         store = self._registry.room.store
         open_ones = tuple(status.value for status in SessionStatus if status is not SessionStatus.CLOSED)
-        rows, _ = await store.list_sessions(SessionFilter(statuses=() if with_closed else open_ones, limit=_ALL))
+        rows, _ = await store.list_sessions(SessionFilter(statuses=() if with_ended else open_ones, limit=_ALL))
+        if not with_ended:
+            rows = [*await self._closing({row.key for row in rows}), *rows]
         bounds = await store.all_bound()
-        return [self._standing(row, bounds.get(row.key, NOT_BOUND)) for row in rows]
+        standings = [self._standing(row, bounds.get(row.key, NOT_BOUND)) for row in rows]
+        return standings if with_ended else [each for each in standings if not each.phase.is_terminal]
+
+    async def _closing(self, known: set[SessionKey]) -> list[SessionRow]:
+        """Those that are closed already while their agent is being ended, which count as being stopped."""
+        live = [each for each in self._registry.live.values() if each.is_closed and each.life.is_stopping]
+        rows = list[SessionRow]()
+        for each in live:
+            if each.writer.key not in known:
+                with suppress(SessionNotFound):  # deleted meanwhile
+                    rows.append(await self._registry.row(each.session_id))
+        return rows
 
     def _standing(self, row: SessionRow, bound: Bound) -> Standing:
         live = self._registry.live.get(row.new.session_id)

@@ -69,9 +69,7 @@ class DaemonCalls:
             if each.id in updated:
                 state.updated_at.FromNanoseconds(updated[each.id])
         bindings = Bindings(self._campaigns)
-        for standing in await self._engine.lives.standings(with_closed=True):
-            if standing.phase.is_terminal:
-                continue
+        for standing in await self._engine.lives.standings(with_ended=False):
             campaign = await bindings.campaign_of(standing)
             if not request.campaign_id or campaign in ids:
                 answer.active_sessions.append(session_summary(standing, campaign))

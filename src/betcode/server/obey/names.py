@@ -24,18 +24,20 @@ PROVIDER: Mapping[str, pb.SessionProvider.ValueType] = {
     "acp": pb.SESSION_PROVIDER_ACP,
     "demo": pb.SESSION_PROVIDER_DEMO,
 }
+# Kinds that the other API has names for, and this one has not: they are all agents that speak ACP.
+_ACP_KINDS = frozenset({"opencode", "gemini", "claude-agent-acp", "codex-acp"})
 _NAME_OF = {number: name for name, number in PROVIDER.items()}
 _SHORT = 6  # the end of a ULID tells sessions apart, its beginning is the time
-
-
-def status_name(phase: Phase) -> str:
-    """As it stands in texts: WORKING."""
-    return phase.name
 
 
 def provider_name(provider: pb.SessionProvider.ValueType) -> str:
     """As it stands in names of sessions and on command lines: claude-code."""
     return pb.SessionProvider.Name(provider).removeprefix("SESSION_PROVIDER_").lower().replace("_", "-")
+
+
+def provider_of(kind: str) -> pb.SessionProvider.ValueType:
+    """The number for a kind of agent; of one that this daemon no longer has there is none."""
+    return PROVIDER.get("acp" if kind in _ACP_KINDS else kind, pb.SESSION_PROVIDER_UNSPECIFIED)
 
 
 def kind_of(provider: int) -> str | None:

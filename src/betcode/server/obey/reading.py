@@ -4,7 +4,7 @@ from betcode.campaigns import Campaigns
 from betcode.domain.identifiers import SessionId
 from betcode.domain.phase import Phase
 from betcode.server.obey.bindings import Bindings
-from betcode.server.obey.names import PROVIDER, STATUS, session_of
+from betcode.server.obey.names import STATUS, provider_of, session_of
 from betcode.server.obey.outcome import trouble_of
 from betcode.server.obey.views import session_info
 from betcode.server.rim import Caller
@@ -29,7 +29,7 @@ class ReadingCalls:
         wanted = _Wanted(request)
         bindings = Bindings(self._campaigns)
         answer, size = pb.ListSessionsResponse(), 0
-        for standing in await self._engine.lives.standings(with_closed=wanted.with_closed):
+        for standing in await self._engine.lives.standings(with_ended=wanted.ended):
             if not wanted.has(standing):
                 continue
             belongs_to = await bindings.campaign_of(standing)
@@ -56,17 +56,11 @@ class _Wanted:
     def __init__(self, request: pb.ListSessionsRequest) -> None:
         self._statuses = frozenset(request.statuses)
         self._provider = request.provider
-        self._terminated = request.include_terminated or any(
+        self.ended = request.include_terminated or any(
             STATUS[phase] in self._statuses for phase in Phase if phase.is_terminal
         )
 
-    @property
-    def with_closed(self) -> bool:
-        return True  # one that is being stopped is closed already, and counts as active
-
     def has(self, standing: Standing) -> bool:
-        if standing.phase.is_terminal and not self._terminated:
-            return False
         if self._statuses and STATUS[standing.phase] not in self._statuses:
             return False
-        return not self._provider or PROVIDER.get(standing.row.new.provider) == self._provider
+        return not self._provider or provider_of(standing.row.new.provider) == self._provider

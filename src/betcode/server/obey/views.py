@@ -2,7 +2,7 @@
 
 from betcode.domain.identifiers import ulid_spelling
 from betcode.domain.phase import Phase, Transition
-from betcode.server.obey.names import PROVIDER, STATUS
+from betcode.server.obey.names import STATUS, provider_of
 from betcode.sessions import Standing
 from obey.local.v1 import local_pb2 as pb
 
@@ -16,7 +16,7 @@ def session_info(standing: Standing, campaign_id: str, trouble: str = "") -> pb.
     info = pb.SessionInfo(
         id=ulid_spelling(new.session_id),
         campaign_id=campaign_id,
-        provider=PROVIDER.get(new.provider, pb.SESSION_PROVIDER_UNSPECIFIED),
+        provider=provider_of(new.provider),
         model=state.model or new.model or _DEFAULT_MODEL,
         agent_name=state.name,
         status=STATUS[standing.phase],
@@ -44,7 +44,7 @@ def session_summary(standing: Standing, campaign_id: str) -> pb.SessionSummary:
     return pb.SessionSummary(
         id=ulid_spelling(new.session_id),
         campaign_id=campaign_id,
-        provider=PROVIDER.get(new.provider, pb.SESSION_PROVIDER_UNSPECIFIED),
+        provider=provider_of(new.provider),
         agent_name=standing.row.state.name,
         status=STATUS[standing.phase],
     )

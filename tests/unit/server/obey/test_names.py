@@ -8,8 +8,9 @@ from betcode.domain.campaign_events import CampaignEvent
 from betcode.domain.identifiers import new_session_id, ulid_spelling
 from betcode.domain.phase import Phase
 from betcode.providers.claude.models import model_refusal
+from betcode.providers.making import MAKERS
 from betcode.server.obey.festivals import festivals_of
-from betcode.server.obey.names import PROVIDER, STATUS, default_name, kind_of, session_of
+from betcode.server.obey.names import PROVIDER, STATUS, default_name, kind_of, provider_of, session_of
 from obey.local.v1 import local_pb2 as pb
 
 
@@ -18,6 +19,13 @@ def test_every_phase_and_every_provider_has_a_name_of_its_own() -> None:
     assert set(PROVIDER.values()) == set(pb.SessionProvider.values()) - {pb.SESSION_PROVIDER_UNSPECIFIED}
     assert all(kind_of(number) == name for name, number in PROVIDER.items())
     assert kind_of(0) is kind_of(99) is None
+
+
+def test_every_kind_of_agent_is_shown_as_some_provider() -> None:
+    shown = {kind: provider_of(kind) for kind in ("claude", *MAKERS)}
+    assert {kind: number for kind, number in shown.items() if kind in PROVIDER} == PROVIDER
+    assert {number for kind, number in shown.items() if kind not in PROVIDER} == {pb.SESSION_PROVIDER_ACP}
+    assert provider_of("gone") == pb.SESSION_PROVIDER_UNSPECIFIED
 
 
 @pytest.mark.behaviour("obey.create.id", "obey.create.name-default")
