@@ -15,6 +15,7 @@ from pathlib import Path
 
 import anyio
 
+from bench.claw_gateway import SAYS_A_WORD, Gateway, gateway
 from bench.figure import Effort, Figure, Judged, median
 from bench.model_server import model_server
 from bench.stage import BOUND_S, Daemon, resident_bytes, running_daemon
@@ -29,9 +30,6 @@ _ANSWERS = 60
 _ANSWERER = Path(__file__).with_name("answerer.py")
 _READ_BYTES = 4 * 1024 * 1024
 _MB = 1024 * 1024
-_BRIDGE = ("-m", "betcode.agents.openclaw", "--url", "ws://127.0.0.1:9")  # it connects when a session is opened
-_BRIDGE_MB = 80.0
-_GREETING = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": 1}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +40,7 @@ class _Kind:
     config: Mapping[str, str] = field(default_factory=dict)
     model: str = ""
     own_mb: float = 0.0  # how much it may hold, where the program is ours
+    message: str = "again"
 
 
 _KINDS = (
@@ -49,6 +48,7 @@ _KINDS = (
     _Kind("codex", b'"turn/start"', b"agentMessage/delta"),
     _Kind("acp", b'"session/prompt"', b"agent_message_chunk", {"profile": "bench"}),
     _Kind("openai", b'"session/prompt"', b"agent_message_chunk", model="bench", own_mb=120),
+    _Kind("openclaw", b'"session/prompt"', b"agent_message_chunk", own_mb=80, message=SAYS_A_WORD),
     _Kind("demo", b'"type":"user"', b'"text_delta"', own_mb=40),
 )
 
@@ -57,8 +57,8 @@ async def measure(effort: Effort) -> list[Figure]:
     figures: list[Figure] = []
     memory: list[Figure] = []
     bare_mb = _bare_mb()
-    with model_server() as base_url:
-        program = _set_up(effort.root, base_url)
+    with model_server() as base_url, gateway(effort.root / "gateway") as found:
+        program = _set_up(effort.root, base_url, found)
         async with running_daemon(effort.root, claude_bin=program) as daemon:
             for kind in _KINDS:
                 effort.progress(kind.name)
@@ -69,7 +69,7 @@ async def measure(effort: Effort) -> list[Figure]:
                 figures.append(_added(kind, own, seen))
                 if kind.own_mb:
                     memory.append(_held(kind.name, bare_mb, _resident_mb(daemon), kind.own_mb))
-    return [*figures, *memory, _held("openclaw", bare_mb, _greeted_mb(_BRIDGE), _BRIDGE_MB)]
+    return [*figures, *memory]
 
 
 def _added(kind: _Kind, own: list[float], seen: list[float]) -> Figure:
@@ -91,7 +91,7 @@ def _held(name: str, bare_mb: float, held_mb: float, target_mb: float) -> Figure
     )
 
 
-def _set_up(root: Path, base_url: str) -> Path:
+def _set_up(root: Path, base_url: str, found: Gateway) -> Path:
     program = root / "answerer"
     program.write_text(f"#!{sys.executable} -S\n{_ANSWERER.read_text()}")
     program.chmod(0o755)
@@ -100,6 +100,7 @@ def _set_up(root: Path, base_url: str) -> Path:
         "codex": {"path": str(program)},
         "acp": {"commands": {"bench": [str(program)]}},
         "openai": {"base_url": base_url},
+        "openclaw": {"url": found.url, "token_file": str(found.token_file)},
     }
     (root / "config" / "settings.json").write_text(json.dumps({"agents": agents}))
     return program
@@ -115,7 +116,7 @@ async def _answers(daemon: Daemon, kind: _Kind, directory: Path, times: int) -> 
     session = await daemon.client.start_session(new)
     took: list[float] = []
     with anyio.fail_after(BOUND_S):
-        accepted = await daemon.client.send(session, "begin")
+        accepted = await daemon.client.send(session, kind.message)
         follower = daemon.client.follow(session, accepted.sequence)
         async with aclosing(follower) as events, anyio.create_task_group() as tasks:
             began = 0.0
@@ -127,7 +128,7 @@ async def _answers(daemon: Daemon, kind: _Kind, directory: Path, times: int) -> 
                     if len(took) >= times:
                         return took
                     began = time.perf_counter()
-                    tasks.start_soon(daemon.client.send, session, "again")
+                    tasks.start_soon(daemon.client.send, session, kind.message)
     raise RuntimeError("the stream ended before the turns")
 
 
@@ -157,17 +158,9 @@ def _resident_mb(daemon: Daemon) -> float:
 
 def _bare_mb() -> float:
     """What an interpreter holds that waits for a line."""
-    return _greeted_mb(("-c", "import json, sys; sys.stdin.readline(); print(flush=True); sys.stdin.read()"))
-
-
-def _greeted_mb(program: tuple[str, ...]) -> float:
-    """What a program holds that was greeted and has answered."""
-    argv = [sys.executable, "-I", *program]
+    argv = [sys.executable, "-I", "-c", "import json, sys; print(flush=True); sys.stdin.readline()"]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdin is not None
         assert process.stdout is not None
-        process.stdin.write(json.dumps(_GREETING).encode() + b"\n")
-        process.stdin.flush()
         process.stdout.readline()
         held = resident_bytes(process.pid) / _MB
         process.kill()
