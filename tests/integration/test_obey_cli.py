@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -203,3 +204,16 @@ def test_completion_knows_words_sessions_and_campaigns(here: ObeyShell, session:
     assert asked("session", "create", "--campaign", "eth")[0].startswith("ethdenver2026\t")
     assert asked("session", "create", "--provider", "cl") == ["claude-code"]
     assert "obey --complete" in here.told("completion", "bash").stdout
+
+
+def test_a_daemon_without_this_api_is_not_taken_for_none(tmp_path: Path) -> None:
+    with obey_shell(tmp_path, {"obey": {"enabled": False}}) as alone:
+        assert alone.betcode("daemon", "start").returncode == 0
+        alone.socket.touch()  # as one leaves it that was killed
+        for words in (["ping"], ["session", "list"], ["session", "list", "--no-start"], ["stop"]):
+            done = alone.told(*words, code=1)
+            assert "serves no obey API" in done.stderr, words
+            assert "obey serve" not in done.stderr
+        alone.socket.unlink()
+        for words in (["ping"], ["session", "list"], ["session", "list", "--no-start"], ["stop"]):
+            assert "serves no obey API" in alone.told(*words, code=1).stderr, words

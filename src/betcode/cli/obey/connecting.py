@@ -46,7 +46,7 @@ async def opened(options: Options) -> AsyncIterator[ObeyClient]:
             cause = single(error)
             if not isinstance(cause, Unreachable):
                 raise
-            raise Failed(f"No daemon answers at {options.socket.path} ({cause.message})", NO_DAEMON) from error
+            raise nobody_answers(options, f" ({cause.message})") from error
 
 
 def identity_of(options: Options) -> ClientIdentity:
@@ -59,15 +59,25 @@ async def _ensure(options: Options, screen: Screen) -> None:
     if options.socket.path.exists() and (not may_start or is_held(options.places.lock)):
         return  # a socket that nobody holds is what a dead one left
     if not may_start:
-        raise Failed(f"No daemon answers at {options.socket.path}", NO_DAEMON)
+        raise nobody_answers(options)
     from betcode.cli.daemon_control import ensure_daemon  # most commands find one
 
     await ensure_daemon(daemon_options(options), screen.note, announce=can_ask())
     if not options.socket.path.exists():
-        raise Failed(
-            f"The daemon serves no obey API at {options.socket.path}",
-            "betcode config get obey.enabled says whether it may",
-        )
+        raise nobody_answers(options)
+
+
+def nobody_answers(options: Options, why: str = "") -> Failed:
+    """No daemon is there; or one that does not serve this API."""
+    if serves_no_obey(options):
+        hint = "betcode config get obey.enabled says whether it may"
+        return Failed(f"The daemon runs, and serves no obey API at {options.socket.path}", hint)
+    return Failed(f"No daemon answers at {options.socket.path}{why}", NO_DAEMON)
+
+
+def serves_no_obey(options: Options) -> bool:
+    """Of a socket at which nobody answers: whether that is the daemon's own choice."""
+    return options.socket.is_usual and is_held(options.places.lock)
 
 
 def daemon_options(options: Options, *settings: str) -> BetcodeOptions:

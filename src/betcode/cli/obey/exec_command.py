@@ -78,7 +78,7 @@ class Piece:
 async def _as_json(options: Options, output: Output) -> v1.ExecuteExit | None:
     """One value at the end or, with --follow, a line for each piece and the end."""
     screen = standard_screen(colour=options.colour)
-    whole = {"stdout": b"", "stderr": b""}
+    whole = {"stdout": bytearray(), "stderr": bytearray()}
     ended = None
     async for one in output:
         match kind := one.WhichOneof("output"):

@@ -5,7 +5,7 @@ import time
 
 import anyio
 
-from betcode.cli.obey.connecting import daemon_options, opened
+from betcode.cli.obey.connecting import daemon_options, opened, serves_no_obey
 from betcode.cli.obey.failing import NO_DAEMON, Failed, ObeyExit
 from betcode.cli.obey.options import Options
 from betcode.cli.obey.records import versioned
@@ -92,6 +92,8 @@ async def _stop(options: Options) -> int:
     """Done when its socket is gone; that no daemon runs is what was wanted."""
     screen = standard_screen(colour=options.colour)
     was_there = options.socket.path.exists()
+    if not was_there and serves_no_obey(options):
+        raise Failed(f"The daemon serves no obey API at {options.socket.path}", "betcode daemon stop ends it")
     if was_there:
         async with told_while(screen, "Stopping"):
             was_there = await _shut_down(options)
