@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from betcode.domain.campaign_events import CampaignEvent
+from betcode.domain.text import is_valid, shortened
 from obey.local.v1 import local_pb2 as pb
 
 # The places that fest moves a festival through, in the words of this API.
@@ -15,6 +16,8 @@ _STATUS = {
     "archived": "cancelled",
     "someday": "paused",
 }
+_TEXT_LENGTH = 500
+_LIMIT_BYTES = 1024 * 1024
 
 
 @dataclass(slots=True)
@@ -27,12 +30,16 @@ class _Festival:
 
 
 def festivals_of(events: Iterable[CampaignEvent]) -> list[pb.FestivalState]:
-    """What their reports come to, in the order in which they first came."""
+    """What their reports come to, in the order in which they first came; of too many for one answer, the last."""
     found: dict[tuple[str, str], _Festival] = {}
     for event in events:
         if event.festival_id:
             _take(found.setdefault((event.campaign_id, event.festival_id), _Festival()), event)
-    return [_state(*key, festival) for key, festival in found.items()]
+    states = [_state(*key, festival) for key, festival in found.items()]
+    size = sum(state.ByteSize() for state in states)
+    while size > _LIMIT_BYTES:
+        size -= states.pop(0).ByteSize()
+    return states
 
 
 def _take(festival: _Festival, event: CampaignEvent) -> None:
@@ -42,7 +49,8 @@ def _take(festival: _Festival, event: CampaignEvent) -> None:
         status = (_text(said, "status") or _text(said, "new_status")).rpartition("/")[2]
         festival.status = _STATUS.get(status, status) or festival.status
     total = said.get("tasks_total")
-    festival.total = total if isinstance(total, int) and 0 <= total < 2**32 else festival.total
+    if type(total) is int and 0 <= total < 2**32:  # true is an int as well, and none that can be told
+        festival.total = total
     if event.event_type.startswith("TASK_"):
         festival.tasks[event.task_id] = event.event_type == "TASK_COMPLETED"
     festival.updated_ns = max(festival.updated_ns, event.at_ns)
@@ -50,7 +58,7 @@ def _take(festival: _Festival, event: CampaignEvent) -> None:
 
 def _text(said: dict[str, object], name: str) -> str:
     value = said.get(name)
-    return value if isinstance(value, str) else ""
+    return shortened(value, _TEXT_LENGTH) if isinstance(value, str) and is_valid(value) else ""
 
 
 def _state(campaign_id: str, festival_id: str, festival: _Festival) -> pb.FestivalState:
