@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import anyio
 
 from betcode.domain.changes import SaveBond
-from betcode.domain.errors import AgentUnavailable, BetcodeError, SessionClosed
+from betcode.domain.errors import AgentUnavailable, BetcodeError, SessionClosed, SessionNotReady
 from betcode.sessions import events
 from betcode.sessions.closing import close
 from betcode.sessions.live import LiveSession
@@ -39,7 +39,7 @@ async def begin(session: LiveSession, within_s: float) -> None:
 
     Raises:
         AgentUnavailable, AgentMemoryExhausted: it did not start, and the session is closed for that reason.
-        SessionClosed: somebody closed it meanwhile.
+        SessionClosed, SessionNotReady: somebody closed it meanwhile, or restarts it.
     """
     outcome = Outcome()
     # Not in the caller's task: whoever asked may leave before the agent is ready.
@@ -89,8 +89,10 @@ async def _ready(session: LiveSession, run: AgentRun, within_s: float) -> None:
                 return
             with anyio.move_on_after(max(left_s, 0.01) if left_s > 0 else None):
                 await session.changed.heard()
-    if session.is_closed or session.life.is_stopping:
+    if session.is_closed:
         raise SessionClosed(session.session_id)
+    if session.life.is_stopping:  # to be closed, or to be started anew
+        raise SessionNotReady(session.session_id, session.phase, "left alone until it has started")
     if session.run is run:
         raise AgentUnavailable(f"The agent was not ready within {within_s:g} s")
     words = " ".join(run.dialogue.last_errors)[-600:]

@@ -161,3 +161,24 @@ async def test_a_configuration_that_the_provider_does_not_take_changes_nothing(i
     assert (error.reason, error.status) == ("OBEY-2000", "INVALID_ARGUMENT")
     assert await it.get(info.id) == info
     await it.stop(info.id)
+
+
+@pytest.mark.behaviour("obey.restart")
+async def test_a_restart_of_one_that_starts_is_told_to_whoever_made_it(it: Obeyed) -> None:
+    known = set(await it.listed())
+    (it.root / "deaf").touch()
+    async with it.other_client() as stub:
+        making = stub.CreateSession(pb.CreateSessionRequest(campaign_id=it.campaign_id, provider=CLAUDE))
+        with anyio.fail_after(PATIENCE_S):
+            while not (new := set(await it.listed()) - known):  # noqa: ASYNC110
+                await anyio.sleep(0.01)
+            (session_id,) = new
+            while (await it.get(session_id)).pid == 0:  # noqa: ASYNC110
+                await anyio.sleep(0.01)
+        (it.root / "deaf").unlink()
+        assert (await it.restart(session_id)).status == pb.SESSION_STATUS_RUNNING
+        error = await refused(making)
+    assert error.reason == "OBEY-2004"
+    assert "closed" not in error.message, "it goes on, in other hands"
+    assert (await it.send(session_id, "say new"))[-1].content == "new"
+    await it.stop(session_id)
