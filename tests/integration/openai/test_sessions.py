@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import signal
 from pathlib import Path
 
@@ -168,3 +169,26 @@ async def test_a_deny_rule_holds_for_reading_inside_and_a_deleted_session_leaves
         assert [path.stem for path in world.transcripts.iterdir()] == [talk.session_id]
         await world.client.delete(talk.session_id)
         assert list(world.transcripts.iterdir()) == []
+
+
+@pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="another process cannot be limited here")
+async def test_a_transcript_without_room_is_said_and_the_conversation_goes_on_when_there_is_some(
+    tmp_path: Path,
+) -> None:
+    async with openai_world(tmp_path) as world:
+        talk = await world.session()
+        await talk.say(script({"tools": [{"cmd": "echo ran >> log"}]}, {"text": "Done."}))
+        question = await talk.asked()
+        # Room for the line that it begins, and not for what came of it.
+        room = next(world.transcripts.iterdir()).stat().st_size + 45
+        resource.prlimit(world.runs[-1].agent_pid, resource.RLIMIT_FSIZE, (room, resource.RLIM_INFINITY))
+        await talk.answer(question, allow=True)
+        await talk.until(is_idle)
+        said = [event.error.message for event in talk.events if event.HasField("error")]
+        assert ["transcript cannot be written" in each for each in said] == [True]
+        unlimited = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+        resource.prlimit(world.runs[-1].agent_pid, resource.RLIMIT_FSIZE, unlimited)
+        assert settled_text(await talk.turn(script({"text": "Going on."}))) == "Going on."
+        assert "it is not known how far it came" in json.dumps(world.api.requests[-1].body)
+        assert (world.work / "log").read_text() == "ran\n"
+        assert len(world.runs) == 1

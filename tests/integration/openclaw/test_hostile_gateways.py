@@ -10,6 +10,7 @@ import pytest
 from websockets.asyncio.server import ServerConnection, serve
 
 from betcode.agents.openclaw.frames import Event
+from betcode.agents.openclaw.keeping import Keeper
 from betcode.agents.openclaw.link import FRAME_LIMIT_BYTES, Address, Link, Lost, Patience, Unreachable, reached
 
 pytestmark = pytest.mark.anyio
@@ -56,6 +57,33 @@ async def test_what_does_not_greet_is_given_up_within_the_bound(handler: Handler
         with pytest.raises(Unreachable, match="connection lost"):
             async with reached(address, _patience([])):
                 raise AssertionError("it let us in")
+
+
+async def test_one_that_lets_us_in_and_hangs_up_each_time_is_given_up_within_the_bound() -> None:
+    tries = 0
+
+    async def hangs_up(socket: ServerConnection) -> None:
+        nonlocal tries
+        tries += 1
+        await _greet(socket)
+        await socket.recv()
+
+    async def take_up(link: Link) -> None:
+        await link.call("sessions.subscribe")
+
+    async def attend(_: Link) -> None:
+        raise AssertionError("it was taken up")
+
+    async def lost(_: Unreachable | None) -> None:
+        """Nobody is told."""
+
+    async with _answering(hangs_up) as address, asyncio.timeout(30), asyncio.TaskGroup() as tasks:
+        keeper = Keeper(address, _patience([], within_s=0.6))
+        keeping = tasks.create_task(keeper.keep(take_up, attend, lost))
+        with pytest.raises(Unreachable, match="connection lost"):
+            await keeper.link()
+        keeping.cancel()
+    assert tries < 10
 
 
 async def test_a_wrong_token_is_no_reason_to_try_again() -> None:

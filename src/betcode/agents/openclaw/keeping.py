@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
-from betcode.agents.openclaw.link import Address, Link, Lost, Patience, Refused, Unreachable, reached
+from betcode.agents.openclaw.link import Address, Link, Lost, Patience, Refused, Unreachable, Wait, reached
 
 logger = logging.getLogger(__name__)
 
@@ -43,15 +43,23 @@ class Keeper:
 
         `lost` hears None first, and why where no other was found.
         """
+        waited: Wait | None = None  # for one that lets us in and then hangs up
         while True:
             await self._wanted.wait()
             try:
                 async with reached(self._address, self._patience) as link:
                     await take_up(link)
+                    waited = None
                     self._have(link)
                     await attend(link)
             except Lost as gone:
                 logger.info("lost while it was taken up: %s", gone)
+                waited = waited or Wait(self._address.url, self._patience)
+                try:
+                    await waited.pause(str(gone))
+                except Unreachable as missing:
+                    waited = None
+                    await self._give_up(missing, lost)
                 continue
             except Unreachable as missing:
                 await self._give_up(missing, lost)

@@ -160,7 +160,7 @@ async def reached(address: Address, patience: Patience) -> AsyncIterator[Link]:
 
     Raises: Unreachable.
     """
-    waited = _Wait(address.url, patience)
+    waited = Wait(address.url, patience)
     while True:
         try:
             async with linked(address, min(_STEP_S, patience.within_s)) as link:
@@ -180,7 +180,7 @@ async def reached(address: Address, patience: Patience) -> AsyncIterator[Link]:
             await waited.pause(refused.error.message, _AGAIN_AFTER_S)
 
 
-class _Wait:
+class Wait:
     """For a gateway: ever longer pauses, something said now and then, and an end."""
 
     def __init__(self, url: str, patience: Patience) -> None:

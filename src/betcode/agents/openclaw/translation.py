@@ -27,6 +27,7 @@ Json = dict[str, Any]
 Update = AgentMessageChunk | AgentThoughtChunk | ToolCallStart | ToolCallProgress
 _ENDED_RUNS = 200  # whose late words are recognised
 _STEP_UNIT = 1_000_000
+_MOST_USD = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,7 +351,7 @@ def _used(run_id: str, entry: Mapping[str, Any], payload: Mapping[str, Any]) -> 
         "contextTokens": given + read + written,
     }
     cost = part(usage, "cost").get("total")
-    if isinstance(cost, int | float):
+    if isinstance(cost, int | float) and 0 <= cost < _MOST_USD:  # which neither infinity nor what is no number is
         told["costUsd"] = round(cost * _STEP_UNIT) / _STEP_UNIT
     if model := word(entry, "model"):
         told["model"] = model

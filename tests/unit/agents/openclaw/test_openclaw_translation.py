@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import pytest
 from acp.schema import AgentMessageChunk, TextContentBlock, ToolCallProgress
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -113,3 +114,10 @@ def test_a_long_output_keeps_its_beginning_and_its_end() -> None:
     assert len(said) < tools.OUTPUT_LIMIT + 1000
     assert "aaa" in said
     assert "bbb" in said
+
+
+@pytest.mark.parametrize("cost", ["1e999", "NaN", "-1", '"x"', "1" + "0" * 400])
+def test_a_price_that_is_none_is_left_out(cost: str) -> None:
+    text = f'{{"role": "assistant", "usage": {{"input": 5, "cost": {{"total": {cost}}}}}}}'
+    used = [news for news in Translation("k", "/p").recall(json.loads(text), "r") if isinstance(news, Used)]
+    assert [(each.usage["inputTokens"], each.usage.get("costUsd")) for each in used] == [(5, None)]

@@ -63,7 +63,7 @@ def _shell(command: str) -> tuple[str, ...]:
 async def run_command(
     argv: Sequence[str], cwd: Path, environment: Mapping[str, str], limit_s: float, stdin: bytes = b""
 ) -> Ran:
-    """Runs it to its end; nothing of it is left when this returns, also where this is cancelled."""
+    """Runs it to its end; nothing of its group is left when this returns, also where this is cancelled."""
     with _pipe() as output:
         process = await _started(argv, cwd, environment, stdin, output)
         kept = _Kept()
