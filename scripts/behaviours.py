@@ -59,7 +59,10 @@ def citations(tests: Path = TESTS) -> list[Citation]:
 
 def citations_in(path: Path, tests: Path) -> Iterator[Citation]:
     """The ids of the markers in one file."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"), filename=str(path))):
+    text = path.read_text(encoding="utf-8")
+    if "behaviour" not in text:  # and so no marker either, which is sooner known than parsed
+        return
+    for node in ast.walk(ast.parse(text, filename=str(path))):
         if isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) == "behaviour":
             for argument in node.args:
                 if isinstance(argument, ast.Constant) and isinstance(argument.value, str):

@@ -1,7 +1,8 @@
 """What every test stands on."""
 
+import gc
 import signal
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,17 @@ set_hypothesis_home_dir(Path(__file__).parent.parent / ".cache" / "hypothesis")
 # A slow machine is no failure; a property is.
 settings.register_profile("betcode", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 settings.load_profile("betcode")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What collecting makes stays until the end, so that no search for what nobody holds goes through it again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(scope="session")
