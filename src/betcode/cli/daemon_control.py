@@ -76,10 +76,12 @@ async def ensure_daemon(options: Options, say: Say, *, announce: bool, asked_for
         )
     # Imported only now: most commands find a daemon.
     from betcode.cli.autostart import refuse_unwanted_start
-    from betcode.cli.config_import import offer_import
 
     refuse_unwanted_start(options, asked_for=asked_for)
-    offer_import(options)
+    if not os.path.lexists(options.places.config_dir):  # and few starts are the first of all
+        from betcode.cli.config_import import offer_import
+
+        offer_import(options)
     if announce:
         say("Starting the daemon (stop it with: betcode daemon stop)")
     await _wait_until_serving(options.places, launch(options), say, first_word_s)
