@@ -21,7 +21,11 @@ help:  ## show this list
 run: .venv/.for-use  ## start a daemon and try the demo agent (set-up included)
 	@exec $(PY) -m betcode.cli.first_run
 
+# The tests are compiled once, by two, and not by each of the four; an environment that keeps no bytecode does not count.
+test: export PYTHONDONTWRITEBYTECODE =
 test: .venv/.for-work  ## run the whole test-suite (set-up included)
+	@$(PY) -m pytest --collect-only -qq tests/unit >/dev/null & \
+	$(PY) -m pytest --collect-only -qq --ignore=tests/unit >/dev/null; wait
 	$(TEST) $(SIDE_BY_SIDE)
 
 check: lint proto-check  ## everything that must hold before a change is taken in
