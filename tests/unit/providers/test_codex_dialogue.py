@@ -356,3 +356,18 @@ def test_a_patch_of_something_that_is_none_is_asked_about_as_one() -> None:
     approval = {"id": 3, "method": "item/fileChange/requestApproval", "params": {"itemId": "c-1", "turnId": "u-1"}}
     request = dialogue.receive(record(approval))[0].permission_request
     assert (request.tool_name, request.input_json) == ("Edit", '{"changes": []}')
+
+
+def test_a_thread_that_is_said_twice_is_the_first() -> None:
+    dialogue = _new({"id": "betcode-thread", "result": {"thread": {"id": "another"}}})
+    dialogue.receive(record({"id": "betcode-thread", "error": {"message": "no"}}))
+    assert (dialogue.conversation_id, dialogue.failure) == (THREAD, None)
+    dialogue.receive(record(_news("turn/completed", turn={"id": "u-1", "status": "completed"})))
+    assert not dialogue.turn_open
+
+
+def test_an_item_of_another_turn_does_not_take_the_place_of_the_open_one() -> None:
+    dialogue = _new(_news("item/agentMessage/delta", turnId="u-0", itemId="a", delta="late"))
+    events = dialogue.receive(record(_news("turn/completed", turn={"id": "u-1", "status": "completed"})))
+    assert "turn_complete" in _kinds(events)
+    assert not dialogue.turn_open

@@ -3,7 +3,7 @@
 import hashlib
 import json
 
-from betcode.domain.text import shortened
+from betcode.domain.text import shortened, without_escapes
 from betcode.providers.codex import frames, turns
 from betcode.providers.codex.launch import ASKS_ALWAYS, ASKS_IN_PARTS, THREAD_ID
 from betcode.providers.codex.moment import Moment
@@ -37,7 +37,9 @@ def asked(frame: frames.Message, line: bytes, now: Moment) -> None:
 
 
 def on_thread(frame: frames.Message, now: Moment) -> None:
-    """There it is, or Codex will not have it."""
+    """There it is, or Codex will not have it; what nobody asked for changes nothing."""
+    if not now.state.asked:
+        return
     if (refusal := frame.refusal) is not None:
         if frame.id == THREAD_ID and ASKS_ALWAYS in refusal.message and "rollout" not in refusal.message:
             _ask_in_parts(now)
@@ -53,11 +55,9 @@ def on_thread(frame: frames.Message, now: Moment) -> None:
 
 def _give_up(why: str, now: Moment) -> None:
     """Without a thread nothing can be said to this process."""
-    if now.state.thread:
-        return
     asked_for = frames.decode(now.state.asked.encode())
     method = asked_for.method if isinstance(asked_for, frames.Message) else ""
-    now.state.refused_thread = f"{method}: {shortened(why, _LONGEST)}"
+    now.state.refused_thread = f"{method}: {shortened(without_escapes(why), _LONGEST)}"
     now.state.asked = ""
 
 

@@ -27,12 +27,12 @@ def is_over(state: State, turn_id: str) -> bool:
     return bool(turn_id) and turn_id == state.point and turn_id != state.turn_id
 
 
-def begin(now: Moment, turn_id: str = "") -> None:
-    """A turn is open from here on, if none was."""
+def begin(now: Moment, turn_id: str = "", *, anew: bool = False) -> None:
+    """A turn is open from here on, if none was; only `anew` another one takes its place."""
     state = now.state
     if is_over(state, turn_id):
         return
-    if turn_id:
+    if turn_id and (anew or not state.turn_id):
         state.turn_id = turn_id
         state.pending = {message: turn or turn_id for message, turn in state.pending.items()}
     if not state.turn:
@@ -44,7 +44,7 @@ def begin(now: Moment, turn_id: str = "") -> None:
 def on_started(news: frames.TurnNews, now: Moment) -> None:
     if news.thread_id in ("", now.state.thread):
         now.state.lost = False
-        begin(now, news.turn.id)
+        begin(now, news.turn.id, anew=True)
 
 
 def on_answered(message_id: str, frame: frames.Message, now: Moment) -> None:
@@ -54,7 +54,7 @@ def on_answered(message_id: str, frame: frames.Message, now: Moment) -> None:
         end(now, "error", [message_id])
         return
     answer = frames.read(frame.result, frames.TurnAnswer)
-    begin(now, answer.turn.id if answer is not None else "")
+    begin(now, answer.turn.id if answer is not None else "", anew=True)
 
 
 def delivered(message_id: str, now: Moment) -> None:
