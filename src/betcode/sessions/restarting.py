@@ -55,9 +55,21 @@ async def restart(session: LiveSession, config: Mapping[str, str], within_s: flo
 
 async def _carry_out(session: LiveSession, metadata: Mapping[str, str], within_s: float, outcome: Outcome) -> None:
     try:
+        await _set_back(session, metadata)
+        await begin(session, within_s)  # where no agent starts, the session is closed there
+    except BetcodeError as trouble:
+        outcome.trouble = trouble
+    finally:
+        outcome.done.set()
+
+
+async def _set_back(session: LiveSession, metadata: Mapping[str, str]) -> None:
+    """To where it was before its agent was started; where that cannot be, the session is closed."""
+    try:
         await _make_way(session)
         async with session.changing():
             session.refuse_if_closed()
+            _refuse_if_stopped(session)
             bond = replace(session.life.bond, restart_count=session.life.bond.restart_count + 1)
             key = session.writer.key
             await session.writer.write((), [SaveBond(key, bond), SaveMetadata(key, metadata)])
@@ -65,14 +77,18 @@ async def _carry_out(session: LiveSession, metadata: Mapping[str, str], within_s
             session.writer.new = replace(session.writer.new, metadata=metadata)
             session.life.is_stopping, session.life.is_starting = False, True
             session.tell_phase()
-        await begin(session, within_s)
     except BetcodeError as trouble:
-        outcome.trouble = trouble
-        if session.life.is_stopping and not session.is_closed:
+        is_ours = session.life.is_stopping and not session.life.bond.stop_by_ns
+        if is_ours and not session.is_closed:
             logger.warning("the session could not be restarted: %s", trouble, extra=session.log_extra)
             await close(session, failure=trouble.message)
-    finally:
-        outcome.done.set()
+        raise
+
+
+def _refuse_if_stopped(session: LiveSession) -> None:
+    """A stop that came while way was made goes first."""
+    if session.life.bond.stop_by_ns:
+        raise SessionNotReady(session.session_id, session.phase, "not being stopped")
 
 
 async def _make_way(session: LiveSession) -> None:

@@ -182,3 +182,26 @@ async def test_a_restart_of_one_that_starts_is_told_to_whoever_made_it(it: Obeye
     assert "closed" not in error.message, "it goes on, in other hands"
     assert (await it.send(session_id, "say new"))[-1].content == "new"
     await it.stop(session_id)
+
+
+@pytest.mark.behaviour("obey.stop.states", "obey.restart", "obey.restart.count")
+async def test_a_restart_is_overtaken_by_another_and_by_a_stop(it: Obeyed) -> None:
+    info = await it.create(CLAUDE)
+    (it.root / "deaf").touch()
+    async with it.other_client() as stub:
+        for times in (1, 2):
+            restarting = stub.RestartSession(pb.RestartSessionRequest(session_id=info.id))
+            with anyio.fail_after(PATIENCE_S):
+                while (await it.get(info.id)).pid in (0, info.pid):  # noqa: ASYNC110
+                    await anyio.sleep(0.01)
+            if times == 1:
+                (it.root / "deaf").unlink()
+                info = await it.restart(info.id)
+                assert (info.status, info.restart_count) == (pb.SESSION_STATUS_RUNNING, 2)
+                (it.root / "deaf").touch()
+            else:
+                ended = await it.stop(info.id)
+            assert (await refused(restarting)).reason == "OBEY-2011"
+    (it.root / "deaf").unlink()
+    assert (ended.status, ended.error_message, ended.restart_count) == (STOPPED, "", 3)
+    assert await it.get(info.id) == ended
