@@ -130,9 +130,6 @@ class Translation:
         """One approval that waits, as `exec.approval.list` has it."""
         return self._approval("exec.approval.requested", approval)
 
-    def knows_as_ended(self, run_id: str) -> bool:
-        return run_id in self._ended
-
     def end(self, run_id: str) -> None:
         """What still comes of it is not said any more."""
         self._runs.pop(run_id, None)

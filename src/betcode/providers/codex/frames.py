@@ -264,7 +264,6 @@ class Said(Struct, rename="camel"):
     """The parameters of a request of ours, as far as their effect depends on them."""
 
     thread_id: str = ""
-    last_turn_id: str = ""
     collaboration_mode: "Mode | None" = None
 
 
