@@ -19,7 +19,7 @@ from betcode.server.errors import STATUS
 ROOT = Path(__file__).parent.parent.parent
 OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text()
-_FILES = frozenset({"daemon.lock", "daemon.log", "daemon.sock"})
+_FILES = frozenset({"daemon.lock", "daemon.log", "daemon.sock", "obey.sock"})
 
 
 @pytest.mark.parametrize("key", SETTINGS)

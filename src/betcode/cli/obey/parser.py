@@ -12,7 +12,7 @@ from betcode.cli.obey.session_options import add_session, seconds
 
 _EPILOG = """\
 The socket is that of --socket, else OBEY_DAEMON_SOCKET, else OBEY_SOCKET, else obey/daemon.sock in $XDG_RUNTIME_DIR;
-without that variable it is obey.sock beside the daemon's state.
+without that directory it is obey.sock beside the daemon's state.
 
 Exit codes: 0 done, 1 it did not work, 2 wrong arguments. Ctrl-C and a reader that leaves end a command by their signal.
 
