@@ -22,9 +22,6 @@ def agent(situation: Situation) -> Iterator[Finding]:
     default = situation.settings.engine.default_provider
     if default in ("", "claude", "demo"):
         yield from _claude(situation)
-    if default not in ("", "claude", "demo", *MAKERS):
-        known = ", ".join(sorted({"claude", *MAKERS}))
-        yield trouble("agent", f"There is no kind of agent {default!r}", f"agents.default_provider is one of {known}")
     kinds = Providers(MAKERS, situation.settings.agents)
     for name in _spoken_of(situation.settings.agents, default):
         about = kinds[name].about(situation.environ)

@@ -86,9 +86,6 @@ def _run_locked(
         logger.warning(warning)
     default = settings.engine.default_provider
     found = find_providers(environ, claude_bin, settings.agents, default)
-    if default and default not in found.providers:
-        known = ", ".join(sorted(found.providers))
-        return _refuse(f"agents.default_provider must be one of {known}", EXIT_WRONG_SETTINGS)
     features = FeatureFlags(__version__, settings.feature_flags)
     for remark in features.remarks():
         logger.warning(remark)

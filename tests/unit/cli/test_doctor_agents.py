@@ -57,9 +57,3 @@ def test_one_that_is_there_says_its_version(tmp_path: Path) -> None:
     found = {one.check: one for one in looked_at(tmp_path, {"codex": {"path": str(codex)}})}
     assert found["agent codex"].level is Level.OK
     assert found["agent codex"].says.startswith(f"{codex}, version 0.166.0")
-
-
-def test_a_default_that_is_no_kind_is_told_with_those_that_are(tmp_path: Path) -> None:
-    [found] = looked_at(tmp_path, {"default_provider": "gpt"})
-    assert found.says == "There is no kind of agent 'gpt'"
-    assert "claude, claude-agent-acp, codex" in found.mend

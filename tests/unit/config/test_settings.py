@@ -79,7 +79,8 @@ def test_an_unknown_key_is_a_warning_with_a_suggestion(tmp_path: Path) -> None:
         ("agents.memory_limit", -1, '"2GB"'),
         ("daemon.durability", "most", '"normal" or "full"'),
         ("environment.allow", "GH_TOKEN", "list of names"),
-        ("agents.default_provider", 3, "a text"),
+        ("agents.default_provider", 3, '"" or "acp"'),
+        ("agents.default_provider", "gpt", '"claude" or'),
     ],
 )
 def test_a_wrong_value_is_one_sentence_that_names_it(tmp_path: Path, key: str, value: object, says: str) -> None:

@@ -10,6 +10,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
+from betcode.config.schema.turns import KINDS_OF_AGENTS
 from betcode.daemon.faults import faults_of
 from betcode.daemon.providers import find_providers
 from betcode.daemon.stop import EXIT_CANNOT_SERVE, Stop
@@ -109,3 +110,7 @@ def test_a_fault_ends_the_process_at_the_named_step() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.returncode == -signal.SIGKILL
     assert done.stdout.split() == ["a", "b", "a", "b"]
+
+
+def test_every_kind_of_agent_can_be_the_default_and_no_other() -> None:
+    assert set(find_providers({}, None).providers) == set(KINDS_OF_AGENTS)

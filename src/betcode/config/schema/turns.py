@@ -3,6 +3,20 @@
 from betcode.config import kinds
 from betcode.config.schema.setting import Setting
 
+# All that there are: a daemon with another as its default could not start.
+KINDS_OF_AGENTS = (
+    "acp",
+    "claude",
+    "claude-agent-acp",
+    "codex",
+    "codex-acp",
+    "demo",
+    "gemini",
+    "openai",
+    "openclaw",
+    "opencode",
+)
+
 _MIB = 1024 * 1024
 
 TURNS: tuple[Setting, ...] = (
@@ -71,7 +85,7 @@ TURNS: tuple[Setting, ...] = (
     Setting(
         "agents.default_provider",
         "engine.default_provider",
-        kinds.text(),
+        kinds.one_of("", *KINDS_OF_AGENTS),
         "the kind of agent of sessions that name none; empty: claude where it is found, otherwise demo",
         at_once=False,
     ),
