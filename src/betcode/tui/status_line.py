@@ -96,7 +96,7 @@ def parts_of(standing: Standing, lock: LockView, moment: Moment, width: int) -> 
         ),
         Part(f"{one_line(lock.holder, _NAME)} types" if lock.is_held_elsewhere else "", 9, "$text-warning"),
         _context(standing.context_percent, width),
-        Part(dollars(standing.cost_usd) or "$0.00", 7),
+        Part(_cost(standing), 7),
         Part(one_line(_agent(standing), _NAME), 5),
         Part(one_line(_place(standing), _NAME), 4),
         Part(f"{short_count(tokens)} tokens" if tokens else "", 2),
@@ -179,3 +179,9 @@ def short_count(number: int) -> str:
     if number < 1000:
         return str(number)
     return f"{number / 1000:.1f}k" if number < 1_000_000 else f"{number / 1_000_000:.1f}M"
+
+
+def _cost(standing: Standing) -> str:
+    """Nothing where the agent tells no money: what is not known is not free."""
+    is_told = standing.can is None or standing.can.cost
+    return dollars(standing.cost_usd) or ("$0.00" if is_told else "")

@@ -41,6 +41,11 @@ def test_less_than_a_cent_is_not_nothing() -> None:
     assert "$0.00" in line(Standing(), Moment(link=UP), 80)
 
 
+def test_an_agent_that_tells_no_money_is_not_said_to_be_free() -> None:
+    assert "$0.00" in line(Standing(can=v1.ProviderCapabilities(cost=True)), Moment(link=UP), 80)
+    assert "$" not in line(Standing(can=v1.ProviderCapabilities()), Moment(link=UP), 80)
+
+
 @pytest.mark.parametrize("width", [40, 60, 80, 120])
 def test_a_line_is_never_wider_than_the_screen_and_keeps_what_matters(width: int) -> None:
     told = line(BUSY, Moment(link=UP, turn_s=65, queued=2), width)
