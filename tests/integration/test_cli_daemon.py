@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from betcode.config.lockfile import is_held, read_holder
+from betcode.config.lockfile import Holder, hold_lock, is_held, read_holder
 from support.command import Shell, shell
 from support.patience import PATIENCE_S
 
@@ -105,11 +105,34 @@ def test_a_slow_daemon_is_waited_for_and_never_replaced(tmp_path: Path) -> None:
         assert here.json("daemon", "status", "--json")["pid"] == pid
 
 
+def test_a_daemon_that_is_about_to_be_gone_is_waited_for_and_another_started(tmp_path: Path) -> None:
+    with shell(tmp_path) as here:
+        here.places.state_dir.mkdir(parents=True, exist_ok=True)
+        leaving = Holder(pid=os.getpid(), started="", socket=str(here.places.socket), version="")
+        with hold_lock(here.places.lock, leaving):
+            starting = subprocess.Popen(
+                here.argv("daemon", "start"),
+                env=here.environment,
+                cwd=here.work,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            assert starting.stderr is not None
+            first = starting.stderr.readline()
+        _, errors = starting.communicate(timeout=PATIENCE_S)
+        assert "does not answer yet" in first
+        assert starting.returncode == 0, errors
+        assert here.json("daemon", "status", "--json")["serving"] is True
+
+
 def test_a_daemon_that_ends_at_once_says_why(tmp_path: Path) -> None:
-    with shell(tmp_path, settings={"agents": {"default_provider": "nobody"}}) as here:
+    (tmp_path / "token").mkdir()  # no file
+    told = {"listen": "127.0.0.1:0", "token_file": str(tmp_path / "token")}
+    with shell(tmp_path, settings={"daemon": told}) as here:
         done = here.run("daemon", "start")
-        assert done.returncode == 2
-        assert "agents.default_provider must be one of" in done.stderr
+        assert done.returncode == 2, done.stderr
+        assert "daemon.token_file" in done.stderr
         assert "Traceback" not in done.stderr
 
 

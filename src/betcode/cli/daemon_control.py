@@ -66,9 +66,8 @@ async def ensure_daemon(options: Options, say: Say, *, announce: bool, asked_for
             )
         return False
     first_word_s = _FIRST_WORD_S if announce else _FIRST_WORD_IN_SCRIPTS_S
-    if is_held(options.places.lock):
-        await _wait_until_serving(options.places, None, say, first_word_s)
-        return False
+    if is_held(options.places.lock) and await _wait_until_serving(options.places, None, say, first_word_s):
+        return False  # otherwise it was one that stopped
     if not options.may_start:
         raise CommandFailed(
             f"No daemon answers at {options.places.socket}. Start it with: betcode daemon start",
@@ -152,7 +151,8 @@ def launch(options: Options) -> Launched:
         os.close(log)
 
 
-async def _wait_until_serving(places: Places, launched: Launched | None, say: Say, first_word_s: float) -> None:
+async def _wait_until_serving(places: Places, launched: Launched | None, say: Say, first_word_s: float) -> bool:
+    """Whether it serves: one that is not ours may have been about to stop, and is gone then."""
     begun = time.monotonic()
     next_word_s = first_word_s
     while not await serves(places):
@@ -162,7 +162,7 @@ async def _wait_until_serving(places: Places, launched: Launched | None, say: Sa
             # Checked in this order: another daemon that was quicker than ours holds the lock by now.
             raise CommandFailed(_why_it_ended(places, launched), ExitCode.NO_CONNECTION)
         if launched is None and not is_held(places.lock):
-            raise CommandFailed("The daemon has just stopped; try again", ExitCode.NO_CONNECTION)
+            return False
         waited_s = time.monotonic() - begun
         if waited_s > _PATIENCE_S:
             raise CommandFailed(
@@ -174,6 +174,7 @@ async def _wait_until_serving(places: Places, launched: Launched | None, say: Sa
             say(f"Waiting for the daemon{_pid(holder)}, which is alive and does not answer yet")
             next_word_s = waited_s + _FURTHER_WORD_S
         await anyio.sleep(_PAUSE_S)
+    return True
 
 
 def _pid(holder: Holder | None) -> str:

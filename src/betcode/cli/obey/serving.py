@@ -12,7 +12,7 @@ from betcode.cli.obey.records import versioned
 from betcode.cli.progress import told_while
 from betcode.cli.screen import standard_screen
 from betcode.client import ClientError
-from betcode.config.lockfile import read_holder
+from betcode.config.lockfile import is_held, read_holder
 
 _PING_S = 5.0
 _STOP_BOUND_S = 60.0
@@ -89,7 +89,7 @@ def stop(options: Options) -> int:
 
 
 async def _stop(options: Options) -> int:
-    """Done when its socket is gone; that no daemon runs is what was wanted."""
+    """Done when it is gone; that no daemon runs is what was wanted."""
     screen = standard_screen(colour=options.colour)
     was_there = options.socket.path.exists()
     if not was_there and serves_no_obey(options):
@@ -115,7 +115,8 @@ async def _shut_down(options: Options) -> bool:
             return False  # a socket that a dead one left
         raise
     with anyio.move_on_after(_STOP_BOUND_S):
-        while options.socket.path.exists():  # noqa: ASYNC110 - nobody tells when a file goes
+        # The socket goes first, and what it holds last: only then can another daemon begin.
+        while options.socket.path.exists() or (options.socket.is_usual and is_held(options.places.lock)):  # noqa: ASYNC110
             await anyio.sleep(_PAUSE_S)
         return True
     raise Failed(f"The daemon has not stopped within {_STOP_BOUND_S:.0f} s", "betcode daemon logs may say why")
