@@ -143,3 +143,12 @@ async def test_a_name_that_no_request_may_have_does_not_spoil_those_behind_it(tm
             await talk.prompt(script({"tools": [{"name": "functions.shell run\u00fc", "args": {}}]}, {"text": "So."}))
     sent = [call["function"]["name"] for call in api.requests[-1].body["messages"][-2]["tool_calls"]]
     assert sent == ["functions_shell_run_"]
+
+
+@pytest.mark.parametrize(
+    "delta", [{"content": "x" * 500_000}, {"tool_calls": [{"index": 0, "function": {"arguments": "x" * 500_000}}]}]
+)
+async def test_an_answer_without_an_end_is_ended(delta: dict[str, Any]) -> None:
+    endless = streamed(sse(json.dumps({"choices": [{"delta": delta}]})) * 20)
+    with raw_api(endless) as api, pytest.raises(AskingFailed, match="has no end"):
+        await asked(api, "chat")

@@ -13,7 +13,16 @@ import anyio.to_thread
 
 from betcode.agents.openai.options import OPENAI, Options
 from betcode.agents.openai.records import Answer, Call
-from betcode.agents.openai.wires import Finished, ModelFailed, Question, StreamCut, TextDelta, ThoughtDelta, Wire
+from betcode.agents.openai.wires import (
+    MOST_CHARACTERS,
+    Finished,
+    ModelFailed,
+    Question,
+    StreamCut,
+    TextDelta,
+    ThoughtDelta,
+    Wire,
+)
 from betcode.agents.openai.words import all_whole, whole
 from betcode.wire.acp.extensions import Trouble
 
@@ -181,9 +190,13 @@ async def _understood(wire: Wire, question: Question) -> AsyncGenerator[TextDelt
 
     Raises: as `Wire.ask`.
     """
+    said = 0
     try:
         async with aclosing(wire.ask(question)) as answer:
             async for part in answer:
+                said += 0 if isinstance(part, Finished) else len(part.text)
+                if said > MOST_CHARACTERS:
+                    raise ModelFailed("its answer has no end")
                 yield _whole(part)
     except UnicodeDecodeError:  # a line that ends in the middle of a character
         raise StreamCut from None

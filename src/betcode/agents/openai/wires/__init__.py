@@ -8,6 +8,7 @@ from betcode.agents.openai.history import Shown
 from betcode.agents.openai.records import Answer
 
 _MOST_TOKENS = 10**12
+MOST_CHARACTERS = 4_000_000  # of an answer, or of a call's arguments: ten times what models can say at once
 
 
 @dataclass(frozen=True, slots=True)

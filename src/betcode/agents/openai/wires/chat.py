@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from betcode.agents.openai.history import Shown
 from betcode.agents.openai.records import Answer, Call, Message, Output, Part
-from betcode.agents.openai.wires import Finished, Question, StreamCut, TextDelta, ThoughtDelta, Usage, counted
+from betcode.agents.openai.wires import (
+    MOST_CHARACTERS,
+    Finished,
+    ModelFailed,
+    Question,
+    StreamCut,
+    TextDelta,
+    ThoughtDelta,
+    Usage,
+    counted,
+)
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -87,6 +97,8 @@ def _grow(calls: list[_Growing], delta: "ChoiceDelta") -> None:
         if part.function is not None:
             call.name = part.function.name or call.name
             call.arguments += part.function.arguments or ""
+            if len(call.arguments) > MOST_CHARACTERS:
+                raise ModelFailed("its call has no end")
 
 
 def _thought(delta: "ChoiceDelta") -> str:
