@@ -7,7 +7,7 @@ import pytest
 
 from betcode.client import NewConversation, open_client
 from obey.local.v1 import local_pb2 as pb
-from support.obey import Obeyed, how_agents_ended, refused, rest
+from support.obey import Obeyed, Stub, how_agents_ended, refused, rest
 from support.patience import PATIENCE_S
 from support.stored import ask
 
@@ -163,6 +163,14 @@ async def test_a_configuration_that_the_provider_does_not_take_changes_nothing(i
     await it.stop(info.id)
 
 
+async def deaf_one_is_there(it: Obeyed, session_id: str, before: int = 0) -> None:
+    """The session's agent, another than that of before, has seen that it is to be deaf; the next is not."""
+    with anyio.fail_after(PATIENCE_S):
+        while (pid := (await it.get(session_id)).pid) == before or pid not in it.daemon.agent_pids:  # noqa: ASYNC110
+            await anyio.sleep(0.01)
+    (it.root / "deaf").unlink()
+
+
 @pytest.mark.behaviour("obey.restart")
 async def test_a_restart_of_one_that_starts_is_told_to_whoever_made_it(it: Obeyed) -> None:
     known = set(await it.listed())
@@ -172,10 +180,8 @@ async def test_a_restart_of_one_that_starts_is_told_to_whoever_made_it(it: Obeye
         with anyio.fail_after(PATIENCE_S):
             while not (new := set(await it.listed()) - known):  # noqa: ASYNC110
                 await anyio.sleep(0.01)
-            (session_id,) = new
-            while (await it.get(session_id)).pid == 0:  # noqa: ASYNC110
-                await anyio.sleep(0.01)
-        (it.root / "deaf").unlink()
+        (session_id,) = new
+        await deaf_one_is_there(it, session_id)
         assert (await it.restart(session_id)).status == pb.SESSION_STATUS_RUNNING
         error = await refused(making)
     assert error.reason == "OBEY-2004"
@@ -184,24 +190,24 @@ async def test_a_restart_of_one_that_starts_is_told_to_whoever_made_it(it: Obeye
     await it.stop(session_id)
 
 
+async def starting_anew(it: Obeyed, info: pb.SessionInfo, stub: Stub) -> object:
+    """A restart whose agent does not answer yet."""
+    (it.root / "deaf").touch()
+    call = stub.RestartSession(pb.RestartSessionRequest(session_id=info.id))
+    await deaf_one_is_there(it, info.id, info.pid)
+    return call
+
+
 @pytest.mark.behaviour("obey.stop.states", "obey.restart", "obey.restart.count")
 async def test_a_restart_is_overtaken_by_another_and_by_a_stop(it: Obeyed) -> None:
     info = await it.create(CLAUDE)
-    (it.root / "deaf").touch()
     async with it.other_client() as stub:
-        for times in (1, 2):
-            restarting = stub.RestartSession(pb.RestartSessionRequest(session_id=info.id))
-            with anyio.fail_after(PATIENCE_S):
-                while (await it.get(info.id)).pid in (0, info.pid):  # noqa: ASYNC110
-                    await anyio.sleep(0.01)
-            if times == 1:
-                (it.root / "deaf").unlink()
-                info = await it.restart(info.id)
-                assert (info.status, info.restart_count) == (pb.SESSION_STATUS_RUNNING, 2)
-                (it.root / "deaf").touch()
-            else:
-                ended = await it.stop(info.id)
-            assert (await refused(restarting)).reason == "OBEY-2011"
-    (it.root / "deaf").unlink()
+        overtaken = await starting_anew(it, info, stub)
+        info = await it.restart(info.id)
+        assert (info.status, info.restart_count) == (pb.SESSION_STATUS_RUNNING, 2)
+        assert (await refused(overtaken)).reason == "OBEY-2011"
+        overtaken = await starting_anew(it, info, stub)
+        ended = await it.stop(info.id)
+        assert (await refused(overtaken)).reason == "OBEY-2011"
     assert (ended.status, ended.error_message, ended.restart_count) == (STOPPED, "", 3)
     assert await it.get(info.id) == ended
