@@ -44,7 +44,7 @@ async def _providers(options: Options) -> int:
         screen.json({"providers": [_json(one) for one in found]}, indent=2)
     elif options.text("provider"):
         for one in found:
-            _show(one, screen)
+            show(one, screen)
     else:
         names = {one.name for one in found}
         rows = [row for one in found for row in _rows(one, names)]
@@ -72,7 +72,7 @@ def _row(name: str, program: v1.AgentProgram) -> tuple[str, ...]:
     return (name, state, program.version or "-", _LOGIN.get(program.login, "?"), where)
 
 
-def _show(one: v1.ProviderInfo, screen: Screen) -> None:
+def show(one: v1.ProviderInfo, screen: Screen) -> None:
     screen.line(f"{one.title} ({one.name}{', the default' if one.is_default else ''})")
     programs = one.profiles or [one.program]
     for program in programs:
@@ -83,9 +83,9 @@ def _show(one: v1.ProviderInfo, screen: Screen) -> None:
     if one.config_keys:
         screen.line("")
         screen.line("With --config KEY=VALUE")
-        widest = max(map(len, one.config_keys))
+        indent = max(map(len, one.config_keys)) + 4
         for key, says in sorted(one.config_keys.items()):
-            screen.line(f"  {key:<{widest}}  {says}")
+            _pair(screen, key, says, indent)
 
 
 def _show_program(program: v1.AgentProgram, screen: Screen) -> None:
@@ -111,12 +111,12 @@ def _said(label: str, answer: str) -> str:
     return label if answer == "yes" else f"{label} ({answer})"
 
 
-def _pair(screen: Screen, name: str, text: str) -> None:
-    width = max(screen.width - _INDENT, _NARROWEST)
+def _pair(screen: Screen, name: str, text: str, indent: int = _INDENT) -> None:
+    width = max(screen.width - indent, _NARROWEST)
     first, *rest = wrapped(text, width) or [""]
-    screen.line(f"  {name:<{_INDENT - 2}}{first}")
+    screen.line(f"  {name:<{indent - 2}}{first}")
     for line in rest:
-        screen.line(" " * _INDENT + line)
+        screen.line(" " * indent + line)
 
 
 def _json(one: v1.ProviderInfo) -> dict[str, object]:

@@ -141,4 +141,5 @@ def test_a_login_is_told_from_files_and_variables(provider: CodexProvider, tmp_p
     (home / "config.toml").write_text('model_provider = "lab"\n[model_providers.lab]\nenv_key = "LAB_KEY"\n')
     standing = provider.about(environment).standing
     assert (standing.login, "LAB_KEY is not set" in standing.missing) == (Login.NO, True)
+    assert standing.missing == "Codex is not logged in: LAB_KEY is not set; set it, as the config.toml of Codex says"
     assert provider.about({**environment, "LAB_KEY": "x"}).standing.login is Login.YES

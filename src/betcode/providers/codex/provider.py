@@ -85,7 +85,11 @@ class CodexProvider:
             path = str(find_binary(self._settings.path, environment))
         except AgentUnavailable as missing:
             return ProviderAbout(_TITLE, Standing(login=found, login_basis=basis, missing=missing.message), KEYS)
-        lacking = f"Codex is not logged in: {basis}; run `codex login`" if found is Login.NO else ""
+        lacking = ""
+        if found is Login.NO:
+            variable = key_of_provider(environment)
+            mend = "set it, as the config.toml of Codex says" if variable else "run `codex login`"
+            lacking = f"Codex is not logged in: {basis}; {mend}"
         return ProviderAbout(_TITLE, Standing(path, login=found, login_basis=basis, missing=lacking), KEYS)
 
     def launch(self, session: NewSession, context: LaunchContext) -> Launch:
