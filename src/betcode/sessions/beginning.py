@@ -97,7 +97,10 @@ async def _ready(session: LiveSession, run: AgentRun, within_s: float) -> None:
         raise AgentUnavailable(f"The agent was not ready within {within_s:g} s")
     words = " ".join(run.dialogue.last_errors)[-600:]
     said = f"; it said: {words}" if words else ""
-    raise AgentUnavailable(f"The agent ended before it was ready: {run.row.exit_note or 'it could not be run'}{said}")
+    failure = run.dialogue.failure
+    advice = f". {failure.advice}" if failure is not None and failure.advice else ""
+    how = run.row.exit_note or "it could not be run"
+    raise AgentUnavailable(f"The agent ended before it was ready: {how}{said}{advice}")
 
 
 async def _note_begun(session: LiveSession) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from obey.local.v1 import local_pb2 as pb
 from support.acp_talk import command
-from support.obey import Obeyed
+from support.obey import Obeyed, refused
 from support.openai_api import openai_api, script
 from support.openai_sessions import KEY, KEY_VARIABLE
 
@@ -28,11 +28,24 @@ async def test_an_agent_is_started_as_its_configuration_says(it: Obeyed) -> None
     again = await it.restart(info.id, command=command("--repeats"))
     assert (again.id, again.restart_count) == (info.id, 1)
     assert await arguments(it, info.id) == ["--repeats"]
+    missing = await refused(it.restart(info.id, command=json.dumps([str(it.root / "nothing")])))
+    assert (missing.reason, missing.status) == ("OBEY-2004", "INTERNAL")
+    assert (await it.get(info.id)).pid == again.pid, "nothing was done"
     await it.stop(info.id)
     made = await it.restart(info.id)
     assert made.id != info.id
     assert await arguments(it, made.id) == ["--repeats"], "without another it is the one of before"
     await it.stop(made.id)
+
+
+@pytest.mark.behaviour("obey.create.adapter-error")
+async def test_an_agent_that_cannot_begin_says_what_to_do(it: Obeyed) -> None:
+    error = await refused(it.create(ACP, provider_config={"command": command("--no-login")}))
+    assert error.reason == "OBEY-2004"
+    assert "log in" in error.message.lower()
+    failed = await it.get(error.facts["session_id"])
+    assert failed.status == pb.SESSION_STATUS_FAILED
+    assert "log in" in failed.error_message.lower()
 
 
 @pytest.mark.behaviour("obey.create.provider-config", "obey.restart.override")

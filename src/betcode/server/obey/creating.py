@@ -12,7 +12,7 @@ from betcode.domain.bonds import Bond
 from betcode.domain.budget import Amounts, OnReached, set_to
 from betcode.domain.campaigns import is_name_of_a_part
 from betcode.domain.commands import SendMessage
-from betcode.domain.errors import AgentUnavailable, BetcodeError, InvalidRequest
+from betcode.domain.errors import AgentUnavailable, BetcodeError, InvalidRequest, UnknownProvider
 from betcode.domain.identifiers import SessionId, new_message_id, new_session_id, ulid_spelling
 from betcode.domain.provider_config import PREFIX
 from betcode.domain.rows import NO_SEQ, NewSession
@@ -83,7 +83,8 @@ class CreatingCalls:
         except InvalidRequest:
             raise
         except BetcodeError as trouble:
-            if not (await self._engine.lives.standing(session)).bound.bond.failure:
+            has_failed = bool((await self._engine.lives.standing(session)).bound.bond.failure)
+            if not has_failed and (not isinstance(trouble, AgentUnavailable) or isinstance(trouble, UnknownProvider)):
                 raise
             raise ObeyError(
                 Obey.CREATION_FAILED,
