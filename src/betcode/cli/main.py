@@ -1,5 +1,6 @@
 """The command `betcode`: finds the command that was meant, and ends with its exit code."""
 
+import gc
 import os
 import signal
 import sys
@@ -20,6 +21,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     except KeyboardInterrupt:  # while modules were loaded
         code = _INTERRUPTED
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is said: while Python shuts down it would be a traceback
+    gc.freeze()  # nor is garbage looked for on the way out: that is a tenth of a short command
     sys.exit(code)
 
 
