@@ -40,7 +40,7 @@ def test_benches_run_and_give_every_column() -> None:
     )
     assert done.returncode == 0, done.stderr
     figures = [json.loads(line) for line in done.stdout.splitlines()]
-    assert len(figures) == 21
+    assert len(figures) == 22
     for figure in figures:
         assert figure["measured"] > 0
         assert figure["baseline"] > 0
