@@ -147,7 +147,12 @@ def _agents_part(events: Sequence[v1.AgentEvent], one: SessionEvidence) -> Itera
 
 
 def _voids(event: v1.AgentEvent) -> bool:
-    """Words of an agent that is gone are taken back by a settled text without words, or settled as cut short."""
+    """Words of an agent that is gone are taken back by a settled text without words, or settled as cut short.
+
+    Its tools may be ended with it.
+    """
+    if event.HasField("tool_call_result"):
+        return event.tool_call_result.is_error and event.tool_call_result.output == "interrupted"
     said = event.thinking_delta if event.HasField("thinking_delta") else event.text_delta
     return said.is_complete and (said.is_partial or not said.text)
 
