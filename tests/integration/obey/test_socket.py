@@ -4,7 +4,6 @@ import socket
 import stat
 from pathlib import Path
 
-import anyio
 import grpc
 import pytest
 from grpc import aio
@@ -102,14 +101,8 @@ async def test_a_socket_that_another_program_has_is_taken_when_it_is_free(tmp_pa
             assert told.degraded
             assert f"Another program serves at {path}" in told.degraded_reason
             assert "the obey API is not served" in daemon.log
-        with anyio.fail_after(PATIENCE_S):
-            while True:
-                async with obey_stub(path) as stub:
-                    try:
-                        await stub.Ping(pb.PingRequest())
-                        break
-                    except aio.AioRpcError:
-                        await anyio.sleep(0.1)
+        async with obey_stub(path) as stub:
+            await stub.Ping(pb.PingRequest(), wait_for_ready=True, timeout=PATIENCE_S)
         async with open_client(daemon.places) as client:
             assert not (await client.health()).degraded
     finally:

@@ -8,7 +8,7 @@ from betcode.campaigns import SessionFacts, command_environment, provider_keys, 
 from betcode.domain.campaigns import Campaign
 from betcode.domain.errors import InvalidRequest
 
-CAMPAIGN = Campaign("0b6f-1", "one", Path("/work/one"))
+CAMPAIGN = Campaign("0b6f-1", "one", Path("/campaigns/one"))
 FACTS = SessionFacts("sess_01JMXYZ", CAMPAIGN, "claude-code", "builder", "/run/obey/daemon.sock")
 FOREIGN = {
     "OBEY_SESSION_ID": "another",
@@ -33,12 +33,12 @@ def test_a_session_is_told_who_it_is_and_sees_nobody_elses_keys() -> None:
         "MINE": "1",
         "OBEY_SESSION_ID": "sess_01JMXYZ",
         "OBEY_CAMPAIGN_ID": "0b6f-1",
-        "OBEY_CAMPAIGN_DIR": "/work/one",
+        "OBEY_CAMPAIGN_DIR": "/campaigns/one",
         "OBEY_PROVIDER": "claude-code",
         "OBEY_DAEMON_SOCKET": "/run/obey/daemon.sock",
         "OBEY_SESSION": "sess_01JMXYZ",
         "OBEY_AGENT": "builder",
-        "CAMP_ROOT": "/work/one",
+        "CAMP_ROOT": "/campaigns/one",
     }
 
 
@@ -105,8 +105,8 @@ def test_a_command_is_marked_as_an_agents_and_sent_nowhere_else() -> None:
     assert {"GIT_DIR", "GIT_EXEC_PATH", "JUST_JUSTFILE", "OBEY_SESSION_ID", "SSH_AUTH_SOCK"}.isdisjoint(found)
     assert found["PATH"] == "/bin:/usr/bin"
     assert found["OBEY_AGENT"] == "execute"
-    assert found["CAMP_ROOT"] == found["OBEY_CAMPAIGN_DIR"] == "/work/one"
-    assert found["GIT_CEILING_DIRECTORIES"] == "/work"
+    assert found["CAMP_ROOT"] == found["OBEY_CAMPAIGN_DIR"] == "/campaigns/one"
+    assert found["GIT_CEILING_DIRECTORIES"] == "/campaigns"
 
 
 def test_keys_come_from_the_daemons_file_and_no_word_of_it_is_logged(
