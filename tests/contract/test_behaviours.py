@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from behaviours import Behaviour, Citation, behaviours, citations, not_shown, unknown
+from behaviours import DONE, Behaviour, Citation, behaviours, citations, not_shown, unknown
 
 KNOWN = {
     "a.shown": Behaviour("a.shown", "It is shown.", "01"),
@@ -30,6 +30,11 @@ def test_every_behaviour_of_the_finished_milestones_is_cited_by_a_test(
 
 def test_no_test_cites_a_behaviour_that_does_not_exist(known: dict[str, Behaviour], cited: list[Citation]) -> None:
     assert unknown(known, cited) == []
+
+
+def test_every_behaviour_belongs_to_a_milestone_and_only_windows_has_none_yet(known: dict[str, Behaviour]) -> None:
+    assert {behaviour.issue for behaviour in known.values()} == DONE | {"11", "12", "13", "14", "later"}
+    assert all("windows" in behaviour.id for behaviour in known.values() if behaviour.issue == "later")
 
 
 def test_markers_are_found_wherever_they_stand(tmp_path: Path) -> None:

@@ -1,13 +1,16 @@
 """The contract's own rules: later parts name their version, what goes is marked, experiments stand apart."""
 
+import re
 from datetime import date
 from pathlib import Path
 
 import pytest
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
-from proto_rules import alpha, compiled, complaints, entries, marks, unversioned
+from proto_rules import ROOT, alpha, compiled, complaints, entries, marks, unversioned
 
+from betcode._version import __version__
 from betcode.domain.deprecations import Deprecation, Kind, months_later
+from betcode.domain.versions import is_older
 
 FILE = """
 syntax = "proto3";
@@ -66,6 +69,12 @@ DECLARED = [
 )
 def test_the_protos_keep_every_rule() -> None:
     assert complaints() == []
+
+
+def test_no_part_of_the_contract_was_introduced_after_this_release() -> None:
+    for path in (ROOT / "proto").rglob("*.proto"):
+        for version in re.findall(r"\bsince v?(\d+\.\d+\.\d+)", path.read_text(encoding="utf-8")):
+            assert not is_older(__version__, version), f"{path.name}: since {version}"
 
 
 def test_everything_with_a_name_is_seen(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.anyio
 
 HERE = NewConversation(working_directory="/")
 TOO_OLD = version_pb2.NegotiateResponse(
-    rejection_reason="Client too old: 0.1.0 < required 9.0.0", upgrade_url="https://example.org/upgrade"
+    rejection_reason=f"Client too old: {__version__} < required 9.0.0", upgrade_url="https://example.org/upgrade"
 )
 
 
@@ -67,8 +67,8 @@ CASES = [
     Case("an older daemon", OtherDaemon(said(server="0.0.9"))),
     Case(
         "a daemon that recommends another client",
-        OtherDaemon(said(server="0.1.4", recommended="0.1.4")),
-        warned=("recommends 0.1.4",),
+        OtherDaemon(said(server="0.9.4", recommended="0.9.4")),
+        warned=("recommends 0.9.4",),
     ),
     Case(
         "a newer daemon that does not know this client",

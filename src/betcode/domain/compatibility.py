@@ -64,8 +64,8 @@ class Agent:
 CLIENTS = Clients(
     # The first published client of this API calls itself so.
     minimum="0.1.0-alpha.1",
-    recommended="0.1.0",
-    tested_before="0.2.0",
+    recommended="0.2.0",
+    tested_before="0.3.0",
     upgrade_url="https://betcode.dev/docs/upgrade",
 )
 

@@ -76,7 +76,7 @@ FEATURES: tuple[Feature, ...] = (
         "Context compaction",
         "A session's context is compressed, when asked for or by itself",
         v1.STABLE,
-        "0.1.0",
+        "0.2.0",
         calls=("betcode.v1.AgentService.CompactSession",),
     ),
     Feature(
@@ -101,8 +101,8 @@ FEATURES: tuple[Feature, ...] = (
         "The legacy permission format",
         "The old permission wire format; there is only the structured one",
         v1.REMOVED,
-        "0.1.0-alpha.1",
-        deprecated="0.1.0-alpha.1",
+        "0.1.0",
+        deprecated="0.1.0",
         removal="0.1.0",
     ),
 )

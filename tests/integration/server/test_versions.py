@@ -63,7 +63,7 @@ async def test_the_daemon_says_what_it_is(daemon: Daemon) -> None:
     [
         pytest.param(__version__, [], id="the same"),
         pytest.param("0.1.0-alpha.1", [], id="older"),
-        pytest.param("0.2.0", ["Untested client version"], id="newer"),
+        pytest.param("0.3.0", ["Untested client version"], id="newer"),
         pytest.param("7.0.0", ["Untested client version"], id="much newer"),
         pytest.param("dev", ["Untested client version"], id="unknown"),
     ],

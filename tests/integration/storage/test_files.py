@@ -22,14 +22,16 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.mark.behaviour("storage.tables")
-async def test_there_are_tables_for_sessions_events_and_grants(tmp_path: Path) -> None:
+async def test_the_database_has_the_tables_of_the_specification(tmp_path: Path) -> None:
     path = tmp_path / "betcode.db"
     async with store_at(path) as store:
         session = await store.create_session(making("/here"), SessionState(input_tokens=5, cost_usd=0.5), ())
         await store.commit([AppendEvents(session, events(7))])
     assert ask(path, "SELECT working_directory, input_tokens, cost_usd FROM sessions") == [("/here", 5, 0.5)]
     assert ask(path, "SELECT session, seq, kind, data FROM events") == [(session, 7, 2, events(7)[0].data)]
-    assert ask(path, "SELECT session, tool_name, pattern, action FROM permission_grants") == []
+    tables = {name for (name,) in ask(path, "SELECT name FROM sqlite_master WHERE type = 'table'")}
+    assert {"sessions", "events", "runs", "inputs", "pending_permissions", "permission_grants", "blobs"} <= tables
+    assert "prompts" not in tables
 
 
 async def test_every_file_is_its_owners_alone(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def test_a_client_before_the_first_is_too_old(version: str) -> None:
 
 
 @pytest.mark.behaviour("version.negotiate.untested")
-@pytest.mark.parametrize("version", ["0.2.0", "0.2.0-alpha.1", "1.0.0", "99.0", "dev", "", "eins"])
+@pytest.mark.parametrize("version", ["0.3.0", "0.3.0-alpha.1", "1.0.0", "99.0", "dev", "", "eins"])
 def test_a_client_that_nobody_tried_is_taken_with_a_warning(version: str) -> None:
     assert not client_refusal(version)
     assert client_warnings(version) == [UNTESTED_CLIENT]

@@ -9,7 +9,7 @@ import pytest
 
 from betcode._version import __version__
 from betcode.domain.features import FEATURES, NEXT_STAGES, Feature, FeatureFlags, flag_message, stage_faults
-from betcode.domain.versions import parsed
+from betcode.domain.versions import is_older, parsed
 from betcode.v1 import version_pb2 as v1
 
 RELEASES = Path(__file__).parents[2] / "contract" / "releases"
@@ -42,14 +42,20 @@ def flags(*features: Feature, **chosen: bool) -> FeatureFlags:
         ("permission_bridge", v1.STABLE, "0.1.0"),
         ("session_persistence", v1.STABLE, "0.1.0"),
         ("event_batching", v1.STABLE, "0.1.0"),
-        ("context_compaction", v1.STABLE, "0.1.0"),
+        ("context_compaction", v1.STABLE, "0.2.0"),
         ("worktree_management", v1.STABLE, "0.2.0"),
         ("subagent_orchestration", v1.ALPHA, "0.2.0"),
-        ("legacy_permission_format", v1.REMOVED, "0.1.0-alpha.1"),
+        ("legacy_permission_format", v1.REMOVED, "0.1.0"),
     ],
 )
 def test_the_table_has_every_flag(name: str, stage: v1.FeatureStage.ValueType, introduced: str) -> None:
     assert (TABLE[name].stage, TABLE[name].introduced) == (stage, introduced)
+
+
+@pytest.mark.parametrize("feature", [each for each in FEATURES if each.is_built], ids=lambda feature: feature.name)
+def test_a_built_feature_was_introduced_by_this_release_or_an_earlier_one(feature: Feature) -> None:
+    """A client that compares `introduced_version` with `server_version` finds the feature."""
+    assert not is_older(__version__, feature.introduced)
 
 
 @pytest.mark.behaviour("feature.described")
