@@ -25,6 +25,7 @@ run: .venv/.for-use  ## start a daemon and try the demo agent (set-up included)
 # The tests are compiled once, by two, and not by each of the four; an environment that keeps no bytecode does not count.
 test: export PYTHONDONTWRITEBYTECODE =
 test: .venv/.for-work  ## run the whole test-suite (set-up included)
+	@echo "betcode: collecting the tests; this takes about half a minute the first time ..."
 	@$(PY) -m pytest --collect-only -qq tests/unit >/dev/null & \
 	$(PY) -m pytest --collect-only -qq --ignore=tests/unit >/dev/null; wait
 	$(TEST) $(SIDE_BY_SIDE)

@@ -30,7 +30,9 @@ def repository(tmp_path: Path) -> Path:
 def daemon(tmp_path: Path) -> Iterator[Daemon]:
     """One that is not started yet."""
     pid = tmp_path / "hook.pid"
-    script = f"echo begun; (sleep 1000 & echo $! > {pid}); sleep 1000"
+    # The daemon is killed as soon as this starts; a write to the closed pipe must not end the script before it has
+    # written its pid.
+    script = f"trap '' PIPE; echo begun; (sleep 1000 & echo $! > {pid}); sleep 1000"
     settings = {"worktree": {"setup_commands": [["sh", "-c", script]]}}
     daemon = Daemon(tmp_path / "daemon", settings=settings)
     try:

@@ -10,11 +10,12 @@ def codex() -> Path:
 import fcntl
 import functools
 import os
+import pwd
 import re
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -24,6 +25,7 @@ _PLACE = Path(__file__).parents[2] / ".cache" / "agents"
 _INSTALLED_WITHIN_S = 300.0
 _TRIED_AGAIN_AFTER_S = 600.0  # where the registry could not be reached
 _LAST_WORDS = 300
+_CA_BUNDLES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem")
 
 
 def npm_agent(package: str) -> Path:
@@ -62,7 +64,7 @@ def _install(npm: str, package: str, place: Path) -> str:
     """Why it could not be; empty: it was."""
     command = [npm, "install", "--prefix", str(place), "--no-fund", "--no-audit", "--no-save", "--ignore-scripts"]
     command += ["--fetch-retries=1", "--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=5000", package]
-    environment = {**os.environ, "npm_config_cache": str(_PLACE / "npm-cache"), "npm_config_update_notifier": "false"}
+    environment = npm_environment(os.environ, Path(pwd.getpwuid(os.getuid()).pw_dir))
     try:
         done = subprocess.run(
             command,
@@ -78,6 +80,19 @@ def _install(npm: str, package: str, place: Path) -> str:
     if done.returncode:
         return f"npm failed: {' '.join(done.stderr.decode(errors='replace').split())[-_LAST_WORDS:]}"
     return ""
+
+
+def npm_environment(environ: Mapping[str, str], home: Path) -> dict[str, str]:
+    """What npm needs under a clean HOME, too: the CA bundle of the machine and the npm configuration of the user."""
+    environment = {**environ, "npm_config_cache": str(_PLACE / "npm-cache"), "npm_config_update_notifier": "false"}
+    bundles = (environ.get("SSL_CERT_FILE", ""), *_CA_BUNDLES)
+    bundle = next((path for path in bundles if path and Path(path).is_file()), "")
+    if bundle:
+        environment.setdefault("NODE_EXTRA_CA_CERTS", bundle)
+    own = Path(environ.get("HOME") or home) / ".npmrc"
+    if not own.exists() and (home / ".npmrc").exists():
+        environment.setdefault("npm_config_userconfig", str(home / ".npmrc"))
+    return environment
 
 
 @contextmanager

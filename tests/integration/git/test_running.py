@@ -168,7 +168,7 @@ async def test_one_that_left_the_group_with_the_pipes_is_not_waited_for(
     git = program("setsid sleep 600 & echo $! > $P/child; echo said")
     before = _open_files()
     assert (await git.ask("status", at=tmp_path)).out == b"said\n"
-    assert _open_files() == before
+    assert _open_files() <= before
     os.kill(await _pid_in(tmp_path / "child"), signal.SIGKILL)
 
 
@@ -288,7 +288,7 @@ async def test_calls_leave_nothing_open_and_nobody_behind(program: Program, tmp_
         with anyio.move_on_after(0.01):
             async with aclosing(hanging.stream("status", at=tmp_path)) as pieces:
                 await anext(pieces)
-    assert _open_files() == before
+    assert _open_files() <= before  # fewer is no leak: other tests' files may be closed meanwhile
     children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
     assert [pid for pid in children if b"git" in Path(f"/proc/{pid}/cmdline").read_bytes()] == []
     assert [pid for pid in children if " Z " in Path(f"/proc/{pid}/stat").read_text()] == []

@@ -12,6 +12,11 @@ from betcode.config.loading import load_settings
 from betcode.config.places import choose_places
 
 
+@pytest.fixture(autouse=True)
+def no_agents_on_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+
+
 def looked_at(root: Path, agents: object, **environ: str) -> list[Finding]:
     (root / "settings.json").write_text(json.dumps({"agents": agents}))
     settings = load_settings(root).settings

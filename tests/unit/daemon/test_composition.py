@@ -74,7 +74,8 @@ def test_a_claude_that_is_named_is_the_default_even_where_it_is_missing(tmp_path
     assert find_providers({"BETCODE_CLAUDE_BIN": "~/claude"}, None).default_for({}) == "claude"
 
 
-def test_only_the_agent_that_is_counted_on_is_missed(tmp_path: Path) -> None:
+def test_only_the_agent_that_is_counted_on_is_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))  # the daemon's own PATH is searched too
     nowhere = {"PATH": str(tmp_path)}
     assert find_providers(nowhere, None).trouble() == ""
     assert "claude" in find_providers(nowhere, tmp_path / "claude").trouble()

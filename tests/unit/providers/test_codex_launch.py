@@ -98,6 +98,7 @@ def test_keys_stay_out_of_commands_however_they_are_called(provider: CodexProvid
         "APIKEY": "7",
         "DB_PASSWORD_FILE": "8",
         "LOOKS": "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD",
+        "TMPDIR": "/var/tmp",
     }
     opening = _said(provider, _session(project), LaunchContext("", False, False, environment))
     policy = opening[2]["params"]["config"]["shell_environment_policy"]
@@ -143,3 +144,23 @@ def test_a_login_is_told_from_files_and_variables(provider: CodexProvider, tmp_p
     assert (standing.login, "LAB_KEY is not set" in standing.missing) == (Login.NO, True)
     assert standing.missing == "Codex is not logged in: LAB_KEY is not set; set it, as the config.toml of Codex says"
     assert provider.about({**environment, "LAB_KEY": "x"}).standing.login is Login.YES
+
+
+@pytest.mark.parametrize(
+    ("environment", "is_lacking"),
+    [
+        ({"HOME": "/home/ada"}, False),
+        ({"HOME": "/tmp/ada"}, True),
+        ({"HOME": "/tmpfs/ada"}, False),
+        ({"HOME": "/home/ada", "TMPDIR": "/home/ada"}, True),
+        ({"HOME": "/tmp/ada", "TMPDIR": "/var/tmp"}, False),
+        ({"HOME": "/home/ada", "CODEX_HOME": "/tmp/codex"}, True),
+    ],
+)
+def test_a_codex_home_in_the_temporary_directory_gets_the_sandbox_helper_from_us(
+    provider: CodexProvider, tmp_path: Path, environment: dict[str, str], is_lacking: bool
+) -> None:
+    context = LaunchContext("", False, False, {"PATH": "/usr/bin", **environment}, run_dir=Path("/state/runs/r1"))
+    launch = provider.launch(_session(tmp_path), context)
+    assert launch.links == ({"codex-linux-sandbox": tmp_path / "codex"} if is_lacking else {})
+    assert launch.env["PATH"] == ("/usr/bin:/state/runs/r1" if is_lacking else "/usr/bin")
