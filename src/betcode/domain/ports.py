@@ -176,6 +176,7 @@ class Launch:
     cwd: Path = Path("/")
     opening: bytes = field(default=b"", repr=False)  # the first it reads, there before it does anything
     files: Mapping[str, bytes] = field(default_factory=dict, repr=False)  # to be written beside its journal
+    links: Mapping[str, Path] = field(default_factory=dict)  # symbolic links to make there
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +199,7 @@ class LaunchContext:
     fork_point: str = ""  # where in another conversation this one begins; only before it has a transcript of its own
     forbidden: Forbidden = Forbidden()
     screens_calls: bool = False  # it is to ask about every use of a tool
-    run_dir: Path = Path("/")  # where `Launch.files` will be
+    run_dir: Path = Path("/")  # where `Launch.files` and `Launch.links` will be
 
 
 class PauseKind(StrEnum):

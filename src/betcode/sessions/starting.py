@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +14,7 @@ import anyio.to_thread
 
 from betcode.domain.changes import SaveRun
 from betcode.domain.errors import StorageDegraded, WorktreeUnusable
-from betcode.domain.ports import LaunchContext
+from betcode.domain.ports import Launch, LaunchContext
 from betcode.domain.rows import RunRow
 from betcode.domain.run import RunStimulus
 from betcode.holder.launch import HolderKilled, HolderSpec, start_holder
@@ -80,8 +79,8 @@ async def _start(run: AgentRun) -> bool:
         raise trouble
     spec = HolderSpec(run_dir=run.directory, argv=launch.argv, env=launch.env, cwd=launch.cwd, marker=run.row.run_id)
     spec = replace(spec, opening=launch.opening, umask=room.umask)
-    if launch.files:
-        await anyio.to_thread.run_sync(_write_privately, run.directory, launch.files)
+    if launch.files or launch.links:
+        await anyio.to_thread.run_sync(_prepare_run_directory, run.directory, launch)
     try:
         pid = await anyio.to_thread.run_sync(start_holder, spec)
     except HolderKilled as killed:  # what it left is read and ended like that of any other
@@ -103,9 +102,11 @@ async def _find_place(session: LiveSession) -> WorktreeUnusable | None:
     return None
 
 
-def _write_privately(directory: Path, files: Mapping[str, bytes]) -> None:
+def _prepare_run_directory(directory: Path, launch: Launch) -> None:
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    for name, data in files.items():
+    for name, target in launch.links.items():
+        (directory / name).symlink_to(target)
+    for name, data in launch.files.items():
         descriptor = os.open(directory / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)

@@ -1,6 +1,7 @@
 """How Codex is started, and the greeting that it finds before it does anything."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ from betcode._version import __version__
 from betcode.domain.ports import Launch, LaunchContext
 from betcode.domain.provider_config import provider_config
 from betcode.domain.rows import NewSession
-from betcode.providers.codex.environment import policy
+from betcode.providers.codex.environment import codex_home, policy
 
 INITIALIZE_ID = "betcode-initialize"
 THREAD_ID = "betcode-thread"
@@ -43,11 +44,27 @@ _ARGUMENTS = (
     "unbounded_connection_retries",
 )
 _MODELS = 100
+_SANDBOX_HELPER = "codex-linux-sandbox"
+_DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
 def launch(binary: Path, session: NewSession, context: LaunchContext) -> Launch:
     directory = Path(session.working_directory)
-    return Launch((str(binary), *_ARGUMENTS), dict(context.environment), directory, _opening(session, context))
+    environment = dict(context.environment)
+    links: dict[str, Path] = {}
+    if lacks_sandbox_helper(environment):
+        links[_SANDBOX_HELPER] = binary.absolute()
+        environment["PATH"] = f"{environment.get('PATH') or _DEFAULT_PATH}:{context.run_dir}"
+    return Launch((str(binary), *_ARGUMENTS), environment, directory, _opening(session, context), links=links)
+
+
+def lacks_sandbox_helper(environment: Mapping[str, str]) -> bool:
+    """Whether Codex makes no `codex-linux-sandbox` link of its own, because its home is in the temporary directory.
+
+    Where bubblewrap is installed, Codex then has it execute that name from PATH, and every command would fail.
+    """
+    temporary = Path(environment.get("TMPDIR") or "/tmp")  # noqa: S108 (the same default as Codex)
+    return codex_home(environment).is_relative_to(temporary)
 
 
 def request(request_id: str, method: str, params: dict[str, Any]) -> bytes:
