@@ -1,5 +1,6 @@
 """An agent that never says that it will show what it does: rules that deny would not hold, so it gets nothing to do."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -33,3 +34,36 @@ async def test_it_is_ended_with_a_clear_error_and_nothing_is_said_to_it(tmp_path
         (daemon.work / "deaf").unlink()
         assert settled_text(await talk.turn("peek")) == "kept out"
         assert not (daemon.work / "peeked.txt").exists()
+
+
+def settings_of(command_line: bytes) -> dict[str, object]:
+    [settings] = [word for word in command_line.decode().split("\0") if word.startswith("--settings=")]
+    found = json.loads(settings.removeprefix("--settings="))["permissions"]
+    assert isinstance(found, dict)
+    return found
+
+
+async def test_one_that_refuses_is_replaced_by_one_that_gets_every_rule_at_its_launch(tmp_path: Path) -> None:
+    """Rules for a whole tool are not passed at launch where the agent is to show its calls."""
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+        write_rules(project_rules(daemon), deny=["WebFetch", "Bash"])
+        (daemon.work / "refuses-hooks").touch()
+        talk = await obedient_talk(daemon, client)
+        events = await talk.turn("peek")
+        [refusal] = [event.error.message for event in events if event.HasField("error")]
+        assert "refuses to show what it does" in refusal
+        first, last = runs_in(daemon.places.runs)
+        assert not any(b"peek" in line for line in first.lines(RecordKind.IN))
+        launched = Path(f"/proc/{last.agent_pid}/cmdline").read_bytes()
+        assert settings_of(launched)["deny"] == ["WebFetch", "Bash"]
+
+
+async def test_a_rule_for_a_whole_tool_is_not_passed_at_launch_where_calls_are_screened(tmp_path: Path) -> None:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+        deny = ["WebFetch", "Bash", "Bash(rm *)", "AskUserQuestion", "ExitPlanMode"]
+        write_rules(project_rules(daemon), deny=deny, ask=["AskUserQuestion", "Read(x)"])
+        talk = await obedient_talk(daemon, client)
+        await talk.turn("hello")
+        [run] = runs_in(daemon.places.runs)
+        launched = Path(f"/proc/{run.agent_pid}/cmdline").read_bytes()
+        assert settings_of(launched) == {"deny": ["Bash(**)", "Bash(rm *)"], "ask": ["Read(x)"]}

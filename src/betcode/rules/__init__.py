@@ -10,7 +10,7 @@ from betcode.rules.layers import FileProblem, Lists, SettingsText, beside_permis
 from betcode.rules.lists import Grants, Rules
 from betcode.rules.offers import Offer, exact_rule, granting, offers
 from betcode.rules.place import Place
-from betcode.rules.rule import PATH_TOOLS, Action, Layer, Rule, RuleProblem, Source, parse_rule
+from betcode.rules.rule import PATH_TOOLS, Action, Layer, Rule, RuleProblem, Source, parse_rule, removes_tool
 from betcode.rules.screening import FOR_PEOPLE, Outcome, ToolUse, Verdict, objection, screen, segments
 
 __all__ = [
@@ -38,6 +38,7 @@ __all__ = [
     "offers",
     "parse_rule",
     "read_layers",
+    "removes_tool",
     "screen",
     "segments",
 ]

@@ -133,6 +133,14 @@ def understood(rule: Rule) -> bool:
     return rule.action in (Action.DENY, Action.ASK) and parameter(rule) is not None
 
 
+def removes_tool(rule: Rule) -> bool:
+    """Whether Claude Code, given this deny rule at its start, takes the tool away from the model.
+
+    `Bash`, `Bash(*)` and `Read(*)` do. `Bash(**)` denies each use instead.
+    """
+    return rule.specifier in (None, "*")
+
+
 def _meant(tool: str) -> str:
     """The known tool that a name differs from in case only, or else the name itself."""
     return "mcp__" + tool[5:] if tool.lower().startswith("mcp__") else _TOOLS.get(tool.lower(), tool)

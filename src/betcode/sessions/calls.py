@@ -23,6 +23,10 @@ _SILENT = (
     "it was told to show what it does before it does it, and did not say within {:g} s that it will: "
     "rules that deny or ask would not hold, so it was ended"
 )
+_REFUSED = (
+    "it refuses to show what it does before it does it: it was ended, "
+    "and the next one is started with the rules that deny a whole tool"
+)
 _WHAT_TO_DO = (
     "try again, or another version of the agent; permissions.screen_all = never does without, and then rules hold only "
     "for what the agent asks about, and as far as it knows them itself"
@@ -48,9 +52,11 @@ class CallDesk:
     @property
     def holds_messages(self) -> bool:
         """Whether a message has to wait: the agent would begin with it before it shows what it does."""
-        state = self._run.dialogue.call_screening
+        state, screening = self._run.dialogue.call_screening, self._run.session.screening
+        if state is CallScreening.REFUSED:
+            return screening.relies_on_calls or bool(self._run.watch.verdict)
         is_open = state in (CallScreening.NO, CallScreening.TOLD) and self._told_at is not None
-        return is_open and self._run.session.screening.is_wanted
+        return is_open and screening.is_wanted
 
     async def answers(self, inputs: Mapping[str, InputRow]) -> tuple[list[InputRow], list[AuditEntry]]:
         """What is to be said to those that wait and are not answered yet, and what is kept of it."""
@@ -89,10 +95,18 @@ class CallDesk:
         session = self._run.session
         if self._told_at is not None and self._run.dialogue.call_screening is not CallScreening.YES:
             session.deliverable.set()  # what a message waited for may not be wanted any more
+        self._look_for_a_refusal()
         self._look_for_an_acknowledgement()
         if not self._is_told and self._run.attachment is not None and not self._is_looking:
             self._is_looking = True
             session.room.tasks.start_soon(self._heed_rules)
+
+    def _look_for_a_refusal(self) -> None:
+        """An agent that refuses has no rule for a whole tool: it is ended, and the next one gets them all."""
+        run, screening = self._run, self._run.session.screening
+        if run.dialogue.call_screening is CallScreening.REFUSED and screening.relies_on_calls:
+            screening.is_refused = True
+            run.watch.condemn(_REFUSED)
 
     def _look_for_an_acknowledgement(self) -> None:
         """An agent that does not say that it shows what it does would do what rules deny: it is ended."""

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from betcode.domain.audit import Audited, AuditEntry, DecidedBy, input_hash
+from betcode.domain.denials import DISABLED
 from betcode.domain.errors import StorageDegraded, StorageFailed
 from betcode.domain.identifiers import Seq
 from betcode.domain.looks import NoAnswer
@@ -28,14 +29,22 @@ _BY_ITSELF = "by the agent itself: {}"
 
 
 async def denied_by_agent(session: LiveSession, said: Iterable[v1.AgentEvent]) -> list[AuditEntry]:
-    """The audit's rows of what these events tell; the rule is named where one of ours says the same."""
+    """The audit entries for these events; each names our rule where one denies the same.
+
+    A use of a tool that the agent does not offer is marked as denied where a rule of ours denies it.
+    """
     said = list(said)
     entries: list[AuditEntry] = []
     for event in said:
         result = event.tool_call_result
-        if result.denied_by == "agent":
-            started = await _start_of(session, said, result.tool_id)
-            entries.append(await _entry(session, started, result))
+        if result.denied_by not in ("agent", DISABLED):
+            continue
+        started = await _start_of(session, said, result.tool_id)
+        entry = await _entry(session, started, result)
+        if result.denied_by == DISABLED:
+            result.denied_by = "agent" if entry.rule else ""  # without a rule the agent just does not have the tool
+        if result.denied_by:
+            entries.append(entry)
     return entries
 
 

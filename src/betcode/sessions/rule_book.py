@@ -12,6 +12,7 @@ from betcode.config.places import Places
 from betcode.domain.looks import NoAnswer
 from betcode.domain.ports import Forbidden
 from betcode.rules import (
+    FOR_PEOPLE,
     PATH_TOOLS,
     Action,
     Layer,
@@ -23,6 +24,7 @@ from betcode.rules import (
     Source,
     parse_rule,
     read_layers,
+    removes_tool,
 )
 from betcode.sessions.looking import ANSWERS_WITHIN_S, Lookout, follow_links
 from betcode.sessions.trust import FILE_NAME as TRUST_FILE_NAME
@@ -33,6 +35,7 @@ logger = logging.getLogger(__name__)
 
 _OF_PROJECTS = {Layer.LOCAL: ".claude/settings.local.json", Layer.PROJECT: ".claude/settings.json"}
 _NO_ANSWER = "a settings file that gives no answer"
+_EVERY_USE = {"Bash": "Bash(**)"}  # Claude Code denies each use of these and keeps the tool
 _GLOB_MARKS = str.maketrans({mark: "\\" + mark for mark in "\\*?["})
 
 
@@ -141,14 +144,29 @@ class RuleBook:
         """Whether anything is denied or asked about, or may be, by something that cannot be read."""
         return self._read.forbids
 
-    @property
-    def forbidden(self) -> Forbidden:
-        """What an agent of Claude's kind can hold by itself."""
-        rules = self.lists.rules
+    def forbidden(self, *, calls_are_screened: bool) -> Forbidden:
+        """The rules that an agent of Claude's kind enforces by itself, in its own format.
+
+        Tools that only people answer are left out. With `calls_are_screened` so are rules for a whole tool that the
+        agent has no other spelling for: it would remove the tool, and nobody would learn of the denial.
+        """
+        rules = [rule for rule in self.lists.rules if rule.tool not in FOR_PEOPLE]
+        deny = (self._deny_for_agent(rule, calls_are_screened) for rule in rules if rule.action is Action.DENY)
         return Forbidden(
-            tuple(self._for_agent(rule) for rule in rules if rule.action is Action.DENY),
+            tuple(rule for rule in deny if rule is not None),
             tuple(self._for_agent(rule) for rule in rules if rule.action is Action.ASK),
         )
+
+    @property
+    def needs_screening(self) -> bool:
+        """Whether a deny rule is left out of what a screened agent enforces by itself."""
+        rules = (rule for rule in self.lists.rules if rule.action is Action.DENY and rule.tool not in FOR_PEOPLE)
+        return any(self._deny_for_agent(rule, calls_are_screened=True) is None for rule in rules)
+
+    def _deny_for_agent(self, rule: Rule, calls_are_screened: bool) -> str | None:
+        if not calls_are_screened or not removes_tool(rule):
+            return self._for_agent(rule)
+        return _EVERY_USE.get(rule.tool)
 
     def _for_agent(self, rule: Rule) -> str:
         """The rule with nothing in it that depends on the file it stands in."""

@@ -65,6 +65,7 @@ class Screening:
         self._rules = self.book.rules
         self._grants = Grants((), self.book.place)
         self._said_out_of_reach = False
+        self.is_refused = False  # an agent refused to show its calls: the next one gets every rule at its launch
 
     def move_to(self, directory: str) -> None:
         """The agent works there; if that is another directory, the rules are those of it from the next `refresh` on."""
@@ -119,7 +120,13 @@ class Screening:
 
     @property
     def forbidden(self) -> Forbidden:
-        return self.book.forbidden
+        """The rules that the next agent gets at its launch."""
+        return self.book.forbidden(calls_are_screened=self.is_wanted and not self.is_refused)
+
+    @property
+    def relies_on_calls(self) -> bool:
+        """Whether the running agent was started without a deny rule because it was expected to show every call."""
+        return self.is_wanted and not self.is_refused and self.book.needs_screening
 
     async def screen(self, request: v1.PermissionRequest, cwd: str | None = None) -> Screened:
         """Decide about a use that the agent asks for; `cwd` is where, as far as that was seen before it asked."""

@@ -95,6 +95,10 @@ class Agent(Compacting):
                     self._let_go(frame)
                     continue
                 if frame["request"]["subtype"] == "initialize":
+                    if "hooks" in frame["request"] and Path("refuses-hooks").exists():
+                        no = {"subtype": "error", "request_id": frame["request_id"], "error": "no hooks here"}
+                        self._write({"type": "control_response", "response": no})
+                        continue
                     self._is_screened |= "hooks" in frame["request"]
                 else:
                     self._interrupted.set()

@@ -151,8 +151,34 @@ async def test_an_agent_is_handed_what_forbids_with_nothing_left_open(places: Pl
     book = book_of(places)
     await book.refresh()
     config, work = places.config_dir, places.state_dir.parent / "work"
-    assert book.forbidden.deny == (f"Read(/{config}/own/**)", "Read(~/.ssh/**)", "Bash(rm *)")
-    assert book.forbidden.ask == (f"Edit(/{work}/docs/**)", "Edit(x.md)")
+    forbidden = book.forbidden(calls_are_screened=True)
+    assert forbidden.deny == (f"Read(/{config}/own/**)", "Read(~/.ssh/**)", "Bash(rm *)")
+    assert forbidden.ask == (f"Edit(/{work}/docs/**)", "Edit(x.md)")
+
+
+@pytest.mark.parametrize(
+    ("rule", "screened", "unscreened"),
+    [
+        ("Bash", "Bash(**)", "Bash"),
+        ("Bash(*)", "Bash(**)", "Bash"),
+        ("Bash(**)", "Bash(**)", "Bash(**)"),
+        ("Bash(rm *)", "Bash(rm *)", "Bash(rm *)"),
+        ("WebFetch", None, "WebFetch"),
+        ("Read(*)", None, "Read(*)"),
+        ("mcp__tracker", None, "mcp__tracker"),
+        ("AskUserQuestion", None, None),
+        ("ExitPlanMode", None, None),
+    ],
+)
+async def test_a_deny_rule_is_passed_at_launch_unless_it_would_remove_the_tool_silently(
+    places: Places, rule: str, screened: str | None, unscreened: str | None
+) -> None:
+    write_rules(user(places), deny=[rule])
+    book = book_of(places)
+    await book.refresh()
+    assert book.forbidden(calls_are_screened=True).deny == (() if screened is None else (screened,))
+    assert book.forbidden(calls_are_screened=False).deny == (() if unscreened is None else (unscreened,))
+    assert book.needs_screening is (screened is None and unscreened is not None)
 
 
 async def test_without_places_only_the_projects_files_count(places: Places) -> None:

@@ -1,11 +1,15 @@
 """By whose word the agent did not use a tool: it notes that beside the tool's result."""
 
+import re
+
 import msgspec
 from msgspec import Raw, Struct
 
 _SAID_NO = "reject"
 _BY = {"user_reject": "answer", "hook": "hook", "config": "agent"}
 _BROKEN_OFF = "other"  # nobody denied it: the agent could not ask
+
+_DISABLED = re.compile(r"No such tool available: ([^\s.]+)\. \1 is disabled for this session\b")
 
 
 class _Decision(Struct):
@@ -20,6 +24,11 @@ class _Meta(Struct):
 
 
 _decode = msgspec.json.Decoder(list[_Meta], strict=False).decode
+
+
+def is_disabled(output: str) -> bool:
+    """Whether the model used a tool that its program took away, by a rule or because it does not offer it at all."""
+    return _DISABLED.search(output) is not None
 
 
 def denied_by(tool_id: str, noted: Raw) -> str:

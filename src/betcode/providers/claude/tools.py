@@ -2,10 +2,11 @@
 
 from google.protobuf.struct_pb2 import Struct
 
+from betcode.domain.denials import DISABLED
 from betcode.domain.display import struct_of
 from betcode.domain.text import shortened
 from betcode.providers.claude import jobs, todos, turns
-from betcode.providers.claude.denials import denied_by
+from betcode.providers.claude.denials import denied_by, is_disabled
 from betcode.providers.claude.moment import Moment
 from betcode.providers.claude.state import OpenTool, open_tool
 from betcode.providers.moment import uint32
@@ -64,7 +65,8 @@ def finish(now: Moment, tool_id: str, block: Block, frame: User | None = None) -
     result.is_error = bool(block.is_error)
     result.duration_ms = uint32((now.mono_ns - tool.began_ns) / 1_000_000) if tool else 0
     if frame is not None and block.is_error:
-        result.denied_by = denied_by(tool_id, frame.tool_result_meta)
+        by_rule_or_absent = DISABLED if is_disabled(result.output) else ""
+        result.denied_by = denied_by(tool_id, frame.tool_result_meta) or by_rule_or_absent
     if tool and frame and not parent and not block.is_error:
         todos.happened(now, tool.todo, frame.tool_use_result)
         jobs.happened(now, tool, frame.tool_use_result)

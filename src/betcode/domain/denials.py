@@ -1,0 +1,6 @@
+"""How a dialogue marks a tool that its agent does not offer, until the session has looked at its rules."""
+
+from typing import Final
+
+# In `ToolCallResult.denied_by` between a dialogue and its session only: the session replaces it before it is stored.
+DISABLED: Final = "disabled"
