@@ -9,8 +9,11 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from betcode.util.state_files import UnusableEntry, open_file, read_file
+
 _PATIENCE_S = 0.3  # whoever only looks takes the lock for an instant and must not keep a daemon from starting
 _PAUSE_S = 0.01
+_LIMIT_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +41,9 @@ def hold_lock(path: Path, holder: Holder) -> Iterator[None]:
 
     Raises:
         LockHeld: another process has it.
+        OSError: the entry cannot be used as a lock.
     """
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    descriptor = open_file(path, os.O_RDWR | os.O_CREAT)
     try:
         if not _locked_within(descriptor, _PATIENCE_S):
             raise LockHeld(path, _read(path))
@@ -54,9 +58,9 @@ def hold_lock(path: Path, holder: Holder) -> Iterator[None]:
 def is_held(path: Path) -> bool:
     """Whether some process holds the lock at this moment."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except (FileNotFoundError, NotADirectoryError):
-        return False
+        descriptor = open_file(path)
+    except (FileNotFoundError, UnusableEntry):
+        return False  # a daemon holds only what it could open itself
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -87,12 +91,12 @@ def _locked_within(descriptor: int, patience_s: float) -> bool:
 
 def _read(path: Path) -> Holder | None:
     try:
-        values = json.loads(path.read_text())
+        values = json.loads(read_file(path, _LIMIT_BYTES))
         return Holder(
             pid=int(values["pid"]),
             started=str(values["started"]),
             socket=str(values["socket"]),
             version=str(values["version"]),
         )
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None

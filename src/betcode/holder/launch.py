@@ -17,6 +17,7 @@ from pathlib import Path
 
 from betcode.holder.ending import stop_and_kill
 from betcode.holder.platform import RUN_MARKER, Process, descendants, descends_from, marked, process, send_signal
+from betcode.util.state_files import UnusableEntry, names_in, open_file, read_file
 
 __all__ = [
     "HolderDidNotStart",
@@ -30,6 +31,7 @@ __all__ = [
     "holder_pid",
     "holder_pids",
     "is_alive",
+    "parse_lock",
     "start_holder",
 ]
 
@@ -38,6 +40,8 @@ _START_WITHIN_S = 15.0
 _GIVE_UP_S = 10.0
 _LOOK_EVERY_S = 0.02
 _MOST_OPEN_FILES = 65_536
+LOCK_LIMIT_BYTES = 256
+_PID_DIGITS = 9
 _OPEN_FILES = resource.getrlimit(resource.RLIMIT_NOFILE)  # what whoever started us meant for programs like agents
 
 
@@ -89,7 +93,7 @@ def start_holder(spec: HolderSpec) -> int:
         try:
             return _start([*scope, *command], spec)
         except HolderDidNotStart:
-            if is_alive(spec.run_dir) or (spec.run_dir / "lock").exists():
+            if os.path.lexists(spec.run_dir / "lock"):
                 raise  # it came as far as the holder itself; the scope was not at fault
     return _start(command, spec)
 
@@ -113,7 +117,10 @@ def _start(command: list[str], spec: HolderSpec) -> int:
     # Not the daemon's whole environment: it may be an agent's, with another run's marker in it.
     passed = ("PATH", "LANG", "LC_ALL", "TZ", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS")
     env = {name: os.environ[name] for name in passed if name in os.environ}
-    log = os.open(spec.run_dir / "holder.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    try:
+        log = open_file(spec.run_dir / "holder.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    except OSError as error:
+        raise HolderDidNotStart(f"the holder's log cannot be opened: {error}") from error
     try:
         starter = subprocess.Popen(
             command,
@@ -168,15 +175,20 @@ def _read_line(fd: int) -> bytes | None:
 
 
 def is_alive(run_dir: Path) -> bool:
-    """Whether the run's holder lives: it keeps a lock for life, and the kernel lets go of it whatever happens."""
+    """Whether the run's holder lives: it keeps a lock for life, and the kernel lets go of it whatever happens.
+
+    Raises: UnusableEntry when the lock cannot be examined, so that nobody can tell; OSError for a shortage.
+    """
     try:
-        lock = os.open(run_dir / "lock", os.O_RDONLY | os.O_CLOEXEC)
-    except (FileNotFoundError, NotADirectoryError):
+        lock = open_file(run_dir / "lock")
+    except FileNotFoundError:
         return False
     try:
         fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
+    except OSError as error:
+        raise UnusableEntry(f"`lock` cannot be examined: {error.strerror}") from error
     finally:
         os.close(lock)
     return False
@@ -188,16 +200,19 @@ def bar(run_dir: Path) -> bool:
     A holder that was started by a daemon that died at that moment may come to its lock long after the next daemon has
     found none, and would then run an agent that nobody knows. A run is held once: whoever finds the lock written in
     before leaves.
+
+    Raises: UnusableEntry when the lock cannot be examined; OSError for a shortage or a full disk.
     """
     try:
-        lock = os.open(run_dir / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        lock = open_file(run_dir / "lock", os.O_RDWR | os.O_CREAT)
     except FileNotFoundError:
         return True  # without its directory no holder begins
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if os.fstat(lock).st_size == 0:
             os.write(lock, b"barred\n")
-        (run_dir / "socket").unlink(missing_ok=True)  # a killed holder leaves it, and nobody will answer there
+        with suppress(OSError):  # a killed holder leaves it; an entry of another type stays, and `doctor` names it
+            (run_dir / "socket").unlink(missing_ok=True)
     except BlockingIOError:
         return False
     finally:
@@ -206,23 +221,45 @@ def bar(run_dir: Path) -> bool:
 
 
 def holder_pid(run_dir: Path) -> int | None:
-    """The pid of the run's living holder."""
-    if not is_alive(run_dir):
-        return None
+    """The pid of the run's living holder; None where none lives, or where that cannot be found out."""
     try:
-        return int((run_dir / "lock").read_text().split()[0])
-    except (OSError, ValueError, IndexError):
-        return None  # it has the lock, but has not written its name yet
+        if not is_alive(run_dir):
+            return None
+        return parse_lock(read_file(run_dir / "lock", LOCK_LIMIT_BYTES))
+    except OSError:
+        return None
+
+
+def parse_lock(text: bytes) -> int | None:
+    """The pid that a holder wrote into its lock; None: it has not yet, or these bytes name no process."""
+    words = text.split()
+    if not words or not words[0].isdigit() or len(words[0]) > _PID_DIGITS:
+        return None
+    return int(words[0]) or None
 
 
 def holder_pids(runs_dir: Path) -> frozenset[int]:
-    """The pids of all living holders whose run directories are in `runs_dir`."""
-    return frozenset(pid for lock in runs_dir.glob("*/lock") if (pid := holder_pid(lock.parent)) is not None)
+    """The pids of all living holders whose run directories are in `runs_dir`; an entry that is no run has none."""
+    return frozenset(pid for name in _run_names(runs_dir) if (pid := holder_pid(runs_dir / name)) is not None)
 
 
 def held_runs(runs_dir: Path) -> frozenset[str]:
-    """The runs in `runs_dir` whose holder lives."""
-    return frozenset(directory.name for directory in runs_dir.iterdir() if is_alive(directory))
+    """The runs in `runs_dir` whose holder lives; an entry that cannot be examined is not one of them."""
+    return frozenset(name for name in _run_names(runs_dir) if _is_surely_alive(runs_dir / name))
+
+
+def _run_names(runs_dir: Path) -> list[str]:
+    try:
+        return names_in(runs_dir)
+    except UnusableEntry:
+        return []
+
+
+def _is_surely_alive(run_dir: Path) -> bool:
+    try:
+        return is_alive(run_dir)
+    except UnusableEntry:
+        return False
 
 
 def end_leftovers(marker: str, agent_pid: int, start_time: int, *, grace_s: float = 2.0) -> int:

@@ -22,6 +22,7 @@ from betcode.holder.clients import listen
 from betcode.holder.holding import Holder
 from betcode.holder.journal import Journal
 from betcode.holder.platform import become_subreaper, start_time
+from betcode.util.state_files import open_file
 
 _LOCK_WITHIN_S = 1.0
 
@@ -75,7 +76,7 @@ def _begin(spec: dict[str, object], umask: int) -> Holder:
 
 def _lock() -> None:
     """Keep the run's lock for life; it falls with the process, which is how anyone knows that it lives."""
-    lock = os.open("lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    lock = open_file("lock", os.O_RDWR | os.O_CREAT)
     until = time.monotonic() + _LOCK_WITHIN_S
     while True:
         try:

@@ -5,6 +5,7 @@ after them can be read, a later segment exists, or the journal is finished. An u
 """
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from zlib import crc32
 
@@ -17,7 +18,10 @@ __all__ = ["JournalReader", "compress_behind"]
 _READ_BYTES = 256 * 1024
 _HEADER_BYTES = 160
 _MOST_BYTES = 128 * 1024 * 1024  # no record is longer; a length beyond it is damage
-_HEADER = re.compile(rb"[a-z]{1,16}(?:\.part)? \d{1,20} \d{1,20} \d{1,20} \d{1,10} [0-9a-f]{8}\n")
+_DAMAGE_BYTES = 4 * 1024 * 1024  # bytes that are no record are skipped in pieces of this size, not collected
+# Found by its end, which is rare in any text; looking for its beginning takes a second for three megabytes.
+_HEADER_END = re.compile(rb" [0-9a-f]{8}\n")
+_HEADER = re.compile(rb"[a-z]{1,16}(?:\.part)? \d{1,20} \d{1,20} \d{1,20} \d{1,10} [0-9a-f]{8}\n\Z")
 _CHECKSUM_DIGITS = 8
 _KINDS = {kind.value.encode(): kind for kind in RecordKind if kind is not RecordKind.DAMAGED}
 
@@ -92,6 +96,8 @@ class JournalReader:
                 continue
             if records and self._reached_end:
                 break  # what there is more can wait, and what we have need not
+            if reason and len(self._buffer) - self._at > _DAMAGE_BYTES and self._skip_damage(reason, records):
+                continue
             if not self._fill() and not self._step_over(reason, records):
                 break
         if records:
@@ -215,6 +221,18 @@ class JournalReader:
         self._lines.clear()
         return lost_lines
 
+    def _skip_damage(self, reason: str, records: list[Record]) -> bool:
+        """Skip buffered bytes that are no record, up to the next one or the header of one that is not all there yet."""
+        at = self._next_valid()
+        if at is None:
+            starts = (found.start() for found in self._headers())
+            at = next(starts, len(self._buffer) - _HEADER_BYTES)
+        if at <= self._at:
+            return False
+        self._lose(records, self._base + self._at, self._base + at, reason)
+        self._at = at
+        return True
+
     def _lose(self, records: list[Record], start: int, end: int, reason: str) -> None:
         text = f"{end - start} bytes of the journal cannot be read: {reason or 'the record is not whole'}"
         records.append(Record(RecordKind.DAMAGED, 0, *self._last_times(), text.encode(), start, end))
@@ -227,9 +245,16 @@ class JournalReader:
             return self._times
         return self._segment.changed_ns, 0
 
+    def _headers(self) -> Iterator[re.Match[bytes]]:
+        """What looks like a header in the buffer, after the bytes that are none."""
+        for end in _HEADER_END.finditer(self._buffer, self._at + 1):
+            begin = max(self._at + 1, end.end() - _HEADER_BYTES)
+            if found := _HEADER.search(self._buffer, begin, end.end()):
+                yield found
+
     def _next_valid(self) -> int | None:
         """Where in the buffer the next whole record begins, after the bytes that are none."""
-        for found in _HEADER.finditer(self._buffer, self._at + 1):
+        for found in self._headers():
             prefix, length, checksum = found.group()[:-1].rsplit(b" ", 2)
             end = found.end() + int(length)
             whole = end < len(self._buffer) and self._buffer[end] == 0x0A

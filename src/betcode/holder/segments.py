@@ -8,47 +8,58 @@ from itertools import zip_longest
 from pathlib import Path
 
 from betcode.holder.journal import SEGMENT_PREFIX, segment_name
+from betcode.util.state_files import UnusableEntry, mode_of, names_in, open_file
 
+SEGMENT_LIMIT_BYTES = 256 * 1024 * 1024  # a holder begins another long before, however large a record is
+_DIGITS = 20
 _SUFFIX = ".gz"
 _CHUNK_BYTES = 64 * 1024  # whoever takes more at a time keeps the room for good, for something done now and then
 
 
 def segment_starts(directory: Path) -> list[int]:
-    """The logical offsets at which the segments that are there begin, in order."""
-    try:
-        names = [path.name for path in directory.iterdir()]
-    except FileNotFoundError:
-        return []
+    """The logical offsets at which the segments that are there begin, in order.
+
+    Raises: UnusableEntry when the directory cannot be read; OSError for a shortage.
+    """
     plain = (
-        name.removesuffix(_SUFFIX).removeprefix(SEGMENT_PREFIX) for name in names if name.startswith(SEGMENT_PREFIX)
+        name.removesuffix(_SUFFIX).removeprefix(SEGMENT_PREFIX)
+        for name in names_in(directory)
+        if name.startswith(SEGMENT_PREFIX)
     )
-    return sorted({int(digits) for digits in plain if digits.isdigit()})
+    return sorted({int(digits) for digits in plain if digits.isascii() and digits.isdigit() and len(digits) == _DIGITS})
 
 
 class Segment:
     """One segment, open for reading; a compressed one is read as if it were not."""
 
     def __init__(self, directory: Path, start: int) -> None:
-        """Raises: FileNotFoundError when there is no such segment."""
+        """Raises: FileNotFoundError when there is no such segment, UnusableEntry when it is no journal segment."""
         self.start = start
         self._body: bytes | None = None
         self._file = -1
+        path = directory / segment_name(start)
         try:
-            self._file = os.open(directory / segment_name(start), os.O_RDONLY | os.O_CLOEXEC)
+            self._file = _opened(path)
         except FileNotFoundError:
-            self._body = _decompressed(directory / (segment_name(start) + _SUFFIX))
+            self._body = _decompressed(path.with_name(path.name + _SUFFIX))
 
     @staticmethod
     def exists(directory: Path, start: int) -> bool:
         """Whether a segment begins exactly there."""
-        plain = directory / segment_name(start)
-        return plain.exists() or plain.with_name(plain.name + _SUFFIX).exists()
+        name = segment_name(start)
+        return bool(mode_of(directory / name) or mode_of(directory / (name + _SUFFIX)))
 
     def read(self, offset: int, size: int) -> bytes:
-        """Up to `size` bytes from a logical offset on, fewer where the segment ends."""
+        """Up to `size` bytes from a logical offset on, fewer where the segment ends.
+
+        Raises: UnusableEntry when the disk reports an error.
+        """
         if self._body is not None:
             return self._body[offset - self.start : offset - self.start + size]
-        return os.pread(self._file, size, offset - self.start)
+        try:
+            return os.pread(self._file, size, offset - self.start)
+        except OSError as error:
+            raise UnusableEntry(f"`{segment_name(self.start)}` cannot be read: {error.strerror}") from error
 
     @property
     def changed_ns(self) -> int:
@@ -62,15 +73,33 @@ class Segment:
             self._file = -1
 
 
+def _opened(path: Path) -> int:
+    """Raises: FileNotFoundError, UnusableEntry."""
+    file = open_file(path)
+    if os.fstat(file).st_size > SEGMENT_LIMIT_BYTES:
+        os.close(file)
+        raise UnusableEntry(f"`{path.name}` is longer than {SEGMENT_LIMIT_BYTES} bytes")
+    return file
+
+
 def _decompressed(path: Path) -> bytes:
-    """What a compressed segment held, as far as it can be read."""
+    """What a compressed segment held, as far as it can be read.
+
+    Raises: FileNotFoundError, UnusableEntry when it is no file or holds more than any segment does.
+    """
     pieces = []
-    with gzip.open(path) as packed:
+    length = 0
+    with os.fdopen(_opened(path), "rb") as file, gzip.GzipFile(fileobj=file) as packed:
         try:
             while piece := packed.read(_CHUNK_BYTES):
                 pieces.append(piece)
+                length += len(piece)
+                if length > SEGMENT_LIMIT_BYTES:
+                    break
         except (OSError, EOFError, zlib.error):
             pass  # the reader sees that bytes are missing and says so
+    if length > SEGMENT_LIMIT_BYTES:
+        raise UnusableEntry(f"`{path.name}` holds more than {SEGMENT_LIMIT_BYTES} bytes")
     return b"".join(pieces)
 
 
@@ -79,15 +108,15 @@ def compress_behind(directory: Path, offset: int, *, finished: bool = False) -> 
 
     The last segment may still grow, so it is left alone unless the journal is `finished`.
 
-    Raises: OSError, as on a full disk; what could not be compressed is there as it was.
+    Raises: OSError, as on a full disk; what could not be compressed is there as it was. UnusableEntry.
     """
     starts = segment_starts(directory)
     count = 0
     for start, following in zip_longest(starts, starts[1:]):
         path = directory / segment_name(start)
-        if not path.exists():
+        if not mode_of(path):
             continue  # compressed before
-        end = start + path.stat().st_size if following is None else following
+        end = start + path.lstat().st_size if following is None else following
         if end <= offset and (following is not None or finished):
             _compress(path)
             count += 1
@@ -97,9 +126,9 @@ def compress_behind(directory: Path, offset: int, *, finished: bool = False) -> 
 def _compress(path: Path) -> None:
     packed = path.with_name(path.name + _SUFFIX)
     partial = path.with_name(f".{packed.name}.{os.getpid()}")
-    handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    handle = open_file(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     try:
-        with os.fdopen(handle, "wb") as raw, path.open("rb") as plain:
+        with os.fdopen(handle, "wb") as raw, os.fdopen(_opened(path), "rb") as plain:
             with gzip.GzipFile(filename="", mode="wb", compresslevel=5, fileobj=raw, mtime=0) as out:
                 while piece := plain.read(_CHUNK_BYTES):
                     out.write(piece)

@@ -14,6 +14,8 @@ from typing import NoReturn
 
 import anyio
 
+from betcode.util.state_files import open_file
+
 _ADDRESS_LIMIT_BYTES = 107 if sys.platform == "linux" else 103
 _OUR_DIRECTORIES = ("betcode", "obey")
 LOOK_EVERY_S = 2.0
@@ -44,7 +46,7 @@ def own_socket_file(path: Path) -> Iterator[SocketFile]:
         try:
             file = _claimed(path, stack)
         except OSError as error:
-            raise SocketTaken(f"{path} cannot be made: {error.strerror}") from error
+            raise SocketTaken(f"{path} cannot be made: {error.strerror or error}") from error
         yield file
 
 
@@ -53,7 +55,7 @@ def _claimed(path: Path, stack: ExitStack) -> SocketFile:
     directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     stack.callback(os.close, directory)
     # Two daemons with different state directories may be told the same socket; grpc would replace the other's.
-    lock = os.open(path.with_name(path.name + ".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    lock = open_file(path.with_name(path.name + ".lock"), os.O_RDWR | os.O_CREAT)
     stack.callback(os.close, lock)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

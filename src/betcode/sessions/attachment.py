@@ -23,6 +23,7 @@ from betcode.domain.rows import RunRow
 from betcode.holder import protocol
 from betcode.holder.launch import bar, end_leftovers, holder_pid, is_alive
 from betcode.holder.platform import ShortName
+from betcode.util.state_files import UnusableEntry, shown
 
 END_GRACE_S = 5.0
 _LOOK_EVERY_S = 0.02
@@ -30,6 +31,11 @@ _ASK_AGAIN_S = 0.5
 _LEAVES_WITHIN_S = 10.0
 _AGENT_ENDED = "the agent has ended"
 _INPUT_CLOSED = "the agent's input is closed"
+_LINE_LIMIT_BYTES = 1024 * 1024  # an answer is a few hundred bytes
+_NUMBERS = ("protocol", "holder_pid", "agent_pid", "agent_start", "last_input", "last_written", "journal_end")
+_NUMBER_LIMIT = 1 << 62
+_NUMBER_DIGITS = 18
+_SHOWN_CHARACTERS = 200
 _SHORTAGE = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
 
 
@@ -47,6 +53,10 @@ class InputClosed(HolderGone):
 
 class HolderRefused(Exception):
     """The holder is there and will not do it; the text says why."""
+
+
+class HolderProtocolError(HolderRefused):
+    """What listens at the run's socket does not speak the holder's protocol."""
 
 
 def is_shortage(error: BaseException) -> bool:
@@ -118,7 +128,7 @@ class Attachment:
 
     async def status(self) -> Hello:
         """What the holder says of itself now."""
-        return _parse_hello(await self._wire.ask(protocol.STATUS))
+        return parse_hello(await self._wire.ask(protocol.STATUS))
 
 
 @asynccontextmanager
@@ -135,7 +145,7 @@ async def attach(run_dir: Path, *, timeout_s: float = 5) -> AsyncIterator[Attach
             hello = await wire.hello()
     except TimeoutError as error:
         wire.close()
-        raise HolderGone(f"the holder of {run_dir.name} does not answer") from error
+        raise HolderGone(f"the holder of {shown(run_dir)} does not answer") from error
     except BaseException:
         wire.close()
         raise
@@ -151,10 +161,11 @@ async def give_up(run_dir: Path, run: RunRow) -> None:
         async with attach(run_dir) as attachment:
             await attachment.end(END_GRACE_S)
     except (HolderGone, HolderRefused, OSError):
-        pass
+        pass  # its processes are found by their marker
     while True:
         try:
-            bar(run_dir)  # one that is only starting finds that it is too late
+            with suppress(UnusableEntry):  # then no holder can take its lock either
+                await anyio.to_thread.run_sync(bar, run_dir)  # one that is only starting finds that it is too late
             await anyio.to_thread.run_sync(end_leftovers, run.run_id, run.agent_pid, run.agent_start)
             return
         except OSError as error:
@@ -166,7 +177,7 @@ async def give_up(run_dir: Path, run: RunRow) -> None:
 async def see_off(run_dir: Path) -> None:
     """The agent has ended: wait until its holder has left, and remove the socket of one that was killed just then."""
     with anyio.move_on_after(_LEAVES_WITHIN_S), suppress(OSError):  # what is missed here is found by the next sweep
-        while not bar(run_dir):  # noqa: ASYNC110 - a lock falls silently
+        while not await anyio.to_thread.run_sync(bar, run_dir):  # noqa: ASYNC110 - a lock falls silently
             await anyio.sleep(_LOOK_EVERY_S)
 
 
@@ -181,16 +192,18 @@ async def _connect(run_dir: Path) -> socket.socket:
         except BlockingIOError:
             pass  # too many are waiting to be let in
         except (FileNotFoundError, ConnectionRefusedError) as error:
-            if not is_alive(run_dir):
-                connection.close()
-                raise HolderGone(f"no holder lives in {run_dir.name}") from error
-            pid = holder_pid(run_dir)
+            connection.close()
+            if not await anyio.to_thread.run_sync(is_alive, run_dir):
+                raise HolderGone(f"no holder lives in {shown(run_dir)}") from error
+            pid = await anyio.to_thread.run_sync(holder_pid, run_dir)
             if pid is not None and anyio.current_time() - asked_at >= _ASK_AGAIN_S:
                 asked_at = anyio.current_time()
                 _ask_to_bind_again(pid)
-        except BaseException:
+        except OSError as error:
             connection.close()
-            raise
+            if is_shortage(error):
+                raise
+            raise UnusableEntry(f"`socket` cannot be used: {error.strerror or error}") from error
         connection.close()
         await anyio.sleep(_LOOK_EVERY_S)
 
@@ -205,15 +218,32 @@ def _connect_by_short_name(connection: socket.socket, run_dir: Path) -> None:
 
 def _ask_to_bind_again(pid: int) -> None:
     """Its socket was removed under a living holder."""
-    with suppress(ProcessLookupError):  # the next look at its lock will tell
+    with suppress(ProcessLookupError, PermissionError):  # the next look at its lock will tell
         os.kill(pid, signal.SIGUSR1)
 
 
-def _parse_hello(text: str) -> Hello:
-    said = json.loads(text)
-    if "refused" in said:
-        raise HolderRefused(said["refused"])
-    return Hello(**{name: said.get(name) for name in Hello.__slots__})
+def parse_hello(text: str) -> Hello:
+    """Raises: HolderRefused, HolderProtocolError when it is no greeting."""
+    try:
+        fields = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise HolderProtocolError("its greeting is no JSON") from error
+    if not isinstance(fields, dict):
+        raise HolderProtocolError("its greeting is no JSON object")
+    if "refused" in fields:
+        raise HolderRefused(str(fields["refused"])[:_SHOWN_CHARACTERS])
+    numbers = {name: _number(fields, name) for name in _NUMBERS}
+    ended, blocked = fields.get("exit"), fields.get("blocked")
+    if not isinstance(ended, dict | None) or not isinstance(blocked, str | None):
+        raise HolderProtocolError("its greeting has fields of a wrong type")
+    return Hello(**numbers, exit=ended, blocked=blocked)
+
+
+def _number(fields: dict[str, object], name: str) -> int:
+    value = fields.get(name)
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < _NUMBER_LIMIT:
+        raise HolderProtocolError(f"its greeting has no usable `{name}`")
+    return value
 
 
 class _Wire(asyncio.Protocol):
@@ -228,10 +258,10 @@ class _Wire(asyncio.Protocol):
         self._end = 0
         self._listens_beyond: int | None = None
         self._news = anyio.Event()
-        self._gone = False
+        self._lost: Exception | None = None  # why there is nobody at the other end
 
     async def hello(self) -> Hello:
-        hello = _parse_hello(await self._greeting)
+        hello = parse_hello(await self._greeting)
         self._end = max(self._end, hello.journal_end)
         return hello
 
@@ -253,8 +283,8 @@ class _Wire(asyncio.Protocol):
 
     async def grown(self, beyond: int) -> int:
         while self._end <= beyond:
-            if self._gone:
-                raise HolderGone("the holder has gone")
+            if self._lost is not None:
+                raise self._lost
             # Asked for once and answered once, so that a busy daemon is not rung while it cannot listen.
             if self._listens_beyond is None or self._listens_beyond > beyond:
                 self._listens_beyond = beyond
@@ -263,13 +293,13 @@ class _Wire(asyncio.Protocol):
         return self._end
 
     def close(self) -> None:
-        self._gone = True
+        self._lost = self._lost or HolderGone("the holder has gone")
         if self._transport is not None:
             self._transport.abort()
 
     def _send(self, data: bytes) -> None:
-        if self._gone or self._transport is None:
-            raise HolderGone("the holder has gone")
+        if self._lost is not None or self._transport is None:
+            raise self._lost or HolderGone("the holder has gone")
         self._transport.write(data)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -278,8 +308,15 @@ class _Wire(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         *lines, self._rest = (self._rest + data).split(b"\n")
-        for line in lines:
-            self._hear(line.decode("utf-8", "replace"))
+        try:
+            for line in lines:
+                self._hear(line.decode("utf-8", "replace"))
+            if len(self._rest) > _LINE_LIMIT_BYTES:
+                raise HolderProtocolError(f"it sent more than {_LINE_LIMIT_BYTES} bytes without a newline")
+        except HolderProtocolError as error:
+            self._rest = b""
+            self._lose(error)
+            self.close()
 
     def _hear(self, line: str) -> None:
         if not self._greeting.done():
@@ -287,12 +324,12 @@ class _Wire(asyncio.Protocol):
             return
         word, _, rest = line.partition(" ")
         if word == "grew":
-            self._end = max(self._end, int(rest))
+            self._end = max(self._end, _parse_number(rest))
             self._listens_beyond = None
             self._announce()
         elif word in ("done", "refused", "status"):
             serial, _, text = rest.partition(" ")
-            waiting = self._waiting.get(int(serial))
+            waiting = self._waiting.get(_parse_number(serial))
             if waiting is not None and not waiting.done():
                 waiting.set_result(f"{word} {text}")
 
@@ -301,10 +338,21 @@ class _Wire(asyncio.Protocol):
         news.set()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 (why does not matter)
-        self._gone = True
+        self._lose(HolderGone("the holder has gone"))
+
+    def _lose(self, why: Exception) -> None:
+        """Nobody is at the other end any more; only the first reason counts."""
+        self._lost = why = self._lost or why
         for waiting in [self._greeting, *self._waiting.values()]:
             if not waiting.done():
-                waiting.set_exception(HolderGone("the holder has gone"))
+                waiting.set_exception(why)
         if self._greeting.done() and not self._greeting.cancelled():
             self._greeting.exception()  # heard or not, it is no loose end
         self._announce()
+
+
+def _parse_number(text: str) -> int:
+    """Raises: HolderProtocolError."""
+    if not text.isascii() or not text.isdigit() or len(text) > _NUMBER_DIGITS:
+        raise HolderProtocolError("it sent a line that is no answer")
+    return int(text)

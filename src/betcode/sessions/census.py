@@ -1,11 +1,13 @@
 """No process without a row, and no running row without a process: how to find out."""
 
 import os
+import stat
 from collections.abc import Iterable
 from pathlib import Path
 
 from betcode.holder.launch import held_runs
 from betcode.holder.platform import all_marked
+from betcode.util.state_files import mode_of
 
 
 def strays(rows: Iterable[str], runs_dir: Path) -> dict[str, int]:
@@ -22,7 +24,10 @@ def strays(rows: Iterable[str], runs_dir: Path) -> dict[str, int]:
 
 def _is_run_of(runs_dir: Path, run_id: str) -> bool:
     """Whether the run is one of ours; other daemons of the same user have their own."""
-    return bool(run_id) and "/" not in run_id and (runs_dir / run_id).is_dir()
+    try:
+        return bool(run_id) and "/" not in run_id and stat.S_ISDIR(mode_of(runs_dir / run_id))
+    except (OSError, ValueError):  # the environment of a process may name anything
+        return False
 
 
 def breaches(rows: Iterable[str], runs_dir: Path) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from betcode.domain.audit import DecidedBy
 from betcode.domain.changes import Change, MoveInput
+from betcode.domain.exit_record import parse_exit
 from betcode.domain.ports import Failure
 from betcode.domain.records import Record
 from betcode.domain.recovery import CrashHistory
@@ -284,21 +284,9 @@ def _ended_by_itself(record: Record | None) -> bool:
     """An agent that was killed before its first word may well start the next time."""
     if record is None:
         return False
-    try:
-        return not json.loads(record.data).get("signal")
-    except ValueError:
-        return False
+    exited = parse_exit(record.data)
+    return exited.is_readable and not exited.signal
 
 
 def _exit_note(record: Record | None) -> str:
-    if record is None:
-        return "its holder was killed"
-    try:
-        told = json.loads(record.data)
-    except ValueError:
-        return "it ended in a way that could not be read"
-    if told.get("error"):
-        return str(told["error"])
-    if told.get("signal"):
-        return f"killed by signal {told['signal']}"
-    return f"exit code {told.get('code')}"
+    return "its holder was killed" if record is None else parse_exit(record.data).note

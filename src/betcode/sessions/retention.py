@@ -2,6 +2,7 @@
 
 import logging
 import shutil
+import stat
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -10,11 +11,13 @@ from pathlib import Path
 
 from betcode.holder.launch import bar, is_alive
 from betcode.holder.segments import compress_behind
+from betcode.util.state_files import UnusableEntry, mode_of, names_in, shown
 
 logger = logging.getLogger(__name__)
 
 _EVERYTHING = 1 << 62  # a finished journal lies behind every reader
 _FULL_BELOW_BYTES = 64 * 1024
+_BLOCK_BYTES = 512  # of `st_blocks`: what a file takes on disk, however long a sparse one claims to be
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +38,21 @@ def sweep(
     ended: list[tuple[float, Path]] = []
     for directory in _directories(runs_dir):
         live_offset = committed.get(directory.name)
-        has_ended = live_offset is None and not is_alive(directory)
+        extra = {"run_id": shown(directory)}
+        has_ended = False
         try:
+            has_ended = live_offset is None and not is_alive(directory)
             if live_offset is not None:
                 compressed += compress_behind(directory, live_offset)
             elif has_ended:
                 compressed += compress_behind(directory, _EVERYTHING, finished=True)
+        except UnusableEntry as trouble:
+            # Nobody knows what it is: it stays until a person has decided. `doctor` names it.
+            logger.debug("a run is left as it is: %s", trouble, extra=extra)
+            continue
         except OSError as trouble:
             # The disk may be full. Nothing is lost, and dropping old runs is what makes room.
-            logger.warning("a journal could not be compressed: %s", trouble, extra={"run_id": directory.name})
+            logger.warning("a journal could not be compressed: %s", trouble, extra=extra)
         if has_ended:
             _remove_socket(directory)
             ended.append((_changed(directory), directory))
@@ -53,7 +62,7 @@ def sweep(
         total += _size(directory)
         if now - changed > keep_s or total > keep_bytes:
             shutil.rmtree(directory, ignore_errors=True)
-            removed += 1
+            removed += not directory.exists()
     return Swept(compressed, removed)
 
 
@@ -74,7 +83,7 @@ def _remove_socket(directory: Path) -> None:
 
 def _directories(runs_dir: Path) -> list[Path]:
     try:
-        return sorted(path for path in runs_dir.iterdir() if path.is_dir())
+        return sorted(path for name in names_in(runs_dir) if stat.S_ISDIR(mode_of(path := runs_dir / name)))
     except OSError:
         return []  # somebody removed it: there is nothing to keep
 
@@ -88,6 +97,7 @@ def _changed(directory: Path) -> float:
 
 def _size(directory: Path) -> int:
     try:
-        return sum(path.stat().st_size for path in directory.iterdir() if path.is_file())
+        found = [path.lstat() for path in directory.iterdir()]
     except OSError:
         return 0
+    return sum(min(facts.st_size, facts.st_blocks * _BLOCK_BYTES) for facts in found if stat.S_ISREG(facts.st_mode))

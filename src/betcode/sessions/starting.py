@@ -20,6 +20,7 @@ from betcode.domain.run import RunStimulus
 from betcode.holder.launch import HolderKilled, HolderSpec, start_holder
 from betcode.sessions.whereabouts import directory_now
 from betcode.telemetry.work import Span
+from betcode.util.state_files import open_file
 
 if TYPE_CHECKING:
     from betcode.sessions.live import LiveSession
@@ -107,7 +108,7 @@ def _prepare_run_directory(directory: Path, launch: Launch) -> None:
     for name, target in launch.links.items():
         (directory / name).symlink_to(target)
     for name, data in launch.files.items():
-        descriptor = os.open(directory / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        descriptor = open_file(directory / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
 

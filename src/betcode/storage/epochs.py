@@ -12,9 +12,12 @@ import apsw
 
 from betcode.storage.database import Durability, hold_durability
 from betcode.storage.placing import put_in_place
+from betcode.util.state_files import open_file, read_file
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _TOKEN = "incarnation"  # noqa: S105 - a name in the table `meta`
+
+_BESIDE_LIMIT_BYTES = 4096
 
 POWER_CUT = "power cut"
 RESTORED_BACKUP = "restored backup"
@@ -85,7 +88,7 @@ def _beside(path: Path) -> Path:
 
 def _tokens_beside(path: Path) -> list[str]:
     try:
-        return _beside(path).read_text(encoding="ascii").split()
+        return read_file(_beside(path), _BESIDE_LIMIT_BYTES).decode("ascii", "replace").split()
     except FileNotFoundError:
         return []
 
@@ -93,7 +96,7 @@ def _tokens_beside(path: Path) -> list[str]:
 def _write_beside(path: Path, *tokens: str) -> None:
     """Whole or not at all, and on the disk."""
     unfinished = _beside(path).with_name(_beside(path).name + ".unfinished")
-    handle = os.open(unfinished, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+    handle = open_file(unfinished, os.O_CREAT | os.O_WRONLY | os.O_TRUNC)
     try:
         os.write(handle, "\n".join(tokens).encode("ascii"))
     finally:

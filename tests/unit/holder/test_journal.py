@@ -328,3 +328,17 @@ def test_damage_that_a_reader_meets_first_is_dated_by_the_file(tmp_path: Path) -
     (lost,) = reader.read(1000)
     assert lost.kind is RecordKind.DAMAGED
     assert lost.wall_ns == path.stat().st_mtime_ns
+
+
+def test_much_damage_is_skipped_in_pieces_and_what_follows_is_read(tmp_path: Path) -> None:
+    write_lines(tmp_path, [b"before"])
+    long_line = b"a" * (PART_BYTES - 100)
+    with (tmp_path / segment_name(0)).open("ab") as segment:
+        segment.write(b"garbage\n" * (3 * 1024 * 1024))
+        segment.write(encode(b"out", 1, 1, long_line))
+        segment.write(encode(b"out", 1, 1, b"after"))
+    records = read_all(tmp_path, finish=True)
+    damaged = [record for record in records if record.kind is RecordKind.DAMAGED]
+    assert outputs(records) == [b"before", long_line, b"after"]
+    assert len(damaged) > 1, "it is not collected as a whole"
+    assert sum(record.end - record.offset for record in damaged) == 24 * 1024 * 1024
