@@ -56,11 +56,19 @@ def hold_lock(path: Path, holder: Holder) -> Iterator[None]:
 
 
 def is_held(path: Path) -> bool:
-    """Whether some process holds the lock at this moment."""
+    """Whether some process holds the lock at this moment.
+
+    Raises:
+        OSError: the entry cannot be used as a lock.
+    """
     try:
         descriptor = open_file(path)
-    except (FileNotFoundError, UnusableEntry):
-        return False  # a daemon holds only what it could open itself
+    except FileNotFoundError:
+        return False
+    except UnusableEntry as error:
+        if isinstance(error.__cause__, NotADirectoryError):
+            return False  # there is no state directory
+        raise
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
