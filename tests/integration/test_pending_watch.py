@@ -65,7 +65,7 @@ async def test_a_deleted_session_takes_its_prompts_along(store: SqliteStore) -> 
         async with aclosing(watch_pending(store, None)) as looks, aclosing(watch_pending(store, kept)) as of_one:
             assert len((await anext(looks)).opened) == 2
             assert [row.request_id for _, row in (await anext(of_one)).opened] == ["kept"]
-            await store.delete_session(gone)
+            await store.mark_deleted(gone)
             (resolved,) = (await anext(looks)).resolved
             assert (resolved.request_id, resolved.row) == ("gone", None)
 

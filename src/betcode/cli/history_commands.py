@@ -23,6 +23,10 @@ from betcode.wording.terminal_text import columns, one_line, wrapped
 from betcode.wording.whole_files import NotWritten, format_of, write_whole
 
 _HEADINGS = ("SESSION", "TIME", "WHO", "TEXT")
+_KEPT_ELSEWHERE = (
+    "Not deleted: copies made by `betcode db backup`, exports, the audit (it has no message text), "
+    "and the agent's own transcript (Claude Code: ~/.claude/projects)"
+)
 _LEAST_TEXT = 40  # columns that the text needs beside the rest
 
 
@@ -122,6 +126,8 @@ async def _delete(options: Options) -> int:
         screen.json({"session_id": session_id, "deleted": wanted})
     else:
         screen.line("The session and its history are deleted" if wanted else "Nothing was deleted")
+        if wanted:
+            screen.note(_KEPT_ELSEWHERE)
     return ExitCode.OK
 
 

@@ -29,6 +29,7 @@ from betcode.domain.rows import (
     SessionState,
     StoredEvent,
 )
+from betcode.domain.session_deletion import SessionDeletion
 from betcode.v1.agent_pb2 import AgentEvent
 
 
@@ -41,7 +42,7 @@ class SessionFilter:
     offset: int = 0
 
 
-class Store(Bonds, Protocol):
+class Store(Bonds, SessionDeletion, Protocol):
     """The durable log and what belongs to it. Every method may be awaited from the event loop."""
 
     epoch: int  # grows when numbers may have been lost: after a power cut or a restored backup
@@ -144,10 +145,6 @@ class Store(Bonds, Protocol):
 
         False where the other was deleted meanwhile.
         """
-        ...
-
-    async def delete_session(self, session: SessionKey) -> None:
-        """Forget it, in slices, so that no other commit waits long."""
         ...
 
     async def closed_before(self, before_ns: int, limit: int) -> Sequence[SessionId]:

@@ -29,6 +29,6 @@ class TurnWatch(Protocol):
         """So many turns are over, usually one; the last of them since that moment."""
         ...
 
-    def deleted(self, session: WatchedSession) -> None:
-        """The session is forgotten."""
+    async def deleted(self, session: WatchedSession) -> None:
+        """The session was deleted; returns when what is stored of its turns is removed."""
         ...

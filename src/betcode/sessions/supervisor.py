@@ -6,15 +6,12 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import replace
 
-import anyio.to_thread
-
 from betcode.config.settings import EngineSettings
 from betcode.domain.bonds import Bond
 from betcode.domain.budget import Budget
 from betcode.domain.commands import SendMessage
 from betcode.domain.documents import SearchPage, SearchQuestion
 from betcode.domain.errors import (
-    AgentUnavailable,
     SessionNotFound,
     StorageFailed,
 )
@@ -23,7 +20,6 @@ from betcode.domain.lifetimes import ExtendOn
 from betcode.domain.ports import SessionFilter
 from betcode.domain.rows import NewSession, PromptRow, SessionRow, SessionState
 from betcode.domain.session import SessionStatus
-from betcode.sessions import agent_files
 from betcode.sessions.adoption import Found, take_up
 from betcode.sessions.answer_desk import AnswerDesk
 from betcode.sessions.audit_desk import AuditDesk
@@ -33,6 +29,7 @@ from betcode.sessions.clients import ClientName
 from betcode.sessions.closing import close
 from betcode.sessions.compacting import Compacted, compact
 from betcode.sessions.creating import create
+from betcode.sessions.deletion import continue_deletions, delete
 from betcode.sessions.forking import Forked, fork
 from betcode.sessions.grants import GrantDesk
 from betcode.sessions.kinds import Kinds
@@ -160,22 +157,15 @@ class Supervisor:
             return await close(live)
 
     async def delete(self, session: SessionId, client: str = "") -> bool:
-        """Close it and forget it.
+        """Close it and erase everything that this daemon stored of it.
 
         Raises:
             AgentUnavailable: its agent could not be ended, and still needs its rows.
+            StorageDegraded: nobody sees it any more, but some of its data could not be erased yet.
         """
         async with self._registry.using(session) as live:
             live.stopped_by = client
-            await close(live, to_delete=True)
-            if live.run is not None:
-                raise AgentUnavailable("The session is closed, but its agent cannot be ended: delete it later")
-            await self._room.store.delete_session(live.writer.key)
-            await anyio.to_thread.run_sync(agent_files.remove, self._room.runs_dir, session)
-            if live.writer.telling is not None:
-                live.writer.telling.deleted()
-            self._registry.live.pop(session, None)
-            logger.info("the session was deleted", extra=live.log_extra)
+            await delete(self._registry, live)
             return True
 
     # ------------------------------------------------------------ talking
@@ -328,6 +318,7 @@ class Supervisor:
 
     async def start(self) -> None:
         """Take up what an earlier daemon left: agents at work, and messages that were accepted but not delivered."""
+        continue_deletions(self._room)
         self._found = await take_up(self._room, self._registry.open)
         await finish_stops(self._registry)
 

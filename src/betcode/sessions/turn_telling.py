@@ -29,6 +29,7 @@ class TurnTelling:
         self._watch = watch
         new = row.new
         self._session = WatchedSession(row.key, new.session_id, new.working_directory, new.worktree_id)
+        self._extra = {"session_id": new.session_id}
         self._has_used_tool = False  # in the open turn, as far as this daemon knows
 
     def written(self, before: SessionState, prepared: Prepared) -> None:
@@ -54,8 +55,12 @@ class TurnTelling:
             self._tell(lambda: self._watch.began(self._session, after.turns + 1))
             self._note_tools(stored[end + 1 :])
 
-    def deleted(self) -> None:
-        self._tell(lambda: self._watch.deleted(self._session))
+    async def deleted(self) -> None:
+        """Return when the watch has removed what it stored of the session."""
+        try:
+            await self._watch.deleted(self._session)
+        except Exception:
+            logger.exception("the snapshots of a session were not removed", extra=self._extra)
 
     def _note_tools(self, stored: Sequence[StoredEvent]) -> None:
         if not self._has_used_tool and any(each.kind == _TOOL_START for each in stored):
@@ -66,4 +71,4 @@ class TurnTelling:
         try:
             what()
         except Exception:
-            logger.exception("a turn could not be watched", extra={"session_id": self._session.session_id})
+            logger.exception("a turn could not be watched", extra=self._extra)

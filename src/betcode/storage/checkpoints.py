@@ -1,5 +1,6 @@
 """Copies what was committed out of the write-ahead log, beside the writer, so that that log stays small."""
 
+import asyncio
 import logging
 import threading
 from collections.abc import Callable
@@ -7,7 +8,8 @@ from pathlib import Path
 
 import apsw
 
-from betcode.domain.errors import DatabaseUnusable
+from betcode.domain.errors import BetcodeError, DatabaseUnusable, StorageDegraded
+from betcode.storage.database import told
 from betcode.telemetry import work
 
 logger = logging.getLogger(__name__)
@@ -16,6 +18,7 @@ _EVERY_PAGES = 1_000  # 4 MB
 _RESTART_AT_PAGES = 8_000  # 32 MB
 _AHEAD_PAGES = 16_000  # 64 MB
 _PATIENCE_S = 2.0
+_TRUNCATE_WITHIN_S = 10.0  # a reader that stays longer keeps the write-ahead log from being emptied
 _LOOK_EVERY_S = 2.0  # whether the file is still there
 
 
@@ -34,6 +37,8 @@ class Checkpoints:
         self._written = 0
         self._asked_at = 0
         self._copied = 0
+        self._lock = threading.Lock()
+        self._truncating: list[asyncio.Future[None]] = []
         self._thread = threading.Thread(target=self._run, name="log-checkpoints", daemon=True)
 
     def start(self, gate: threading.Lock) -> None:
@@ -54,6 +59,23 @@ class Checkpoints:
             self._tried.clear()
             self._wake.set()
             self._tried.wait(_PATIENCE_S)
+
+    async def truncate(self) -> None:
+        """Copy the whole write-ahead log into the database and empty it: old versions of pages are in it.
+
+        Raises:
+            StorageDegraded: a reader or the disk did not allow it in time.
+        """
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        with self._lock:
+            self._truncating.append(future)
+        self._wake.set()
+        try:
+            await asyncio.wait_for(future, _TRUNCATE_WITHIN_S)
+        except TimeoutError:
+            raise StorageDegraded(
+                "The write-ahead log cannot be emptied: another program reads the database", reason="it is being read"
+            ) from None
 
     def stop(self) -> None:
         """From another thread: finish, and end."""
@@ -76,6 +98,7 @@ class Checkpoints:
                     self._wake.clear()
                     self._checkpoint()
                     self._tried.set()
+                    self._truncate()
         except DatabaseUnusable as error:
             self._tried.set()
             self._on_fatal(error)
@@ -100,6 +123,37 @@ class Checkpoints:
             logger.error("what was committed could not be copied into the database: %s", error)
         else:
             self._copied = written
+
+    def _truncate(self) -> None:
+        """Serve everyone who waits for it; retry while a reader is in the way."""
+        with self._lock:
+            waiting = [future for future in self._truncating if not future.done()]
+            self._truncating = []
+        if not waiting:
+            return
+        try:
+            with self._gate:
+                self._db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        except apsw.BusyError:
+            with self._lock:
+                self._truncating += waiting
+            self._wake.set()
+            return
+        except apsw.Error as error:
+            failure: BetcodeError | None = told(error)
+        else:
+            failure = None
+        for future in waiting:
+            future.get_loop().call_soon_threadsafe(_settle, future, failure)
+
+
+def _settle(future: "asyncio.Future[None]", failure: BetcodeError | None) -> None:
+    if future.done():
+        return
+    if failure is None:
+        future.set_result(None)
+    else:
+        future.set_exception(failure)
 
 
 def _identity(path: Path) -> tuple[int, int]:

@@ -46,6 +46,8 @@ def connect(path: Path, *, durability: Durability = "normal") -> apsw.Connection
         _hold(db, path, "trusted_schema", 0)
         # A disk error under a memory map is a signal that ends the process; under read() it is an error we can tell.
         _hold(db, path, "mmap_size", 0)
+        # Deleted rows are overwritten with zeros: what a person deletes must not stay readable in free pages.
+        _hold(db, path, "secure_delete", 1)
         _hold(db, path, "temp_store", 2)
         _hold(db, path, "cache_size", -4096)
         _hold(db, path, "journal_size_limit", _WAL_KEPT_BYTES)

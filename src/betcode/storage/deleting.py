@@ -1,8 +1,13 @@
-"""Deleting a session a slice at a time, so that no other commit waits long."""
+"""Deleting a session a slice at a time, so that no other commit waits long.
+
+The row in `sessions` stays, marked as deleted, until everything else of the session is erased: rows, files and the
+words in the search index. A daemon that is killed in between finds the mark at its next start and continues.
+"""
 
 import apsw
 
-from betcode.domain.identifiers import SessionKey
+from betcode.domain.identifiers import RunId, SessionId, SessionKey
+from betcode.domain.session_deletion import DeletedSession
 from betcode.storage.places import first_place, last_place
 
 _SLICE_ROWS = 2_000
@@ -31,17 +36,41 @@ _REST = (
     "DELETE FROM connected_clients WHERE session = ?",
     "DELETE FROM session_bonds WHERE session = ?",
     "DELETE FROM session_makings WHERE session = ?",
-    "DELETE FROM sessions WHERE key = ? AND deleted = 1",
+    """DELETE FROM agent_activities WHERE key IN (
+        SELECT key FROM agent_activities WHERE session_id = (SELECT session_id FROM sessions WHERE key = ?)
+        LIMIT 2000)""",
 )
+_MARK = "UPDATE sessions SET deleted = 1, name = '', preview = '' WHERE key = ?"
+_ALL = SessionKey(0)
+_MARKED = """
+SELECT s.key, s.session_id, r.run_id FROM sessions s LEFT JOIN runs r ON r.session = s.key
+WHERE s.deleted = 1 AND ? IN (0, s.key) ORDER BY s.key, r.key
+"""
 
 
-def mark_deleted(db: apsw.Connection, session: SessionKey) -> None:
-    """From here on nobody sees the session; its rows go later."""
+def hide(db: apsw.Connection, session: SessionKey) -> None:
+    """Hide an unfinished session from every reader; a daemon that is killed meanwhile leaves it to be erased."""
     db.execute("UPDATE sessions SET deleted = 1 WHERE key = ?", (session,))
 
 
-def marked_sessions(db: apsw.Connection) -> list[SessionKey]:
-    return [SessionKey(key) for (key,) in db.execute("SELECT key FROM sessions WHERE deleted = 1")]
+def mark_deleted(db: apsw.Connection, session: SessionKey) -> None:
+    """Hide the session from every reader; `delete_slice` and `delete_mark` erase it."""
+    db.execute(_MARK, (session,))
+
+
+def marked_sessions(db: apsw.Connection, only: SessionKey = _ALL) -> list[DeletedSession]:
+    """The sessions whose deletion has begun and has not ended, or only one of them."""
+    runs: dict[tuple[SessionKey, SessionId], list[RunId]] = {}
+    for key, session_id, run_id in db.execute(_MARKED, (only,)):
+        found = runs.setdefault((SessionKey(key), SessionId(session_id)), [])
+        if run_id is not None:
+            found.append(RunId(run_id))
+    return [DeletedSession(key, session_id, tuple(found)) for (key, session_id), found in runs.items()]
+
+
+def delete_mark(db: apsw.Connection, session: SessionKey) -> None:
+    """Delete the last row of a session that has nothing else left."""
+    db.execute("DELETE FROM sessions WHERE key = ? AND deleted = 1", (session,))
 
 
 def delete_slice(db: apsw.Connection, session: SessionKey) -> bool:

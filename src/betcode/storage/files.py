@@ -7,7 +7,7 @@ from pathlib import Path
 
 import apsw
 
-from betcode.domain.identifiers import SessionKey
+from betcode.domain.session_deletion import DeletedSession
 from betcode.storage import epochs
 from betcode.storage.database import (
     WRITER_TIMEOUT_MS,
@@ -33,7 +33,7 @@ class Opened:
     checkpoints: apsw.Connection
     readers: tuple[apsw.Connection, ...]
     epoch: epochs.Epoch
-    half_deleted: tuple[SessionKey, ...]
+    half_deleted: tuple[DeletedSession, ...]
 
 
 def open_files(path: Path, durability: Durability, boot_id: str, migrations: Sequence[Migration]) -> Opened:

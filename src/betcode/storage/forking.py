@@ -10,7 +10,7 @@ import apsw
 
 from betcode.domain.identifiers import Seq, SessionKey
 from betcode.domain.rows import ForkedPart, NewSession, SessionState
-from betcode.storage.deleting import mark_deleted
+from betcode.storage.deleting import hide
 from betcode.storage.places import first_place, last_place, place_of
 from betcode.storage.writing import append, create_session
 
@@ -56,7 +56,7 @@ _NO_PAYLOADS = "INSERT INTO input_payloads (input, payload) SELECT key, x'' FROM
 def begin(db: apsw.Connection, new: NewSession, state: SessionState) -> SessionKey:
     """A session that nobody sees yet."""
     fork = create_session(db, new, state, ())
-    mark_deleted(db, fork)
+    hide(db, fork)
     return fork
 
 

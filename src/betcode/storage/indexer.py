@@ -9,6 +9,7 @@ from pathlib import Path
 
 import apsw
 
+from betcode.domain.errors import StorageDegraded
 from betcode.storage.search_index import SearchIndex, discard, search_file
 from betcode.telemetry import work
 
@@ -29,6 +30,7 @@ class Indexer:
         self._lock = threading.Lock()
         self._touched: set[int] | None = None  # None: compare all sessions
         self._waiting: list[asyncio.Future[bool]] = []
+        self._erasing: list[asyncio.Future[bool]] = []  # of those who deleted a session
         self._damaged = False
         self._stirred = threading.Event()
         self._hurry = threading.Event()  # someone waits, or it is to end
@@ -56,6 +58,22 @@ class Indexer:
         self._stirred.set()
         done, _ = await asyncio.wait((future,), timeout=within_s)
         return bool(done) and future.result()
+
+    async def erase(self, session: int) -> None:
+        """Return when no word of a deleted session is in any file of the index.
+
+        Raises:
+            StorageDegraded: the index cannot be written now.
+        """
+        future: asyncio.Future[bool] = self._loop.create_future()
+        with self._lock:
+            if self._touched is not None:
+                self._touched.add(session)
+            self._erasing.append(future)
+        self._hurry.set()
+        self._stirred.set()
+        if not await future:
+            raise StorageDegraded("The search index cannot be written", reason="its file cannot be written")
 
     def begin_again(self) -> None:
         """A search found the index damaged."""
@@ -93,6 +111,7 @@ class Indexer:
             index.close()
         with self._lock:
             self._tell(self._waiting, complete=False)
+            self._tell(self._erasing, complete=False)
 
     def _wait(self) -> None:
         self._stirred.wait()
@@ -103,30 +122,39 @@ class Indexer:
             self._stirred.clear()
 
     def _keep_up(self, index: SearchIndex) -> None:
-        touched, waiting = self._taken()
-        complete = False
+        touched, waiting, erasing = self._taken()
+        complete = erased = False
         try:
             for session in index.behind() if touched is None else sorted(touched):
                 while index.step(session):
                     if self._ending.wait(_PAUSE_S):
                         return
             complete = True
+            if erasing:
+                while index.merge():
+                    if self._ending.wait(_PAUSE_S):
+                        return
+                index.rewrite()
+                erased = True
         finally:
             self._tell(waiting, complete=complete)
+            self._tell(erasing, complete=erased)
 
-    def _taken(self) -> tuple[set[int] | None, list[asyncio.Future[bool]]]:
+    def _taken(self) -> tuple[set[int] | None, list[asyncio.Future[bool]], list[asyncio.Future[bool]]]:
         with self._lock:
             if self._damaged:
                 raise apsw.CorruptError("a search met damage")
             touched, self._touched = self._touched, set()
             waiting, self._waiting = self._waiting, []
-        return touched, waiting
+            erasing, self._erasing = self._erasing, []
+        return touched, waiting, erasing
 
     def _after(self, error: Exception) -> None:
         """Everything is compared again; a damaged index is made anew at once, other trouble may pass."""
         with self._lock:
             self._touched = None
-            waiting, self._waiting = self._waiting, []
+            waiting, self._waiting = [*self._waiting, *self._erasing], []
+            self._erasing = []
             self._damaged = False
         self._tell(waiting, complete=False)
         self._stirred.set()

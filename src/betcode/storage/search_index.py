@@ -22,6 +22,8 @@ _VERSION = 1  # of what is indexed and how; another one begins again
 _STEP_ROWS = 1_000
 _STEP_BYTES = 1024 * 1024
 _FORGET_ROWS = 2_000
+_MERGE_PAGES = 500
+_NO_MORE_BELOW = 2  # changes of a merge that found nothing to do, as SQLite documents it
 _CHECKPOINT_PAGES = 1_000
 _CACHE_KIB = 1024  # four times that makes it no quicker, and a daemon takes on weight for hours until it is full
 
@@ -101,6 +103,18 @@ class SearchIndex:
             self._db.executemany("INSERT INTO documents (rowid, text) VALUES (?, ?)", documents)
             self._db.execute(_MOVE, (session, seq_of(last)))
         return rows == _STEP_ROWS or size > _STEP_BYTES
+
+    def merge(self) -> bool:
+        """One step of merging the index: only that removes the words of deleted documents. Whether more is left."""
+        before = self._db.total_changes()
+        with self._db:
+            self._db.execute("INSERT INTO documents (documents, rank) VALUES ('merge', ?)", (-_MERGE_PAGES,))
+        return self._db.total_changes() - before >= _NO_MORE_BELOW
+
+    def rewrite(self) -> None:
+        """Write the file anew and empty its write-ahead log, so that neither holds words of deleted documents."""
+        self._db.execute("VACUUM")
+        self._db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
 
     def _forget(self, session: int) -> bool:
         with self._db:

@@ -32,6 +32,7 @@ from betcode.domain.rows import (
     SessionState,
     StoredEvent,
 )
+from betcode.domain.session_deletion import DeletedSession
 from betcode.storage import (
     auditing,
     bonds,
@@ -73,7 +74,11 @@ class SqliteStore:
         readers: Sequence[Lane[apsw.Connection]],
         indexer: Indexer,
         searcher: Lane[Path],
+        checkpoints: Checkpoints,
+        half_deleted: Sequence[DeletedSession],
     ) -> None:
+        self.half_deleted = half_deleted
+        self._checkpoints = checkpoints
         self.epoch = epoch.number
         self.epoch_reason = epoch.reason
         self._writer = writer
@@ -227,16 +232,35 @@ class SqliteStore:
             made = await self._writer.write(lambda db: forking.reveal(db, source, key, until, fork))
         finally:
             if not made:
-                self._writer.write_later(_slices_of(key))
+                self._writer.write_later(_slices_of(key, with_mark=True))
         self._indexer.note((key,))
         return made
 
-    async def delete_session(self, session: SessionKey) -> None:
-        """Forget it: nobody sees it any more when this returns, and its rows go in slices behind other commits."""
-        await self._writer.write(lambda db: deleting.mark_deleted(db, session))
+    async def mark_deleted(self, session: SessionKey) -> DeletedSession:
+        """Hide the session from every reader. Files of its runs must go before `erase_session` forgets the runs."""
+
+        def mark(db: apsw.Connection) -> DeletedSession:
+            deleting.mark_deleted(db, session)
+            return deleting.marked_sessions(db, session)[0]
+
+        deleted = await self._writer.write(mark)
         self._prompt_bell.ring()
-        self._writer.write_later(_slices_of(session))
         self._indexer.note((session,))
+        return deleted
+
+    async def erase_session(self, session: SessionKey) -> None:
+        """Erase a session that is marked as deleted; its bytes are in no file of the database when this returns.
+
+        The rows go in slices behind other commits. The mark goes last, so a kill at any moment leaves it to be found.
+
+        Raises:
+            StorageDegraded, StorageFailed: something of it may still be there; the next daemon tries again.
+        """
+        await self._indexer.erase(session)
+        await self._writer.write(_slices_of(session))
+        await self._checkpoints.truncate()
+        await self._writer.write(lambda db: deleting.delete_mark(db, session))
+        await self._checkpoints.truncate()
 
     async def closed_before(self, before_ns: int, limit: int) -> Sequence[SessionId]:
         """Closed sessions without any change since that moment, the oldest first."""
@@ -321,18 +345,24 @@ async def open_store(
         close_files(path, opened, clean=died_of is None)
 
     try:
-        for session in opened.half_deleted:
-            writer.write_later(_slices_of(session))
-        yield SqliteStore(opened.epoch, writer, readers, indexer, searcher)
+        yield SqliteStore(opened.epoch, writer, readers, indexer, searcher, checkpoints, opened.half_deleted)
     finally:
         writer.close()
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(stop_and_close)
 
 
-def _slices_of(session: SessionKey) -> Callable[[apsw.Connection], Again | None]:
-    """A job that takes away a slice each time, until nothing is left."""
-    return lambda db: AGAIN if deleting.delete_slice(db, session) else None
+def _slices_of(session: SessionKey, *, with_mark: bool = False) -> Callable[[apsw.Connection], Again | None]:
+    """A job that deletes one slice each time it runs, until only the mark is left, and then that if it is to go too."""
+
+    def delete(db: apsw.Connection) -> Again | None:
+        if deleting.delete_slice(db, session):
+            return AGAIN
+        if with_mark:
+            deleting.delete_mark(db, session)
+        return None
+
+    return delete
 
 
 def _no_faults(step: str) -> None:

@@ -89,11 +89,12 @@ class Snapshots:
         if self._settings.worktree.snapshots and self._is_on():
             self._wish(session, End(first, last, at_ns))
 
-    def deleted(self, session: WatchedSession) -> None:
-        """Take its objects away, once nobody writes there any more."""
+    async def deleted(self, session: WatchedSession) -> None:
+        """Remove its objects once nobody writes there any more, and return then."""
         line = self._line(session)
         line.is_deleted = True
         line.wishes.clear()
+        await line.done.wait()
 
     def _wish(self, session: WatchedSession, wish: Beginning | End) -> None:
         self._line(session).wishes.append(wish)
@@ -178,6 +179,15 @@ class Snapshots:
 
     async def _work(self, line: _Line) -> None:
         try:
+            await self._note_wishes(line)
+            if line.is_deleted:
+                await _remove(self.objects_of(line.session.session_id).directory)
+        finally:
+            self._lines.pop(line.session.key, None)
+            line.done.set()
+
+    async def _note_wishes(self, line: _Line) -> None:
+        try:
             while line.wishes:
                 async with self._looking:
                     line.under_way, line.wishes = line.wishes, []
@@ -185,11 +195,6 @@ class Snapshots:
                     line.under_way = []
         except Exception:
             logger.exception("the tree could not be noted", extra={"session_id": line.session.session_id})
-        finally:
-            self._lines.pop(line.session.key, None)
-            line.done.set()
-        if line.is_deleted:
-            await _remove(self.objects_of(line.session.session_id).directory)
 
     async def _note(self, line: _Line) -> None:
         """One look for all that was asked for until now."""

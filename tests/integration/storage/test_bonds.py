@@ -33,7 +33,7 @@ async def test_a_bond_comes_back_as_it_was_stored(tmp_path: Path) -> None:
         row = await store.find_session(new.session_id)
         assert row is not None
         assert row.new.metadata == {"provider_config.a": "b"}
-        await store.delete_session(bound)
+        await store.mark_deleted(bound)
         assert await store.bound(bound) == NOT_BOUND
 
 

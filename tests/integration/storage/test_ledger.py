@@ -164,6 +164,6 @@ async def test_an_audit_outlives_its_session(store: SqliteStore) -> None:
     new = making()
     key = await store.create_session(new, SessionState(), ())
     await store.commit([AddAudit(entry(1))])
-    await store.delete_session(key)
+    await store.mark_deleted(key)
     assert await store.find_session(new.session_id) is None
     assert len(await store.audit_page(AuditFilter(), None, 10)) == 1

@@ -134,7 +134,7 @@ async def test_a_deleted_session_is_found_no_more_and_leaves_the_index(tmp_path:
         kept, _ = await session_saying(store, said("pear"))
         _, gone = await session_saying(store, *[said("pear secretword") for _ in range(5_000)])
         assert (await found(store, "pear")).total == 5_001
-        await store.delete_session(gone)
+        await store.mark_deleted(gone)
         page = await store.search(SearchQuestion("pear"))
         assert ([hit.session for hit in page.hits], page.total) == ([kept], 1)
         assert (await found(store, "secretword")).total == 0
@@ -195,7 +195,7 @@ async def test_what_an_earlier_daemon_left_unread_is_read(tmp_path: Path) -> Non
     ask(tmp_path / "search.db", "DELETE FROM documents WHERE rowid & 1099511627775 > 1500")
     async with store_at(path) as store:
         assert (await found(store, "kiwi", session=None)).total == 3_000
-        await store.delete_session(key)
+        await store.mark_deleted(key)
     async with store_at(path) as store:
         assert (await found(store, "kiwi")).total == 0
         assert ask(tmp_path / "search.db", "SELECT count(*) FROM documents WHERE documents MATCH 'kiwi'") == [(0,)]
@@ -210,7 +210,7 @@ async def test_an_index_that_cannot_be_written_stops_no_commit_and_catches_up(tm
             with anyio.fail_after(PATIENCE_S):
                 state = SessionState(last_seq=Seq(2))
                 await store.commit([AppendEvents(key, (stored(2, said("lemon")),)), SaveSession(key, state)])
-            await store.delete_session(gone)
+            await store.mark_deleted(gone)
             page = await store.search(SearchQuestion("lime"))
             assert (page.complete, page.total, numbers(page)) == (False, 1, [1])
         assert numbers(await found(store, "lemon")) == [2]
