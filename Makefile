@@ -61,7 +61,7 @@ proto-check: .venv/.for-work  ## is generated code current, and does proto/ keep
 	$(PY) scripts/proto_compat.py
 	$(PY) scripts/proto_rules.py
 
-behaviours: .venv/.for-work  ## which behaviours no test shows yet
+behaviours: .venv/.for-work  ## which behaviours no test showed in the last full run
 	$(PY) scripts/behaviours.py
 
 bench: .venv/.for-work  ## measure, and compare with the figures to reach

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.configuration import set_hypothesis_home_dir
 
+from support.behaviour_record import BehaviourRecord
 from support.leftovers import end_leftovers
 from support.summary import pytest_terminal_summary
 
@@ -22,6 +23,10 @@ set_hypothesis_home_dir(Path(__file__).parent.parent / ".cache" / "hypothesis")
 # A slow machine is no failure; a property is.
 settings.register_profile("betcode", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 settings.load_profile("betcode")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(BehaviourRecord(config.rootpath / ".cache" / "behaviours.json"))
 
 
 @pytest.hookimpl(wrapper=True)

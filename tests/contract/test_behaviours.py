@@ -1,9 +1,25 @@
 """The list of behaviours and the tests agree."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from behaviours import DONE, Behaviour, Citation, behaviours, citations, not_shown, unknown
+from behaviours import (
+    DONE,
+    TESTS,
+    Behaviour,
+    Citation,
+    Run,
+    behaviours,
+    citations,
+    last_run,
+    not_shown,
+    reason_not_shown,
+    report,
+    unknown,
+)
 
 KNOWN = {
     "a.shown": Behaviour("a.shown", "It is shown.", "01"),
@@ -61,6 +77,101 @@ def test_a_finished_milestone_without_a_test_is_reported() -> None:
 def test_a_cited_stranger_is_reported() -> None:
     stranger = Citation("a.typo", "tests/test_it.py:1")
     assert unknown(KNOWN, [Citation("a.later", "here"), stranger]) == [stranger]
+
+
+RUN = Run(
+    "2026-01-05 21:28:34",
+    {
+        "a.passed": {"passed": ["t.py::one"], "skipped": ["t.py::two"]},
+        "a.skipped": {"skipped": ["t.py::two"]},
+        "a.failed": {"passed": ["t.py::one"], "failed": ["t.py::three"]},
+    },
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("a.passed", ""),
+        ("a.skipped", "only skipped tests cite it: t.py::two"),
+        ("a.failed", "a test that cites it failed: t.py::three"),
+        ("a.new", "no test that cites it ran"),
+    ],
+)
+def test_a_behaviour_is_shown_by_a_test_that_ran_and_passed(name: str, reason: str) -> None:
+    behaviour = Behaviour(name, "Says something.", "01")
+    assert reason_not_shown(behaviour, RUN) == reason
+    lines, is_all_shown = report({name: behaviour}, [Citation(name, "here")], RUN)
+    assert is_all_shown == (not reason)
+    assert lines[:-1] == ([f"{reason}: {name}"] if reason else [])
+    assert lines[-1].startswith(f"behaviours: {int(not reason)} of 1 were shown by the full run of 2026-01-05 21:28:34")
+
+
+def test_without_a_full_run_nothing_counts_and_the_way_to_make_one_is_named(tmp_path: Path) -> None:
+    assert last_run(tmp_path / "behaviours.json") is None
+    lines, is_all_shown = report(KNOWN, [Citation("a.shown", "here")], None)
+    assert not is_all_shown
+    assert "tests cite 1 of" in lines[-2]
+    assert lines[-1].endswith("Make one: make test")
+
+
+SUITE = """
+import pytest
+
+@{mark}("a.passed")
+def test_passes(): ...
+
+@{mark}("a.passed", "a.skipped")
+@pytest.mark.skip(reason="not here")
+def test_is_skipped(): ...
+
+@{mark}("a.skipped-inside")
+def test_skips_itself():
+    pytest.skip("not here")
+
+@{mark}("a.failed")
+def test_fails():
+    assert False
+
+def test_cites_nothing(): ...
+"""
+PLUGIN = """
+from pathlib import Path
+from support.behaviour_record import BehaviourRecord
+
+def pytest_configure(config):
+    config.pluginmanager.register(BehaviourRecord(Path(__file__).with_name("record.json")))
+"""
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "workers"])
+def test_a_full_run_leaves_a_record_and_a_part_of_one_does_not(tmp_path: Path, workers: tuple[str, ...]) -> None:
+    (tmp_path / "tests").mkdir()
+    mark = "pytest.mark.behaviour"
+    (tmp_path / "tests" / "test_it.py").write_text(SUITE.format(mark=mark))
+    (tmp_path / "tests" / "conftest.py").write_text(PLUGIN)
+    markers = '[tool.pytest.ini_options]\ntestpaths = ["tests"]\nmarkers = ["behaviour(*ids): cited"]\n'
+    (tmp_path / "pyproject.toml").write_text(markers)
+
+    def pytest_run(*arguments: str) -> None:
+        argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *workers, *arguments]
+        environment = os.environ | {"PYTHONPATH": str(TESTS)}
+        subprocess.run(argv, cwd=tmp_path, env=environment, capture_output=True, check=False)
+
+    record = tmp_path / "tests" / "record.json"
+    for part in (("-k", "passes"), ("tests/test_it.py",), ("--collect-only",), ("-x",)):
+        pytest_run(*part)
+        assert not record.exists(), part
+    pytest_run()
+    run = last_run(record)
+    assert run is not None
+    here = "tests/test_it.py"
+    assert run.behaviours == {
+        "a.passed": {"passed": [f"{here}::test_passes"], "skipped": [f"{here}::test_is_skipped"]},
+        "a.skipped": {"skipped": [f"{here}::test_is_skipped"]},
+        "a.skipped-inside": {"skipped": [f"{here}::test_skips_itself"]},
+        "a.failed": {"failed": [f"{here}::test_fails"]},
+    }
 
 
 def test_an_id_given_twice_is_refused(tmp_path: Path) -> None:

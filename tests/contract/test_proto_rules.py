@@ -65,7 +65,6 @@ DECLARED = [
     "contract.compat.new-field-documented",
     "contract.package.promotion",
     "contract.package.v1alpha",
-    "deprecation.proto-marked",
 )
 def test_the_protos_keep_every_rule() -> None:
     assert complaints() == []

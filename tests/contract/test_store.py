@@ -122,7 +122,7 @@ async def test_a_saved_state_replaces_the_old_one(store: SqliteStore) -> None:
     assert row.state == STATE
 
 
-@pytest.mark.behaviour("events.sequence.per-session", "events.sequence.persisted")
+@pytest.mark.behaviour("events.sequence.persisted")
 async def test_each_session_numbers_its_own_events(store: SqliteStore) -> None:
     one, two = await new_session(store), await new_session(store)
     await store.commit([AppendEvents(one, events(1, 3, b"one")), AppendEvents(two, events(1, 2, b"two"))])

@@ -108,7 +108,6 @@ def test_a_stop_says_whether_agents_go_on(tmp_path: Path) -> None:
             run.kill()
 
 
-@pytest.mark.behaviour("lifecycle.shutdown.agents-ended")
 @pytest.mark.parametrize("verb", ["stop", "restart"])
 def test_with_agents_everything_ends_and_is_counted(tmp_path: Path, verb: str) -> None:
     with shell(tmp_path) as here, running(here, "wait go") as run:
@@ -124,7 +123,6 @@ def test_with_agents_everything_ends_and_is_counted(tmp_path: Path, verb: str) -
         assert run.returncode == 1, errors
 
 
-@pytest.mark.behaviour("lifecycle.shutdown.agents-ended")
 def test_agents_without_a_daemon_are_ended_too(tmp_path: Path) -> None:
     with shell(tmp_path) as here, running(here, "wait go") as run:
         waits(run)

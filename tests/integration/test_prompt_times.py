@@ -2,10 +2,11 @@
 
 import json
 import time
-from contextlib import aclosing
+from contextlib import AsyncExitStack, aclosing
 from pathlib import Path
 
 import anyio
+import grpc
 import pytest
 
 from betcode.client.errors import Refused
@@ -13,6 +14,7 @@ from betcode.domain.error_codes import ErrorCode
 from betcode.domain.recovery import CrashPolicy
 from betcode.domain.rows import PromptState
 from betcode.v1 import agent_pb2 as v1
+from support.daemon import becomes_true
 from support.engine import engine
 from support.patience import PATIENCE_S
 from support.rounds.facts import ledger
@@ -36,7 +38,11 @@ def reminders(talk: Talk) -> list[int]:
     "permission.ttl.expiry.recorded",
     "permission.ttl.expiry.code",
     "permission.ttl.expiry.late-answer",
-    "permission.ttl.same-when-connected",
+    "permission.ttl.default",
+    "permission.store.expires-at",
+    "permission.ttl.extension-not-expired",
+    "error.code.permission-timeout",
+    "error.code.permission-stale",
 )
 async def test_a_prompt_that_nobody_answers_is_denied_softly_and_the_turn_goes_on(tmp_path: Path) -> None:
     async with timed_daemon(tmp_path) as timed:
@@ -44,6 +50,8 @@ async def test_a_prompt_that_nobody_answers_is_denied_softly_and_the_turn_goes_o
         old = await timed.asked(talk)
         assert old.permission.expires_at == old.expires_at
         assert await timed.left_s(old) == WEEK_S
+        times = "SELECT expires_at - received_at, extension_count FROM pending_permissions WHERE request_id = ?"
+        assert timed.stored(times, old.request_id) == [(WEEK_S * 10**9, 0)]
         timed.later(DAY_S)
         younger = await timed.asked(another)
         timed.later(WEEK_S - DAY_S + 1)
@@ -68,6 +76,8 @@ async def test_a_prompt_that_nobody_answers_is_denied_softly_and_the_turn_goes_o
             with pytest.raises(Refused) as refused:
                 await timed.client.answer_permission(old.request_id, decision)
             assert refused.value.code == ErrorCode.PERMISSION_STALE
+            assert refused.value.status is grpc.StatusCode.FAILED_PRECONDITION
+            assert refused.value.message.startswith("Permission request expired")
         columns = "response_received, response_decision FROM pending_permissions WHERE request_id = ?"
         assert timed.stored(f"SELECT {columns}", old.request_id) == [(1, "expired")]
         assert timed.stored("SELECT outcome, decided_by, tool_name FROM audit WHERE request_id = ?", old.request_id)[
@@ -79,6 +89,30 @@ async def test_a_prompt_that_nobody_answers_is_denied_softly_and_the_turn_goes_o
         await timed.client.answer_permission(again.request_id, v1.ALLOW_ONCE)
         assert streamed_text(await talk.until(is_idle)).endswith("ran")
         assert_whole(talk.events)
+        before = timed.stored(times, again.request_id)
+        timed.later(HOUR_S)
+        await talk.turn("say more")  # activity, which extends what is open
+        assert timed.stored(times, again.request_id) == before, "answered"
+        assert timed.stored(times, old.request_id) == [(WEEK_S * 10**9, 0)], "expired"
+        extended = "SELECT extension_count FROM pending_permissions WHERE request_id = ?"
+        assert timed.stored(extended, younger.request_id) == [(0,)], "of another session"
+
+
+@pytest.mark.behaviour("permission.ttl.same-when-connected")
+async def test_silence_of_minutes_hours_or_days_denies_no_prompt_with_a_client_or_without_one(tmp_path: Path) -> None:
+    async with timed_daemon(tmp_path) as timed, AsyncExitStack() as stack:
+        watched, alone = await timed.talk(), await timed.talk()
+        prompts = [await timed.asked(watched), await timed.asked(alone)]
+        stream = await stack.enter_async_context(aclosing(timed.client.follow(watched.session_id)))
+        await anext(stream)
+        assert [await timed.left_s(each) for each in prompts] == [WEEK_S, WEEK_S]
+        timed.later(300)
+        for passed, column in ((8 * HOUR_S, "reminder_1h_sent"), (3 * DAY_S, "reminder_24h_sent")):
+            timed.later(passed)
+            # The reminders show that the daemon has looked at both prompts at that time.
+            rows = f"SELECT {column}, response_received FROM pending_permissions"
+            await becomes_true(lambda rows=rows: timed.stored(rows) == [(1, 0)] * 2)  # type: ignore[misc]
+            assert {each.request_id for each in await timed.client.pending()} == {each.request_id for each in prompts}
 
 
 @pytest.mark.behaviour("permission.restart.clock-goes-on", "permission.ttl.units")

@@ -1,5 +1,6 @@
 """What agents ask, decided by rules and grants: by a real daemon, with an agent that does what it is told."""
 
+import json
 import os
 import time
 from pathlib import Path
@@ -14,11 +15,12 @@ from betcode.v1 import agent_pb2 as v1
 from support.daemon import Daemon, agent_program, becomes_true, obedient_daemon, running_daemon
 from support.rule_files import decisions, project_rules, user_rules, write_rules
 from support.runs import runs_in
-from support.talk import Talk, assert_whole, is_idle, kinds, settled_text
+from support.talk import Talk, assert_whole, is_idle, kind_of, kinds, settled_text
 from support.world import obedient_talk
 
 pytestmark = pytest.mark.anyio
 
+REQUEST = b'"can_use_tool"'
 IMPORTANT = frozenset({"tool_call_start", "permission_request", "permission_resolved", "tool_call_result"})
 
 
@@ -66,7 +68,8 @@ async def test_a_deny_rule_answers_and_the_agent_is_told_which(tmp_path: Path) -
         assert [(kept.outcome, kept.by) for kept in decisions(daemon)] == [("deny", "rule")]
 
 
-@pytest.mark.behaviour("permission.screen.silence-asks", "events.permission-request", "events.order.prompted-tool")
+@pytest.mark.behaviour("permission.screen.silence-asks", "events.permission-request")
+@pytest.mark.behaviour("events.order.prompted-tool", "events.status.waiting")
 async def test_silence_asks_a_person_and_says_why(tmp_path: Path) -> None:
     async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
         write_rules(user_rules(daemon), allow=["Bash(make *)"])
@@ -75,12 +78,22 @@ async def test_silence_asks_a_person_and_says_why(tmp_path: Path) -> None:
         request = await talk.asked()
         assert request.deciding_rule == "no rule speaks of touch ran.txt"
         assert list(request.segments) == ["touch ran.txt"]
+        (of_agent,) = [
+            line for run in runs_in(daemon.places.runs) for line in run.lines(RecordKind.OUT) if REQUEST in line
+        ]
+        assert json.loads(of_agent)["request_id"] == request.request_id
+        assert (request.tool_name, request.description) == ("Bash", "a mark")
+        assert dict(request.input) == {"command": "touch ran.txt", "description": "Leave a mark", "times": 10}
         assert ran(daemon) == 0
         assert [(kept.outcome, kept.by, kept.rule) for kept in decisions(daemon)] == [("ask", "rule", "")]
         await talk.answer(request, allow=True)
         await talk.until(is_idle)
         order = ["tool_call_start", "permission_request", "permission_resolved", "tool_call_result"]
         assert shown(talk.events) == order
+        asked_at = next(at for at, event in enumerate(talk.events) if event.HasField("permission_request"))
+        assert kind_of(talk.events[asked_at + 1]) == "status_change"
+        assert talk.events[asked_at + 1].status_change.status == v1.WAITING_FOR_USER
+        assert statuses(talk.events[:asked_at])[-1] != "WAITING_FOR_USER"
 
 
 @pytest.mark.behaviour("question.never-by-rule")

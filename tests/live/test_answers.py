@@ -26,6 +26,10 @@ async def test_what_runs_is_what_a_person_made_of_it_and_the_next_can_stop_the_t
         talk = await world.session()
         await talk.say("[[fake:edit]] make it")
         request = await talk.asked()
+        assert [kind_of(event) for event in talk.events if event.HasField("tool_call_start")] == ["tool_call_start"]
+        assert not any(event.status_change.status == v1.WAITING_FOR_USER for event in talk.events)
+        (after,) = await talk.until(lambda event: event.status_change.status == v1.WAITING_FOR_USER)
+        assert after.sequence == talk.events[-2].sequence + 1
         assert request.grant_offers[0].pattern == "Bash(echo theirs >> made.txt)"
         edited = json.dumps({"command": "echo mine >> made.txt", "description": "Mine"})
         response = v1.PermissionResponse(decision=v1.ALLOW_WITH_EDIT, updated_input_json=edited)

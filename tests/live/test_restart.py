@@ -51,7 +51,6 @@ async def test_a_restart_in_the_middle_of_a_real_turn_is_a_reconnect(tmp_path: P
         await command(world, "stop", "--agents")
 
 
-@pytest.mark.behaviour("lifecycle.shutdown.agents-ended")
 async def test_stopping_with_agents_ends_a_real_agent_and_its_tool(tmp_path: Path) -> None:
     scripts = {"wait": [ENDLESS, say("Never said.")]}
     async with claude_world(tmp_path, scripts) as world:

@@ -65,6 +65,35 @@ class Watcher:
         return health_pb2.HealthCheckResponse.FromString(data).status
 
 
+async def checked(channel: aio.Channel, service: str = "") -> int:
+    """What Check answers."""
+    check: aio.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary("/grpc.health.v1.Health/Check")
+    answer = await check(health_pb2.HealthCheckRequest(service=service).SerializeToString(), timeout=PATIENCE_S)
+    return health_pb2.HealthCheckResponse.FromString(answer).status
+
+
+@pytest.mark.behaviour(
+    "health.standard.watch", "health.standard.check", "health.component.local-server", "health.overall.not-serving"
+)
+async def test_a_listener_that_accepts_no_connections_is_reported_to_check_and_watch(tmp_path: Path) -> None:
+    async with (
+        running_daemon(tmp_path) as daemon,
+        open_client(daemon.places) as client,
+        daemon.channel() as channel,
+        watched(channel) as overall,
+    ):
+        assert await overall.next() == await checked(channel) == SERVING
+        assert sick(await client.health()) == {}
+        hidden = daemon.places.socket.with_name("hidden")
+        daemon.places.socket.rename(hidden)  # connections that are open stay open
+        details = await client.health()
+        assert (details.overall_status, list(sick(details))) == (v1.NOT_SERVING, ["local_server"])
+        assert await overall.next() == await checked(channel) == NOT_SERVING
+        hidden.rename(daemon.places.socket)
+        assert sick(await until_well(client)) == {}
+        assert await overall.next() == await checked(channel) == SERVING
+
+
 @pytest.mark.behaviour(
     "health.standard.watch", "health.standard.check", "health.component.sqlite", "health.overall.not-serving"
 )
@@ -88,6 +117,7 @@ async def test_a_full_disk_is_told_to_all_who_watch_and_so_is_room(tmp_path: Pat
             assert list(sick(details)) == ["sqlite"]
             assert "room" in details.degraded_reason
             assert [await each.next() for each in (one, overall)] == [NOT_SERVING] * 2
+            assert await checked(channel) == await checked(channel, "AgentService") == NOT_SERVING
             filler.unlink()
             assert [await each.next() for each in (one, overall)] == [SERVING] * 2  # nobody asked for that
             assert sick(await until_well(client)) == {}
@@ -153,7 +183,7 @@ async def test_memory_over_its_limit_is_told_until_the_limit_is_another(tmp_path
         await until_well(client)
 
 
-@pytest.mark.behaviour("health.standard.unknown-service", "health.standard.per-service")
+@pytest.mark.behaviour("health.standard.unknown-service")
 async def test_a_service_that_is_not_served_is_unknown_and_each_that_is_has_two_names(daemon: Daemon) -> None:
     async with daemon.channel() as channel:
         for name in ("nobody", "betcode.v1.TunnelService", "v1.AgentService"):

@@ -43,14 +43,15 @@ def waits(event: v1.AgentEvent) -> bool:
     "recovery.crash.error-event",
     "recovery.crash.stderr-logged",
 )
-async def test_a_turn_whose_agent_died_goes_on_by_itself(daemon: Daemon, client: Client) -> None:
+@pytest.mark.parametrize("code", [3, 0])
+async def test_a_turn_whose_agent_died_goes_on_by_itself(daemon: Daemon, client: Client, code: int) -> None:
     talk = await obedient_talk(daemon, client)
-    message = await talk.say("stumble stone\nargv")
+    message = await talk.say(f"stumble stone {code}\nargv")
     events = await talk.until(is_idle)
     (error,) = crashes(events)
     assert not error.is_fatal
     assert error.details["retry_after_ms"] == "500"
-    assert error.message.startswith("Claude process crashed (exit code 3")
+    assert error.message.startswith(f"Claude process crashed (exit code {code}")
     assert error.details["retry_at"] > "2020"
     assert "up again" in settled_text(events)
     assert f"--resume={talk.session_id}" in settled_text(events), "with the conversation so far"
@@ -92,6 +93,7 @@ async def test_history_says_where_a_tool_may_run_twice(daemon: Daemon, client: C
     assert crashes(events)[0].details["tools"] == "Bash"
 
 
+@pytest.mark.behaviour("recovery.crash.backoff")
 async def test_a_daemon_killed_while_a_session_waits_is_followed_by_one_that_goes_on_with_it(
     daemon: Daemon, client: Client
 ) -> None:

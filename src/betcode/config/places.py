@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 _APP = "betcode"
 _OBEY = "obey"
+RUNTIME_DIRECTORIES = Path("/run/user")  # each user has one below it, named by the uid
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ def choose_places(
 
 
 def _runtime_directory(environ: Mapping[str, str]) -> Path | None:
-    runtime = _xdg(environ, "XDG_RUNTIME_DIR") or Path(f"/run/user/{os.getuid()}")
+    runtime = _xdg(environ, "XDG_RUNTIME_DIR") or RUNTIME_DIRECTORIES / str(os.getuid())
     return runtime if runtime.is_dir() and os.access(runtime, os.W_OK) else None
 
 

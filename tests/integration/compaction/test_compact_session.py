@@ -1,5 +1,6 @@
 """CompactSession from outside: what it answers, what it changes, and what it leaves as it was."""
 
+import json
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import closing
@@ -10,10 +11,12 @@ import pytest
 
 from betcode.client import Client, Refused, open_client
 from betcode.domain.identifiers import new_session_id
+from betcode.domain.records import RecordKind
 from betcode.v1 import agent_pb2 as v1
 from support.compaction import Place, a_place, boundary_of, is_compacting, snapshots
 from support.daemon import Daemon, obedient_daemon
 from support.patience import PATIENCE_S
+from support.runs import runs_in
 from support.talk import assert_whole, is_idle, kinds, settled_text
 from support.world import demo_talk
 
@@ -59,8 +62,9 @@ async def refused(client: Client, session_id: str) -> Refused:
     "compaction.tokens-before",
     "compaction.tokens-saved",
     "compaction.status",
+    "compaction.agent-context",
 )
-async def test_an_idle_session_is_compacted_and_says_what_that_saved(place: Place) -> None:
+async def test_an_idle_session_is_compacted_and_says_what_that_saved(daemon: Daemon, place: Place) -> None:
     done = await place.talk.client.compact(place.talk.session_id)
     assert (done.messages_before, done.messages_after) == (4, 1)
     assert done.tokens_saved == 900 - 40
@@ -69,6 +73,9 @@ async def test_an_idle_session_is_compacted_and_says_what_that_saved(place: Plac
     told = boundary_of(events)
     assert (told.trigger, told.tokens_after, told.messages_before, told.messages_after) == ("manual", 40, 4, 1)
     assert_whole(place.talk.events)
+    sent = [json.loads(line) for run in runs_in(daemon.places.runs) for line in run.lines(RecordKind.IN)]
+    messages = [frame["message"]["content"] for frame in sent if frame["type"] == "user"]
+    assert "/compact" in json.dumps(messages[-1]), "the agent itself is asked to"
 
 
 @pytest.mark.behaviour("storage.compaction-column", "compaction.boundary", "compaction.recorded", "compaction.archive")

@@ -111,7 +111,6 @@ async def test_every_agent_and_every_row_is_accounted_for(tmp_path: Path) -> Non
         await becomes_true(lambda: in_order(daemon))
 
 
-@pytest.mark.behaviour("reconcile.sessions.idle")
 async def test_what_a_dead_holder_left_running_without_a_row_is_ended(tmp_path: Path) -> None:
     async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
         talk = await obedient_talk(daemon, client)

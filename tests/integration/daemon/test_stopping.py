@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import time
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -12,12 +13,14 @@ import pytest
 from grpc import aio
 
 from betcode.client import Client, ClientError, Refused, open_client
+from betcode.domain.records import RecordKind
 from betcode.holder.launch import held_runs, holder_pids
 from betcode.v1 import admin_pb2 as admin
 from betcode.v1 import agent_pb2 as v1
 from support.compaction import is_compacting
 from support.daemon import Agent, Daemon, becomes_true, obedient_daemon
 from support.patience import PATIENCE_S
+from support.runs import RunOnDisk
 from support.stored import ask
 from support.stream import conversation, info_of
 from support.talk import Talk, assert_whole, is_idle, kinds, settled_text, states_of
@@ -55,7 +58,6 @@ async def ask_for_ever(agent: Agent) -> None:
         await agent.ListSessions(v1.ListSessionsRequest(), timeout=PATIENCE_S)
 
 
-@pytest.mark.behaviour("lifecycle.shutdown.agents-ended", "lifecycle.shutdown.signals")
 async def test_agents_end_with_the_daemon_when_that_is_asked_for(tmp_path: Path) -> None:
     async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
         working = await at_work(daemon, client)
@@ -75,7 +77,6 @@ async def test_agents_end_with_the_daemon_when_that_is_asked_for(tmp_path: Path)
         assert (await working.summary()).status == "idle"
 
 
-@pytest.mark.behaviour("lifecycle.shutdown.agents-ended")
 async def test_a_turn_that_was_stopped_goes_on_with_the_next_message(tmp_path: Path) -> None:
     async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
         talk = await obedient_talk(daemon, client)
@@ -100,7 +101,6 @@ async def test_a_turn_that_was_stopped_goes_on_with_the_next_message(tmp_path: P
         assert_whole(talk.events)
 
 
-@pytest.mark.behaviour("lifecycle.shutdown.agents-ended")
 @pytest.mark.parametrize("cancelled", [False, True])
 async def test_a_message_behind_a_compaction_that_was_stopped_waits_for_the_next(
     tmp_path: Path, cancelled: bool
@@ -138,7 +138,29 @@ async def test_a_message_behind_a_compaction_that_was_stopped_waits_for_the_next
         assert_whole(talk.events)
 
 
+def exit_of(daemon: Daemon, session_id: str) -> tuple[str, float]:
+    """The signal that ended the agent of a session, and how long that took from the request to end it."""
+    question = "SELECT run_id FROM runs JOIN sessions ON sessions.key = runs.session"
+    [(run_id,)] = ask(daemon.places.database, f"{question} WHERE session_id = '{session_id}'")
+    records = RunOnDisk(daemon.places.runs / str(run_id)).records()
+    (end,) = [record for record in records if record.kind is RecordKind.EXIT]
+    return str(json.loads(end.data)["signal"]), end.wall_ns / 1e9
+
+
 @pytest.mark.behaviour("lifecycle.shutdown.agents-ended")
+async def test_an_agent_gets_sigterm_and_after_5_seconds_sigkill(tmp_path: Path) -> None:
+    async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
+        heeds = await at_work(daemon, client)
+        ignores = await at_work(daemon, client, "ignore SIGTERM\nwait go")
+        asked = time.time()
+        await client.stop_daemon(daemon.pid, ALL_END)
+        assert await daemon.ended() == IN_TIME
+        assert exit_of(daemon, heeds.session_id)[0] == "SIGTERM"
+        by, at = exit_of(daemon, ignores.session_id)
+        assert by == "SIGKILL"
+        assert at - asked >= 5
+
+
 async def test_an_agent_whose_holder_does_not_answer_is_killed_within_the_bound(tmp_path: Path) -> None:
     async with obedient_daemon(tmp_path) as daemon, open_client(daemon.places) as client:
         await at_work(daemon, client)
@@ -194,7 +216,7 @@ async def test_an_agents_own_process_cannot_stop_the_daemon_by_a_call(tmp_path: 
 
 
 @pytest.mark.behaviour(
-    "lifecycle.shutdown.order", "lifecycle.shutdown.clients-notified", "lifecycle.shutdown.agents-kept"
+    "lifecycle.shutdown.signals", "lifecycle.shutdown.clients-notified", "lifecycle.shutdown.agents-kept"
 )
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 async def test_clients_are_told_and_stalled_ones_hold_nobody_up(tmp_path: Path, number: signal.Signals) -> None:
@@ -242,4 +264,6 @@ async def test_nobody_is_let_in_while_agents_are_ended_and_those_inside_are_told
                 await watching.rest()
             assert info_of(ended.value).reason == "DAEMON_STOPPING"
             assert not held_runs(daemon.places.runs)
+            assert set(stored_status(daemon)) <= {"new", "idle"}, "SQLite has everything before clients are notified"
         assert await daemon.ended() == IN_TIME
+        assert not daemon.places.socket.exists()

@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import time
 from pathlib import Path
 
@@ -11,15 +12,14 @@ from google.protobuf.duration_pb2 import Duration
 from betcode.client import open_client
 from obey.local.v1 import local_pb2 as pb
 from support.obey import Obeyed, add_campaign, refused
+from support.timed import eventually
 
 pytestmark = pytest.mark.anyio
 
 CLAUDE, DEMO = pb.SESSION_PROVIDER_CLAUDE_CODE, pb.SESSION_PROVIDER_DEMO
 
 
-@pytest.mark.behaviour(
-    "obey.create.answer", "obey.create.id", "obey.create.bindings", "obey.create.pid", "obey.campaign-required"
-)
+@pytest.mark.behaviour("obey.create.answer", "obey.create.id", "obey.create.bindings", "obey.campaign-required")
 async def test_a_session_is_answered_with_all_that_it_is(it: Obeyed) -> None:
     before = time.time()
     info = await it.create(
@@ -40,11 +40,23 @@ async def test_a_session_is_answered_with_all_that_it_is(it: Obeyed) -> None:
     await it.stop(info.id)
 
 
+@pytest.mark.behaviour("obey.create.pid")
+async def test_the_pid_is_that_of_the_agent_and_0_without_one(it: Obeyed) -> None:
+    info = await it.create(CLAUDE)
+    assert str(it.daemon.root / "agent-obedient").encode() in Path(f"/proc/{info.pid}/cmdline").read_bytes()
+    os.kill(info.pid, signal.SIGKILL)  # no turn is open, so no other agent is started
+    await eventually(lambda: it.get(info.id), lambda now: now.pid == 0)
+    assert (await it.get(info.id)).status == pb.SESSION_STATUS_RUNNING
+    await it.send(info.id, "say hello")
+    assert (await it.get(info.id)).pid not in (0, info.pid)
+    await it.stop(info.id)
+
+
 @pytest.mark.behaviour("obey.create.name-default", "obey.create.model-default")
 async def test_what_is_left_out_has_a_default(it: Obeyed) -> None:
     info = await it.create(CLAUDE)
     assert info.agent_name == f"claude-code-{info.id[-6:].lower()}"
-    assert info.model == "default"
+    assert info.model == "default", "until the agent reports which"
     await it.send(info.id, "say hello")
     assert (await it.get(info.id)).model == "obedient-1"
     await it.stop(info.id)

@@ -6,6 +6,7 @@ import sys
 
 import anyio
 import pytest
+from google.protobuf.duration_pb2 import Duration
 
 from betcode.client import open_client
 from obey.local.v1 import local_pb2 as pb
@@ -39,9 +40,14 @@ async def test_the_answer_comes_last_and_tokens_add_up(it: Obeyed) -> None:
     assert sum(event.tokens_input for event in [*first, *second]) == after.tokens_input > 0
     assert sum(event.tokens_output for event in [*first, *second]) == after.tokens_output > 0
     assert first[-1].tokens_output == between.tokens_output
+    assert info.created_at.ToNanoseconds() <= info.started_at.ToNanoseconds() <= info.last_activity_at.ToNanoseconds()
     moved = [each.last_activity_at.ToNanoseconds() for each in (info, between, after)]
     assert moved == sorted(set(moved))
+    assert not after.HasField("ended_at")
     await it.stop(info.id)
+    stopped = await it.get(info.id)
+    assert (stopped.created_at, stopped.started_at) == (info.created_at, info.started_at)
+    assert stopped.ended_at.ToNanoseconds() >= after.last_activity_at.ToNanoseconds()
 
 
 @pytest.mark.behaviour("obey.send.streams", "obey.send.working", "obey.status.running")
@@ -128,6 +134,15 @@ async def test_a_budget_lets_the_turn_finish_and_refuses_the_next(it: Obeyed) ->
     error = await refused(sending(it, info.id, "say more"))
     assert (error.reason, error.status) == ("OBEY-2013", "RESOURCE_EXHAUSTED")
     assert (await it.get(info.id)).status == pb.SESSION_STATUS_RUNNING
+    await it.stop(info.id)
+
+
+@pytest.mark.behaviour("obey.send.budget", "obey.send.timeout")
+async def test_a_budget_and_a_timeout_of_0_are_none(it: Obeyed) -> None:
+    info = await it.create(CLAUDE, max_tokens=0, timeout=Duration())
+    for text in ("say one", "say two", "say three"):
+        assert (await it.send(info.id, text))[-1].type == COMPLETION
+    assert (await it.get(info.id)).tokens_output > 50
     await it.stop(info.id)
 
 

@@ -9,10 +9,12 @@ import pytest
 from grpc import aio
 
 from betcode.client import NewConversation, open_client
+from betcode.domain.identifiers import parse_session_id
 from obey.local.v1 import local_pb2 as pb
 from support.obey import Obeyed, add_campaign, obey_stub, refused, rest
 from support.patience import PATIENCE_S
-from support.talk import Talk
+from support.stored import ask
+from support.talk import Talk, is_idle, kinds
 
 if TYPE_CHECKING:
     from typing import Any
@@ -174,6 +176,11 @@ async def test_activities_of_all_kinds_are_watched_at_one_place(it: Obeyed) -> N
         (pb.ACTIVITY_TYPE_TOOL_CALL, "Elsewhere"),
     ]
     assert mine[0].content.startswith("SESSION_STARTED")
+    pushed = ask(it.daemon.places.database, "SELECT tool_name, content FROM agent_activities ORDER BY 1")
+    assert pushed == [("", "over there"), ("Elsewhere", "c")], "what is pushed, and nothing of our own sessions"
+    async with open_client(it.daemon.places) as client:
+        events = await Talk(client, str(parse_session_id(info.id))).until(is_idle)
+    assert {"tool_call_start", "tool_call_result", "turn_complete"} <= set(kinds(events)), "which are events"
     await it.stop(info.id)
     last = await watch.read()
     assert isinstance(last, pb.SessionActivityEvent)

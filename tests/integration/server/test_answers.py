@@ -77,7 +77,7 @@ def resolved_in(events: list[v1.AgentEvent]) -> v1.PermissionResolved:
     return next(event.permission_resolved for event in events if kind_of(event) == "permission_resolved")
 
 
-@pytest.mark.behaviour("permission.answer.allow-once", "permission.answer.found", "permission.ask.lock-holder")
+@pytest.mark.behaviour("permission.answer.allow-once", "permission.answer.found")
 async def test_allowed_once_it_runs_and_the_next_use_asks_again(agent: Agent, daemon: Daemon, tmp_path: Path) -> None:
     async with conversation(agent, working_directory=str(tmp_path)) as stream:
         first = await asked(stream, f"{COMMIT}\n{COMMIT}")
@@ -210,6 +210,7 @@ async def test_the_first_answer_wins_and_the_others_hear_who_and_when(agent: Age
         error = await refused(agent, request.request_id, v1.ALLOW_ONCE, client="bob")
         details = info_of(error).metadata
         assert error.code() is grpc.StatusCode.FAILED_PRECONDITION
+        assert info_of(error).reason == "PERMISSION_STALE"
         assert details["answered_by"].startswith("ann")
         assert details["answered_by_type"] == "phone"
         assert details["answered_at"].endswith("Z")
@@ -289,7 +290,7 @@ async def test_equal_prompts_of_all_sessions_get_one_answer_each(agent: Agent, d
         await answer(agent, third.request_id, v1.DENY)
 
 
-@pytest.mark.behaviour("permission.blocks-agent", "wire.stdin.control-response-required")
+@pytest.mark.behaviour("permission.blocks-agent")
 async def test_prompts_open_at_once_are_answered_in_any_order(agent: Agent, tmp_path: Path) -> None:
     async with conversation(agent, working_directory=str(tmp_path)) as stream:
         first = await asked(stream, 'use Read {"file_path": "/srv/a"}\nand Read {"file_path": "/srv/b"}')

@@ -48,7 +48,6 @@ async def set_grant(agent: Agent, session_id: str, tool: str, pattern: str = "",
     await agent.SetSessionGrant(request, metadata=ME)
 
 
-@pytest.mark.behaviour("events.permission-request")
 async def test_a_request_says_what_may_be_granted(agent: Agent, tmp_path: Path) -> None:
     async with conversation(agent, working_directory=str(tmp_path)) as stream:
         request = await asked(stream)

@@ -15,6 +15,7 @@ from support import answering
 from support.daemon import Agent, Daemon, obedient_daemon
 from support.patience import PATIENCE_S
 from support.rule_files import decisions
+from support.stored import ask
 from support.stream import Stream, conversation, history, info_of, is_idle, kind_of, kinds, text_of
 
 pytestmark = pytest.mark.anyio
@@ -48,7 +49,7 @@ async def ticket_for_me(daemon: Daemon) -> str:
 
 
 @pytest.mark.behaviour("permission.answer.leaves-pending", "permission.pending.tracked")
-async def test_an_open_prompt_is_listed_until_it_is_answered(agent: Agent, tmp_path: Path) -> None:
+async def test_an_open_prompt_is_listed_until_it_is_answered(agent: Agent, daemon: Daemon, tmp_path: Path) -> None:
     async with conversation(agent, working_directory=str(tmp_path)) as stream:
         request = await asked(stream)
         (entry,) = (await agent.ListPending(v1.ListPendingRequest(session_id=stream.session_id))).prompts
@@ -58,8 +59,12 @@ async def test_an_open_prompt_is_listed_until_it_is_answered(agent: Agent, tmp_p
         assert entry.sequence == stream.events[-1].sequence
         assert entry.asked_at.ToNanoseconds() > 0
         assert entry in (await agent.ListPending(v1.ListPendingRequest())).prompts
+        row = "SELECT tool_name, received_at, forwarded_at > 0, response_received FROM pending_permissions"
+        row += f" WHERE request_id = '{request.request_id}'"
+        assert ask(daemon.places.database, row) == [("Bash", entry.asked_at.ToNanoseconds(), 1, 0)]
         assert not (await answered(agent, request.request_id)).already_answered
         await stream.until(is_idle)
+        assert ask(daemon.places.database, row) == [("Bash", entry.asked_at.ToNanoseconds(), 1, 1)]
         assert not (await agent.ListPending(v1.ListPendingRequest(session_id=stream.session_id))).prompts
 
 

@@ -3,6 +3,7 @@
 import json
 import logging
 import random
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -17,6 +18,7 @@ from grpc import aio
 from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection_pb2
 
+from betcode._version import __version__
 from betcode.domain import features as flags
 from betcode.holder.platform import resident_bytes
 from betcode.server.rim import Caller, Context, Rim
@@ -200,7 +202,7 @@ async def test_reflection_names_every_service(daemon: Daemon, release: str) -> N
     assert "Traceback" not in daemon.stderr
 
 
-@pytest.mark.behaviour("lifecycle.daemon.servers")
+@pytest.mark.behaviour("lifecycle.daemon.servers", "health.standard.check", "health.standard.per-service")
 @pytest.mark.parametrize("service", ["", "AgentService", "betcode.v1.AgentService", "betcode.v1.BetCodeHealth"])
 async def test_the_standard_health_service_answers_for_short_and_full_names(daemon: Daemon, service: str) -> None:
     request = health_pb2.HealthCheckRequest(service=service).SerializeToString()
@@ -212,14 +214,19 @@ async def test_the_standard_health_service_answers_for_short_and_full_names(daem
     assert check.status == first.status == health_pb2.HealthCheckResponse.SERVING
 
 
+@pytest.mark.behaviour("health.standard.unknown-service")
 async def test_health_of_an_unknown_service_is_not_found(daemon: Daemon) -> None:
     request = health_pb2.HealthCheckRequest(service="nobody").SerializeToString()
     async with daemon.channel() as channel:
         with pytest.raises(aio.AioRpcError) as error:
             await RawCalls(channel).unary("/grpc.health.v1.Health/Check", request)
+        watched = await RawCalls(channel).first("/grpc.health.v1.Health/Watch", request)
     assert error.value.code() is grpc.StatusCode.NOT_FOUND
+    unknown = health_pb2.HealthCheckResponse.FromString(watched or b"")
+    assert unknown.status == health_pb2.HealthCheckResponse.SERVICE_UNKNOWN
 
 
+@pytest.mark.behaviour("health.details", "health.overall.serving", "health.component.tunnel-only-if-configured")
 async def test_health_details_tell_components_and_figures(daemon: Daemon, agent: Agent) -> None:
     await finished_session(agent, str(daemon.work))
     async with daemon.channel() as channel:
@@ -233,6 +240,10 @@ async def test_health_details_tell_components_and_figures(daemon: Daemon, agent:
         "subprocess_pool": betcode_health.SERVING,
     }
     assert "0/5 slots used" in next(each.message for each in details.components if each.name == "subprocess_pool")
+    now = time.time()
+    assert all(now - 60 <= each.last_check.ToNanoseconds() / 1e9 <= now for each in details.components)
+    assert details.metadata["version"] == __version__
+    assert details.degraded_reason == ""
     assert details.metadata["pid"] == str(daemon.pid)
     assert details.metadata["socket"] == str(daemon.places.socket)
     assert details.metadata["state_dir"] == str(daemon.places.state_dir)

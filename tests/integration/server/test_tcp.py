@@ -18,6 +18,7 @@ from betcode.client import Client, ClientError, ClientIdentity, NewConversation,
 from betcode.domain.audit import AuditFilter
 from betcode.server.serving import contract_services
 from betcode.v1 import agent_pb2 as v1
+from betcode.v1 import health_pb2 as betcode_health
 from support.daemon import Daemon, obedient_daemon
 from support.patience import PATIENCE_S
 from support.raw import RawCalls, outcome
@@ -125,6 +126,18 @@ async def test_health_is_open_to_everybody(daemon: Daemon, service: str) -> None
         with pytest.raises(aio.AioRpcError) as refused:
             await raw.unary("/grpc.health.v1.Health/Check", b"x" * 1_000_000)
         assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+
+
+@pytest.mark.behaviour("health.endpoint.tcp")
+async def test_health_details_need_the_token(daemon: Daemon) -> None:
+    method = "/betcode.v1.BetCodeHealth/GetHealthDetails"
+    token = token_file(daemon).read_text().strip()
+    async with tcp_channel(daemon) as channel:
+        with pytest.raises(aio.AioRpcError) as refused:
+            await RawCalls(channel).unary(method, b"")
+        assert refused.value.code() is grpc.StatusCode.UNAUTHENTICATED
+        data = await RawCalls(channel, bearer(token)).unary(method, b"")
+    assert betcode_health.HealthDetailsResponse.FromString(data).overall_status == betcode_health.SERVING
 
 
 async def test_our_client_talks_by_tcp_as_it_does_by_the_socket(daemon: Daemon) -> None:

@@ -12,11 +12,14 @@ from betcode._version import __version__
 from betcode.client import ClientIdentity, NewConversation, Outdated, open_client
 from betcode.client.errors import Refused
 from betcode.domain.compatibility import AGENTS, CLIENTS
+from betcode.domain.features import FEATURES, Feature, FeatureFlags
+from betcode.server import Release
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1 import version_pb2
 from betcode.v1.version_pb2_grpc import VersionServiceStub
 from support.daemon import AGENT_VERSION, Agent, Daemon, agent_program, becomes_true, obedient_daemon, running_daemon
 from support.patience import PATIENCE_S
+from support.served import served
 from support.stream import finished_session
 from support.talk import Talk
 
@@ -100,6 +103,26 @@ async def test_features_that_are_not_there_are_warned_of_by_name(daemon: Daemon)
     subagents, unknown = answer.warnings
     assert "feature_flags.subagent_orchestration" in subagents
     assert "time_travel" in unknown
+
+
+@pytest.mark.behaviour("version.negotiate.alpha-feature", "feature.min-client", "feature.stage.alpha-off")
+async def test_a_client_is_accepted_without_features_that_are_off_or_need_a_newer_client(tmp_path: Path) -> None:
+    """No such feature is built, so two are made for the test."""
+    young = Feature("young", "Something young", "For a test", version_pb2.ALPHA, "0.1.0")
+    modern = Feature("modern", "Something modern", "For a test", version_pb2.STABLE, "0.1.0", min_client="0.9.0")
+    release = Release(FeatureFlags(__version__, table=(*FEATURES, young, modern)))
+    request = version_pb2.NegotiateRequest(requested_features=["young", "modern", "event_batching"])
+    async with served(tmp_path, release) as (_, channel):
+        negotiate = VersionServiceStub(channel).NegotiateCapabilities
+        request.client_version = __version__
+        answer = await negotiate(request)
+        assert (answer.accepted, list(answer.granted_features)) == (True, ["event_batching"])
+        in_alpha, too_old = answer.warnings
+        assert "alpha" in in_alpha
+        assert "feature_flags.young" in in_alpha
+        assert "0.9.0" in too_old
+        request.client_version = "0.9.0"
+        assert list((await negotiate(request)).granted_features) == ["modern", "event_batching"]
 
 
 @pytest.mark.behaviour("version.capabilities.flags", "version.capabilities.tools-models", "version.capabilities.limits")

@@ -139,7 +139,6 @@ def number_of(metric: Metric, label: str = "") -> float:
     "metric.subprocess-crashes",
     "metric.messages-processed",
     "metric.permission-decisions",
-    "metric.clients-connected",
     "metric.turn-duration",
     "metric.tokens",
 )
@@ -198,6 +197,7 @@ async def test_what_happened_is_counted_alike_for_both_kinds_of_export(tmp_path:
             assert number_of(sent[metric.name]) == now[metric.name, ""], metric.name
 
 
+@pytest.mark.behaviour("metric.clients-connected")
 async def test_clients_with_a_stream_are_counted_as_long_as_they_stay_and_so_is_what_is_unknown(tmp_path: Path) -> None:
     async with (
         obedient_daemon(tmp_path, settings=settings(serves=True)) as daemon,

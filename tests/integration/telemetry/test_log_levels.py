@@ -20,6 +20,7 @@ from support.daemon import Daemon, becomes_true, obedient_daemon
 from support.engine import engine
 from support.rule_files import project_rules, write_rules
 from support.talk import is_idle
+from support.worktree_shell import repository_shell
 from support.world import obedient_talk
 
 pytestmark = pytest.mark.anyio
@@ -104,6 +105,16 @@ async def test_each_level_has_what_belongs_to_it_and_every_line_says_where_it_co
             assert "stream_event" not in json.dumps(entry)
         if RANK[str(entry["level"])] > RANK["debug"]:
             assert WORDS not in json.dumps(entry)
+
+
+@pytest.mark.behaviour("log.level.info")
+def test_worktree_operations_are_logged_as_information(tmp_path: Path) -> None:
+    with repository_shell(tmp_path, {"README": "hello\n"}) as here:
+        for arguments in (("create", "--new", "side"), ("switch", "side"), ("remove", "side")):
+            assert here.run("worktree", *arguments).returncode == 0, arguments
+        told = said_at(here.daemon, "info")
+    for line in ("a worktree was made", "a worktree was removed"):
+        assert line in told
 
 
 @pytest.mark.behaviour("log.level.warn")

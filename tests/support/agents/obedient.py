@@ -16,7 +16,7 @@
     polite [stays|stops]  ends its turn on SIGINT and then, as the real one does, itself; or stays, or is as if stopped
     fail WORDS        ends the turn with an error in these words
     die               exits with 3 in the middle of the turn
-    stumble NAME      does so once: not where the file NAME exists, which it makes first
+    stumble NAME [N]  does so once, with exit code N: not where the file NAME exists, which it makes first
     env NAME          says the value of an environment variable
     argv              says its own arguments
     tokens N          its context has N tokens from here on
@@ -248,16 +248,17 @@ class Agent(Compacting):
         self._failed = words
         yield "failing"
 
-    def _die(self, _: str) -> Iterator[str]:
+    def _die(self, code: str) -> Iterator[str]:
         yield "dying"
-        os._exit(3)
+        os._exit(int(code or 3))
 
-    def _stumble(self, name: str) -> Iterator[str]:
+    def _stumble(self, rest: str) -> Iterator[str]:
+        name, _, code = rest.partition(" ")
         if not Path(name).exists():
             Path(name).touch()
             sys.stderr.write("stumbled over a stone\n")
             sys.stderr.flush()
-            yield from self._die("")
+            yield from self._die(code)
         yield "up again"
 
     def _begin_message(self) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from betcode.config.places import choose_places
+from betcode.config.places import RUNTIME_DIRECTORIES, choose_places
 
 
 @pytest.mark.behaviour("transport.unix.socket")
@@ -14,12 +14,22 @@ def test_the_socket_is_in_the_runtime_directory(tmp_path: Path) -> None:
     assert places.socket == tmp_path / "betcode" / "daemon.sock"
 
 
-@pytest.mark.behaviour("transport.unix.socket", "transport.unix.fallback")
-def test_the_runtime_directory_is_the_users_own_where_nothing_names_it() -> None:
-    usual = Path(f"/run/user/{os.getuid()}")
-    is_there = usual.is_dir() and os.access(usual, os.W_OK)
-    expected = usual / "betcode" / "daemon.sock" if is_there else Path("/h/.config/betcode/daemon.sock")
-    assert choose_places({"HOME": "/h"}).socket == expected
+@pytest.mark.behaviour("transport.unix.socket", "obey.socket")
+def test_the_runtime_directory_is_the_users_own_where_nothing_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of_user = tmp_path / str(os.getuid())
+    of_user.mkdir()
+    monkeypatch.setattr("betcode.config.places.RUNTIME_DIRECTORIES", tmp_path)
+    places = choose_places({"HOME": "/h"})
+    assert places.socket == of_user / "betcode" / "daemon.sock"
+    assert places.obey_socket == of_user / "obey" / "daemon.sock"
+    of_user.rmdir()
+    assert choose_places({"HOME": "/h"}).socket == Path("/h/.config/betcode/daemon.sock")
+
+
+def test_the_runtime_directories_of_users_are_below_run() -> None:
+    assert Path("/run/user") == RUNTIME_DIRECTORIES
 
 
 @pytest.mark.behaviour("transport.unix.fallback")

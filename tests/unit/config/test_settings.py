@@ -17,11 +17,13 @@ def written(directory: Path, values: object) -> Path:
     return directory
 
 
+@pytest.mark.behaviour("recovery.hang.timeout")
 def test_no_file_is_the_defaults(tmp_path: Path) -> None:
     loaded = load_settings(tmp_path)
     assert loaded.settings == Settings()
     assert (loaded.settings.engine.turn_limit, loaded.settings.engine.queue_limit) == (5, 50)
     assert loaded.settings.engine.idle_retire_s == 600
+    assert loaded.settings.engine.hang_after_s == 300
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])

@@ -11,6 +11,7 @@ from betcode.config.token_file import WrongToken, make_token, read_token
 from betcode.config.units import NotUnderstood
 
 
+@pytest.mark.behaviour("health.endpoint.tcp")
 @pytest.mark.parametrize(
     ("text", "shown", "is_loopback"),
     [

@@ -133,7 +133,7 @@ def test_the_table_keeps_to_it_since_every_release() -> None:
         assert list(stage_faults(json.loads(path.read_text()))) == []
 
 
-@pytest.mark.behaviour("version.negotiate.subset", "feature.min-client")
+@pytest.mark.behaviour("version.negotiate.subset")
 @pytest.mark.parametrize(("client", "is_granted"), [("0.2.0", False), ("0.3.0-alpha.1", False), ("0.3.0", True)])
 def test_a_flag_is_not_granted_to_a_client_that_is_too_old_for_it(client: str, is_granted: bool) -> None:
     granted, warnings = flags(made(v1.STABLE, min_client="0.3.0")).granted(["made_up"], client)
@@ -141,7 +141,7 @@ def test_a_flag_is_not_granted_to_a_client_that_is_too_old_for_it(client: str, i
     assert any("0.3.0" in warning for warning in warnings) != is_granted
 
 
-@pytest.mark.behaviour("version.negotiate.alpha-feature", "version.negotiate.disabled-feature")
+@pytest.mark.behaviour("version.negotiate.disabled-feature")
 def test_what_is_off_is_not_granted_and_named() -> None:
     some = flags(made(v1.ALPHA, "young"), made(v1.STABLE, "old"), old=False)
     granted, (young, old) = some.granted(["young", "old"], "0.2.0")

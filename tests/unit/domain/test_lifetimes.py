@@ -27,7 +27,6 @@ def opened(lifetime: Lifetime = WEEK) -> PromptRow:
     return lifetime.opened(row, row.asked_ns, is_seen=False)
 
 
-@pytest.mark.behaviour("permission.store.expires-at", "permission.ttl.default")
 def test_a_prompt_ends_its_time_after_it_was_asked() -> None:
     row = asked()
     assert WEEK.opened(row, row.asked_ns + 5, is_seen=False).expires_ns == row.asked_ns + 7 * DAY_NS
@@ -39,7 +38,6 @@ def test_what_was_asked_while_no_daemon_was_there_has_all_its_time() -> None:
     assert WEEK.opened(row, late_ns, is_seen=True).expires_ns == late_ns + 7 * DAY_NS
 
 
-@pytest.mark.behaviour("permission.ttl.extension-not-expired")
 @given(st.lists(moments, max_size=30))
 def test_an_end_is_only_put_off_and_never_revived(offsets: list[int]) -> None:
     row = opened()

@@ -71,7 +71,6 @@ async def details(health: Health) -> v1.HealthDetailsResponse:
     return await health.details(NOBODY, v1.HealthDetailsRequest())
 
 
-@pytest.mark.behaviour("health.overall.serving", "health.component.tunnel-only-if-configured", "health.details")
 async def test_all_well_is_serving_and_not_degraded() -> None:
     before = time.time()
     answer = await details(health_of(three()))

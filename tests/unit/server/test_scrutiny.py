@@ -64,7 +64,6 @@ def test_unknown_fields_in_maps_and_repeated_messages_are_found() -> None:
     assert list(unknown_fields(message)) == [("Attachment", 1022)] * 2
 
 
-@pytest.mark.behaviour("unknown-fields.daemon.preserved")
 def test_what_is_read_and_written_again_has_them_still() -> None:
     data = nested()
     request = decode(v1.AgentRequest, data)

@@ -159,7 +159,6 @@ def test_what_means_the_same_is_the_same() -> None:
     assert same_as_before(as_answered(ALL[3]), spaced)
 
 
-@pytest.mark.behaviour("error.code.permission-stale")
 def test_an_answer_after_the_end_says_so() -> None:
     with pytest.raises(PermissionStale) as error:
         same_as_before(replace(BASH, state=PromptState.EXPIRED), decided(v1.ALLOW_ONCE))
