@@ -109,5 +109,5 @@ async def _prompts(client: "Client") -> "list[Candidate]":
 
 async def _keys(client: "Client", typed: Sequence[str]) -> "list[Candidate]":
     """What the kind of agent that is named takes, else what any does."""
-    found = await client.providers(_value_of("--provider", typed) or "", {})
+    found = await client.providers(_value_of("--provider", typed) or "", {}, skip_versions=True)
     return sorted({(f"{key}=", says) for one in found for key, says in one.config_keys.items()})

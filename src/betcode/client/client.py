@@ -39,6 +39,7 @@ from betcode.v1.admin_pb2_grpc import AdminServiceStub
 from betcode.v1.health_pb2 import HealthDetailsRequest, HealthDetailsResponse
 from betcode.v1.health_pb2_grpc import BetCodeHealthStub
 
+Providers = Sequence[v1.ProviderInfo]
 _PAGE = 200
 _PAGE_BYTES = 256 * 1024
 _COMPACTION_TIMEOUT_S = 3600.0  # a model reads the whole conversation and writes a long summary
@@ -98,9 +99,9 @@ class Client:
         """Worktrees of repositories, in which sessions run side by side."""
         return WorktreeClient(self._connection)
 
-    async def providers(self, name: str, environment: Mapping[str, str]) -> Sequence[v1.ProviderInfo]:
-        """The kinds of agents and how each stands for sessions with this environment; of one name, or all."""
-        request = v1.ListProvidersRequest(name=name, environment=environment)
+    async def providers(self, name: str, env: Mapping[str, str], *, skip_versions: bool = False) -> Providers:
+        """The kinds of agents and their status for sessions with this environment; of one name, or all."""
+        request = v1.ListProvidersRequest(name=name, environment=env, skip_versions=skip_versions)
         return (await self._connection.call(self._stub.ListProviders, request)).providers
 
     async def handshake(self) -> Handshake:

@@ -20,12 +20,15 @@ _LOGIN: Mapping[Login, v1.LoginState.ValueType] = {
     Login.NO: v1.LOGIN_STATE_LOGGED_OUT,
     Login.NOT_NEEDED: v1.LOGIN_STATE_NOT_NEEDED,
 }
+VersionOf = Callable[[Path], Awaitable[str]]
+
+
+async def _no_version(_: Path) -> str:
+    return ""
 
 
 class ProviderCalls:
-    def __init__(
-        self, engine: Supervisor, default_provider: DefaultProvider, version_of: Callable[[Path], Awaitable[str]]
-    ) -> None:
+    def __init__(self, engine: Supervisor, default_provider: DefaultProvider, version_of: VersionOf) -> None:
         self._kinds = engine.kinds
         self._login_environment = engine.login_environment
         self._default_provider = default_provider
@@ -44,7 +47,9 @@ class ProviderCalls:
         found: dict[str, v1.ProviderInfo] = {}
 
         async def look(name: str) -> None:
-            found[name] = await self._info(name, environment)
+            found[name] = await self._info(
+                name, environment, _no_version if request.skip_versions else self._version_of
+            )
             found[name].is_default = name == default
 
         async with anyio.create_task_group() as tasks:
@@ -52,21 +57,21 @@ class ProviderCalls:
                 tasks.start_soon(look, name)
         return v1.ListProvidersResponse(providers=[found[name] for name in names])
 
-    async def _info(self, name: str, environment: Mapping[str, str]) -> v1.ProviderInfo:
+    async def _info(self, name: str, environment: Mapping[str, str], version_of: VersionOf) -> v1.ProviderInfo:
         about = await self._kinds.about(name, environment)
-        profiles = [await self._program(name, profile, each) for profile, each in about.profiles.items()]
+        profiles = [await self._program(name, profile, each, version_of) for profile, each in about.profiles.items()]
         return v1.ProviderInfo(
             name=name,
             title=about.title,
-            program=await self._program(name, "", about.standing),
+            program=await self._program(name, "", about.standing, version_of),
             config_keys=about.keys,
             profiles=profiles,
         )
 
-    async def _program(self, name: str, profile: str, standing: Standing) -> v1.AgentProgram:
+    async def _program(self, name: str, profile: str, standing: Standing, version_of: VersionOf) -> v1.AgentProgram:
         version = standing.version
         if not version and standing.path and standing.tells_version:
-            version = await self._version_of(Path(standing.path))
+            version = await version_of(Path(standing.path))
         agent = AGENTS.get(profile or name)
         missing = standing.missing
         if agent is not None and (refusal := agent.refusal(version)):

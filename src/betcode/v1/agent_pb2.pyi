@@ -2992,8 +2992,11 @@ class ListProvidersRequest(_message.Message):
 
     NAME_FIELD_NUMBER: _builtins.int
     ENVIRONMENT_FIELD_NUMBER: _builtins.int
+    SKIP_VERSIONS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """only this one; empty: all"""
+    skip_versions: _builtins.bool
+    """do not run programs to ask for their versions, which can take seconds"""
     @_builtins.property
     def environment(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """Of the sessions that would be made: where programs and logins are looked for. Empty: that of the user's login shell."""
@@ -3003,10 +3006,11 @@ class ListProvidersRequest(_message.Message):
         *,
         name: _builtins.str = ...,
         environment: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        skip_versions: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["environment", b"environment", "name", b"name"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["environment", b"environment", "name", b"name", "skip_versions", b"skip_versions"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -7,9 +7,11 @@ import pytest
 from grpc import StatusCode
 from grpc.aio import AioRpcError
 
+from betcode.client import open_client
 from betcode.domain.identifiers import new_session_id
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1.agent_pb2_grpc import AgentServiceStub
+from support.daemon import running_daemon
 from support.served import all_served
 
 if TYPE_CHECKING:
@@ -91,3 +93,18 @@ async def test_a_session_says_what_its_agent_can_do_when_it_begins_and_when_some
     assert page.events[0].session_info.capabilities == page.session_info.capabilities
     assert page.session_info.capabilities.fork
     assert not page.session_info.capabilities.compaction
+
+
+async def test_versions_are_skipped_on_request_and_no_program_is_run_for_them(tmp_path: Path) -> None:
+    codex, was_run = tmp_path / "bin" / "codex", tmp_path / "was-run"
+    codex.parent.mkdir()
+    codex.write_text(f"#!/bin/sh\ntouch {was_run}\necho codex-cli 0.166.0\n")
+    codex.chmod(0o755)
+    environment = {"PATH": f"{codex.parent}:/usr/bin:/bin", "HOME": str(tmp_path)}
+    async with running_daemon(tmp_path / "daemon") as daemon, open_client(daemon.places) as client:
+        (quick,) = await client.providers("codex", environment, skip_versions=True)
+        assert (quick.program.path, quick.program.version) == (str(codex), "")
+        assert [*sorted(quick.config_keys)] == ["effort", "sandbox"]
+        assert not was_run.exists()
+        (whole,) = await client.providers("codex", environment)
+    assert whole.program.version == "0.166.0"
