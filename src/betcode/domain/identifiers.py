@@ -53,6 +53,15 @@ def parse_session_id(text: str) -> SessionId:
     return SessionId(parse_uuid(text))
 
 
+def is_session_id(text: str) -> bool:
+    """Whether a text is an id of a session in either spelling."""
+    try:
+        parse_session_id(text)
+    except NotAnIdentifier:
+        return False
+    return True
+
+
 def parse_uuid(text: str) -> str:
     """The usual lower-case spelling of a UUID.
 

@@ -3,9 +3,9 @@
 import contextlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
 
-from betcode.domain.errors import InvalidRequest, SessionClosed
+from betcode.domain.errors import InvalidRequest, SessionClosed, SessionNotFound
 from betcode.domain.identifiers import Seq, SessionId
-from betcode.domain.rows import Batch, join_events
+from betcode.domain.rows import Batch, SessionRow, join_events
 from betcode.domain.session import SessionStatus
 from betcode.server import budgets, requests, views
 from betcode.server.export import exported, exporter_for
@@ -45,6 +45,30 @@ class AgentCalls:
         self._limits.session(caller)
         new = requests.new_session(start, self._default_provider)
         return await self._engine.create(new, in_active_worktree=start.in_active_worktree)
+
+    async def open(self, caller: Caller, start: v1.StartConversation) -> tuple[SessionRow, bool]:
+        """The session of a conversation, and whether it was created for it.
+
+        An id that no session has creates one where the request names a directory too, so that a client may choose the
+        id of its session and ask again.
+
+        Raises:
+            SessionNotFound, SessionClosed: there is none to attach to.
+            InvalidRequest: the session works in another directory, or it cannot be created like this.
+        """
+        try:
+            session = await self._engine.resolve(start.session_id) if start.session_id else None
+        except SessionNotFound:
+            if not requests.names_new_session(start):
+                raise
+            session = None
+        if session is None:
+            return await self._engine.row(await self.create(caller, start)), True
+        row = await self._engine.row(session)
+        requests.check_same_directory(row.new, start.working_directory)
+        if row.state.status is SessionStatus.CLOSED:
+            raise SessionClosed(session)
+        return row, False
 
     async def list_sessions(self, _: Caller, request: v1.ListSessionsRequest) -> v1.ListSessionsResponse:
         entries, total = await self._engine.summaries(requests.session_filter(request))
@@ -258,14 +282,8 @@ class AgentCalls:
         start = request.request.start
         if request.session_id and request.session_id != start.session_id:
             raise InvalidRequest("Two sessions are named: name the one to attach to in start, or none for a new one")
-        if start.session_id:
-            session = await self._engine.resolve(start.session_id)
-            if (await self._engine.row(session)).state.status is SessionStatus.CLOSED:
-                raise SessionClosed(session)
-        else:
-            session = await self.create(caller, start)
-        row = await self._engine.row(session)
-        return v1.SubmitResponse(session_id=session, sequence=row.state.last_seq)
+        row, _ = await self.open(caller, start)
+        return v1.SubmitResponse(session_id=row.new.session_id, sequence=row.state.last_seq)
 
     async def _session(self, session_id: str) -> SessionId:
         return await self._engine.resolve(requests.named(session_id))

@@ -12,10 +12,8 @@ from betcode.domain.errors import (
     NoInputLock,
     RateLimited,
     SequenceOutOfRange,
-    SessionClosed,
 )
 from betcode.domain.identifiers import Seq, SessionId
-from betcode.domain.session import SessionStatus
 from betcode.server import views
 from betcode.server.agent import AgentCalls
 from betcode.server.errors import InternalFault, error_event
@@ -60,15 +58,10 @@ class Conversations:
         if first.WhichOneof("request") != "start":
             raise InvalidRequest("A conversation begins with start: send it first")
         start = first.start
-        if not start.session_id:
-            session = await self._calls.create(caller, start)
-            stream.session = session
+        row, was_created = await self._calls.open(caller, start)
+        session = stream.session = row.new.session_id
+        if was_created:
             return session, Seq(0)
-        session = await self._engine.resolve(start.session_id)
-        stream.session = session
-        row = await self._engine.row(session)
-        if row.state.status is SessionStatus.CLOSED:
-            raise SessionClosed(session)
         if start.from_sequence > row.state.last_seq:
             raise SequenceOutOfRange(session, start.from_sequence, row.state.last_seq)
         await stream.send(views.attached(await self._engine.watching.standing(row)))
@@ -129,7 +122,7 @@ class _Stream:
     def __init__(self, context: Context) -> None:
         self._write = context.write
         self._turn = anyio.Lock(fast_acquire=True)
-        self.session = ""
+        self.session: SessionId | str = ""
 
     async def send(self, data: bytes) -> None:
         async with self._turn:

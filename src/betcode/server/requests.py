@@ -17,6 +17,7 @@ from betcode.domain.identifiers import (
     MessageId,
     NotAnIdentifier,
     SessionId,
+    is_session_id,
     new_message_id,
     new_session_id,
     parse_session_id,
@@ -62,7 +63,7 @@ def new_session(start: v1.StartConversation, default_provider: DefaultProvider) 
     environment = checked_environment(start.environment)
     directory = start.working_directory
     return NewSession(
-        session_id=_own_id(start.new_session_id) if start.new_session_id else new_session_id(),
+        session_id=_id_of_new(start),
         provider=_chosen("provider", start) or default_provider(environment),
         working_directory=os.path.normpath(directory) if directory else "",
         model=_chosen("model", start),
@@ -74,6 +75,26 @@ def new_session(start: v1.StartConversation, default_provider: DefaultProvider) 
         created_ns=time.time_ns(),
         budget=budgets.budget_of(start.budget),
     )
+
+
+def names_new_session(start: v1.StartConversation) -> bool:
+    """Whether a request whose `session_id` no session has asks for a session under that id."""
+    return bool(start.working_directory) and is_session_id(start.session_id)
+
+
+def check_same_directory(existing: NewSession, directory: str) -> None:
+    """Raises InvalidRequest where a request to attach names another directory than the session works in."""
+    if not directory:
+        return
+    wanted = os.path.normpath(directory)
+    # A session in a worktree keeps the directory that its client asked for beside the one that it works in.
+    if wanted != existing.working_directory and not existing.asked_place.endswith(f" {wanted}"):
+        raise InvalidRequest(
+            f"The session {existing.session_id} works in {existing.working_directory}, not in {wanted[:500]}: attach "
+            "without a directory, or use another session_id for a new session",
+            session_id=existing.session_id,
+            working_directory=existing.working_directory,
+        )
 
 
 def checked_environment(environment: Mapping[str, str]) -> dict[str, str]:
@@ -94,6 +115,21 @@ def _chosen(name: Literal["provider", "model"], start: v1.StartConversation) -> 
             f"Two {name}s are named, {own[:80]!r} and in the metadata {beside[:80]!r}: name one", name=name
         )
     return str(own or beside)
+
+
+def _id_of_new(start: v1.StartConversation) -> SessionId:
+    """The id of a new session: any that `session_id` names, one of version 7 in `new_session_id`, or one of ours.
+
+    Raises:
+        InvalidRequest: it is no such id, or there are two.
+    """
+    own = _own_id(start.new_session_id) if start.new_session_id else None
+    if not start.session_id:
+        return own or new_session_id()
+    named_id = parse_session_id(start.session_id)
+    if own is not None and own != named_id:
+        raise InvalidRequest("session_id and new_session_id are two ids for one session: give one of them")
+    return named_id
 
 
 def _own_id(text: str) -> SessionId:

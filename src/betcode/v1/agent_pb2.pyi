@@ -340,7 +340,9 @@ class StartConversation(_message.Message):
     NEW_SESSION_ID_FIELD_NUMBER: _builtins.int
     IN_ACTIVE_WORKTREE_FIELD_NUMBER: _builtins.int
     session_id: _builtins.str
-    """empty: a new session"""
+    """Empty: a new session. Of an existing one: attach to it. An id that no session has, with a working_directory:
+    a new session under that id, so that the same request again attaches to it (since 0.2.0).
+    """
     working_directory: _builtins.str
     model: _builtins.str
     plan_mode: _builtins.bool
