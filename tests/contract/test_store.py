@@ -36,6 +36,7 @@ from betcode.domain.rows import (
 )
 from betcode.domain.run import RunState
 from betcode.domain.session import SessionStatus
+from betcode.domain.transcript import TranscriptEnd
 from betcode.storage import SqliteStore
 from support.stored import all_events, events, making, new_session, store_at
 
@@ -49,7 +50,7 @@ STATE = SessionState(
     model="a model",
     conversation_id="its own id",
     conversation_began=True,
-    turn_interrupted=True,
+    transcript=TranscriptEnd.INTERRUPTED_AFTER_ABANDONED,
     message_count=4,
     input_tokens=5,
     output_tokens=6,
@@ -213,6 +214,17 @@ async def test_open_inputs_come_in_the_order_they_were_accepted(store: SqliteSto
     assert await store.find_input(session, "a") == replace(rows[1], state=InputState.CONSUMED)
     assert await store.find_input(session, "nobody's") is None
     assert await store.find_input(other, "z") == an_input(other, "z", b"another's")
+
+
+async def test_an_input_keeps_its_first_terminal_state(store: SqliteStore) -> None:
+    session = await new_session(store)
+    await store.commit([AddInput(an_input(session, "a")), MoveInput(session, "a", InputState.CANCELLED)])
+    for state in InputState:
+        with pytest.raises(StorageFailed):
+            await store.commit([MoveInput(session, "a", state)])
+    row = await store.find_input(session, "a")
+    assert row is not None
+    assert row.state is InputState.CANCELLED
 
 
 def a_prompt(session: SessionKey, run: RunKey, request_id: str) -> PromptRow:

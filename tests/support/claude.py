@@ -36,3 +36,27 @@ def claude_environment(home: Path, api_url: str, *, retries: int = 1) -> dict[st
         "CLAUDE_CODE_MAX_RETRIES": str(retries),
         "DISABLE_AUTOUPDATER": "1",
     }
+
+
+_DIES = """#!/bin/sh
+if [ -e {flag} ]; then
+    rm {flag}
+    while read -r line; do
+        case "$line" in *'"type": "user"'*) kill -9 $$ ;; esac
+    done
+fi
+exec {claude} "$@"
+"""
+
+
+def claude_that_dies_early(directory: Path) -> tuple[Path, Path]:
+    """The real CLI behind a script, and a flag file.
+
+    While the flag exists, the next agent removes it, reads its input up to a person's message and kills itself: it was
+    given the message and did not write it to its transcript.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    program, flag = directory / "claude-or-die", directory / "die"
+    program.write_text(_DIES.format(flag=flag, claude=CLAUDE))
+    program.chmod(0o755)
+    return program, flag

@@ -40,6 +40,11 @@ def states_of(events: Iterable[v1.AgentEvent], message_id: str) -> list[str]:
     ]
 
 
+def ends_of(events: Iterable[v1.AgentEvent], message_id: str) -> list[str]:
+    """The terminal states that a message reached; more than one is always a fault."""
+    return [state for state in states_of(events, message_id) if state in ("CONSUMED", "CANCELLED", "UNKNOWN")]
+
+
 class Talk:
     """Remembers every numbered event it was shown."""
 

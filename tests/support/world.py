@@ -53,12 +53,17 @@ class World:
 
 @asynccontextmanager
 async def claude_world(
-    root: Path, scripts: Scripts, *, settings: Mapping[str, object] | None = None, retries: int = 1
+    root: Path,
+    scripts: Scripts,
+    *,
+    settings: Mapping[str, object] | None = None,
+    retries: int = 1,
+    program: Path | None = CLAUDE,
 ) -> AsyncIterator[World]:
     """Everything for a live test; leaving it ends every process of it."""
     with model_api(scripts) as api:
         async with (
-            running_daemon(root, settings=settings, claude_bin=CLAUDE) as daemon,
+            running_daemon(root, settings=settings, claude_bin=program) as daemon,
             open_client(daemon.places) as client,
         ):
             yield World(daemon, client, api, claude_environment(root / "agent-home", api.url, retries=retries))

@@ -11,6 +11,7 @@ from betcode.domain.identifiers import RunId, RunKey, Seq, SessionId, SessionKey
 from betcode.domain.recovery import CrashHistory
 from betcode.domain.run import CancelStep, RunState
 from betcode.domain.session import SessionStatus
+from betcode.domain.transcript import TranscriptEnd
 
 NO_SEQ = Seq(0)  # before the first event
 NO_CRASHES = CrashHistory()
@@ -66,7 +67,7 @@ class SessionState:
     model: str = ""  # as the agent reports it
     conversation_id: str = ""  # the agent's own id; changes with /clear
     conversation_began: bool = False  # the agent has a transcript to resume
-    turn_interrupted: bool = False  # the agent died in a turn that it can continue
+    transcript: TranscriptEnd = TranscriptEnd.FINISHED  # how the agent's own record of the conversation ends
     message_count: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
@@ -84,6 +85,11 @@ class SessionState:
     worked_ms: int = 0  # in turns, without waiting for people
     working_since_ns: int = 0  # 0: no turn is at work
     budget: Budget = NO_BUDGET
+
+    @property
+    def turn_interrupted(self) -> bool:
+        """Whether an agent died in a turn that is still wanted."""
+        return self.transcript.turn_interrupted
 
     @property
     def spent(self) -> Amounts:

@@ -13,6 +13,7 @@ from betcode.domain.errors import StorageDegraded
 from betcode.domain.identifiers import RunId, SessionId
 from betcode.domain.ports import SessionFilter
 from betcode.domain.session import SessionStatus
+from betcode.domain.transcript import TurnOutcome
 from betcode.holder.launch import end_leftovers, is_alive
 from betcode.sessions import events, left_prompts
 from betcode.sessions.census import strays
@@ -127,7 +128,7 @@ async def _commit_together(
 def _rest_without_agent(session: LiveSession) -> Prepared:
     """At start, where a turn was open and no agent is left: it is over, and history says so."""
     open_prompts = [*session.prompts.values(), *session.left.values()]
-    began = session.writer.state.conversation_began
+    began, transcript = session.writer.state.conversation_began, session.writer.state.transcript
     done = left_prompts.Consequences()
     if began and session.capabilities.continues_broken_turn:
         session.left |= session.prompts
@@ -141,4 +142,6 @@ def _rest_without_agent(session: LiveSession) -> Prepared:
         events.status(v1.IDLE),
     ]
     session.prompts.clear()
-    return session.writer.prepare(said, done.changes, status=SessionStatus.IDLE, turn_interrupted=began)
+    if began:
+        transcript = transcript.after(TurnOutcome.BROKE_OFF)
+    return session.writer.prepare(said, done.changes, status=SessionStatus.IDLE, transcript=transcript)

@@ -7,6 +7,7 @@ from betcode.domain.changes import AddInput, Change, MoveInput, SaveRun
 from betcode.domain.rows import NO_CRASHES, InputKind, InputRow, InputState
 from betcode.domain.run import CancelStep, RunStimulus
 from betcode.domain.session import SessionStimulus, advance
+from betcode.domain.transcript import TranscriptEnd, TurnOutcome
 from betcode.sessions import compacting, events, left_prompts
 from betcode.sessions.live import LiveSession
 from betcode.sessions.run import AgentRun
@@ -111,8 +112,7 @@ async def cancel_without_agent(
     said[:0] = ended.said
     changes += ended.changes
     status = session.writer.state.status
-    # Nor does the next agent go on with the turn that one died in.
-    fields: dict[str, object] = {"turn_interrupted": False, "crashes": NO_CRASHES}
+    fields: dict[str, object] = {"transcript": transcript_without(session, dropped), "crashes": NO_CRASHES}
     if was_active:
         changes += session.recovery.ended_by(RunStimulus.GIVEN_UP)
         said.append(events.turn_complete("cancelled", [row.input_id for row in turn]))
@@ -150,6 +150,13 @@ async def _cancel_compaction(session: LiveSession, dropped: list[InputRow]) -> C
         session.room.slots.give_back(session)
     session.go_on()
     return Cancelled(True, tuple(row.input_id for row in dropped))
+
+
+def transcript_without(session: LiveSession, dropped: list[InputRow]) -> TranscriptEnd:
+    """How the agent's transcript ends once these messages are given up: one that an agent was given may be in it."""
+    transcript = session.writer.state.transcript
+    was_given = transcript.turn_interrupted or any(row.number for row in dropped)
+    return transcript.after(TurnOutcome.ABANDONED) if was_given else transcript
 
 
 def withdrawn(rows: list[InputRow], why: str = "cancelled") -> tuple[list[v1.AgentEvent], list[Change]]:

@@ -16,6 +16,7 @@ from betcode.domain.recovery import CrashHistory
 from betcode.domain.rows import NO_CRASHES, OPENS_TURN, InputKind, InputRow, InputState, PromptRow
 from betcode.domain.run import CancelStep, RunStimulus
 from betcode.domain.session import SessionStatus
+from betcode.domain.transcript import TranscriptEnd, TurnOutcome
 from betcode.sessions import compacting, crash_words, events, left_prompts
 from betcode.v1 import agent_pb2 as v1
 
@@ -124,7 +125,9 @@ def consequences(session: LiveSession, end: End) -> tuple[list[v1.AgentEvent], l
         said.append(crash_words.of_waiting())
     if end.after_cancel:
         said += crash_words.of_cancel(end, rests=rests)
-        fields |= {"turn_interrupted": False, "crashes": NO_CRASHES}
+        fields["crashes"] = NO_CRASHES
+        if end.cancelled:
+            fields["transcript"] = session.writer.state.transcript.after(TurnOutcome.ABANDONED)
         if rests:
             fields["status"] = SessionStatus.IDLE
     elif not end.crashed and _ends_compaction(session, end):
@@ -141,7 +144,9 @@ def consequences(session: LiveSession, end: End) -> tuple[list[v1.AgentEvent], l
             fields["status"] = SessionStatus.IDLE
     elif end.stopped and active:
         said += crash_words.of_stop()
-        fields |= {"turn_interrupted": end.spoke, "status": SessionStatus.IDLE}
+        fields["status"] = SessionStatus.IDLE
+        if end.spoke:
+            fields["transcript"] = session.writer.state.transcript.after(TurnOutcome.BROKE_OFF)
     elif end.advice:
         said.append(events.notice(v1.NOTICE_KIND_RUN, f"The agent ended ({end.note}). What to do: {end.advice}"))
     return said, changes, fields
@@ -153,7 +158,8 @@ def why_not_continued(session: LiveSession, end: End, fields: Mapping[str, objec
         return left_prompts.CANCELLED
     if session.is_closed:
         return session.closed_words
-    interrupted = bool(fields.get("turn_interrupted", session.writer.state.turn_interrupted))
+    transcript = fields.get("transcript", session.writer.state.transcript)
+    interrupted = isinstance(transcript, TranscriptEnd) and transcript.turn_interrupted
     if end.lost:
         return left_prompts.GIVEN_UP
     if end.retry_in_s is not None or (interrupted and session.capabilities.continues_broken_turn):
@@ -223,12 +229,18 @@ def _only_mistaken(session: LiveSession, failure: Failure) -> bool:
 def _what_is_believed(session: LiveSession, end: End) -> dict[str, object]:
     """Of the agent's transcript and of the turn in it."""
     if end.has_conversation is not None:
-        return {"conversation_began": end.has_conversation, "turn_interrupted": end.has_conversation}
+        there = session.writer.state.transcript.after(TurnOutcome.BROKE_OFF)
+        return {
+            "conversation_began": end.has_conversation,
+            "transcript": there if end.has_conversation else TranscriptEnd.FINISHED,
+        }
     # A turn that was given up is not begun again behind the next message.
     given_up = bool(end.advice) or end.too_many or bool(end.lost)
     # An agent may take a message up and die before its first word; the next one then calls the message known.
-    begun = session.writer.state.turn_interrupted or end.spoke or end.was_given_messages
-    return {"turn_interrupted": begun and not given_up}
+    transcript = session.writer.state.transcript
+    if not (transcript.turn_interrupted or end.spoke or end.was_given_messages):
+        return {}
+    return {"transcript": transcript.after(TurnOutcome.ABANDONED if given_up else TurnOutcome.BROKE_OFF)}
 
 
 def _fates(run: AgentRun, end: End) -> dict[str, InputState]:

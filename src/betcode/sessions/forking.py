@@ -14,6 +14,7 @@ from betcode.domain.identifiers import Seq, SessionId, new_session_id
 from betcode.domain.phase import Phase, Transition
 from betcode.domain.rows import ForkedPart, SessionRow, SessionState, StoredEvent
 from betcode.domain.session import SessionStatus
+from betcode.domain.transcript import TranscriptEnd
 from betcode.sessions import events
 from betcode.sessions.compacting import compacted_after
 from betcode.sessions.registry import Registry
@@ -165,6 +166,7 @@ def _own_beginning(
         compaction_sequence=counted.compaction_sequence,
         context_tokens=counted.context_tokens,
         landmarks=counted.landmarks,
+        transcript=TranscriptEnd.ABANDONED,  # until a turn has finished here, a continued turn would be the source's
         budget=set_to(source.state.budget.step, source.state.budget.on_reached),
     )
     said.append(events.session_info(new, beginning, is_resumed=False))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from betcode.domain.audit import DecidedBy
 from betcode.domain.changes import AddAudit, MoveInput, SaveRun
 from betcode.domain.error_codes import ErrorCode
+from betcode.domain.input_transitions import OPEN, may_become
 from betcode.domain.ports import Dialogue
 from betcode.domain.records import Record, RecordKind
 from betcode.domain.rows import (
@@ -15,6 +16,7 @@ from betcode.domain.rows import (
     InputState,
     RunRow,
 )
+from betcode.domain.transcript import TranscriptEnd, TurnOutcome, outcome_of
 from betcode.holder.platform import start_time_now
 from betcode.sessions import crash_words, events, left_prompts
 from betcode.sessions.noted import refused_at_the_holder
@@ -31,7 +33,6 @@ _INPUT_STATE = {
     v1.MESSAGE_STATE_UNKNOWN: InputState.UNKNOWN,
 }
 _NEVER_BEGAN = "the agent let go of it before it began"
-_OPEN = frozenset({InputState.ACCEPTED, InputState.DELIVERED})
 
 
 @dataclass(slots=True)
@@ -41,6 +42,7 @@ class Intake(PromptIntake):
     exit: Record | None = None
     turn_completed: bool = False
     turn_cancelled: bool = False
+    outcome: TurnOutcome | None = None  # of the last turn that the agent itself ended
     settled: list[str] = field(default_factory=list)  # messages that came to an end
     compaction_settled: bool = False  # and whether a compaction did
     let_go: bool = False  # the agent let go of a message that it had not begun with
@@ -90,15 +92,18 @@ class Intake(PromptIntake):
                         await self.open_prompt(question_row(questions, self.session, run), questions)
                     continue
                 case "message_state":
-                    self._move_message(event.message_state)
+                    if not self._move_message(event.message_state):
+                        continue
                 case "permission_resolved" if self.was_decided(event.permission_resolved.request_id):
                     continue  # nobody was shown it
                 case "permission_resolved":
                     if not self.close_prompt(event.permission_resolved, is_cancelled=bool(run.cancel_step)):
                         continue
                 case "turn_complete":
-                    self._end_turn(is_cancelled=event.turn_complete.stop_reason == "cancelled")
-                    self.turn_cancelled |= event.turn_complete.stop_reason == "cancelled"
+                    stop_reason = event.turn_complete.stop_reason
+                    self._end_turn(is_cancelled=stop_reason == "cancelled")
+                    self.turn_cancelled |= stop_reason == "cancelled"
+                    self.outcome = outcome_of(stop_reason)
                 case _:
                     pass
             self.said.append(event)
@@ -114,11 +119,14 @@ class Intake(PromptIntake):
         self.changes += ended.changes
         self.left.clear()
 
-    def _move_message(self, change: v1.MessageStateChange) -> None:
-        state = _INPUT_STATE.get(change.state)
-        if state is not None:
-            self._move(change.message_id, state)
-            self.let_go |= state is InputState.CANCELLED
+    def _move_message(self, change: v1.MessageStateChange) -> bool:
+        """False where the message is not open any more: what the agent says of it then is not news."""
+        row, state = self.inputs.get(change.message_id), _INPUT_STATE.get(change.state)
+        if state is None or not may_become(row.state if row is not None else None, state):
+            return False
+        self._move(change.message_id, state)
+        self.let_go |= state is InputState.CANCELLED
+        return True
 
     def _handed_over(self, run: RunRow, number: int) -> None:
         """An answer or a control command is done with once the holder has it; a message is so only when consumed."""
@@ -156,6 +164,14 @@ class Intake(PromptIntake):
                 self._move(row.input_id, InputState.CANCELLED)
                 self.said.append(events.message_state(row.input_id, v1.MESSAGE_STATE_CANCELLED, "cancelled"))
 
+    def transcript_after(self, transcript: TranscriptEnd) -> TranscriptEnd:
+        """How the agent's transcript ends after this batch, given how it ended before."""
+        if self.outcome is not None:
+            return transcript.after(self.outcome)
+        if self.turn_completed and transcript.turn_interrupted:
+            return transcript.after(TurnOutcome.ABANDONED)  # ended here, without a word of the agent
+        return transcript
+
     @property
     def is_turn_lost(self) -> bool:
         """Messages came to an end, and no turn did: their agent takes them for done."""
@@ -181,7 +197,7 @@ class Intake(PromptIntake):
         row = self.inputs.get(input_id)
         if row is None or row.state is state:
             return
-        if state in _OPEN:
+        if state in OPEN:
             self.inputs[input_id] = replace(row, state=state)
         else:
             del self.inputs[input_id]

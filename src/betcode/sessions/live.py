@@ -17,6 +17,7 @@ from betcode.domain.ports import Provider
 from betcode.domain.rows import OPENS_TURN, GrantRow, InputKind, InputRow, PromptRow, PromptState, RunRow, SessionRow
 from betcode.domain.run import LIVE, CancelStep
 from betcode.domain.session import SessionStatus, SessionStimulus, advance
+from betcode.domain.transcript import TranscriptEnd
 from betcode.rules import Place
 from betcode.sessions import compacting
 from betcode.sessions.bell import Bell
@@ -209,13 +210,16 @@ class LiveSession:
     def _is_held_back(self, row: InputRow, run: AgentRun, before: list[InputRow]) -> bool:
         """With a budget messages go one at a time, so that each turn is counted before the next begins.
 
-        So they do to an agent that would mix what comes during a turn into it.
+        So they do to an agent that would mix what comes during a turn into it, and to one that was not told to
+        continue a broken turn: it may take the turn's message for known, and has to be told before the next one.
         """
+        repeats = self.writer.state.transcript is TranscriptEnd.INTERRUPTED_AFTER_ABANDONED
         at_once = self.capabilities.queues_messages and not self.budget.is_set
-        if row.kind is not InputKind.MESSAGE or row.number or at_once:
+        if row.kind is not InputKind.MESSAGE or (not repeats and (row.number or at_once)):
             return False
         is_next = not any(row.kind is InputKind.MESSAGE for row in before)
-        return self.budget.holds or run.dialogue.turn_open or self.unconsumed(run) or not is_next
+        is_over_budget = self.budget.holds and not row.number
+        return is_over_budget or run.dialogue.turn_open or self.unconsumed(run) or not is_next
 
     def settle(self) -> None:
         """After something was taken in: keep, take or give back the slot as the agent works, waits or rests."""

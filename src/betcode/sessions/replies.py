@@ -66,7 +66,9 @@ class Replies:
         seq = Seq(session.writer.next_seq + len(intake.said))
         intake.said.append(events.user_input(GO_ON, message.message_id, OWN_CLIENT, ()))
         nobody_sends_it_again = message.message_id.encode()
+        others, intake.inputs = intake.inputs, {}
         hand_over(intake, session.message_row(message, nobody_sends_it_again, seq))
+        intake.inputs |= others  # it comes before messages that wait
 
     async def _answer_by_rule(self, intake: Intake) -> None:
         waits = self._run.dialogue.open_requests

@@ -274,19 +274,18 @@ class AgentRun:
             session.room.faults("after-reading")
             state = writer.state
             status = session.status_after(self, row, intake.inputs)
-            if state.turn_interrupted and state.status is not status is SessionStatus.IDLE:
-                if intake.is_turn_lost and state.crashes.in_a_row > 1:
-                    self._replies.ask_to_go_on(intake)
-                    status = state.status
-                else:
-                    intake.end_lost_turn()
+            if self._has_to_be_told(intake, rests=status is SessionStatus.IDLE):
+                self._replies.ask_to_go_on(intake)
+                status = state.status
+            elif state.turn_interrupted and state.status is not status is SessionStatus.IDLE:
+                intake.end_lost_turn()
             await writer.write_surely(
                 intake.said,
                 intake.changes,
                 status=status,
                 conversation_id=self.dialogue.conversation_id or state.conversation_id,
                 conversation_began=self.dialogue.conversation_began or state.conversation_began,
-                turn_interrupted=state.turn_interrupted and not intake.turn_completed,
+                transcript=intake.transcript_after(state.transcript),
                 crashes=state.crashes.turn_finished() if intake.turn_completed else state.crashes,
                 **pause_fields(self.dialogue.api_pause),
             )
@@ -314,6 +313,16 @@ class AgentRun:
             self.escalation.sweep(before.turn_began)
         session.followers.look_for_laggards()
         return False
+
+    def _has_to_be_told(self, intake: Intake, *, rests: bool) -> bool:
+        """Whether the agent takes a message of its broken turn for known, and does not continue the turn by itself.
+
+        It does so once after a crash, and not at all where it was not told to.
+        """
+        state = self.session.writer.state
+        if not (state.turn_interrupted and intake.is_turn_lost) or self.dialogue.turn_open:
+            return False
+        return state.transcript.may_be_abandoned or (rests and state.crashes.in_a_row > 1)
 
     # ------------------------------------------------------------ ending
 

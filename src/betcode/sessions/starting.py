@@ -53,7 +53,7 @@ async def _start(run: AgentRun) -> bool:
         conversation_id=run.conversation_id,
         resume=writer.state.conversation_began,
         continue_turn=(
-            writer.state.turn_interrupted
+            writer.state.transcript.is_continuable
             and session.capabilities.continues_broken_turn
             and session.compaction is None  # a broken turn becomes part of the summary
         ),

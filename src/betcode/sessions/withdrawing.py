@@ -11,7 +11,14 @@ from betcode.domain.errors import InvalidRequest, MessageNotFound
 from betcode.domain.identifiers import MessageId, NotAnIdentifier, parse_uuid, time_ordered_uuid
 from betcode.domain.rows import OPENS_TURN, InputKind, InputRow, InputState
 from betcode.sessions import events
-from betcode.sessions.cancelling import begun_before, cancel_without_agent, is_at_work, waiting_messages, withdrawn
+from betcode.sessions.cancelling import (
+    begun_before,
+    cancel_without_agent,
+    is_at_work,
+    transcript_without,
+    waiting_messages,
+    withdrawn,
+)
 from betcode.sessions.live import LiveSession
 from betcode.sessions.run import AgentRun
 from betcode.v1 import agent_pb2 as v1
@@ -84,7 +91,8 @@ async def _take_back(session: LiveSession, row: InputRow) -> InputState:
     if told and not session.turn_open and session.compaction is None:
         told.append(events.status(v1.IDLE))
     status = session.status_after(run, None if run is None else run.row, others)
-    await session.writer.write([*said, *told], [*changes, *kept], status=status)
+    transcript = transcript_without(session, [row])
+    await session.writer.write([*said, *told], [*changes, *kept], status=status, transcript=transcript)
     session.inputs.pop(row.input_id, None)
     session.budget.settle()
     session.settle()

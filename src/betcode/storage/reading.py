@@ -26,6 +26,7 @@ from betcode.domain.rows import (
 )
 from betcode.domain.run import CancelStep, RunState
 from betcode.domain.session import SessionStatus
+from betcode.domain.transcript import TranscriptEnd
 from betcode.storage.budgets import budget_of
 from betcode.storage.places import SEQ_MASK, first_place, last_place, place_of, seq_of
 from betcode.storage.writing import BLOB_PIECE_BYTES
@@ -36,7 +37,7 @@ SELECT s.key, s.session_id, s.provider, s.working_directory, s.worktree_id, s.cr
     s.message_count, s.input_tokens, s.output_tokens, s.cost_usd, s.context_percent, s.preview, s.updated_ns,
     s.compaction_sequence, s.context_tokens, s.landmarks, s.forked_from,
     s.crashes, s.api_pause, s.api_pause_until_ns,
-    s.forked_at, s.turns, s.worked_ms, s.working_since_ns, s.budget,
+    s.forked_at, s.turns, s.worked_ms, s.working_since_ns, s.budget, s.turn_abandoned,
     m.model, m.allowed_tools, m.plan_mode, m.metadata, m.environment, m.fork_point, m.subdirectory, m.asked_place,
     (SELECT count(*) FROM pending_permissions p WHERE p.session_id = s.key AND p.state = 'open'),
     (SELECT r.state FROM runs r WHERE r.session = s.key ORDER BY r.key DESC LIMIT 1)
@@ -185,9 +186,9 @@ def _session_row(row: Sequence[Any]) -> SessionRow:
     status, last_seq, epoch, name, model, conversation_id, began, interrupted = row[6:14]
     compaction_sequence, context_tokens, landmarks, forked_from = row[21:25]
     crashes, api_pause, api_pause_until_ns = row[25:28]
-    forked_at, turns, worked_ms, working_since_ns, budget = row[28:33]
-    made_model, allowed_tools, plan_mode, metadata, environment, fork_point = row[33:39]
-    subdirectory, asked_place, pending, run_state = row[39:]
+    forked_at, turns, worked_ms, working_since_ns, budget, abandoned = row[28:34]
+    made_model, allowed_tools, plan_mode, metadata, environment, fork_point = row[34:40]
+    subdirectory, asked_place, pending, run_state = row[40:]
     new = NewSession(
         session_id=SessionId(session_id),
         provider=provider,
@@ -213,7 +214,7 @@ def _session_row(row: Sequence[Any]) -> SessionRow:
         model,
         conversation_id,
         bool(began),
-        bool(interrupted),
+        TranscriptEnd((bool(interrupted), bool(abandoned))),
         *row[14:21],
     )
     state = replace(

@@ -28,6 +28,7 @@ from betcode.domain.changes import (
 )
 from betcode.domain.errors import StorageFailed
 from betcode.domain.identifiers import RunId, RunKey, SessionKey
+from betcode.domain.input_transitions import OPEN
 from betcode.domain.recovery import CrashHistory
 from betcode.domain.rows import (
     NO_CRASHES,
@@ -70,7 +71,7 @@ def apply(db: apsw.Connection, changes: Sequence[Change]) -> None:
                 _assign_input(db, change)
             case MoveInput():
                 db.execute(_MOVE_INPUT, (change.state, change.session, change.input_id))
-                _one_row(db, f"input {change.input_id}")
+                _one_row(db, f"open input {change.input_id}")  # a terminal state is final
             case SavePrompt() | AddGrant() | ClearGrant():
                 ledger.apply(db, change)
             case AddAudit():
@@ -96,11 +97,11 @@ def _apply_beside(db: apsw.Connection, change: SaveClients | ForgetClients | Sav
 
 _INSERT_SESSION = """
 INSERT INTO sessions (session_id, provider, working_directory, worktree_id, created_ns, forked_from, forked_at,
-    status, last_seq, epoch, name, model, conversation_id, conversation_began, turn_interrupted, message_count,
-    input_tokens, output_tokens, cost_usd, context_percent, preview, updated_ns,
+    status, last_seq, epoch, name, model, conversation_id, conversation_began, turn_interrupted, turn_abandoned,
+    message_count, input_tokens, output_tokens, cost_usd, context_percent, preview, updated_ns,
     compaction_sequence, context_tokens, landmarks, crashes, api_pause, api_pause_until_ns, turns, worked_ms,
     working_since_ns, budget)
-VALUES (?, ?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,  ?, ?, ?, ?)
+VALUES (?, ?, ?, ?, ?, ?, ?,  ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,  ?, ?, ?, ?)
 """
 _INSERT_MAKING = """
 INSERT INTO session_makings (session, model, allowed_tools, plan_mode, metadata, environment, fork_point,
@@ -109,9 +110,9 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
 _UPDATE_SESSION = """
 UPDATE sessions SET status = ?, last_seq = ?, epoch = ?, name = ?, model = ?, conversation_id = ?,
-    conversation_began = ?, turn_interrupted = ?, message_count = ?, input_tokens = ?, output_tokens = ?,
-    cost_usd = ?, context_percent = ?, preview = ?, updated_ns = ?, compaction_sequence = ?, context_tokens = ?,
-    landmarks = ?, crashes = ?, api_pause = ?, api_pause_until_ns = ?, turns = ?, worked_ms = ?,
+    conversation_began = ?, turn_interrupted = ?, turn_abandoned = ?, message_count = ?, input_tokens = ?,
+    output_tokens = ?, cost_usd = ?, context_percent = ?, preview = ?, updated_ns = ?, compaction_sequence = ?,
+    context_tokens = ?, landmarks = ?, crashes = ?, api_pause = ?, api_pause_until_ns = ?, turns = ?, worked_ms = ?,
     working_since_ns = ?, budget = ?
 WHERE key = ? AND deleted = 0
 """
@@ -140,7 +141,8 @@ _ASSIGN_INPUT = "UPDATE inputs SET run = ?, number = ? WHERE session = ? AND inp
 _ASSIGN_PAYLOAD = """
 UPDATE input_payloads SET payload = ? WHERE input = (SELECT key FROM inputs WHERE session = ? AND input_id = ?)
 """
-_MOVE_INPUT = "UPDATE inputs SET state = ? WHERE session = ? AND input_id = ?"
+_OPEN_STATES = ", ".join(f"'{state}'" for state in sorted(OPEN))
+_MOVE_INPUT = f"UPDATE inputs SET state = ? WHERE session = ? AND input_id = ? AND state IN ({_OPEN_STATES})"
 
 
 def create_session(
@@ -217,7 +219,7 @@ def _state_values(state: SessionState) -> tuple[str | int | float | None, ...]:
         state.model,
         state.conversation_id,
         state.conversation_began,
-        state.turn_interrupted,
+        *state.transcript.value,
         state.message_count,
         state.input_tokens,
         state.output_tokens,

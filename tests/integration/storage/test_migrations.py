@@ -10,6 +10,7 @@ from betcode.domain.errors import DatabaseUnusable
 from betcode.domain.identifiers import SessionId
 from betcode.domain.rows import SessionState
 from betcode.domain.run import RunState
+from betcode.domain.transcript import TranscriptEnd
 from betcode.storage import open_store
 from betcode.storage.migrations import MIGRATIONS, migrate
 from support.stored import Fatal, all_events, ask, events, making, new_session, store_at
@@ -17,17 +18,17 @@ from support.stored import Fatal, all_events, ask, events, making, new_session, 
 pytestmark = pytest.mark.anyio
 
 
-def m006_for_the_test(db: apsw.Connection) -> None:
+def m007_for_the_test(db: apsw.Connection) -> None:
     db.execute("CREATE TABLE second (value INTEGER)")
     db.execute("INSERT INTO second VALUES (2)")
 
 
-def m006_that_fails(db: apsw.Connection) -> None:
+def m007_that_fails(db: apsw.Connection) -> None:
     db.execute("CREATE TABLE second (value INTEGER)")
     raise ValueError("half of it is done")
 
 
-NEWER = (*MIGRATIONS, m006_for_the_test)
+NEWER = (*MIGRATIONS, m007_for_the_test)
 
 
 @pytest.mark.behaviour("storage.migrations")
@@ -42,13 +43,14 @@ async def test_each_migration_is_applied_once(tmp_path: Path) -> None:
         (3, "m003_permissions"),
         (4, "m004_worktrees"),
         (5, "m005_bonds"),
-        (6, "m006_for_the_test"),
+        (6, "m006_abandoned_turns"),
+        (7, "m007_for_the_test"),
     ]
 
 
 async def test_a_copy_is_kept_before_an_existing_database_is_changed(tmp_path: Path) -> None:
     path = tmp_path / "betcode.db"
-    copy = tmp_path / "betcode.db.before-m006"
+    copy = tmp_path / "betcode.db.before-m007"
     new = making()
     async with store_at(path) as store:
         session = await store.create_session(new, SessionState(), events(1, 3))
@@ -56,7 +58,7 @@ async def test_a_copy_is_kept_before_an_existing_database_is_changed(tmp_path: P
     async with open_store(path, on_fatal=Fatal(), migrations=NEWER) as store:
         assert len(await all_events(store, session)) == 3
     assert stat.S_IMODE(copy.stat().st_mode) == 0o600
-    assert ask(copy, "SELECT number FROM migrations") == [(1,), (2,), (3,), (4,), (5,)]
+    assert ask(copy, "SELECT number FROM migrations") == [(1,), (2,), (3,), (4,), (5,), (6,)]
     assert ask(copy, "SELECT seq FROM events") == [(1,), (2,), (3,)]
     assert sorted(file.name for file in tmp_path.glob("*unfinished*")) == []
 
@@ -71,7 +73,7 @@ async def test_a_migration_that_fails_leaves_the_database_as_it_was(tmp_path: Pa
     async with store_at(path) as store:
         await new_session(store)
     with pytest.raises(ValueError, match="half of it is done"):
-        async with open_store(path, on_fatal=Fatal(), migrations=(*MIGRATIONS, m006_that_fails)):
+        async with open_store(path, on_fatal=Fatal(), migrations=(*MIGRATIONS, m007_that_fails)):
             pass
     with pytest.raises(apsw.SQLError, match="no such table: second"):
         ask(path, "SELECT * FROM second")
@@ -116,4 +118,5 @@ async def test_a_database_of_the_first_schema_is_taken_along(tmp_path: Path) -> 
     assert (row.state.compaction_sequence, row.new.forked_from) == (0, "")
     assert [(prompt.request_id, prompt.asked_ns) for _, prompt in prompts] == [("r-1", 8)]
     assert row.run_state is RunState.CRASHED  # a person had to go on with it then, and nobody retries it now
+    assert row.state.transcript is TranscriptEnd.ABANDONED  # nobody knows how its agent's last turn ended
     assert (tmp_path / "betcode.db.before-m002").exists()

@@ -13,6 +13,7 @@ from betcode.storage.migrations.m002_turns_under_control import m002_turns_under
 from betcode.storage.migrations.m003_permissions import m003_permissions
 from betcode.storage.migrations.m004_worktrees import m004_worktrees
 from betcode.storage.migrations.m005_bonds import m005_bonds
+from betcode.storage.migrations.m006_abandoned_turns import m006_abandoned_turns
 from betcode.storage.placing import put_in_place
 
 Migration = Callable[[apsw.Connection], None]
@@ -23,6 +24,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     m003_permissions,
     m004_worktrees,
     m005_bonds,
+    m006_abandoned_turns,
 )
 
 _APPLICATION_ID = 0x42657443  # "BetC": tells our file from any other SQLite database
