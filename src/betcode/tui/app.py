@@ -1,21 +1,19 @@
 """The screen as a program: chooses a session, shows it, and changes to others."""
 
 import asyncio
+import math
 import os
 import signal
 import threading
-from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import ClassVar
 
 import anyio
-from textual import events
 from textual.actions import SkipAction
-from textual.app import App
 from textual.binding import BindingType
 from textual.filter import LineFilter, NoColor
 from textual.screen import ModalScreen
@@ -23,6 +21,7 @@ from textual.screen import ModalScreen
 from betcode.client import Client, ClientError
 from betcode.tui import keys
 from betcode.tui.attention import Attention, attend
+from betcode.tui.input_sequencer import SequencedApp
 from betcode.tui.kept_screens import KeptScreens
 from betcode.tui.pending_board import PendingBoard
 from betcode.tui.session_screen import SessionScreen
@@ -34,7 +33,6 @@ from betcode.wording.terminal_text import clean, one_line
 
 _NOTES_EVERY_S = 0.5
 _TITLE_WIDTH = 60
-_EARLY_KEYS = 1000
 _LEAVING_S = 1.0
 _HUNG_UP_S = 2.0  # to write down what is to be kept
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
@@ -64,7 +62,7 @@ class Parting:
     session_id: str
 
 
-class BetcodeApp(App[int]):
+class BetcodeApp(SequencedApp[int]):
     """One person at one terminal; leaving ends no turn."""
 
     CSS_PATH = "screen.tcss"
@@ -88,9 +86,10 @@ class BetcodeApp(App[int]):
         self.directory = Directory(client)
         self._opening = opening
         self._kept = KeptScreens()
+        self._start_hold = ExitStack()
+        self._start_hold.enter_context(self.input.hold(math.inf))  # until there is something to type in
         self._installed = count()
         self._attention: Attention | None = None
-        self._early: deque[events.Key] = deque()
         self._themes = ThemeMemory(kept_in)
         register_themes(self)
         self.theme = PLAIN if self.no_color else self._themes.last(self.available_themes)
@@ -125,22 +124,17 @@ class BetcodeApp(App[int]):
             if summary is not None:
                 await self._show(SessionScreen(self.client, summary, self.board))
             else:
-                self._pick()
+                await self._pick()
         except Exception as error:  # noqa: BLE001 - the top of a task; whoever opened the screen says why it ended
             self._end_with(error)
-
-    async def on_event(self, event: events.Event) -> None:
-        """What is typed before there is a place for it is kept until there is, in its order."""
-        is_text = isinstance(event, events.Key) and (event.is_printable or event.key == "enter")
-        if is_text and not self.session_id and not isinstance(self.screen, ModalScreen):
-            assert isinstance(event, events.Key)
-            if len(self._early) < _EARLY_KEYS:
-                self._early.append(event)
-            return
-        await super().on_event(event)
+        self._start_hold.close()
 
     async def open_session(self, session_id: str, sequence: int = 0) -> None:
         """Show this session, at this event of it where one is given; where it was left, if it was shown lately."""
+        with self.input.hold():  # what is typed from now on is for that session
+            await self._open_session(session_id, sequence)
+
+    async def _open_session(self, session_id: str, sequence: int) -> None:
         try:
             screen = self._kept.get(session_id)
             if screen is None:
@@ -164,8 +158,6 @@ class BetcodeApp(App[int]):
             self.install_screen(screen, f"session-{next(self._installed)}")
         self.directory.numbers.add(screen.session_id)
         await (self.push_screen(screen) if is_first else self.switch_screen(screen))
-        while self._early:  # those that come meanwhile are behind them
-            await super().on_event(self._early.popleft())
         self.session_id = screen.session_id
         for old in self._kept.keep(screen):
             self.uninstall_screen(old)
@@ -190,7 +182,7 @@ class BetcodeApp(App[int]):
         """How many prompts are open in other sessions."""
         return sum(one.session_id != session_id for one in self.board.all)
 
-    def _pick(self) -> None:
+    async def _pick(self) -> None:
         """Which session, where nobody can know it; who does not say leaves."""
 
         from betcode.tui.sessions.list import SessionList
@@ -202,7 +194,7 @@ class BetcodeApp(App[int]):
                 self._list_closed(session_id)
 
         screen = SessionList(self.directory, "", self._do, title="Which session?", here=self._opening.here)
-        self.push_screen(screen, picked)
+        await self.push_screen(screen, picked)
 
     # ------------------------------------------------------------ what keys do
 
@@ -252,13 +244,14 @@ class BetcodeApp(App[int]):
         begin(self, self._start)
 
     async def _start(self) -> None:
-        try:
-            session_id = await self._opening.start(self.client)
-        except Exception as error:  # noqa: BLE001 - what was asked for on the command line may be wrong in many ways
-            self.notify(clean(str(error)), severity="error", markup=False)
-        else:
-            await self.open_session(session_id)
-            self.directory.look()
+        with self.input.hold():
+            try:
+                session_id = await self._opening.start(self.client)
+            except Exception as error:  # noqa: BLE001 - what was asked for on the command line may be wrong in many ways
+                self.notify(clean(str(error)), severity="error", markup=False)
+            else:
+                await self.open_session(session_id)
+                self.directory.look()
 
     def do_here(self, name: str, given: str = "") -> None:
         """What somebody wrote as a command: a deed for the session that is shown, and what it needs."""

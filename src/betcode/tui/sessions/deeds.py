@@ -4,12 +4,10 @@ from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from functools import partial
 from pathlib import Path
-from typing import Any
-
-from textual.app import App
 
 from betcode.client import Client, ClientError
 from betcode.tui.asking import AskLine, AskYesNo, TextView
+from betcode.tui.input_sequencer import SequencedApp
 from betcode.tui.line_view import Kind, Line
 from betcode.tui.sessions.directory import Directory
 from betcode.tui.sessions.rows import called
@@ -30,7 +28,7 @@ Open = Callable[[str], None]
 class Deeds:
     """Runs in a task of the screen, above whatever is shown."""
 
-    def __init__(self, app: App[Any], client: Client, directory: Directory, open_session: Open) -> None:
+    def __init__(self, app: SequencedApp[int], client: Client, directory: Directory, open_session: Open) -> None:
         self._app = app
         self._client = client
         self._directory = directory
@@ -68,9 +66,10 @@ class Deeds:
             self._say(f"It is called {name.strip()}" if name.strip() else "It has no name any more")
 
     async def _fork(self, one: v1.SessionSummary, at: int = 0) -> None:
-        made = await self._client.fork(one.id, at_sequence=at)
-        self._say(f"Forked from {one_line(called(one), _NAME)}; this is the new one")
-        self._open(made.session_id)
+        with self._app.input.hold():  # what is typed from now on is for the fork
+            made = await self._client.fork(one.id, at_sequence=at)
+            self._say(f"Forked from {one_line(called(one), _NAME)}; this is the new one")
+            self._open(made.session_id)
 
     async def _export(self, one: v1.SessionSummary, given: str = "") -> None:
         usual = f"betcode-{short_id(one.id)}.html"
