@@ -148,7 +148,7 @@ EXAMPLES = {
     "config mcp": """\
   betcode config mcp""",
     "daemon run": """\
-  betcode daemon run --set log.level=debug                 in the foreground, until Ctrl-C""",
+  betcode daemon run --set daemon.log_level=debug          in the foreground, until Ctrl-C""",
     "daemon start": """\
   betcode daemon start
   betcode daemon start --set agents.turn_limit=2""",

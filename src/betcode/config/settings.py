@@ -108,7 +108,7 @@ class ObeySettings:
     enabled: bool = True
     socket: str = ""  # empty: the usual one
     start_timeout_s: float = 60.0  # for an agent to be ready
-    stop_timeout_s: float = 60.0  # for the turn at hand to end when a stop is to be graceful
+    stop_timeout_s: float = 30.0  # for the turn at hand to end when a stop is to be graceful
 
 
 @dataclass(frozen=True, slots=True)

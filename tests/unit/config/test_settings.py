@@ -24,6 +24,7 @@ def test_no_file_is_the_defaults(tmp_path: Path) -> None:
     assert (loaded.settings.engine.turn_limit, loaded.settings.engine.queue_limit) == (5, 50)
     assert loaded.settings.engine.idle_retire_s == 600
     assert loaded.settings.engine.hang_after_s == 300
+    assert loaded.settings.obey.stop_timeout_s == 30
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
