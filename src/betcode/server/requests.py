@@ -177,12 +177,7 @@ def _updated_input(response: v1.PermissionResponse) -> str | None:
         return response.updated_input_json
     if not response.HasField("updated_input"):
         return None
-    try:
-        return json.dumps(json_format.MessageToDict(response.updated_input), ensure_ascii=False)
-    except json_format.Error:
-        raise InvalidRequest(
-            "The edited input holds a number that JSON does not know", request_id=response.request_id
-        ) from None
+    return json.dumps(json_format.MessageToDict(response.updated_input), ensure_ascii=False)
 
 
 def question_answer(response: v1.UserQuestionResponse) -> tuple[str, dict[str, str]]:

@@ -26,6 +26,7 @@ from betcode.server.release import Release
 from betcode.server.scrutiny import Scrutiny, Uses
 from betcode.server.tcp_peer import TcpPeer, tcp_peer
 from betcode.server.traced import note_frame, traced
+from betcode.server.value_checks import check_values
 from betcode.sessions import ClientName
 from betcode.telemetry.work import Span
 from betcode.v1 import agent_pb2 as v1
@@ -71,13 +72,15 @@ def decode(kind: type[RequestT], data: bytes) -> RequestT:
     """The request that these bytes are.
 
     Raises:
-        InvalidRequest: they are none.
+        InvalidRequest: they are none, or a value in it is out of range.
     """
     try:
-        return kind.FromString(data)
+        request = kind.FromString(data)
     except DecodeError as error:
         reason = "a text is not valid UTF-8" if "UTF-8" in str(error) else "the bytes are no such message"
         raise InvalidRequest(f"The {kind.DESCRIPTOR.name} cannot be read: {reason}") from None
+    check_values(request)
+    return request
 
 
 def caller_of(context: Context) -> Caller:
