@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from betcode.campaigns.yaml_file import WrongYaml, read_yaml
+from betcode.util.user import home_directory
 
 logger = logging.getLogger(__name__)
 
@@ -19,7 +20,7 @@ _VARIABLES: Mapping[str, tuple[str, str]] = {
 
 def keys_path(environ: Mapping[str, str]) -> Path:
     configs = Path(environ.get("XDG_CONFIG_HOME", ""))
-    base = configs if configs.is_absolute() else Path(environ.get("HOME") or Path.home()) / ".config"
+    base = configs if configs.is_absolute() else home_directory(environ) / ".config"
     return base / "obey" / "daemon.yaml"
 
 

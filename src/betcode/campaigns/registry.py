@@ -12,6 +12,7 @@ from betcode.config.plain_file import read_plain
 from betcode.domain.campaign_errors import AmbiguousCampaign, CampaignNotFound
 from betcode.domain.campaigns import is_identifier
 from betcode.domain.text import is_valid, shortened
+from betcode.util.user import home_directory
 
 _LIMIT_BYTES = 4 * 1024 * 1024
 _NAME_LENGTH = 256
@@ -72,7 +73,7 @@ def registry_path(environ: Mapping[str, str]) -> Path:
     configs = Path(environ.get("XDG_CONFIG_HOME", ""))
     if configs.is_absolute():
         return configs / "obey" / "campaign" / "registry.json"
-    return Path(environ.get("HOME") or Path.home()) / ".obey" / "campaign" / "registry.json"
+    return home_directory(environ) / ".obey" / "campaign" / "registry.json"
 
 
 def read_registry(path: Path) -> Registry:

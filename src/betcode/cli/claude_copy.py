@@ -15,6 +15,7 @@ from betcode.domain.jsonc import Located, parse
 from betcode.domain.jsonc_edit import with_value
 from betcode.rules import PATH_TOOLS, Action, Rule, Source, parse_rule
 from betcode.rules import Layer as RuleLayer
+from betcode.util.user import home_directory
 
 RULES = "rules"
 _FILE_BYTES = 1024 * 1024
@@ -34,7 +35,7 @@ class Copied:
 def claude_directory(environ: Mapping[str, str]) -> Path:
     """Where Claude Code keeps its settings."""
     named = environ.get("CLAUDE_CONFIG_DIR")
-    return Path(named) if named else Path(environ.get("HOME") or Path.home()) / ".claude"
+    return Path(named) if named else home_directory(environ) / ".claude"
 
 
 def has_something(source: Path) -> bool:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from betcode.util.user import home_directory
+
 if TYPE_CHECKING:
     from betcode.config.tcp_address import TcpAddress  # costs every command, and few need it
 
@@ -67,7 +69,7 @@ def choose_places(
     socket: Path | None = None,
 ) -> Places:
     """A flag wins over its BETCODE_ variable, which wins over the platform's habit."""
-    home = Path(environ.get("HOME") or Path.home())
+    home = home_directory(environ)
     config = _chosen(config_dir, environ.get("BETCODE_CONFIG_DIR")) or _config_home(environ, home) / _APP
     state = _chosen(state_dir, environ.get("BETCODE_STATE_DIR")) or _state_home(environ, home) / _APP
     chosen_socket = _chosen(socket, environ.get("BETCODE_SOCKET"))

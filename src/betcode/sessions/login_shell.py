@@ -2,13 +2,14 @@
 
 import logging
 import os
-import pwd
 import subprocess
 from collections.abc import Mapping
 from functools import partial
 
 import anyio
 import anyio.to_thread
+
+from betcode.util.user import home_directory, login_shell
 
 logger = logging.getLogger(__name__)
 
@@ -30,10 +31,12 @@ class LoginShell:
 
 
 def _ask(own: dict[str, str]) -> Mapping[str, str]:
-    shell = pwd.getpwuid(os.getuid()).pw_shell or "/bin/sh"
+    own.setdefault("HOME", str(home_directory(own)))
+    shell = login_shell()
     try:
         answer = subprocess.run(
             [shell, "-l", "-c", "env -0"],
+            env=own,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -17,6 +17,7 @@ from betcode.sessions.policy_try import Tried, try_rules
 from betcode.sessions.room import Room
 from betcode.sessions.rule_book import RuleBook
 from betcode.sessions.trust import FILE_NAME, Trust, TrustedProject, TrustedProjects, claude_config, project_of
+from betcode.util.user import home_directory
 
 
 class Policy:
@@ -62,7 +63,7 @@ class Policy:
         """
         places = self._room.rules.places
         own_list = None if places is None else places.state_dir / FILE_NAME
-        trust = Trust(directory, own_list, claude_config(os.environ, str(Path.home())))
+        trust = Trust(directory, own_list, claude_config(os.environ, str(home_directory(os.environ))))
         try:
             return await self._room.looks.look(directory, trust.read)
         except NoAnswer:

@@ -30,6 +30,7 @@ from betcode.sessions.looking import ANSWERS_WITHIN_S, Lookout, follow_links
 from betcode.sessions.trust import FILE_NAME as TRUST_FILE_NAME
 from betcode.sessions.trust import Trust, claude_config
 from betcode.sessions.watched_file import WatchedFile
+from betcode.util.user import home_directory
 
 logger = logging.getLogger(__name__)
 
@@ -189,7 +190,7 @@ class RuleShelf:
     ) -> RuleBook:
         """The book of a directory for agents with that environment; `allowed_tools` are rules from a command line."""
         environment = environment or {}
-        home = environment.get("HOME") or str(Path.home())
+        home = str(home_directory(environment))
         guarded = () if self.places is None else _guarded(self.places)
         place = Place(str(Path(directory).absolute()), home, guarded, follow_links)
         files = {layer: Path(place.directory, name) for layer, name in _OF_PROJECTS.items()}

@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from betcode.domain.provider_about import Login
+from betcode.util.user import home_directory
 
 ADVICE = "run `claude` and /login, or set ANTHROPIC_API_KEY"
 _KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
@@ -19,7 +20,7 @@ def login(environment: Mapping[str, str]) -> tuple[Login, str]:
     for name in (*_KEYS, *_ELSEWHERE):
         if environment.get(name):
             return Login.YES, f"{name} is set"
-    home = Path(environment.get("CLAUDE_CONFIG_DIR") or Path(environment.get("HOME") or Path.home()) / ".claude")
+    home = Path(environment.get("CLAUDE_CONFIG_DIR") or home_directory(environment) / ".claude")
     if _has(home / ".credentials.json", "claudeAiOauth"):
         return Login.YES, str(home / ".credentials.json")
     if _has(home / "settings.json", "apiKeyHelper"):

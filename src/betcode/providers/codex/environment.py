@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from betcode.domain.secrets import is_secret_name, redacted
+from betcode.util.user import home_directory
 
 # What Codex itself hands on under `inherit = "core"`.
 _CORE = frozenset({"HOME", "LOGNAME", "PATH", "SHELL", "USER", "USERNAME", "TMPDIR", "TEMP", "TMP"})
@@ -24,7 +25,7 @@ _CONFIG = "config.toml"
 def codex_home(environment: Mapping[str, str]) -> Path:
     """Where Codex keeps its configuration, its login and its threads."""
     named = environment.get("CODEX_HOME")
-    return Path(named) if named else Path(environment.get("HOME") or Path.home()) / ".codex"
+    return Path(named) if named else home_directory(environment) / ".codex"
 
 
 def policy(environment: Mapping[str, str], directory: Path) -> dict[str, Any]:
