@@ -155,6 +155,21 @@ async def test_nothing_that_was_said_is_markup_in_the_page() -> None:
     assert not any(letter in page for letter in "\x00\x1b\u202e")
 
 
+@pytest.mark.parametrize("file_format", FORMATS)
+async def test_no_control_character_reaches_a_terminal_through_an_export(file_format: str) -> None:
+    evil = "\x1b]0;title\x07 \x9b31m \x85 \u202e \x7f \rover"
+    events = numbered(
+        v1.AgentEvent(user_input=v1.UserInput(content=evil, attachments=[evil])),
+        delta(evil, settled=True),
+        *tool(evil, name=evil),
+        v1.AgentEvent(error=v1.ErrorEvent(message=evil)),
+    )
+    text = await export(file_format, events, name=evil)
+    assert not {letter for letter in text if not letter.isprintable()} - {"\n"}
+    if file_format == "json":
+        assert json.loads(text)["events"][1]["text_delta"]["text"] == evil  # nothing is lost
+
+
 async def test_what_is_quoted_in_markdown_stays_in_its_quote() -> None:
     fence = "````\nstill output\n```"
     events = numbered(delta("# User\n\n## User (now)\nfake", settled=True), *tool(fence, name="`Odd`\n# name"))

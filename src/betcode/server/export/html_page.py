@@ -1,9 +1,9 @@
 """A history as one HTML page that stands alone: no scripts, nothing loaded from anywhere, all that was said escaped."""
 
 import html
-import re
 
 from betcode.server.export.entries import Entries, Entry, facts_of, title_of
+from betcode.server.export.invisible import made_visible
 from betcode.v1 import agent_pb2 as v1
 
 # A second lock behind the escaping: whatever slipped through could load and run nothing.
@@ -22,8 +22,6 @@ h2 small { font-weight: normal; opacity: .7; }
 pre { white-space: pre-wrap; overflow-wrap: anywhere; margin: .25rem 0; font: inherit; }
 .tool pre, .result pre { font: .85rem/1.4 ui-monospace, monospace; max-height: 30rem; overflow-y: auto; }
 """
-# Controls other than tab and newline, and marks that turn text around: no reader could see that they are there.
-_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ufeff]")
 
 
 class HtmlPage:
@@ -60,9 +58,4 @@ def _section(entry: Entry) -> str:
 
 
 def _safe(text: str) -> str:
-    return html.escape(_UNSEEN.sub(_visible, text.replace("\r\n", "\n")), quote=True)
-
-
-def _visible(match: re.Match[str]) -> str:
-    code = ord(match[0])
-    return chr(0x2400 + code) if code < 0x20 else f"\\u{code:04x}"
+    return html.escape(made_visible(text), quote=True)

@@ -3,6 +3,7 @@
 import json
 
 from betcode.domain.events_json import event_json, summary_json
+from betcode.server.export.invisible import escaped_in_json
 from betcode.v1 import agent_pb2 as v1
 
 
@@ -24,4 +25,4 @@ class JsonFile:
 
 
 def _text(value: dict[str, object]) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    return escaped_in_json(json.dumps(value, ensure_ascii=False))

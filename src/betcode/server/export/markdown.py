@@ -1,8 +1,13 @@
-"""A history as Markdown. What was said is quoted, so that it cannot pass for a heading or for another's words."""
+"""A history as Markdown. What was said is quoted, so that it cannot pass for a heading or for another's words.
+
+It is data: it cannot load or run anything in a reader, and no escape sequence reaches a terminal.
+"""
 
 import re
 
 from betcode.server.export.entries import Entries, Entry, Kind, facts_of, title_of
+from betcode.server.export.invisible import made_visible
+from betcode.server.export.prose import harmless
 from betcode.v1 import agent_pb2 as v1
 
 _FENCES = re.compile("`{3,}")
@@ -38,11 +43,12 @@ def _shown(entry: Entry) -> str:
 
 
 def _quoted(text: str) -> str:
-    return "\n".join(f"> {line}".rstrip() for line in text.splitlines())
+    return "\n".join(f"> {line}".rstrip() for line in harmless(made_visible(text)).split("\n"))
 
 
 def _fenced(text: str) -> str:
     """In a fence that is longer than any inside it."""
+    text = made_visible(text)
     longest = max((len(fence) for fence in _FENCES.findall(text)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}text\n{text}\n{fence}"
@@ -50,4 +56,4 @@ def _fenced(text: str) -> str:
 
 def _plain(text: str) -> str:
     """On one line, with nothing that Markdown would take for its own."""
-    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
+    return _SPECIAL.sub(r"\\\1", made_visible(" ".join(text.split())))
