@@ -18,6 +18,7 @@ from betcode.sessions.lock_desk import LockDesk
 from betcode.sessions.memory import AgentMemory
 from betcode.sessions.room import Room
 from betcode.sessions.roster import Roster
+from betcode.sessions.session_tasks import SessionTasks
 from betcode.sessions.slots import Slots
 from betcode.sessions.writer import SessionWriter
 from betcode.v1 import agent_pb2 as v1
@@ -33,8 +34,11 @@ class Crowd:
     def __init__(self, room: Room, writer: SessionWriter) -> None:
         self.room = room
         self.writer = writer
-        self.desk = LockDesk(room, writer)
-        self.followers = Followers(room, writer, self.desk)
+        tasks = SessionTasks(
+            room.tasks, writer.new.session_id, room.faults, lambda place, error: pytest.fail(f"{place}: {error}")
+        )
+        self.desk = LockDesk(room, writer, tasks)
+        self.followers = Followers(room, writer, self.desk, tasks)
 
     def follow(self, name: str) -> AsyncGenerator[Batch, None]:
         return self.followers.follow(self.room.store, Seq(0), ClientName(name), lambda: False)

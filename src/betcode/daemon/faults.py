@@ -1,24 +1,39 @@
-"""Ends this process at a named step, so that tests can show what a crash exactly there leaves behind."""
+"""Faults that tests inject into a daemon by its environment. Without the variable nothing happens.
+
+`after-commit:7` ends the process with SIGKILL at the seventh time that the place is reached. `raise:PLACE@SESSION`
+raises an error each time that this session reaches the place (see `sessions/fault_points.py`); without `@SESSION`,
+each time that any session does. Several faults are separated by `;`.
+"""
 
 import os
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
-VARIABLE = "BETCODE_FAULT"  # "after-commit:7": SIGKILL at the seventh time
+from betcode.sessions import Faults, no_faults
+
+VARIABLE = "BETCODE_FAULT"
+_RAISE = "raise:"
 
 
-def faults_of(environ: Mapping[str, str]) -> Callable[[str], None]:
-    """What the store and the engine call at their named steps; without the variable it does nothing."""
-    wanted, _, times = environ.get(VARIABLE, "").partition(":")
+class InjectedFault(Exception):
+    """An error that a test asked for."""
+
+
+def faults_of(environ: Mapping[str, str]) -> Faults:
+    """What the store and the engine call at their named places."""
+    wanted = [each for each in environ.get(VARIABLE, "").split(";") if each]
     if not wanted:
-        return lambda _: None
-    left = int(times or 1)
+        return no_faults
+    raising = {each.removeprefix(_RAISE).partition("@")[::2] for each in wanted if each.startswith(_RAISE)}
+    places = (each.partition(":") for each in wanted if not each.startswith(_RAISE))
+    left = {place: int(times or 1) for place, _, times in places}
 
-    def fault(step: str) -> None:
-        nonlocal left
-        if step == wanted:
-            left -= 1
-            if left == 0:
+    def fault(place: str, session_id: str = "", /) -> None:
+        if (place, session_id) in raising or (place, "") in raising:
+            raise InjectedFault(f"injected at {place}")
+        if place in left:
+            left[place] -= 1
+            if left[place] == 0:
                 os.kill(os.getpid(), signal.SIGKILL)
 
     return fault

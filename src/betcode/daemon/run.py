@@ -5,7 +5,7 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,7 +30,7 @@ from betcode.git.running import Git
 from betcode.holder.launch import allow_many_open_files, descends_from, holder_pids
 from betcode.notify import open_notifying
 from betcode.server import About, ObeyDoor, Release, SocketTaken, TcpDoors, make_private_directory, prepare, serve
-from betcode.sessions import Supervisor, open_supervisor
+from betcode.sessions import Faults, Supervisor, open_supervisor
 from betcode.storage import open_store
 from betcode.telemetry import set_up_logging
 from betcode.worktrees import open_snapshots, open_worktrees
@@ -130,7 +130,7 @@ async def _serve(
     keeper: Keeper,
     found: Found,
     about: About,
-    faults: Callable[[str], None],
+    faults: Faults,
     service_manager: ServiceManager,
     tcp: TcpDoors,
     umask: int,

@@ -18,7 +18,7 @@ class Bond:
     restart_count: int = 0
     started_ns: int = 0  # its agent was ready
     ended_ns: int = 0
-    failure: str = ""  # why it was closed; empty: not because of an error
+    failure: str = ""  # the error that closed it, or stopped it and no message was accepted since; empty: none
     timeout_ns: int = 0  # of the session, from each start on; 0: none
     deadline_ns: int = 0  # when that ends, as wall time
     stop_by_ns: int = 0  # a stop is under way, and waits for the turn until then; 0: none is

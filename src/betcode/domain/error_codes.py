@@ -21,6 +21,10 @@ class ErrorCode(StrEnum):
     SESSION_ACTIVE = ("SESSION_ACTIVE", "a turn is open, or a message waits: wait for it, or cancel it")
     SESSION_NOT_READY = ("SESSION_NOT_READY", "it is being started or stopped, or at work; `phase` says which")
     SESSION_TIMEOUT = ("SESSION_TIMEOUT", "the time that it was given when it was made is over; start a new one")
+    SESSION_FAILED = (
+        "SESSION_FAILED",
+        "an internal error stopped the session; send a message to try again, or delete it",
+    )
     COMPACTION_FAILED = (
         "COMPACTION_FAILED",
         "the agent did not compact; `reason` says why, and the session is as it was",

@@ -7,6 +7,7 @@ BetcodeError
 ├── SessionActive             SESSION_ACTIVE
 ├── SessionNotReady           SESSION_NOT_READY
 ├── SessionTimedOut           SESSION_TIMEOUT
+├── SessionFailed             SESSION_FAILED
 ├── CompactionFailed          COMPACTION_FAILED
 ├── CompactionUnsupported     FEATURE_NOT_AVAILABLE
 ├── AgentCannot               FEATURE_NOT_AVAILABLE
@@ -107,6 +108,18 @@ class SessionTimedOut(BetcodeError):
 
     def __init__(self, session_id: str) -> None:
         super().__init__("The session's timeout is reached: start a new one, or restart it", session_id=session_id)
+
+
+class SessionFailed(BetcodeError):
+    """An internal error stopped the session."""
+
+    code = ErrorCode.SESSION_FAILED
+
+    def __init__(self, session_id: str, reason: str) -> None:
+        super().__init__(
+            f"The session has failed: {reason}. Delete it with `betcode session delete {session_id}` if that stays so",
+            session_id=session_id,
+        )
 
 
 class CompactionFailed(BetcodeError):

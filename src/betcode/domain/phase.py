@@ -29,7 +29,7 @@ class PhaseFacts:
     was_started: bool = False  # an agent was started for it once
     is_starting: bool = False  # one is being started, and nothing can be said to it yet
     is_stopping: bool = False
-    has_failed: bool = False  # it was closed because of an error
+    has_failed: bool = False  # an error closed it, or stopped it and no message was accepted since
 
 
 def phase_of(facts: PhaseFacts) -> Phase:
@@ -42,6 +42,8 @@ def phase_of(facts: PhaseFacts) -> Phase:
         return Phase.STARTING
     if facts.status is SessionStatus.ACTIVE:
         return Phase.WORKING
+    if facts.has_failed:
+        return Phase.FAILED
     if facts.status is SessionStatus.NEW and not facts.was_started:
         return Phase.CREATED
     return Phase.RUNNING

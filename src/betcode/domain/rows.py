@@ -155,6 +155,7 @@ class InputKind(StrEnum):
 
 
 OPENS_TURN = frozenset({InputKind.MESSAGE, InputKind.COMPACTION})
+NO_SLOT = frozenset({InputKind.CONTROL, InputKind.INTERRUPT})  # goes to an agent at any time
 
 
 @dataclass(frozen=True, slots=True)

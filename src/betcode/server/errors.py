@@ -22,6 +22,7 @@ STATUS: Mapping[ErrorCode, grpc.StatusCode] = {
     ErrorCode.SESSION_ACTIVE: grpc.StatusCode.FAILED_PRECONDITION,
     ErrorCode.SESSION_NOT_READY: grpc.StatusCode.FAILED_PRECONDITION,
     ErrorCode.SESSION_TIMEOUT: grpc.StatusCode.DEADLINE_EXCEEDED,
+    ErrorCode.SESSION_FAILED: grpc.StatusCode.INTERNAL,
     ErrorCode.COMPACTION_FAILED: grpc.StatusCode.INTERNAL,
     ErrorCode.SEQUENCE_OUT_OF_RANGE: grpc.StatusCode.OUT_OF_RANGE,
     ErrorCode.PERMISSION_NOT_FOUND: grpc.StatusCode.NOT_FOUND,

@@ -7,6 +7,7 @@ processes, and the server only converts.
 from betcode.sessions.audit_desk import RefusedAttempt
 from betcode.sessions.clients import ClientName
 from betcode.sessions.compacting import Compacted
+from betcode.sessions.fault_points import Faults, no_faults
 from betcode.sessions.life_desk import Standing
 from betcode.sessions.looking import Lookouts
 from betcode.sessions.opening import open_supervisor
@@ -25,6 +26,7 @@ __all__ = [
     "ClientName",
     "Compacted",
     "EngineFacts",
+    "Faults",
     "Lookouts",
     "Parting",
     "PermissionAnswer",
@@ -34,5 +36,6 @@ __all__ = [
     "Summary",
     "Supervisor",
     "Withdrawn",
+    "no_faults",
     "open_supervisor",
 ]

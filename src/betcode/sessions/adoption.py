@@ -9,7 +9,7 @@ import anyio
 import anyio.to_thread
 
 from betcode.domain.changes import Change, ForgetClients
-from betcode.domain.errors import StorageDegraded
+from betcode.domain.errors import BetcodeError, StorageDegraded, StorageFailed
 from betcode.domain.identifiers import RunId, SessionId
 from betcode.domain.ports import SessionFilter
 from betcode.domain.session import SessionStatus
@@ -18,6 +18,7 @@ from betcode.holder.launch import end_leftovers, is_alive
 from betcode.sessions import events, left_prompts
 from betcode.sessions.census import strays
 from betcode.sessions.closing import wind_up
+from betcode.sessions.fault_points import FaultPoint
 from betcode.sessions.live import LiveSession
 from betcode.sessions.room import Room
 from betcode.sessions.run import AgentRun
@@ -50,13 +51,16 @@ async def take_up(room: Room, open_session: Callable[[SessionId], Awaitable[Live
     ended: list[AgentRun] = []
     known: set[str] = set()
     for session_id, row in await room.store.live_runs():
-        live = await open_session(session_id)
-        run = live.run = AgentRun(live, row)
-        known.add(row.run_id)
-        (alive if is_alive(run.directory) else ended).append(run)
-        room.tasks.start_soon(run.adopt)
-        if live.writer.state.status is SessionStatus.CLOSED:
-            room.tasks.start_soon(wind_up, live, anyio.Event())  # a daemon died in the middle of it
+        known.add(row.run_id)  # whether it can be adopted or not: its session has a record of it
+        live = await _opened(open_session, session_id)
+        if live is None:
+            continue
+        with live.failure.guard(FaultPoint.ADOPT_INIT):
+            run = live.run = AgentRun(live, row)
+            (alive if is_alive(run.directory) else ended).append(run)
+            live.tasks.start_soon(FaultPoint.ADOPT, run.adopt)
+            if live.writer.state.status is SessionStatus.CLOSED:
+                live.tasks.start_soon(FaultPoint.WIND_UP, wind_up, live)  # a daemon died in the middle of it
     orphans = await _end_orphans(room, known)
     with anyio.move_on_after(READ_WITHIN_S):  # clients find those that had ended read to their end
         for run in ended:
@@ -84,6 +88,19 @@ async def take_up(room: Room, open_session: Callable[[SessionId], Awaitable[Live
     return found
 
 
+async def _opened(
+    open_session: Callable[[SessionId], Awaitable[LiveSession]], session: SessionId
+) -> LiveSession | None:
+    """None: it cannot be opened. Its agent, if any, stays under its holder, and `session delete` ends it."""
+    try:
+        return await open_session(session)
+    except (StorageDegraded, StorageFailed):
+        raise
+    except BetcodeError as trouble:
+        logger.error("a session is left alone: %s", trouble, extra={"session_id": session})
+        return None
+
+
 async def _end_orphans(room: Room, known: set[str]) -> int:
     found = await anyio.to_thread.run_sync(strays, known, room.runs_dir)
     limiter = anyio.CapacityLimiter(_ENDED_AT_ONCE)
@@ -99,9 +116,21 @@ async def _settle_the_rest(
 ) -> tuple[int, int]:
     """Sessions in a turn without an agent: how many have messages to deliver, and how many are idle from now on."""
     rows, _ = await room.store.list_sessions(SessionFilter(statuses=(SessionStatus.ACTIVE,), limit=_ALL))
-    sessions = [await open_session(row.new.session_id) for row in rows]
-    without = [live for live in sessions if live.run is None and live.writer.state.status is SessionStatus.ACTIVE]
-    idle = [(live, _rest_without_agent(live)) for live in without if not live.has_messages]
+    sessions = [await _opened(open_session, row.new.session_id) for row in rows]
+    without = [
+        live
+        for live in sessions
+        if live is not None
+        and live.run is None
+        and live.writer.state.status is SessionStatus.ACTIVE
+        and not live.failure.is_pending
+    ]
+    idle: list[tuple[LiveSession, Prepared]] = []
+    for live in without:
+        with live.failure.guard(FaultPoint.SETTLE):
+            room.faults(FaultPoint.SETTLE, live.session_id)
+            if not live.has_messages:
+                idle.append((live, _rest_without_agent(live)))
     await _commit_together(room, idle, more)
     waiting = [live for live in without if live.has_messages]
     for live in waiting:
@@ -112,17 +141,34 @@ async def _settle_the_rest(
 async def _commit_together(
     room: Room, prepared: Sequence[tuple[LiveSession, Prepared]], more: Sequence[Change]
 ) -> None:
-    """One transaction for all sessions: a daemon that is killed here leaves all of it done, or nothing."""
-    changes = [*more, *(change for _, each in prepared for change in each.changes)]
+    """One transaction for all sessions: a daemon that is killed here leaves all of it done, or nothing.
+
+    Where the store refuses it, each session is tried alone, and the one that is at fault fails.
+    """
+    try:
+        await _commit(room, [*more, *(change for _, each in prepared for change in each.changes)])
+    except StorageFailed:
+        logger.exception("the sessions without an agent are settled one by one")
+        await _commit(room, more)
+        for live, each in prepared:
+            with live.failure.guard(FaultPoint.SETTLE):
+                await _commit(room, each.changes)
+                live.writer.written(each)
+    else:
+        for live, each in prepared:
+            with live.failure.guard(FaultPoint.SETTLE):
+                live.writer.written(each)
+
+
+async def _commit(room: Room, changes: Sequence[Change]) -> None:
+    """Raises StorageFailed."""
     while changes:
         try:
             await room.store.commit(changes)
         except StorageDegraded:
             await anyio.sleep(RETRY_AFTER_S)
         else:
-            break
-    for live, each in prepared:
-        live.writer.written(each)
+            return
 
 
 def _rest_without_agent(session: LiveSession) -> Prepared:

@@ -118,7 +118,7 @@ async def _resolve(session: LiveSession, prompt: PromptRow, decision: Decision, 
     session.inputs |= {row.input_id: row for row in inputs}
     session.grants = grants
     logger.info("answered %s", decision.name, extra=session.log_extra | {"request_id": prompt.request_id})
-    session.room.faults("after-answer")
+    session.room.faults("after-answer", session.session_id)
     session.go_on()
 
 

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import anyio
 
@@ -10,6 +10,7 @@ from betcode.domain.changes import SaveBond
 from betcode.domain.errors import AgentUnavailable, BetcodeError, SessionClosed, SessionNotReady
 from betcode.sessions import events
 from betcode.sessions.closing import close
+from betcode.sessions.fault_points import FaultPoint
 from betcode.sessions.live import LiveSession
 from betcode.sessions.run import AgentRun
 from betcode.v1 import agent_pb2 as v1
@@ -24,12 +25,10 @@ _SILENT_FOR_S = 5.0  # an agent that needs no greeting, and says nothing until i
 class Outcome:
     """What became of something that goes on without whoever asked for it."""
 
-    done: anyio.Event = field(default_factory=anyio.Event)
     trouble: BetcodeError | None = None
 
-    async def wait(self) -> None:
+    def check(self) -> None:
         """Raises what was the trouble."""
-        await self.done.wait()
         if self.trouble is not None:
             raise self.trouble
 
@@ -40,11 +39,12 @@ async def begin(session: LiveSession, within_s: float) -> None:
     Raises:
         AgentUnavailable, AgentMemoryExhausted: it did not start, and the session is closed for that reason.
         SessionClosed, SessionNotReady: somebody closed it meanwhile, or restarts it.
+        SessionFailed: an internal error stopped it.
     """
     outcome = Outcome()
     # Not in the caller's task: whoever asked may leave before the agent is ready.
-    session.room.tasks.start_soon(_carry_out, session, within_s, outcome)
-    await outcome.wait()
+    await session.tasks.complete(FaultPoint.WARM_START, _carry_out, session, within_s, outcome)
+    outcome.check()
 
 
 async def _carry_out(session: LiveSession, within_s: float, outcome: Outcome) -> None:
@@ -61,7 +61,6 @@ async def _carry_out(session: LiveSession, within_s: float, outcome: Outcome) ->
         session.tell_phase()
     finally:
         session.life.is_starting = False
-        outcome.done.set()
 
 
 async def _started(session: LiveSession) -> AgentRun:
@@ -76,7 +75,7 @@ async def _started(session: LiveSession) -> AgentRun:
         await session.room.memory.make_room()
         run = session.run = AgentRun(session)
         session.life.was_started = True
-        session.room.tasks.start_soon(run.begin)
+        session.tasks.start_soon(FaultPoint.RUN, run.begin)
         return run
 
 

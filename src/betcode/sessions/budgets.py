@@ -18,6 +18,7 @@ from betcode.sessions import events
 from betcode.sessions.abilities import unmeasured
 from betcode.sessions.clients import ClientName
 from betcode.sessions.decided import recorded
+from betcode.sessions.fault_points import FaultPoint
 from betcode.sessions.left_prompts import audited
 from betcode.sessions.prompt_times import give_times, note_opened
 from betcode.sessions.prompts import Decision
@@ -86,7 +87,7 @@ class BudgetGate:
         """See to what reaching a limit means, if that is not done yet. Never waits."""
         if self._is_due and not self._is_seen_to:
             self._is_seen_to = True
-            self._session.room.tasks.start_soon(self._see_to_it)
+            self._session.tasks.start_soon(FaultPoint.BUDGET_CHECK, self._see_to_it)
 
     async def answer(self, decision: Decision, client: ClientName) -> None:
         """Raise the limits that are reached by the same amount again, or let go of what waits; the lock is held."""
@@ -160,6 +161,10 @@ class BudgetGate:
             return [], []
         return self.withdrawn(why, by)
 
+    def reset(self) -> None:
+        """The session has failed: nothing waits and nothing is asked."""
+        self.prompt, self._is_seen_to = None, False
+
     def settle(self) -> None:
         """After inputs were given up: nothing waits for an answer any more."""
         if not self.waiting:
@@ -204,7 +209,7 @@ class BudgetGate:
 
     async def _tell_and_ask(self) -> None:
         session = self._session
-        session.room.faults("before-budget-prompt")
+        session.room.faults("before-budget-prompt", session.session_id)
         said: list[v1.AgentEvent] = []
         changes: list[Change] = []
         budget, prompt, dropped = self._budget, self.prompt, dict[str, None]()

@@ -14,6 +14,7 @@ from betcode.domain.identifiers import time_ordered_uuid
 from betcode.domain.ports import CallScreening
 from betcode.domain.rows import InputKind, InputRow
 from betcode.domain.silence import Silence
+from betcode.sessions.fault_points import FaultPoint
 
 if TYPE_CHECKING:
     from betcode.sessions.run import AgentRun
@@ -93,13 +94,14 @@ class CallDesk:
     def look(self) -> None:
         """Notice rules that have changed while the agent asks nothing; never waits."""
         session = self._run.session
+        session.room.faults(FaultPoint.CALL_SCREENING, session.session_id)
         if self._told_at is not None and self._run.dialogue.call_screening is not CallScreening.YES:
             session.deliverable.set()  # what a message waited for may not be wanted any more
         self._look_for_a_refusal()
         self._look_for_an_acknowledgement()
         if not self._is_told and self._run.attachment is not None and not self._is_looking:
             self._is_looking = True
-            session.room.tasks.start_soon(self._heed_rules)
+            session.tasks.start_soon(FaultPoint.RULE_CHECK, self._heed_rules)
 
     def _look_for_a_refusal(self) -> None:
         """An agent that refuses has no rule for a whole tool: it is ended, and the next one gets them all."""

@@ -8,10 +8,12 @@ import anyio
 
 from betcode.domain.audit import DecidedBy
 from betcode.domain.changes import MoveInput, SaveBond
+from betcode.domain.errors import SessionFailed
 from betcode.domain.rows import InputKind, InputState
 from betcode.domain.run import RunStimulus
 from betcode.domain.session import SessionStatus, SessionStimulus, advance
 from betcode.sessions import compacting, events, left_prompts
+from betcode.sessions.fault_points import FaultPoint
 from betcode.sessions.live import LiveSession
 from betcode.sessions.stopping import kill
 from betcode.v1 import agent_pb2 as v1
@@ -20,6 +22,7 @@ logger = logging.getLogger(__name__)
 
 _END_WITHIN_S = 8.0  # SIGTERM, 5 s, then the holder kills; one that is stopped answers nobody
 _KILLED_WITHIN_S = 20.0
+_SETTLED_WITHIN_S = 60.0
 
 
 STOPPED, FAILED = "SESSION_STOPPED", "SESSION_FAILED"
@@ -32,11 +35,14 @@ async def close(session: LiveSession, *, to_delete: bool = False, failure: str =
     """
     if to_delete:
         session.closed_words = "the session was deleted"
+    await session.failure.wait_settled(_SETTLED_WITHIN_S)
     was_open = await _note_closed(session, failure)
-    ended = anyio.Event()
     # Not in the caller's task: whoever asked may leave before the agent has ended.
-    session.room.tasks.start_soon(wind_up, session, ended)
-    await ended.wait()
+    try:
+        await session.tasks.complete(FaultPoint.WIND_UP, wind_up, session)
+    except SessionFailed:
+        if not await session.failure.wait_settled(_SETTLED_WITHIN_S):  # which ends the agent, too
+            raise
     return was_open
 
 
@@ -84,7 +90,7 @@ async def _note_closed(session: LiveSession, failure: str) -> bool:
         return True
 
 
-async def wind_up(session: LiveSession, ended: anyio.Event) -> None:
+async def wind_up(session: LiveSession) -> None:
     """After the session was closed: end its agent, then let followers go."""
     if session.run is not None:
         with anyio.move_on_after(_END_WITHIN_S):
@@ -97,4 +103,3 @@ async def wind_up(session: LiveSession, ended: anyio.Event) -> None:
     session.writer.tail.close()
     session.life.is_stopping = False
     session.tell_phase()
-    ended.set()

@@ -131,7 +131,7 @@ async def _begin(session: LiveSession, request_id: str, why: str) -> Compaction:
     session.inputs[row.input_id] = row
     session.compaction = under_way = Compaction(row.input_id)
     session.may_start = True
-    session.room.faults("after-compaction-asked")
+    session.room.faults("after-compaction-asked", session.session_id)
     session.go_on()
     return under_way
 

@@ -11,6 +11,7 @@ from betcode.domain.errors import BetcodeError, SessionActive
 from betcode.domain.health import HIGH_MEMORY_SHARE
 from betcode.holder.platform import resident_bytes
 from betcode.sessions.compacting import compact, is_compact
+from betcode.sessions.fault_points import FaultPoint
 
 if TYPE_CHECKING:
     from betcode.sessions.live import LiveSession
@@ -67,9 +68,8 @@ def _may(session: LiveSession) -> bool:
 
 
 def _begin(session: LiveSession, why: str) -> None:
-    session.users += 1  # held open until it is over
     session.compacts_itself = False  # not a second time by the turn that ends with this one
-    session.room.tasks.start_soon(_compact, session, why)
+    session.tasks.start_soon(FaultPoint.COMPACTION, _compact, session, why)
 
 
 async def _compact(session: LiveSession, why: str) -> None:
@@ -84,5 +84,3 @@ async def _compact(session: LiveSession, why: str) -> None:
         threshold = session.room.settings.auto_compact_threshold
         session.compacts_itself = not threshold or session.writer.state.context_tokens <= threshold
         logger.info("compacted a session: %d tokens less (%s)", done.tokens_saved, why, extra=session.log_extra)
-    finally:
-        session.users -= 1

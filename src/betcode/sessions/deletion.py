@@ -1,7 +1,7 @@
 """Deletes a session: first it is hidden, then its files, its rows and its words in the search index are erased.
 
 A deletion that began always ends: a caller may leave, the disk may be full, the daemon may be killed. What could not be
-erased is tried again every minute and at the next start.
+erased is tried again every minute and at the next start. A session that cannot be opened or closed is deleted, too.
 """
 
 import logging
@@ -9,32 +9,66 @@ import logging
 import anyio
 import anyio.to_thread
 
-from betcode.domain.errors import AgentUnavailable, BetcodeError, StorageDegraded
+from betcode.domain.errors import AgentUnavailable, BetcodeError, SessionNotFound, StorageDegraded, UnknownProvider
+from betcode.domain.identifiers import SessionId, SessionKey
+from betcode.domain.run import LIVE
 from betcode.domain.session_deletion import DeletedSession
 from betcode.sessions import session_files
 from betcode.sessions.closing import close
 from betcode.sessions.live import LiveSession
 from betcode.sessions.registry import Registry
 from betcode.sessions.room import Room
+from betcode.sessions.run_processes import end_run
+from betcode.sessions.session_failure import describe
 
 logger = logging.getLogger(__name__)
 
 _RETRY_AFTER_S = 60.0
 
 
-async def delete(registry: Registry, session: LiveSession) -> None:
+async def delete(registry: Registry, session: SessionId, client: str = "") -> None:
     """Close the session and erase everything that this daemon stored of it.
 
     Raises:
+        SessionNotFound
         AgentUnavailable: its agent could not be ended, and still needs its rows.
         StorageDegraded: it could not be marked as deleted; or it is, but some of its data could not be erased yet.
     """
-    await close(session, to_delete=True)
-    if session.run is not None:
-        raise AgentUnavailable("The session is closed, but its agent cannot be ended: delete it later")
+    try:
+        async with registry.using(session) as live:
+            live.stopped_by = client
+            await close(live, to_delete=True)
+            if live.run is not None:
+                raise AgentUnavailable("The session is closed, but its agent cannot be ended: delete it later")
+            await _erase(registry, live.writer.key, live)
+    except UnknownProvider:
+        await _delete_unusable(registry, session)
+    except (SessionNotFound, StorageDegraded, AgentUnavailable):
+        raise
+    except Exception:
+        logger.exception("the session cannot be closed; it is deleted all the same", extra={"session_id": session})
+        await _delete_unusable(registry, session)
+
+
+async def _delete_unusable(registry: Registry, session: SessionId) -> None:
+    """Delete a session that cannot be opened or closed: end the processes of its newest run, then erase its rows."""
+    row = await registry.row(session)
+    live = registry.live.pop(session, None)
+    if live is not None:
+        live.tasks.cancel()
+        registry.room.slots.give_back(live)
+    run = await registry.room.store.newest_run(row.key)
+    if run is not None and run.state in LIVE:
+        await end_run(registry.room.runs_dir, run)
+    await _erase(registry, row.key, live)
+    if live is not None:
+        live.writer.tail.close()
+
+
+async def _erase(registry: Registry, key: SessionKey, live: LiveSession | None) -> None:
     attempt = _Attempt()
     # Not in the caller's task: whoever asked may leave at any moment.
-    session.room.tasks.start_soon(_mark_and_erase, registry, session, attempt)
+    registry.room.tasks.start_soon(_mark_and_erase, registry, key, live, attempt)
     await attempt.ended.wait()
     if attempt.failure is not None:
         raise attempt.failure
@@ -59,17 +93,21 @@ class _Attempt:
             self.ended.set()
 
 
-async def _mark_and_erase(registry: Registry, session: LiveSession, attempt: _Attempt) -> None:
+async def _mark_and_erase(registry: Registry, key: SessionKey, live: LiveSession | None, attempt: _Attempt) -> None:
     room = registry.room
     try:
-        deleted = await room.store.mark_deleted(session.writer.key)
+        deleted = await room.store.mark_deleted(key)
+        registry.live.pop(deleted.session_id, None)
+        room.faults("delete-marked")
+        if live is not None and live.writer.telling is not None:
+            await live.writer.telling.deleted()
     except BetcodeError as error:
         attempt.fail(error)
         return
-    registry.live.pop(session.session_id, None)
-    room.faults("delete-marked")
-    if session.writer.telling is not None:
-        await session.writer.telling.deleted()
+    except Exception as error:
+        logger.exception("a session could not be deleted")
+        attempt.fail(_still_there(describe(error)))
+        return
     await _erase_until_done(room, deleted, attempt)
 
 
@@ -83,6 +121,9 @@ async def _erase_until_done(room: Room, deleted: DeletedSession, attempt: _Attem
         except (OSError, BetcodeError) as error:
             logger.warning("a deleted session could not be erased yet: %s", error, extra=extra)
             attempt.fail(_still_there(str(error)))
+        except Exception as error:  # it concerns this session alone
+            logger.exception("a deleted session could not be erased yet", extra=extra)
+            attempt.fail(_still_there(describe(error)))
         else:
             break
         await anyio.sleep(_RETRY_AFTER_S)

@@ -19,6 +19,7 @@ from betcode.domain.run import CancelStep
 from betcode.holder.platform import start_time_now
 from betcode.holder.sweeping import end_orphans
 from betcode.sessions.attachment import HolderGone, HolderRefused
+from betcode.sessions.fault_points import FaultPoint
 from betcode.sessions.stopping import kill
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class Escalation:
         if self._run.row.cancel_step and not self._is_at_work:
             self._is_at_work = True
             self._since = anyio.current_time()
-            self._run.session.room.tasks.start_soon(self._climb)
+            self._run.session.tasks.start_soon(FaultPoint.CANCEL_STEPS, self._climb)
 
     def insist(self) -> None:
         """Go on to the next step now; right after the last one it is the same cancel, said twice."""
@@ -62,7 +63,7 @@ class Escalation:
         """An agent that stopped its turn ended its tools, but not what these moved out of its reach."""
         row = self._run.row
         work = partial(end_orphans, row.holder_pid, row.agent_pid, since, start_time_now())
-        self._run.session.room.tasks.start_soon(self._sweep, work)
+        self._run.session.tasks.start_soon(FaultPoint.CANCEL_SWEEP, self._sweep, work)
 
     async def _sweep(self, work: Callable[[], int]) -> None:
         try:
@@ -81,7 +82,8 @@ class Escalation:
             self._is_at_work = False
 
     async def _take(self, step: CancelStep) -> None:
-        settings = self._run.session.room.settings
+        session, settings = self._run.session, self._run.session.room.settings
+        session.room.faults(FaultPoint.CANCEL_STEP, session.session_id)
         if step is CancelStep.INTERRUPTED:
             if await self._outlasts(settings.cancel_interrupt_s):
                 await self._advance(step, CancelStep.SIGNALLED)
@@ -107,7 +109,7 @@ class Escalation:
             run.row = row
             run.asked_to_end = True  # nothing is handed to it any more
         logger.warning("the agent does not stop its turn: %s", to.name.lower(), extra=run.session.log_extra)
-        run.session.room.faults(f"cancel-{to.name.lower()}")
+        run.session.room.faults(f"cancel-{to.name.lower()}", run.session.session_id)
 
     async def _signal(self) -> bool:
         """SIGINT for the agent; False where its holder does not know how, or does not answer."""

@@ -16,6 +16,7 @@ from betcode.domain.rows import Kept, PromptRow, PromptState
 from betcode.domain.secrets import redacted
 from betcode.domain.times import short_duration
 from betcode.sessions import events
+from betcode.sessions.fault_points import FaultPoint
 from betcode.sessions.left_prompts import audited
 from betcode.sessions.live import LiveSession
 from betcode.sessions.prompt_times import lifetime_of, open_prompts, put, touch
@@ -77,13 +78,13 @@ async def look(registry: Registry) -> list[int]:
     for session in due:
         try:
             async with registry.using(session) as live:
+                room.faults(FaultPoint.PROMPT_EXPIRY, session)
                 coming += await _settle(live)
         except BetcodeError as trouble:
             logger.warning("prompts that are due wait: %s", trouble, extra={"session_id": session})
             coming.append(now_ns + MINUTE_NS)
-        except Exception:
-            # Tried again; the prompts of other sessions are not harmed.
-            logger.exception("prompts that are due could not be seen to", extra={"session_id": session})
+        except Exception as error:  # noqa: BLE001 - the prompts of other sessions are not harmed
+            registry.report_failure(session, FaultPoint.PROMPT_EXPIRY, error)
             coming.append(now_ns + SCAN_EVERY_NS)
     return coming
 
@@ -143,7 +144,7 @@ async def _expire(session: LiveSession, row: PromptRow, now_ns: int) -> None:
         await session.writer.write(over.said, [*over.changes, AddInput(told)])
         del session.prompts[row.request_id]
         session.inputs[told.input_id] = told
-    session.room.faults("after-expiry")
+    session.room.faults("after-expiry", session.session_id)
     logger.info("a prompt expired", extra=session.log_extra | {"request_id": row.request_id})
     session.go_on()
     _notify(session, over.row, Occasion.EXPIRED, time_ordered_uuid())

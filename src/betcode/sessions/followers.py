@@ -12,8 +12,10 @@ from betcode.domain.ports import Store
 from betcode.domain.rows import Batch, ConnectedClient
 from betcode.sessions import events
 from betcode.sessions.clients import ClientName, Present
+from betcode.sessions.fault_points import FaultPoint
 from betcode.sessions.lock_desk import LockDesk
 from betcode.sessions.room import Room
+from betcode.sessions.session_tasks import SessionTasks
 from betcode.sessions.writer import SessionWriter
 
 BATCH_BYTES = 128 * 1024
@@ -43,6 +45,7 @@ class Followers:
     room: Room
     writer: SessionWriter
     desk: LockDesk
+    tasks: SessionTasks
     present: set[_Follower] = field(default_factory=set)
     _streams: dict[str, int] = field(default_factory=dict)  # by client
     _checked: int = 0
@@ -148,7 +151,12 @@ class Followers:
             self._say_presence()
         else:
             self._presence_due = True
-            self.room.tasks.start_soon(self._say_presence_after, wait)
+            self.tasks.start_soon(FaultPoint.PRESENCE, self._say_presence_after, wait)
+
+    def resume(self) -> None:
+        """After the session's tasks were cancelled: say what they were about to say."""
+        self._presence_due = False
+        self._presence_changed()
 
     async def _say_presence_after(self, wait: float) -> None:
         await anyio.sleep(wait)

@@ -11,6 +11,7 @@ from betcode.domain.errors import BetcodeError, SessionNotReady
 from betcode.domain.phase import Phase
 from betcode.sessions.beginning import Outcome
 from betcode.sessions.closing import close
+from betcode.sessions.fault_points import FaultPoint
 from betcode.sessions.live import LiveSession
 
 logger = logging.getLogger(__name__)
@@ -32,6 +33,7 @@ async def stop(session: LiveSession, *, graceful: bool, within_s: float) -> bool
         SessionClosed: it was stopped before.
         SessionNotReady: it was never started, or is being stopped.
         StorageDegraded
+        SessionFailed: an internal error stopped it.
     """
     async with session.changing(even_degraded=True):
         if session.phase in (Phase.CREATED, Phase.STOPPING):
@@ -45,8 +47,8 @@ async def stop(session: LiveSession, *, graceful: bool, within_s: float) -> bool
         session.tell_phase()
     outcome = _Stop()
     # Not in the caller's task: whoever asked may leave before it is done.
-    session.room.tasks.start_soon(_carry_out, session, outcome)
-    await outcome.wait()
+    await session.tasks.complete(FaultPoint.STOP, _carry_out, session, outcome)
+    outcome.check()
     return not outcome.was_killed
 
 
@@ -69,8 +71,6 @@ async def _carry_out(session: LiveSession, outcome: _Stop) -> None:
         session.life.is_stopping = False
         session.life.bond = replace(session.life.bond, stop_by_ns=0)
         session.tell_phase()
-    finally:
-        outcome.done.set()
 
 
 async def at_rest(session: LiveSession, within_s: float) -> bool:

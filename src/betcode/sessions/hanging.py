@@ -11,6 +11,7 @@ import anyio
 
 from betcode.domain.silence import Silence
 from betcode.sessions.attachment import HolderGone
+from betcode.sessions.fault_points import FaultPoint
 from betcode.sessions.stopping import kill
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class HangWatch:
         """End the agent for a reason, as if it had crashed; only the first one counts."""
         if not self.verdict:
             self.verdict, self.advice = verdict, advice
-            self._run.session.room.tasks.start_soon(self._end)
+            self._run.session.tasks.start_soon(FaultPoint.HANG_END, self._end)
 
     def _is_watched(self) -> bool:
         """A turn is open or to be begun, and neither a person, a slot, a disk nor the model's API is waited for."""

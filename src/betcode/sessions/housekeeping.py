@@ -12,6 +12,7 @@ import anyio.to_thread
 from betcode.domain.errors import BetcodeError, SessionNotFound, StorageDegraded, StorageFailed
 from betcode.domain.identifiers import SessionId
 from betcode.sessions.compaction_triggers import MemoryPressure
+from betcode.sessions.fault_points import FaultPoint
 from betcode.sessions.registry import Registry
 from betcode.sessions.retention import Swept, is_full, sweep
 from betcode.sessions.room import Room
@@ -37,14 +38,16 @@ async def keep_house(registry: Registry) -> None:
         idle_s, hang_s = room.settings.idle_retire_s, room.settings.hang_after_s
         await anyio.sleep(min(LOOK_EVERY_S, max(idle_s / 4, 0.05), max(hang_s / 4, 0.05)))
         for agent in room.memory.idle_too_long(anyio.current_time() - idle_s, keep=room.settings.warm_limit):
-            room.tasks.start_soon(agent.retire)
+            agent.retire_soon()
         pressure.relieve(registry)
         full = is_full(room.runs_dir)
-        for live in registry.live.values():
-            live.writer.note_disk(full=full)
-            if live.run is not None:
-                live.run.watch.look()
-                live.run.calls.look()
+        for live in list(registry.live.values()):
+            with live.failure.guard(FaultPoint.MAINTENANCE):
+                room.faults(FaultPoint.MAINTENANCE, live.session_id)
+                live.writer.note_disk(full=full)
+                if live.run is not None:
+                    live.run.watch.look()
+                    live.run.calls.look()
         registry.forget_disposable()
 
 

@@ -57,4 +57,4 @@ class Life:
     def begun(self, now_ns: int) -> Bond:
         """The bond of a session whose agent is ready now: its time begins anew."""
         deadline_ns = now_ns + self.bond.timeout_ns if self.bond.timeout_ns else 0
-        return replace(self.bond, started_ns=now_ns, deadline_ns=deadline_ns)
+        return replace(self.bond, started_ns=now_ns, deadline_ns=deadline_ns, failure="")

@@ -14,15 +14,25 @@ from betcode.domain.errors import SessionClosed, SessionNotReady, SessionTimedOu
 from betcode.domain.identifiers import Seq, SessionId, time_ordered_uuid
 from betcode.domain.phase import Phase
 from betcode.domain.ports import Provider
-from betcode.domain.rows import OPENS_TURN, GrantRow, InputKind, InputRow, PromptRow, PromptState, RunRow, SessionRow
+from betcode.domain.rows import (
+    NO_SLOT,
+    OPENS_TURN,
+    GrantRow,
+    InputKind,
+    InputRow,
+    PromptRow,
+    PromptState,
+    RunRow,
+    SessionRow,
+)
 from betcode.domain.run import LIVE, CancelStep
 from betcode.domain.session import SessionStatus, SessionStimulus, advance
-from betcode.domain.transcript import TranscriptEnd
 from betcode.rules import Place
 from betcode.sessions import compacting
 from betcode.sessions.bell import Bell
 from betcode.sessions.budgets import OF_NO_RUN, BudgetGate
 from betcode.sessions.ending import End
+from betcode.sessions.fault_points import FaultPoint
 from betcode.sessions.followers import Followers
 from betcode.sessions.left_prompts import open_ones, sorted_by_agent
 from betcode.sessions.life import Life
@@ -31,13 +41,13 @@ from betcode.sessions.recovery import Recovery
 from betcode.sessions.room import Room
 from betcode.sessions.run import AgentRun
 from betcode.sessions.screening import Screening
+from betcode.sessions.session_failure import SessionFailure
+from betcode.sessions.session_tasks import SessionTasks
 from betcode.sessions.turn_times import TurnTimes
 from betcode.sessions.waiting import Waiting, for_api
 from betcode.sessions.writer import SessionWriter
 
 logger = logging.getLogger(__name__)
-
-_NO_SLOT = frozenset({InputKind.CONTROL, InputKind.INTERRUPT})
 
 
 class LiveSession:
@@ -51,8 +61,10 @@ class LiveSession:
         )
         self.writer.on_status = self.tell_phase
         self.life = Life()
-        self.desk = LockDesk(room, self.writer)
-        self.followers = Followers(room, self.writer, self.desk)
+        self.failure = SessionFailure(self)
+        self.tasks = SessionTasks(room.tasks, self.session_id, room.faults, self.failure.report)
+        self.desk = LockDesk(room, self.writer, self.tasks)
+        self.followers = Followers(room, self.writer, self.desk, self.tasks)
         self.budget = BudgetGate(self)
         self.lock = anyio.Lock()
         self.inputs: dict[str, InputRow] = {}  # open ones, oldest first
@@ -105,6 +117,8 @@ class LiveSession:
             and self.at_rest
             and not self.budget.is_busy
             and not self.life.is_changing
+            and not self.failure.is_pending
+            and self.tasks.is_idle
         )
 
     @property
@@ -138,6 +152,7 @@ class LiveSession:
 
     async def load(self) -> None:
         """Take up what was left open."""
+        self.room.faults(FaultPoint.LOAD, self.session_id)
         store, key = self.room.store, self.writer.key
         self.life.take_up(await store.bound(key), self.writer.state.status)
         await self.writer.jump_after_epoch()
@@ -171,7 +186,16 @@ class LiveSession:
         self.go_on()
 
     def go_on(self) -> None:
-        """Do what can be done now: ask for a slot, start an agent, wake the one who delivers. Never waits."""
+        """Do what can be done now: ask for a slot, start an agent, wake the one who delivers. Never waits.
+
+        Another session may be at work here: one that gave a slot back. It does not fail with this one.
+        """
+        try:
+            self._advance()
+        except Exception as error:  # noqa: BLE001 - whatever it is, it concerns this session alone
+            self.failure.report(FaultPoint.ADVANCE, error)
+
+    def _advance(self) -> None:
         self.changed.ring()
         if self.writer.state.status is SessionStatus.CLOSED or not self.may_start or self.room.stopping.is_set():
             return
@@ -183,43 +207,10 @@ class LiveSession:
             begun = any(row.kind is InputKind.ANSWER or row.number for row in self.inputs.values())
             slots.ask(self, first=begun)  # comes back here when granted
         if self.run is None and self.inputs and slots.has(self):
+            self.room.faults(FaultPoint.ADVANCE, self.session_id)
             self.run = AgentRun(self)
-            self.room.tasks.start_soon(self.run.begin)
+            self.tasks.start_soon(FaultPoint.RUN, self.run.begin)
         self.deliverable.set()
-
-    def assignable(self, run: AgentRun) -> list[InputRow]:
-        """The inputs that may go to this run now, in order."""
-        ready: list[InputRow] = []
-        for row in self.inputs.values():
-            if row.run == run.row.key or (row.kind is InputKind.MESSAGE and self.compaction is not None):
-                continue
-            if self._is_held_back(row, run, ready):
-                continue
-            if row.kind is InputKind.MESSAGE and run.calls.holds_messages:
-                continue
-            if row.kind in OPENS_TURN and not run.dialogue.is_ready:
-                continue
-            if row.kind is InputKind.MESSAGE and run.row.cancel_step:
-                continue  # it came after the cancel, and must not be hit by it
-            if row.kind in _NO_SLOT or self.room.slots.has(self):
-                ready.append(row)
-            elif row.kind is InputKind.MESSAGE and run.dialogue.turn_open:
-                ready.append(row)  # the agent itself queues what comes during a turn
-        return ready
-
-    def _is_held_back(self, row: InputRow, run: AgentRun, before: list[InputRow]) -> bool:
-        """With a budget messages go one at a time, so that each turn is counted before the next begins.
-
-        So they do to an agent that would mix what comes during a turn into it, and to one that was not told to
-        continue a broken turn: it may take the turn's message for known, and has to be told before the next one.
-        """
-        repeats = self.writer.state.transcript is TranscriptEnd.INTERRUPTED_AFTER_ABANDONED
-        at_once = self.capabilities.queues_messages and not self.budget.is_set
-        if row.kind is not InputKind.MESSAGE or (not repeats and (row.number or at_once)):
-            return False
-        is_next = not any(row.kind is InputKind.MESSAGE for row in before)
-        is_over_budget = self.budget.holds and not row.number
-        return is_over_budget or run.dialogue.turn_open or self.unconsumed(run) or not is_next
 
     def settle(self) -> None:
         """After something was taken in: keep, take or give back the slot as the agent works, waits or rests."""
@@ -313,8 +304,10 @@ class LiveSession:
 
         Raises:
             StorageDegraded: nothing can be written, or could not any more while others were before us.
+            SessionFailed: an error has stopped the session, and its agent is being ended.
         """
         while True:
+            self.failure.refuse_if_pending()
             if not even_degraded:
                 self.refuse_if_degraded()
             with anyio.CancelScope() as waiting:
@@ -346,7 +339,7 @@ class LiveSession:
 
     def _needs_slot(self, row: InputRow) -> bool:
         assigned = self.run is not None and row.run == self.run.row.key
-        if assigned or row.kind in _NO_SLOT:
+        if assigned or row.kind in NO_SLOT:
             return False
         if row.kind is InputKind.MESSAGE and not row.number and self.budget.holds:
             return False

@@ -11,8 +11,10 @@ import anyio
 from betcode.domain.errors import InvalidRequest, NoInputLock, SessionClosed
 from betcode.sessions import events
 from betcode.sessions.clients import NOBODY, ClientName
+from betcode.sessions.fault_points import FaultPoint
 from betcode.sessions.input_lock import Decision, Given, InputLock, Times
 from betcode.sessions.room import Room
+from betcode.sessions.session_tasks import SessionTasks
 from betcode.sessions.writer import SessionWriter
 
 BOARD = "input_lock"
@@ -29,8 +31,9 @@ class _Ask:
 class LockDesk:
     """The lock's state is decided by `InputLock`; here are its clients, its clock and those who wait."""
 
-    def __init__(self, room: Room, writer: SessionWriter) -> None:
+    def __init__(self, room: Room, writer: SessionWriter, tasks: SessionTasks) -> None:
         self._room = room
+        self._tasks = tasks
         self._writer = writer
         self._lock = InputLock()
         self._closed = False
@@ -127,6 +130,11 @@ class LockDesk:
             raise InvalidRequest("Nobody of that name waits for the input lock", asking_client_id=asking)
         self._apply(*lock.answered(asking, grant, anyio.current_time(), self._times))
 
+    def resume(self) -> None:
+        """After the session's tasks were cancelled: keep the time of those who wait again."""
+        self._keeps_time = False
+        self._apply(self._lock, ())
+
     def close(self) -> None:
         """The session takes no input any more: nobody holds the lock, and nobody waits for it."""
         self._closed = True
@@ -171,7 +179,7 @@ class LockDesk:
             stirred.set()
         elif lock.line:
             self._keeps_time = True
-            self._room.tasks.start_soon(self._keep_time)
+            self._tasks.start_soon(FaultPoint.LOCK_CLOCK, self._keep_time)
 
     def _tell(self) -> None:
         lock = self._lock

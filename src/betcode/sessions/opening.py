@@ -15,11 +15,13 @@ from betcode.domain.ports import Provider, Store
 from betcode.domain.recovery import CrashPolicy
 from betcode.domain.turn_trace import TraceSink
 from betcode.domain.turn_watch import TurnWatch
+from betcode.sessions.background_loops import keep_running
 from betcode.sessions.expiry import keep_times, keep_touch
+from betcode.sessions.fault_points import Faults, no_faults
 from betcode.sessions.housekeeping import keep_database, keep_history, keep_house, keep_journals, send_idle_home
 from betcode.sessions.memory import AgentMemory
 from betcode.sessions.registry import Registry
-from betcode.sessions.room import Faults, Room, no_faults
+from betcode.sessions.room import Room
 from betcode.sessions.roster import Roster
 from betcode.sessions.rule_book import RuleShelf
 from betcode.sessions.slots import Slots
@@ -76,14 +78,14 @@ async def open_supervisor(
         registry = Registry(room)
         supervisor = Supervisor(registry)
         await supervisor.start()
-        tasks.start_soon(keep_house, registry)
-        tasks.start_soon(keep_journals, room)
-        tasks.start_soon(keep_database, room)
-        tasks.start_soon(keep_history, room, supervisor.delete)
-        tasks.start_soon(room.roster.keep)
-        tasks.start_soon(keep_times, registry)
-        tasks.start_soon(keep_touch, registry)
-        tasks.start_soon(keep_timeouts, registry)
+        tasks.start_soon(keep_running, "maintenance", keep_house, registry)
+        tasks.start_soon(keep_running, "journal retention", keep_journals, room)
+        tasks.start_soon(keep_running, "database quota", keep_database, room)
+        tasks.start_soon(keep_running, "history retention", keep_history, room, supervisor.delete)
+        tasks.start_soon(keep_running, "connections", room.roster.keep)
+        tasks.start_soon(keep_running, "prompt expiry", keep_times, registry)
+        tasks.start_soon(keep_running, "prompt extension", keep_touch, registry)
+        tasks.start_soon(keep_running, "session timeouts", keep_timeouts, registry)
         try:
             yield supervisor
             if supervisor.sends_idle_home:

@@ -12,6 +12,7 @@ from betcode.domain.errors import BetcodeError
 from betcode.domain.lifetimes import ExtendOn, Lifetime
 from betcode.domain.notification import Occasion
 from betcode.domain.rows import PromptRow, PromptState
+from betcode.sessions.fault_points import FaultPoint
 from betcode.sessions.left_prompts import open_ones
 from betcode.v1 import agent_pb2 as v1
 
@@ -83,8 +84,7 @@ def touch(session: LiveSession, act: ExtendOn) -> None:
     if not settings.extend_on_activity or (settings.extend_on == "human" and act is not ExtendOn.HUMAN):
         return
     if _extended(session):
-        session.users += 1  # it stays open meanwhile
-        session.room.tasks.start_soon(_extend, session)
+        session.tasks.start_soon(FaultPoint.PROMPT_EXTENSION, _extend, session)
 
 
 async def _extend(session: LiveSession) -> None:
@@ -96,8 +96,6 @@ async def _extend(session: LiveSession) -> None:
                 put(session, row)
     except BetcodeError as trouble:
         logger.warning("the time of prompts was not extended: %s", trouble, extra=session.log_extra)
-    finally:
-        session.users -= 1
 
 
 def _extended(session: LiveSession) -> list[PromptRow]:

@@ -11,6 +11,7 @@ import anyio
 from betcode.domain.changes import Change, SaveRun
 from betcode.domain.rows import RunRow
 from betcode.domain.run import RunState, RunStimulus, advance
+from betcode.sessions.fault_points import FaultPoint
 
 if TYPE_CHECKING:
     from betcode.sessions.live import LiveSession
@@ -46,12 +47,13 @@ class Recovery:
         """Start another agent when the time has come."""
         self._crashed = crashed
         self._wait = anyio.CancelScope()
-        self._session.room.tasks.start_soon(self._go_on_after, wait_s, self._wait)
+        self._session.tasks.start_soon(FaultPoint.RECOVERY_WAIT, self._go_on_after, wait_s, self._wait)
 
     async def _go_on_after(self, wait_s: float, scope: anyio.CancelScope) -> None:
         with scope:
             await anyio.sleep(wait_s)
         if self._wait is scope:
+            self._session.room.faults(FaultPoint.RECOVERY_RESUME, self._session.session_id)
             self._wait = None
             self._session.go_on()
 
@@ -70,3 +72,7 @@ class Recovery:
         """Another agent has the turn now, or nobody wants it continued any more."""
         self.hurry()
         self._crashed = None
+
+    def reset(self) -> None:
+        """The session has failed: nothing is retried."""
+        self._wait = self._crashed = None

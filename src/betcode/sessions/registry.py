@@ -1,16 +1,21 @@
 """Which sessions are open: opened when something happens to them, let go when nothing does."""
 
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
 import anyio
 
-from betcode.domain.errors import SessionNotFound, UnknownProvider
+from betcode.domain.errors import BetcodeError, SessionFailed, SessionNotFound, UnknownProvider
 from betcode.domain.identifiers import SessionId
+from betcode.domain.ports import Provider
 from betcode.domain.rows import SessionRow
 from betcode.sessions.live import LiveSession
 from betcode.sessions.room import Room
+from betcode.sessions.session_failure import describe
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -34,7 +39,7 @@ class Registry:
         """The session, open for as long as the block lasts.
 
         Raises:
-            SessionNotFound, AgentUnavailable
+            SessionNotFound, AgentUnavailable, SessionFailed
         """
         live = await self.open(session)
         live.users += 1
@@ -46,7 +51,7 @@ class Registry:
                 del self.live[session]
 
     async def open(self, session: SessionId) -> LiveSession:
-        """Raises SessionNotFound, AgentUnavailable."""
+        """Raises SessionNotFound, AgentUnavailable, SessionFailed."""
         async with self._opening:
             live = self.live.get(session)
             if live is None:
@@ -56,10 +61,28 @@ class Registry:
                 provider = self.room.providers.get(row.new.provider)
                 if provider is None:
                     raise UnknownProvider(row.new.provider)
-                live = LiveSession(self.room, row, provider)
-                await live.load()
+                live = await self._loaded(row, provider)
                 self.live[session] = live
             return live
+
+    async def _loaded(self, row: SessionRow, provider: Provider) -> LiveSession:
+        """Raises SessionFailed where its rows cannot be used."""
+        session = row.new.session_id
+        try:
+            live = LiveSession(self.room, row, provider)
+            await live.load()
+        except BetcodeError:
+            raise
+        except Exception as error:
+            logger.exception("the session cannot be opened", extra={"session_id": session})
+            raise SessionFailed(session, f"it cannot be opened ({describe(error)})") from error
+        return live
+
+    def report_failure(self, session: SessionId, place: str, error: Exception) -> None:
+        """An unexpected error in work of the engine that concerned this session alone."""
+        live = self.live.get(session)
+        if live is not None:
+            live.failure.report(place, error)
 
     def forget_disposable(self) -> None:
         """Let go of those that nothing happens to."""

@@ -13,6 +13,7 @@ from betcode.domain.provider_config import PREFIX
 from betcode.sessions.beginning import Outcome, begin
 from betcode.sessions.cancelling import cancel_turn
 from betcode.sessions.closing import close
+from betcode.sessions.fault_points import FaultPoint
 from betcode.sessions.halting import at_rest
 from betcode.sessions.live import LiveSession
 from betcode.sessions.stopping import kill
@@ -39,6 +40,7 @@ async def restart(session: LiveSession, config: Mapping[str, str], within_s: flo
         InvalidRequest: the configuration is not the provider's; nothing was done.
         SessionClosed, SessionNotReady: it is not live.
         AgentUnavailable, AgentMemoryExhausted: no other agent starts, and the session is closed for that reason.
+        SessionFailed: an internal error stopped it.
     """
     metadata = reconfigured(session.writer.new.metadata, config)
     session.provider.check_session(replace(session.writer.new, metadata=metadata))
@@ -49,8 +51,8 @@ async def restart(session: LiveSession, config: Mapping[str, str], within_s: flo
         session.life.is_stopping = session.run is not None or not session.at_rest
         session.tell_phase()
     outcome = Outcome()
-    session.room.tasks.start_soon(_carry_out, session, metadata, within_s, outcome)
-    await outcome.wait()
+    await session.tasks.complete(FaultPoint.RESTART, _carry_out, session, metadata, within_s, outcome)
+    outcome.check()
 
 
 async def _carry_out(session: LiveSession, metadata: Mapping[str, str], within_s: float, outcome: Outcome) -> None:
@@ -59,8 +61,6 @@ async def _carry_out(session: LiveSession, metadata: Mapping[str, str], within_s
         await begin(session, within_s)  # where no agent starts, the session is closed there
     except BetcodeError as trouble:
         outcome.trouble = trouble
-    finally:
-        outcome.done.set()
 
 
 async def _set_back(session: LiveSession, metadata: Mapping[str, str]) -> None:

@@ -17,6 +17,7 @@ from betcode.domain.turn_watch import TurnWatch
 from betcode.domain.worktrees import WorktreePlaces
 from betcode.sessions.database_room import DatabaseRoom
 from betcode.sessions.deadlines import Deadlines
+from betcode.sessions.fault_points import Faults, no_faults
 from betcode.sessions.growth import Growth
 from betcode.sessions.login_shell import LoginShell
 from betcode.sessions.looking import Lookouts
@@ -27,12 +28,6 @@ from betcode.sessions.roster import Roster
 from betcode.sessions.rule_book import RuleShelf
 from betcode.sessions.slots import Slots
 
-Faults = Callable[[str], None]
-
-
-def no_faults(step: str) -> None:
-    """The named steps at which a test may end the process."""
-
 
 @dataclass(slots=True)
 class Room:
@@ -40,7 +35,7 @@ class Room:
     providers: Mapping[str, Provider]
     settings: EngineSettings  # the only part that changes: settings may be read again
     runs_dir: Path
-    tasks: TaskGroup
+    tasks: TaskGroup  # of the engine itself; a session starts its own with `LiveSession.tasks`
     slots: Slots
     memory: AgentMemory
     roster: Roster

@@ -32,6 +32,7 @@ from betcode.sessions.calls import CallDesk
 from betcode.sessions.cut_short import cut_short
 from betcode.sessions.delivery import deliver
 from betcode.sessions.escalation import Escalation
+from betcode.sessions.fault_points import FaultPoint
 from betcode.sessions.hanging import HangWatch
 from betcode.sessions.intake import Intake
 from betcode.sessions.prompt_times import give_times, note_opened
@@ -58,6 +59,7 @@ class AgentRun:
 
     def __init__(self, session: LiveSession, adopted: RunRow | None = None) -> None:
         self.session = session
+        session.room.faults(FaultPoint.RUN_INIT if adopted is None else FaultPoint.ADOPT_INIT, session.session_id)
         new, state = session.writer.new, session.writer.state
         self.conversation_id = state.conversation_id or new.session_id
         self.row = adopted or RunRow(RunKey(0), session.writer.key, new_run_id(), RunState.SPAWNING, time.time_ns())
@@ -108,9 +110,11 @@ class AgentRun:
 
     @property
     def idle_since(self) -> float | None:
-        session = self.session
-        idle = session.at_rest and not session.prompts and not self.dialogue.holds and not self.asked_to_end
-        return self.active_at if idle and self.attachment is not None else None
+        with (session := self.session).failure.guard(FaultPoint.IDLE_CHECK):
+            session.room.faults(FaultPoint.IDLE_CHECK, session.session_id)
+            idle = session.at_rest and not session.prompts and not self.dialogue.holds and not self.asked_to_end
+            return self.active_at if idle and self.attachment is not None else None
+        return None
 
     async def begin(self) -> None:
         """Start the agent and stay with it to its end."""
@@ -271,7 +275,7 @@ class AgentRun:
             opened = give_times(session, intake.said, intake.changes, intake.prompts)
             if self.dialogue.conversation_began and not writer.state.conversation_began:
                 intake.said += await compacting.before_fork(session)
-            session.room.faults("after-reading")
+            session.room.faults("after-reading", session.session_id)
             state = writer.state
             status = session.status_after(self, row, intake.inputs)
             if self._has_to_be_told(intake, rests=status is SessionStatus.IDLE):
@@ -326,13 +330,18 @@ class AgentRun:
 
     # ------------------------------------------------------------ ending
 
+    def retire_soon(self) -> None:
+        """Retire it in a task of its session."""
+        self.session.tasks.start_soon(FaultPoint.RETIRE, self.retire)
+
     async def retire(self, grace_s: float = RETIRE_GRACE_S) -> None:
         """Let an idle agent go, with SIGTERM when it does not by itself; it is started again when it is wanted."""
-        async with self.session.lock:
-            if self.idle_since is None:
-                return
-            self.asked_to_end = True
-        await self._end_with(grace_s, nothing_open=True)
+        with self.session.failure.guard(FaultPoint.RETIRE):  # another session may wait here for memory
+            async with self.session.lock:
+                if self.idle_since is None:
+                    return
+                self.asked_to_end = True
+            await self._end_with(grace_s, nothing_open=True)
 
     async def end(self) -> None:
         """End the agent and everything it started."""
@@ -343,7 +352,9 @@ class AgentRun:
     async def end_with_daemon(self) -> None:
         """Like `end`; the turn is over, and a person's next message goes on with it."""
         self.stopped = True
-        await self.end()
+        with self.session.failure.guard(FaultPoint.SHUTDOWN):
+            self.session.room.faults(FaultPoint.SHUTDOWN, self.session.session_id)
+            await self.end()
 
     async def _end_with(self, grace_s: float, *, nothing_open: bool) -> None:
         """The holder does it all by itself, so that a daemon that dies meanwhile leaves no agent half ended."""
@@ -356,6 +367,7 @@ class AgentRun:
         session = self.session
         async with session.lock:
             now_ns = time.time_ns()
+            session.room.faults(FaultPoint.CLASSIFY_EXIT, session.session_id)
             end = ending.judge(self, self._exit, trouble, now_ns)
             said, changes, fields = ending.consequences(session, end)
             told, left = await ending.prompts_after(self, end, fields, is_told=self._exit is not None)

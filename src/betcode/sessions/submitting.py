@@ -56,7 +56,8 @@ async def submit(
             said.append(events.message_state(row.input_id, v1.MESSAGE_STATE_ACCEPTED, reason))
         status = session.writer.state.status if session.budget.lets_wait(row) else session.opened()
         with session.desk.typing(client):
-            await session.writer.write(said, [AddInput(row), *blobs], status=status)
+            await session.writer.write(said, [AddInput(row), *blobs, *session.failure.cleared()], status=status)
+        session.failure.clear()
         session.inputs[row.input_id] = row
         session.may_start = True
         session.recovery.hurry()

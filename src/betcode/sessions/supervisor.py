@@ -157,16 +157,15 @@ class Supervisor:
             return await close(live)
 
     async def delete(self, session: SessionId, client: str = "") -> bool:
-        """Close it and erase everything that this daemon stored of it.
+        """Close it and erase everything that this daemon stored of it, whatever state it is in.
 
         Raises:
+            SessionNotFound
             AgentUnavailable: its agent could not be ended, and still needs its rows.
             StorageDegraded: nobody sees it any more, but some of its data could not be erased yet.
         """
-        async with self._registry.using(session) as live:
-            live.stopped_by = client
-            await delete(self._registry, live)
-            return True
+        await delete(self._registry, session, client)
+        return True
 
     # ------------------------------------------------------------ talking
 

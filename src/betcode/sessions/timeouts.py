@@ -8,6 +8,7 @@ from betcode.domain.lifetimes import MINUTE_NS
 from betcode.domain.session import SessionStatus
 from betcode.sessions import events
 from betcode.sessions.cancelling import cancel_turn
+from betcode.sessions.fault_points import FaultPoint
 from betcode.sessions.halting import stop_on
 from betcode.sessions.registry import Registry
 from betcode.telemetry.work import begin
@@ -48,6 +49,7 @@ async def _time_out(registry: Registry, session: SessionId) -> None:
         if row.state.status is not SessionStatus.ACTIVE:
             return
         async with registry.using(session) as live:
+            registry.room.faults(FaultPoint.SESSION_TIMEOUT, session)
             async with live.changing():
                 said = events.notice(v1.NOTICE_KIND_RUN, "The session's timeout is reached", event=REACHED)
                 await live.writer.write([said])
@@ -55,6 +57,9 @@ async def _time_out(registry: Registry, session: SessionId) -> None:
             logger.info("the session's timeout is reached: its turn is cancelled", extra=live.log_extra)
     except BetcodeError as trouble:
         logger.warning("a session's turn goes on past its timeout: %s", trouble, extra={"session_id": session})
+    except Exception as error:
+        logger.exception("a session's turn goes on past its timeout", extra={"session_id": session})
+        registry.report_failure(session, FaultPoint.SESSION_TIMEOUT, error)
 
 
 async def finish_stops(registry: Registry) -> None:
@@ -67,6 +72,8 @@ async def finish_stops(registry: Registry) -> None:
 async def _finish_stop(registry: Registry, session: SessionId) -> None:
     try:
         async with registry.using(session) as live:
-            await stop_on(live)
+            await live.tasks.complete(FaultPoint.FINISH_STOP, stop_on, live)
     except BetcodeError as trouble:
         logger.warning("a stop that was begun cannot be finished: %s", trouble, extra={"session_id": session})
+    except Exception:
+        logger.exception("a stop that was begun cannot be finished", extra={"session_id": session})

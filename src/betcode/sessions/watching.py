@@ -17,6 +17,7 @@ from betcode.domain.rows import Batch, Page, SessionRow
 from betcode.git.on_disk import branch_at
 from betcode.sessions import events
 from betcode.sessions.clients import ClientName
+from betcode.sessions.fault_points import FaultPoint
 from betcode.sessions.live import LiveSession
 from betcode.sessions.looking import Lookouts
 from betcode.sessions.prompt_times import touch
@@ -205,5 +206,5 @@ class Watching:
                 await drain.wait()
                 live.writer.tail.wake()
 
-        self.registry.room.tasks.start_soon(wait)
+        live.tasks.start_soon(FaultPoint.DRAIN, wait)
         return scope

@@ -28,6 +28,9 @@ NEW, ACTIVE, IDLE, CLOSED = SessionStatus
         (PhaseFacts(CLOSED, was_started=True), Phase.STOPPED),
         (PhaseFacts(CLOSED), Phase.STOPPED),
         (PhaseFacts(CLOSED, has_failed=True), Phase.FAILED),
+        (PhaseFacts(IDLE, was_started=True, has_failed=True), Phase.FAILED),
+        (PhaseFacts(IDLE, was_started=True, is_starting=True, has_failed=True), Phase.STARTING),
+        (PhaseFacts(ACTIVE, was_started=True, has_failed=True), Phase.WORKING),
         (PhaseFacts(CLOSED, is_stopping=True, has_failed=True), Phase.STOPPING),
     ],
     ids=str,
@@ -37,7 +40,7 @@ def test_a_phase_is_told_from_what_is_known(facts: PhaseFacts, phase: Phase) -> 
 
 
 @given(st.builds(PhaseFacts, st.sampled_from(SessionStatus), *[st.booleans()] * 4))
-def test_only_a_closed_session_is_at_its_end(facts: PhaseFacts) -> None:
+def test_only_a_closed_or_failed_session_is_at_its_end(facts: PhaseFacts) -> None:
     if phase_of(facts).is_terminal:
-        assert facts.status is CLOSED
+        assert facts.status is CLOSED or (facts.has_failed and facts.status is not ACTIVE)
         assert not facts.is_stopping

@@ -1,0 +1,297 @@
+"""An unexpected error at any named place stops one session; the engine, other sessions and later starts go on."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import anyio
+import pytest
+
+from betcode.config.settings import EngineSettings
+from betcode.domain.bonds import Bond
+from betcode.domain.budget import Amounts, Budget
+from betcode.domain.errors import SessionFailed
+from betcode.domain.identifiers import Seq
+from betcode.domain.ports import SessionFilter
+from betcode.sessions import AgentsAtStop, ClientName
+from betcode.sessions.fault_points import FaultPoint
+from betcode.v1 import agent_pb2 as v1
+from support.daemon import becomes_true
+from support.engine import ME, Engine
+from support.faulty_engine import FaultyEngine, InjectedError, Injection, Pair
+from support.patience import PATIENCE_S
+
+pytestmark = pytest.mark.anyio
+
+Provoke = Callable[[Pair], Awaitable[None]]
+OTHER = ClientName("other", peer="pid 2: other")
+
+
+def is_idle(event: v1.AgentEvent) -> bool:
+    return event.status_change.status == v1.IDLE
+
+
+def is_waiting(event: v1.AgentEvent) -> bool:
+    return event.text_delta.text == "waiting"
+
+
+def is_failure(event: v1.AgentEvent) -> bool:
+    return event.error.code == "SESSION_FAILED"
+
+
+# ---------------------------------------------------------------- how a place is reached
+
+
+async def turn(pair: Pair) -> None:
+    await pair.faulty.say("say hello")
+
+
+async def long_turn(pair: Pair) -> None:
+    await pair.faulty.say("wait go")
+
+
+async def open_turn(pair: Pair) -> None:
+    await pair.faulty.say("wait go")
+    await pair.faulty.until(is_waiting)
+
+
+async def killed_agent(pair: Pair) -> None:
+    await open_turn(pair)
+    pair.faulty.kill_agent()
+
+
+async def dying_agent(pair: Pair) -> None:
+    await pair.faulty.say("die")
+
+
+async def cancelled_turn(pair: Pair) -> None:
+    await open_turn(pair)
+    await pair.faulty.supervisor.cancel_turn(pair.faulty.session)
+
+
+async def cancelled_deaf_turn(pair: Pair) -> None:
+    await pair.faulty.say("deaf\nwait go")
+    await pair.faulty.until(is_waiting)
+    await pair.faulty.supervisor.cancel_turn(pair.faulty.session)
+
+
+async def closed(pair: Pair) -> None:
+    await open_turn(pair)
+    await pair.faulty.supervisor.close(pair.faulty.session)
+
+
+async def begun(pair: Pair) -> None:
+    await pair.faulty.supervisor.lives.begin(pair.faulty.session, PATIENCE_S)
+
+
+async def stopped(pair: Pair) -> None:
+    await begun(pair)
+    await pair.faulty.supervisor.lives.stop(pair.faulty.session, graceful=True, within_s=PATIENCE_S)
+
+
+async def restarted(pair: Pair) -> None:
+    await begun(pair)
+    await pair.faulty.supervisor.lives.restart(pair.faulty.session, {}, PATIENCE_S)
+
+
+async def stop_begun(pair: Pair) -> None:
+    """A stop that waits for the turn, left to the next daemon."""
+    await open_turn(pair)
+    engine = pair.faulty
+    with anyio.move_on_after(0.2):
+        await engine.supervisor.lives.stop(engine.session, graceful=True, within_s=1)
+
+
+async def past_compaction_threshold(pair: Pair) -> None:
+    await pair.faulty.say("tokens 1000\nsay hello")
+
+
+async def over_budget(pair: Pair) -> None:
+    await pair.faulty.supervisor.set_budget(pair.faulty.session, Budget(Amounts(turns=1)))
+    await pair.faulty.say("say hello")
+
+
+async def open_prompt(pair: Pair) -> None:
+    await pair.faulty.say("tool")
+    await pair.faulty.asked()
+
+
+async def extended_prompt(pair: Pair) -> None:
+    await open_prompt(pair)
+    settings = replace(EngineSettings(), permission_ttl_s=20 * 86400.0)
+    pair.faulty.supervisor.use(settings)
+    await pair.faulty.say("say hello")
+
+
+async def two_followers(pair: Pair) -> None:
+    async with anyio.create_task_group() as tasks:
+        for client in (ME, OTHER):
+            tasks.start_soon(follow, pair.faulty, client)
+        await pair.reached()
+        tasks.cancel_scope.cancel()
+
+
+async def follow(engine: Engine, client: ClientName, drain: anyio.Event | None = None) -> None:
+    async with aclosing(engine.supervisor.watching.follow(engine.session, Seq(0), client, drain=drain)) as batches:
+        async for _ in batches:
+            pass
+
+
+async def waiting_for_lock(pair: Pair) -> None:
+    engine = pair.faulty
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(follow, engine, ME)
+        await engine.say("wait go")
+        tasks.start_soon(engine.supervisor.request_lock, engine.session, OTHER)
+        await pair.reached()
+        tasks.cancel_scope.cancel()
+
+
+async def draining(pair: Pair) -> None:
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(follow, pair.faulty, ME, anyio.Event())
+        await pair.reached()
+        tasks.cancel_scope.cancel()
+
+
+async def timed_out(pair: Pair) -> None:
+    await begun(pair)
+    await open_turn(pair)
+
+
+async def ended_with_daemon(pair: Pair) -> None:
+    await open_turn(pair)
+    await pair.faulty.supervisor.part(AgentsAtStop.ALL_END)
+
+
+async def nothing(_: Pair) -> None:
+    """The place is reached when the next engine starts."""
+
+
+@dataclass(frozen=True)
+class Case:
+    place: str
+    provoke: Provoke
+    settings: Mapping[str, object] = field(default_factory=dict)
+    bond: Bond | None = None
+    at_start: bool = False  # the place is reached by the next engine, after `provoke`
+    is_logged: bool = True  # the session's log says that it failed
+
+    def __str__(self) -> str:
+        return self.place
+
+
+OFTEN = {"idle_retire_s": 0.2}
+CASES = [
+    Case(FaultPoint.RUN, turn),
+    Case(FaultPoint.RUN_INIT, turn),
+    Case(FaultPoint.ADVANCE, turn),
+    Case(FaultPoint.ADOPT, open_turn, at_start=True),
+    Case(FaultPoint.ADOPT_INIT, open_turn, at_start=True),
+    Case(FaultPoint.RECOVERY_WAIT, killed_agent),
+    Case(FaultPoint.RECOVERY_RESUME, killed_agent),
+    Case(FaultPoint.CLASSIFY_EXIT, dying_agent),
+    Case(FaultPoint.HANG_END, open_turn, {"hang_after_s": 0.4}),
+    Case(FaultPoint.CANCEL_STEPS, cancelled_deaf_turn),
+    Case(FaultPoint.CANCEL_STEP, cancelled_deaf_turn),
+    Case(FaultPoint.CANCEL_SWEEP, cancelled_turn),
+    Case(FaultPoint.RULE_CHECK, turn),
+    Case(FaultPoint.WIND_UP, closed),
+    Case(FaultPoint.WARM_START, begun),
+    Case(FaultPoint.STOP, stopped),
+    Case(FaultPoint.FINISH_STOP, stop_begun, at_start=True),
+    Case(FaultPoint.RESTART, restarted),
+    Case(FaultPoint.RETIRE, turn, OFTEN),
+    Case(FaultPoint.IDLE_CHECK, turn, OFTEN),
+    Case(FaultPoint.COMPACTION, past_compaction_threshold, {"auto_compact_threshold": 500}),
+    Case(FaultPoint.BUDGET_CHECK, over_budget),
+    Case(FaultPoint.PROMPT_EXTENSION, extended_prompt),
+    Case(FaultPoint.PROMPT_EXPIRY, open_prompt, {"reminder_intervals_s": (0.05,)}),
+    Case(FaultPoint.PRESENCE, two_followers),
+    Case(FaultPoint.LOCK_CLOCK, waiting_for_lock),
+    Case(FaultPoint.DRAIN, draining),
+    Case(FaultPoint.MAINTENANCE, long_turn, OFTEN),
+    Case(FaultPoint.CALL_SCREENING, long_turn, OFTEN),
+    Case(FaultPoint.SESSION_TIMEOUT, timed_out, bond=Bond(timeout_ns=300_000_000)),
+    Case(FaultPoint.SHUTDOWN, ended_with_daemon),
+    Case(FaultPoint.LOAD, open_turn, at_start=True, is_logged=False),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+async def test_an_error_in_one_session_stops_that_session_alone(tmp_path: Path, case: Case) -> None:
+    injection = Injection(case.place, is_on=False)
+    engine = FaultyEngine(tmp_path, injection, EngineSettings(**case.settings))  # type: ignore[arg-type]
+    async with engine.opened(case.bond) as pair:
+        await pair.healthy.say("wait go\nsay done")
+        await pair.healthy.until(is_waiting)
+        if case.at_start:
+            await case.provoke(pair)
+        else:
+            injection.is_on = True
+            with suppress(SessionFailed, InjectedError):  # what the caller gets, where there is one
+                await case.provoke(pair)
+            await has_failed(pair, case)
+    injection.is_on = True
+    async with engine.opened() as pair:  # with the error still there
+        if case.at_start:
+            await has_failed(pair, case)
+        (pair.healthy.work / "go").touch()
+        if case.place != FaultPoint.SHUTDOWN:  # which ended this turn, too; the next message continues it
+            await pair.healthy.until(lambda event: event.HasField("turn_complete"))
+            assert "done" in "".join(event.text_delta.text for event in pair.healthy.events)
+    async with engine.opened() as pair:
+        assert await pair.healthy.supervisor.delete(pair.faulty.session)  # with the error still there
+        rows, _ = await listed(pair)
+        assert rows == [pair.healthy.session]
+        await says(pair.healthy, "again")
+    await engine.nothing_runs()
+
+
+async def test_a_failed_session_takes_the_next_message(tmp_path: Path) -> None:
+    injection = Injection(FaultPoint.CLASSIFY_EXIT)
+    engine = FaultyEngine(tmp_path, injection, EngineSettings())
+    async with engine.opened() as pair:
+        await pair.faulty.say("die")
+        await pair.faulty.until(is_failure)
+        injection.is_on = False
+        await pair.faulty.until(is_idle)
+        await says(pair.faulty, "hello")
+        assert (await pair.faulty.supervisor.lives.standing(pair.faulty.session)).phase == "running"
+
+
+async def has_failed(pair: Pair, case: Case) -> None:
+    await pair.reached()
+    engine = pair.faulty
+    if not case.is_logged:
+        with pytest.raises(SessionFailed):
+            await engine.say("say hello")
+        return
+    failure = (await engine.until(is_failure))[-1].error
+    assert failure.is_fatal
+    assert f"betcode session delete {engine.session}" in failure.message
+    assert "injected at" in failure.message
+    await becomes_true(lambda: not is_pending(engine))
+    standing = await engine.supervisor.lives.standing(engine.session)
+    assert standing.phase == "failed"
+    assert standing.bound.bond.failure == failure.message
+    assert not await engine.store.open_inputs(standing.row.key)
+    run = await engine.store.newest_run(standing.row.key)
+    assert run is None or run.ended_ns
+
+
+def is_pending(engine: Engine) -> bool:
+    live = engine.supervisor._registry.live.get(engine.session)
+    return live is not None and live.failure.is_pending
+
+
+async def listed(pair: Pair) -> tuple[list[str], int]:
+    rows, total = await pair.healthy.supervisor.summaries(SessionFilter())
+    return [each.row.new.session_id for each in rows], total
+
+
+async def says(engine: Engine, words: str) -> None:
+    await engine.say(f"say {words}")
+    await engine.until(lambda event: event.text_delta.is_complete and event.text_delta.text == words)
+    await engine.until(is_idle)

@@ -1,0 +1,91 @@
+"""An engine in this process with two sessions, and an error that one of them meets at a named place."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from betcode.config.settings import EngineSettings
+from betcode.domain.bonds import Bond
+from betcode.domain.identifiers import SessionId
+from betcode.domain.recovery import CrashPolicy
+from betcode.providers.claude import ClaudeProvider
+from betcode.sessions import open_supervisor
+from support.daemon import agent_program, becomes_true
+from support.engine import Engine, a_session
+from support.runs import runs_in
+from support.stored import store_at
+
+QUICK = CrashPolicy(first_wait_s=0.02, longest_wait_s=0.1, limit=3)
+
+
+class InjectedError(Exception):
+    """What the test raises."""
+
+
+@dataclass
+class Injection:
+    """Raises each time that the session reaches the place, while it is on."""
+
+    place: str
+    session: str = ""
+    is_on: bool = True
+    hits: int = 0
+
+    def __call__(self, place: str, session_id: str = "", /) -> None:
+        if self.is_on and place == self.place and session_id == self.session:
+            self.hits += 1
+            raise InjectedError(f"injected at {place}")
+
+
+@dataclass
+class Pair:
+    """The session that meets the error, and one that must not notice."""
+
+    faulty: Engine
+    healthy: Engine
+    injection: Injection
+    healthy_turns: list[str] = field(default_factory=list)
+
+    async def reached(self) -> None:
+        await becomes_true(lambda: self.injection.hits > 0)
+
+
+@dataclass
+class FaultyEngine:
+    """One state directory; `opened` starts an engine on it, as often as a test wants."""
+
+    root: Path
+    injection: Injection
+    settings: EngineSettings
+    sessions: list[SessionId] = field(default_factory=list)
+
+    @asynccontextmanager
+    async def opened(self, bond: Bond | None = None) -> AsyncIterator[Pair]:
+        provider = ClaudeProvider(agent_program(self.root / "program"))
+        works = [self.root / name for name in ("faulty", "healthy")]
+        async with (
+            store_at(self.root / "log.db") as store,
+            open_supervisor(
+                store,
+                {"claude": provider},
+                self.settings,
+                self.root / "runs",
+                faults=self.injection,
+                crashes=QUICK,
+            ) as supervisor,
+        ):
+            if not self.sessions:
+                for work in works:
+                    work.mkdir()
+                    self.sessions.append(
+                        await supervisor.create(a_session(work), bond=bond if work is works[0] else None)
+                    )
+                self.injection.session = self.sessions[0]
+            faulty, healthy = (
+                Engine(supervisor, store, session, work) for session, work in zip(self.sessions, works, strict=True)
+            )
+            yield Pair(faulty, healthy, self.injection)
+
+    async def nothing_runs(self) -> None:
+        await becomes_true(lambda: not any(run.alive for run in runs_in(self.root / "runs")))
