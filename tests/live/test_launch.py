@@ -7,6 +7,7 @@ import anyio
 import pytest
 
 from betcode.client import open_client
+from betcode.domain.compatibility import AGENTS
 from betcode.domain.records import RecordKind
 from betcode.holder.platform import descendants
 from support.claude import needs_claude
@@ -117,3 +118,5 @@ async def test_tools_and_model_calls_are_the_agents_own(tmp_path: Path) -> None:
         (world.work / "go").touch()
         await talk.until(is_idle)
         assert [request.user_agent.split("/")[0] for request in world.api.requests] == ["claude-cli"] * 2
+        spoken = {f"anthropic-{request.api_version}" for request in world.api.requests}
+        assert spoken == {AGENTS["claude"].api_version}, "as VersionService says"

@@ -23,6 +23,7 @@ class ModelRequest:
     tools: tuple[str, ...]
     session: str
     user_agent: str
+    api_version: str  # of the model's API, as the header anthropic-version says it
     messages: int  # the length of the conversation it was sent
     conversation: tuple[Json, ...]
     at_monotonic: float
@@ -133,6 +134,7 @@ class _Handler(BaseHTTPRequestHandler):
                     tools=tuple(tool.get("name", "") for tool in body.get("tools") or ()),
                     session=self.headers.get("x-claude-code-session-id", ""),
                     user_agent=self.headers.get("user-agent", ""),
+                    api_version=self.headers.get("anthropic-version", ""),
                     messages=len(body.get("messages", ())),
                     conversation=tuple(body.get("messages", ())),
                     at_monotonic=time.monotonic(),

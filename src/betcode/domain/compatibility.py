@@ -39,6 +39,12 @@ class Agent:
     minimum: str  # empty: none that is known
     ranges: tuple[AgentRange, ...]  # ascending; what comes before the first is incompatible
     upgrade_url: str
+    api_version: str = ""  # of the model's API that it speaks; empty: nobody knows
+
+    def api_version_of(self, version: str) -> str:
+        """The version of the model's API that this version of the program speaks; empty where nobody knows."""
+        known = self.level(version) not in (v1.COMPATIBILITY_UNKNOWN, v1.INCOMPATIBLE)
+        return self.api_version if known else ""
 
     def level(self, version: str) -> Level:
         """How well this release gets on with that version."""
@@ -99,6 +105,7 @@ AGENTS: Mapping[str, Agent] = MappingProxyType(
                 AgentRange("3", v1.COMPATIBILITY_UNKNOWN),
             ),
             upgrade_url="https://code.claude.com/docs/en/setup",
+            api_version="anthropic-2023-06-01",  # the header anthropic-version of its requests
         ),
         "codex": _tried("Codex CLI", "0.166.0", "1", "https://developers.openai.com/codex"),
         "opencode": _tried("opencode", "1.18.33", "2", "https://opencode.ai/docs"),

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 
+from betcode.domain.client_capabilities import validate_client_capabilities
 from betcode.domain.compatibility import AGENTS, API_VERSION, CLIENTS, client_refusal, client_warnings
 from betcode.domain.deprecations import warning
 from betcode.domain.features import flag_message
@@ -33,6 +34,7 @@ class VersionCalls:
             features=features.on,
             claude_code=v1.ClaudeCodeInfo(
                 version=version,
+                api_version=agent.api_version_of(version),
                 compatibility=agent.level(version),
                 minimum_version=agent.minimum,
                 upgrade_url=agent.upgrade_url,
@@ -51,6 +53,7 @@ class VersionCalls:
         """Whether the client may go on, with which features, and what it should know."""
         features, agent = self._release.features, AGENTS[_AGENT]
         client = request.client_version
+        of_client = validate_client_capabilities(request.client_capabilities)
         if refusal := client_refusal(client):
             return v1.NegotiateResponse(rejection_reason=refusal, upgrade_url=CLIENTS.upgrade_url)
         self._release.introductions.note(caller.client.client_id, request.client_type[:_TYPE_LIMIT])
@@ -58,7 +61,7 @@ class VersionCalls:
         response = v1.NegotiateResponse(
             accepted=True,
             granted_features=granted,
-            warnings=[*client_warnings(client), *warnings],
+            warnings=[*client_warnings(client), *of_client, *warnings],
             capabilities=await self._capabilities(),
         )
         if refusal := agent.refusal(await self._release.agent_version()):

@@ -52,6 +52,7 @@ async def test_the_daemon_says_what_it_is(daemon: Daemon) -> None:
     told = await asked_until(daemon, AGENT_VERSION)
     assert (told.api_version, told.server_version) == ("v1", __version__)
     assert told.claude_code.compatibility == version_pb2.FULLY_COMPATIBLE
+    assert told.claude_code.api_version == "anthropic-2023-06-01"
     assert told.constraints.min_client_version == CLIENTS.minimum
     assert told.constraints.recommended_client == CLIENTS.recommended
     enabled = {flag.name for flag in told.feature_flags if flag.is_enabled}
@@ -94,6 +95,22 @@ async def test_a_client_that_is_too_old_is_refused_and_opens_no_session(daemon: 
         with pytest.raises(Outdated):
             await ours.start_session(NewConversation(str(daemon.work)))
         assert (await agent.ListSessions(v1.ListSessionsRequest())).total == before
+
+
+async def test_the_capabilities_of_a_client_are_validated(daemon: Daemon) -> None:
+    request = version_pb2.NegotiateRequest(client_version=__version__, client_type="cli")
+    async with daemon.channel() as channel:
+        negotiate = VersionServiceStub(channel).NegotiateCapabilities
+        request.client_capabilities.update({"unknown_events": "ignored", "later": "who knows"})
+        assert not (await negotiate(request)).warnings
+        request.client_capabilities["deprecations"] = "loud"
+        answer = await negotiate(request)
+        assert answer.accepted
+        assert [warning for warning in answer.warnings if "'deprecations'" in warning] == list(answer.warnings)
+        request.client_capabilities["later"] = "x" * 10_000
+        with pytest.raises(aio.AioRpcError) as refused:
+            await negotiate(request)
+        assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
 
 
 async def test_features_that_are_not_there_are_warned_of_by_name(daemon: Daemon) -> None:

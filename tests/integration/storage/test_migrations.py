@@ -18,17 +18,22 @@ from support.stored import Fatal, all_events, ask, events, making, new_session, 
 pytestmark = pytest.mark.anyio
 
 
-def m007_for_the_test(db: apsw.Connection) -> None:
+NEXT = len(MIGRATIONS) + 1
+
+
+def for_the_test(db: apsw.Connection) -> None:
     db.execute("CREATE TABLE second (value INTEGER)")
     db.execute("INSERT INTO second VALUES (2)")
 
 
-def m007_that_fails(db: apsw.Connection) -> None:
+def that_fails(db: apsw.Connection) -> None:
     db.execute("CREATE TABLE second (value INTEGER)")
     raise ValueError("half of it is done")
 
 
-NEWER = (*MIGRATIONS, m007_for_the_test)
+for each in (for_the_test, that_fails):
+    each.__name__ = f"m{NEXT:03}_{each.__name__}"
+NEWER = (*MIGRATIONS, for_the_test)
 
 
 @pytest.mark.behaviour("storage.migrations")
@@ -44,13 +49,14 @@ async def test_each_migration_is_applied_once(tmp_path: Path) -> None:
         (4, "m004_worktrees"),
         (5, "m005_bonds"),
         (6, "m006_abandoned_turns"),
-        (7, "m007_for_the_test"),
+        (7, "m007_prompts_in_seconds"),
+        (NEXT, f"m{NEXT:03}_for_the_test"),
     ]
 
 
 async def test_a_copy_is_kept_before_an_existing_database_is_changed(tmp_path: Path) -> None:
     path = tmp_path / "betcode.db"
-    copy = tmp_path / "betcode.db.before-m007"
+    copy = tmp_path / f"betcode.db.before-m{NEXT:03}"
     new = making()
     async with store_at(path) as store:
         session = await store.create_session(new, SessionState(), events(1, 3))
@@ -58,7 +64,7 @@ async def test_a_copy_is_kept_before_an_existing_database_is_changed(tmp_path: P
     async with open_store(path, on_fatal=Fatal(), migrations=NEWER) as store:
         assert len(await all_events(store, session)) == 3
     assert stat.S_IMODE(copy.stat().st_mode) == 0o600
-    assert ask(copy, "SELECT number FROM migrations") == [(1,), (2,), (3,), (4,), (5,), (6,)]
+    assert ask(copy, "SELECT number FROM migrations") == [(number,) for number in range(1, NEXT)]
     assert ask(copy, "SELECT seq FROM events") == [(1,), (2,), (3,)]
     assert sorted(file.name for file in tmp_path.glob("*unfinished*")) == []
 
@@ -73,7 +79,7 @@ async def test_a_migration_that_fails_leaves_the_database_as_it_was(tmp_path: Pa
     async with store_at(path) as store:
         await new_session(store)
     with pytest.raises(ValueError, match="half of it is done"):
-        async with open_store(path, on_fatal=Fatal(), migrations=(*MIGRATIONS, m007_that_fails)):
+        async with open_store(path, on_fatal=Fatal(), migrations=(*MIGRATIONS, that_fails)):
             pass
     with pytest.raises(apsw.SQLError, match="no such table: second"):
         ask(path, "SELECT * FROM second")

@@ -14,6 +14,7 @@ from betcode.storage.migrations.m003_permissions import m003_permissions
 from betcode.storage.migrations.m004_worktrees import m004_worktrees
 from betcode.storage.migrations.m005_bonds import m005_bonds
 from betcode.storage.migrations.m006_abandoned_turns import m006_abandoned_turns
+from betcode.storage.migrations.m007_prompts_in_seconds import m007_prompts_in_seconds
 from betcode.storage.placing import put_in_place
 
 Migration = Callable[[apsw.Connection], None]
@@ -25,6 +26,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     m004_worktrees,
     m005_bonds,
     m006_abandoned_turns,
+    m007_prompts_in_seconds,
 )
 
 _APPLICATION_ID = 0x42657443  # "BetC": tells our file from any other SQLite database

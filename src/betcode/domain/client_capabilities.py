@@ -1,0 +1,49 @@
+"""What a client says of itself in the handshake (`client_capabilities`), and the check of it.
+
+Names that this release does not know are accepted: a later client may say more of itself.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from betcode.domain.errors import InvalidRequest
+
+_ENTRIES_LIMIT = 100
+_CHARACTERS_LIMIT = 1_000  # of a name or a value
+
+# The values of each name.
+CLIENT_CAPABILITIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "unknown_events": ("ignored", "refused"),  # what the client does with kinds of events that it does not know
+        "deprecations": ("shown", "hidden"),  # whether a person sees the warnings of what is deprecated
+    }
+)
+_UNKNOWN_REFUSED = (
+    "This client refuses kinds of events that it does not know, and a later daemon may send some: upgrade the client "
+    "before the daemon"
+)
+
+
+def validate_client_capabilities(given: Mapping[str, str]) -> list[str]:
+    """What the client should know about its capabilities, one sentence each.
+
+    Raises:
+        InvalidRequest: there are too many, or one is too long.
+    """
+    if len(given) > _ENTRIES_LIMIT:
+        raise InvalidRequest(f"client_capabilities has {len(given)} entries: send at most {_ENTRIES_LIMIT}")
+    warnings: list[str] = []
+    for name, value in given.items():
+        if not name or max(len(name), len(value)) > _CHARACTERS_LIMIT:
+            raise InvalidRequest(
+                f"client_capabilities has an entry without a name, or with more than {_CHARACTERS_LIMIT} characters"
+            )
+        allowed = CLIENT_CAPABILITIES.get(name)
+        if allowed is not None and value not in allowed:
+            warnings.append(
+                f"client_capabilities[{name!r}] is {value[:80]!r} and counts as {allowed[0]!r}: send one of "
+                f"{', '.join(allowed)}"
+            )
+    if given.get("unknown_events") == "refused":
+        warnings.append(_UNKNOWN_REFUSED)
+    return warnings
