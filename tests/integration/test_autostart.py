@@ -1,6 +1,8 @@
 """A command that finds no daemon, and the very first start of all."""
 
+import json
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,6 +10,7 @@ import pytest
 
 from betcode.config.lockfile import is_held
 from support.command import Shell, shell
+from support.patience import PATIENCE_S
 
 
 @pytest.fixture
@@ -113,6 +116,30 @@ def test_who_does_not_want_them_is_not_asked_again(here: Shell) -> None:
     here.run("daemon", "stop")
     with here.terminal("daemon", "start") as person:
         assert "Copy your settings" not in person.expect("The daemon serves")
+
+
+@pytest.mark.behaviour("config.first-run.offer", "lifecycle.daemon.start-order")
+def test_a_daemon_that_a_service_started_offers_them_to_the_first_person(here: Shell) -> None:
+    claude = claudes(here)
+    here.daemon.launch(HOME=here.environment["HOME"])
+    deadline = time.monotonic() + PATIENCE_S
+    while here.run("daemon", "status").returncode != 0:
+        assert time.monotonic() < deadline
+    shown = here.run("daemon", "status").stdout
+    assert f"Settings: betcode config import copies those of Claude Code: {claude}" in shown
+    targets = [json.loads(line) for line in here.daemon.log.splitlines()]
+    offered = next(at for at, line in enumerate(targets) if "can be imported" in line["message"])
+    served = next(at for at, line in enumerate(targets) if line["target"] == "betcode.server.serving")
+    assert offered < served
+    assert here.run("session", "list").stderr == "", "a script is not told by every command"
+    with here.terminal("session", "list") as person:
+        person.expect(f"Copy your settings and rules from {claude}?")
+        person.type("y\n")
+        person.expect("No sessions yet")
+    while "config import" in here.run("daemon", "status").stdout:  # the daemon sees the files itself
+        assert time.monotonic() < deadline
+    with here.terminal("session", "list") as person:
+        assert "Copy your settings" not in person.expect("No sessions yet")
 
 
 def test_a_script_is_told_how_and_nothing_is_copied(here: Shell) -> None:

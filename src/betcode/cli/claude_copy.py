@@ -2,11 +2,12 @@
 
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from betcode.config.changing import faults_in
+from betcode.config.first_run import RULES_DIRECTORY
 from betcode.config.loading import FILE_NAME
 from betcode.config.origins import Layer
 from betcode.config.plain_file import read_plain
@@ -15,9 +16,7 @@ from betcode.domain.jsonc import Located, parse
 from betcode.domain.jsonc_edit import with_value
 from betcode.rules import PATH_TOOLS, Action, Rule, Source, parse_rule
 from betcode.rules import Layer as RuleLayer
-from betcode.util.user import home_directory
 
-RULES = "rules"
 _FILE_BYTES = 1024 * 1024
 _ALL_BYTES = 16 * 1024 * 1024
 _FILES = 1000
@@ -32,21 +31,11 @@ class Copied:
     left_out: list[str] = field(default_factory=list)  # sentences
 
 
-def claude_directory(environ: Mapping[str, str]) -> Path:
-    """Where Claude Code keeps its settings."""
-    named = environ.get("CLAUDE_CONFIG_DIR")
-    return Path(named) if named else home_directory(environ) / ".claude"
-
-
-def has_something(source: Path) -> bool:
-    return os.path.lexists(source / FILE_NAME) or os.path.lexists(source / RULES)
-
-
 def look(source: Path) -> Copied:
     """All that can be copied, and what cannot, in words; never raises for what it finds."""
     found = Copied()
     _take_settings(source / FILE_NAME, found)
-    _take_rules(source / RULES, found)
+    _take_rules(source / RULES_DIRECTORY, found)
     return found
 
 

@@ -4,22 +4,24 @@ import os
 import tempfile
 from pathlib import Path
 
-from betcode.cli.claude_copy import RULES, Copied, claude_directory, has_something, look
+from betcode.cli.claude_copy import Copied, look
 from betcode.cli.config_files import refuse_inside
 from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.keyboard import can_ask, says_yes
 from betcode.cli.options import Options
 from betcode.cli.screen import Screen, standard_screen
+from betcode.config.first_run import RULES_DIRECTORY as RULES
+from betcode.config.first_run import claude_directory, has_importable_settings, importable_settings
 from betcode.config.loading import FILE_NAME
 
 _BEFORE = ".before"
 
 
 def offer_import(options: Options, *, hint: bool = True) -> None:
-    """At the first start of all: ask a person, and tell a script how it can be done later."""
-    source = claude_directory(os.environ)
+    """At the first run of all: ask a person, and tell a script how it can be done later."""
     target = options.places.config_dir
-    if os.path.lexists(target) or not has_something(source):
+    source = importable_settings(os.environ, target)
+    if source is None:
         return
     screen = standard_screen()
     if not can_ask():
@@ -41,7 +43,7 @@ def import_settings(options: Options) -> int:
     screen = standard_screen()
     refuse_inside(options.places)
     source = Path(options.text("source")).expanduser() if options.text("source") else claude_directory(os.environ)
-    if not has_something(source):
+    if not has_importable_settings(source):
         raise CommandFailed(f"There are no settings in {source}", ExitCode.INVALID_ARGUMENTS)
     target = options.places.config_dir
     if source.absolute() == target:

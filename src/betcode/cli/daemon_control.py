@@ -64,6 +64,8 @@ async def ensure_daemon(options: Options, say: Say, *, announce: bool, asked_for
                 f"The daemon{_pid(holder)} is betcode {holder.version}, and this is {__version__}. To renew it: "
                 "betcode daemon stop (agents at work go on)"
             )
+        if announce:  # a service may have started it, which asks nobody
+            _offer_import(options, hint=False)
         return False
     first_word_s = _FIRST_WORD_S if announce else _FIRST_WORD_IN_SCRIPTS_S
     if is_held(options.places.lock) and await _wait_until_serving(options.places, None, say, first_word_s):
@@ -77,14 +79,19 @@ async def ensure_daemon(options: Options, say: Say, *, announce: bool, asked_for
     from betcode.cli.autostart import refuse_unwanted_start
 
     refuse_unwanted_start(options, asked_for=asked_for)
-    if not os.path.lexists(options.places.config_dir):  # and few starts are the first of all
-        from betcode.cli.config_import import offer_import
-
-        offer_import(options)
+    _offer_import(options, hint=True)
     if announce:
         say("Starting the daemon (stop it with: betcode daemon stop)")
     await _wait_until_serving(options.places, launch(options), say, first_word_s)
     return True
+
+
+def _offer_import(options: Options, *, hint: bool) -> None:
+    """Offer the settings of Claude Code at the first run of all; other runs load nothing for it."""
+    if not os.path.lexists(options.places.config_dir):
+        from betcode.cli.config_import import offer_import
+
+        offer_import(options, hint=hint)
 
 
 async def _refuse_silent(places: Places, remote: Remote) -> None:

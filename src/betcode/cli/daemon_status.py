@@ -28,6 +28,7 @@ _MB = 1024 * 1024  # as the setting of the limit counts: 512MiB is shown as 512
 _SETTINGS = (
     ("settings_problem", "they stay as they were: "),
     ("settings_need_restart", "to be taken up by a restart: "),
+    ("settings_to_import", "betcode config import copies those of Claude Code: "),
 )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
+from betcode.config.first_run import importable_settings
 from betcode.config.loading import FILE_NAME, Loaded, WrongSetting, load_settings, renewed
 from betcode.config.settings import Settings
 
@@ -33,6 +34,7 @@ class Keeper:
         self.read = loaded
         self.running = loaded.settings
         self.problem = ""  # why the files that are there now are not used
+        self.importable = importable_settings(self.environ, config_dir)  # offered to the first person who comes
         self.later: tuple[str, ...] = ()  # keys that changed and wait for the next daemon
         self.use: Callable[[Settings], None] = lambda _: None
         self._one_at_a_time = anyio.Lock()
@@ -47,7 +49,12 @@ class Keeper:
     def notes(self) -> Mapping[str, str]:
         """What somebody who asks how the daemon is should know."""
         later = ", ".join(self.later[:_SHOWN_KEYS])
-        found = {"settings_problem": self.problem, "settings_need_restart": later}
+        importable = str(self.importable or "")
+        found = {
+            "settings_problem": self.problem,
+            "settings_need_restart": later,
+            "settings_to_import": importable,
+        }
         return {name: text for name, text in found.items() if text}
 
     async def watch(self) -> None:
@@ -56,6 +63,8 @@ class Keeper:
         while True:
             await anyio.sleep(_LOOK_EVERY_S)
             look = await anyio.to_thread.run_sync(self._look)  # its disk may not answer
+            if self.importable is not None:
+                self.importable = await anyio.to_thread.run_sync(importable_settings, self.environ, self.config_dir)
             if look == last and look != self._seen:
                 await self.renew()
             last = look

@@ -84,6 +84,8 @@ def _run_locked(
         return _refuse(f"The log cannot be written: {trouble}", EXIT_WRONG_SETTINGS)
     for warning in keeper.read.warnings:
         logger.warning(warning)
+    if keeper.importable is not None:
+        logger.info("settings of Claude Code in %s can be imported: betcode config import", keeper.importable)
     default = settings.engine.default_provider
     found = find_providers(environ, claude_bin, settings.agents, default)
     features = FeatureFlags(__version__, settings.feature_flags)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from betcode.cli.claude_copy import claude_directory, has_something, look
+from betcode.cli.claude_copy import look
+from betcode.config.first_run import claude_directory, has_importable_settings
 from betcode.config.loading import load_settings
 
 pytestmark = pytest.mark.behaviour("config.first-run.what", "config.first-run.copies")
@@ -31,7 +32,7 @@ def test_settings_and_rules_are_taken_as_they_are(claude: Path, tmp_path: Path) 
     (claude / "rules/a.md").write_bytes(b"\xff any bytes")
     (claude / "rules/python/b.md").write_text("b")
     (claude / "history.jsonl").write_text("private")
-    assert has_something(claude)
+    assert has_importable_settings(claude)
     found = look(claude)
     assert (found.settings, found.left_out) == (text, [])
     assert found.files == {"a.md": b"\xff any bytes", "python/b.md": b"b"}
@@ -107,6 +108,6 @@ def test_rules_that_are_none_or_too_large_are_left_out_in_words(claude: Path) ->
 
 
 def test_nothing_is_nothing(claude: Path) -> None:
-    assert not has_something(claude)
-    assert not has_something(claude / "missing")
+    assert not has_importable_settings(claude)
+    assert not has_importable_settings(claude / "missing")
     assert (look(claude).settings, look(claude).files, look(claude).left_out) == (None, {}, [])

@@ -1,0 +1,28 @@
+"""Whether this is the first run of all and Claude Code has settings that could be imported."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from betcode.config.loading import FILE_NAME
+from betcode.util.user import home_directory
+
+RULES_DIRECTORY = "rules"
+
+
+def claude_directory(environ: Mapping[str, str]) -> Path:
+    """The directory in which Claude Code keeps its settings."""
+    named = environ.get("CLAUDE_CONFIG_DIR")
+    return Path(named) if named else home_directory(environ) / ".claude"
+
+
+def has_importable_settings(source: Path) -> bool:
+    return os.path.lexists(source / FILE_NAME) or os.path.lexists(source / RULES_DIRECTORY)
+
+
+def importable_settings(environ: Mapping[str, str], config_dir: Path) -> Path | None:
+    """The directory of Claude Code's settings where there is no config directory of ours yet; None otherwise."""
+    if os.path.lexists(config_dir):
+        return None
+    source = claude_directory(environ)
+    return source if has_importable_settings(source) else None
