@@ -133,3 +133,11 @@ def test_one_key_answers_and_another_leaves_it_open(here: Shell) -> None:
         person.type("q")
         assert person.ended() == 0
     assert [json.loads(line)["behavior"] for line in path.read_text().splitlines()] == ["allow", "deny"]
+
+
+def test_without_a_terminal_it_says_what_to_use_and_ends(here: Shell) -> None:
+    done = here.run("permission", "watch")
+    assert done.returncode == 5
+    assert done.stdout == ""
+    assert "permission watch --json" in done.stderr
+    assert done.stderr.count("\n") == 1

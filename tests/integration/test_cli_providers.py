@@ -1,6 +1,7 @@
 """`betcode providers`, and kinds of agents chosen on the command line."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -82,3 +83,20 @@ def test_the_keys_of_other_apis_do_not_reach_an_agent(here: Shell) -> None:
     keys = {"OPENAI_API_KEY": "sk-1", "ANTHROPIC_API_KEY": "sk-2"}
     assert here.run("run", "--provider", "claude", "env OPENAI_API_KEY", **keys).stdout.strip() == ""
     assert here.run("run", "--provider", "claude", "env ANTHROPIC_API_KEY", **keys).stdout.strip() == "sk-2"
+
+
+def test_status_and_providers_name_the_same_default_agent(tmp_path: Path) -> None:
+    """Although claude is only on the PATH of the person, and not on the daemon's."""
+    nothing, tools = tmp_path / "nothing", tmp_path / "tools"
+    nothing.mkdir()
+    tools.mkdir()
+    (tools / "claude").symlink_to("/bin/true")
+    with shell(tmp_path) as here:
+        here.environment.pop("BETCODE_CLAUDE_BIN", None)
+        assert here.run("daemon", "start", PATH=str(nothing)).returncode == 0
+        for path, wanted in ((tools, "claude"), (nothing, "demo")):
+            here.environment["PATH"] = str(path)
+            [default] = [one["name"] for one in here.json("providers", "--json")["providers"] if one["default"]]
+            assert default == wanted
+            assert here.json("daemon", "status", "--json")["facts"]["default_provider"] == wanted
+            assert f"default {wanted}" in here.run("daemon", "status").stdout

@@ -151,6 +151,16 @@ def test_what_the_agent_asks_is_answered_from_another_terminal(here: ObeyShell) 
     assert here.told("session", "answer", asking, "nothing", "deny", code=1).stderr.startswith("obey: OBEY-")
 
 
+def test_without_a_terminal_what_the_agent_asks_is_denied(here: ObeyShell) -> None:
+    asking = here.made()
+    done = here.run("session", "send", asking, "tool")
+    assert done.returncode == 3, done.stderr
+    assert "Denied: nobody could be asked" in done.stderr
+    assert here.told_json("session", "info", asking)["session"]["status"] == "running"
+    facts = json.loads(here.run("session", "send", "--json", "--on-ask", "deny", asking, "tool").stdout)
+    assert facts["denied"] is True
+
+
 def test_restart_goes_on_under_the_same_id_and_a_stopped_one_under_another(here: ObeyShell) -> None:
     one = here.made()
     restarted = here.told_json("session", "restart", one)

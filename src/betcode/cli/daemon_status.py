@@ -1,16 +1,18 @@
 """`betcode daemon status`: whether it runs, and how well each part of it is."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 
 import anyio
 
-from betcode.cli.exit_codes import ExitCode
+from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.log_place import log_place
+from betcode.cli.new_session import default_agent
 from betcode.cli.options import Options
 from betcode.cli.remote_options import why_silent
 from betcode.cli.screen import standard_screen
-from betcode.client import Unreachable, open_client
+from betcode.client import ClientError, Unreachable, open_client
 from betcode.config.lockfile import Holder, is_held, read_holder
 from betcode.v1.health_pb2 import ComponentHealth, HealthDetailsResponse, ServingStatus
 
@@ -45,6 +47,8 @@ async def _status(options: Options) -> int:
     try:
         async with open_client(options.places) as client:
             details = await client.health()
+            with suppress(CommandFailed, ClientError):  # the daemon's own choice, for its own environment, is in there
+                details.metadata["default_provider"] = await default_agent(client, options)
     except Unreachable as error:
         details, reason = None, error.details.get("reason", error.message)
     if options.as_json:

@@ -1,7 +1,6 @@
 """What a new session is made with, from the command line, the environment and the settings."""
 
 import os
-import shutil
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -68,15 +67,13 @@ def whole_environment(options: Options) -> dict[str, str]:
 
 
 async def default_agent(client: Client, options: Options) -> str:
-    """The kind of agent that a new session from here gets: the daemon's choice, with our PATH before its own.
+    """The kind of agent that a new session from here gets: the daemon decides, for the environment that we have.
 
     Raises:
         CommandFailed: the settings cannot be read.
     """
-    chosen = (await client.health()).metadata["default_provider"]
-    if chosen != "demo" or not shutil.which("claude"):
-        return chosen  # what the settings say has been heeded; reading them takes a while
-    return chosen if _settings(options).settings.engine.default_provider else "claude"
+    found = await client.providers("", whole_environment(options), skip_versions=True)
+    return next((one.name for one in found if one.is_default), "")
 
 
 def _settings(options: Options) -> "Loaded":

@@ -9,7 +9,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream
 
 from betcode.cli.asking import edited
 from betcode.cli.either import unless
-from betcode.cli.exit_codes import ExitCode
+from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.finding import find_session
 from betcode.cli.keyboard import can_ask
 from betcode.cli.link_notes import LinkNotes
@@ -35,11 +35,13 @@ from betcode.wording.prompts import (
     ShowChoices,
     give_answer,
     understand,
-    why,
 )
-from betcode.wording.waiting_words import tool_of, what_of
 
 SEEN_AFTER_S = 0.7
+_NO_TERMINAL = (
+    "permission watch asks on a terminal, and there is none. Use `betcode permission watch --json` to follow changes, "
+    "`betcode permission list` to see what is pending, `betcode permission answer ID` to answer"
+)
 
 
 def watch(options: Options) -> int:
@@ -47,23 +49,24 @@ def watch(options: Options) -> int:
 
 
 async def _watch(options: Options) -> int:
+    if not options.as_json and not can_ask():
+        raise CommandFailed(_NO_TERMINAL, ExitCode.INVALID_ARGUMENTS)
     screen = standard_screen()
     async with connected(options, screen) as client:
         session = options.text("session")
         session_id = await find_session(client, session) if session else ""
-        watcher = Watcher(client, screen, as_json=options.as_json, asks=can_ask() and not options.as_json)
+        watcher = Watcher(client, screen, as_json=options.as_json)
         await watcher.run(session_id)
     return ExitCode.OK
 
 
 class Watcher:
-    """Tells what is opened and resolved; on a terminal it asks for one answer after the other."""
+    """Asks for one answer after the other on a terminal, or prints every change as JSON."""
 
-    def __init__(self, client: Client, screen: Screen, *, as_json: bool, asks: bool) -> None:
+    def __init__(self, client: Client, screen: Screen, *, as_json: bool) -> None:
         self._client = client
         self._screen = screen
         self._as_json = as_json
-        self._asks = asks
         self._desk = Desk()
         self._keys = Keys()
         self._where: dict[str, str] = {}  # the session of a prompt, as it is called
@@ -73,7 +76,7 @@ class Watcher:
         """Until the person quits, the session is gone, or the daemon refuses."""
         to_ask, asked = anyio.create_memory_object_stream[Prompt](math.inf)
         async with to_ask, asked, anyio.create_task_group() as tasks:
-            if self._asks:
+            if not self._as_json:
                 tasks.start_soon(self._ask_all, asked, tasks.cancel_scope)
             notes = LinkNotes(self._screen.note)
             async with aclosing(self._client.watch_pending(session_id, on_link=notes)) as changes:
@@ -87,7 +90,7 @@ class Watcher:
                 await self._opened(change.opened, to_ask, was_open_before=change.was_open_before)
             case "resolved":
                 self._resolved(change)
-            case "all_told" if self._asks and not self._desk.all:
+            case "all_told" if not self._as_json and not self._desk.all:
                 self._screen.note("Nothing waits for an answer yet; q ends the watching")
             case _:
                 pass
@@ -96,13 +99,9 @@ class Watcher:
         self._where[one.request_id] = one.session_name or short_id(one.session_id)
         if self._as_json:
             self._screen.json({"type": "opened", "was_open_before": was_open_before} | pending_json(one))
-        elif not self._asks:
-            because = f" (asked because {why(one.permission)})" if one.permission.deciding_rule else ""
-            where = self._where[one.request_id]
-            self._screen.line(f"{one.request_id} {where}: {tool_of(one)} {what_of(one)}{because}")
         before = self._desk.all
         self._desk.add_pending([one])
-        if self._asks:
+        if not self._as_json:
             for prompt in self._desk.all[len(before) :]:
                 await to_ask.send(prompt)
 
@@ -122,11 +121,7 @@ class Watcher:
             self._answered_here.discard(told.request_id)
             return
         how = ("denied" if was_denied(told) else "allowed") if told.decision else told.resolution
-        line = f"{told.request_id} {where}: {how}" + (f" by {told.client_id}" if told.client_id else "")
-        if self._asks:
-            self._screen.note(line)
-        else:
-            self._screen.line(line)
+        self._screen.note(f"{told.request_id} {where}: {how}" + (f" by {told.client_id}" if told.client_id else ""))
 
     async def _ask_all(self, asked: MemoryObjectReceiveStream[Prompt], scope: anyio.CancelScope) -> None:
         while (prompt := await self._next(asked)) is not None:

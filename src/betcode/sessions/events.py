@@ -137,6 +137,7 @@ def answered_before(row: PromptRow, before: str) -> v1.AgentEvent:
     event.permission_resolved.client_type = row.answered_by_type
     event.permission_resolved.grant_pattern = row.grant_pattern
     event.permission_resolved.updated_input_json = row.updated_input
+    event.permission_resolved.answers.update(row.answers)
     return event
 
 
@@ -147,6 +148,7 @@ def answered(request_id: str, decision: Decision, client: ClientName) -> v1.Agen
     event.permission_resolved.client_type = client.client_type
     event.permission_resolved.grant_pattern = decision.grant_pattern
     event.permission_resolved.updated_input_json = decision.updated_input
+    event.permission_resolved.answers.update(decision.answers)
     return event
 
 

@@ -1655,6 +1655,26 @@ Global___MessageStateChange: _TypeAlias = MessageStateChange  # noqa: Y015
 class PermissionResolved(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
+    @_typing.final
+    class AnswersEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     REQUEST_ID_FIELD_NUMBER: _builtins.int
     DECISION_FIELD_NUMBER: _builtins.int
     RESOLUTION_FIELD_NUMBER: _builtins.int
@@ -1664,6 +1684,7 @@ class PermissionResolved(_message.Message):
     SUPERSEDED_BY_FIELD_NUMBER: _builtins.int
     GRANT_PATTERN_FIELD_NUMBER: _builtins.int
     CLIENT_TYPE_FIELD_NUMBER: _builtins.int
+    ANSWERS_FIELD_NUMBER: _builtins.int
     UPDATED_INPUT_JSON_FIELD_NUMBER: _builtins.int
     request_id: _builtins.str
     decision: Global___PermissionDecision.ValueType
@@ -1682,6 +1703,10 @@ class PermissionResolved(_message.Message):
     client_type: _builtins.str
     updated_input_json: _builtins.str
     """what the tool was run with in place of what was shown"""
+    @_builtins.property
+    def answers(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """of questions, by the text of each; since 0.2.0"""
+
     def __init__(
         self,
         *,
@@ -1694,11 +1719,12 @@ class PermissionResolved(_message.Message):
         superseded_by: _builtins.str = ...,
         grant_pattern: _builtins.str = ...,
         client_type: _builtins.str = ...,
+        answers: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         updated_input_json: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["client_id", b"client_id", "client_type", b"client_type", "decision", b"decision", "grant_pattern", b"grant_pattern", "message", b"message", "request_id", b"request_id", "resolution", b"resolution", "rule", b"rule", "superseded_by", b"superseded_by", "updated_input_json", b"updated_input_json"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["answers", b"answers", "client_id", b"client_id", "client_type", b"client_type", "decision", b"decision", "grant_pattern", b"grant_pattern", "message", b"message", "request_id", b"request_id", "resolution", b"resolution", "rule", b"rule", "superseded_by", b"superseded_by", "updated_input_json", b"updated_input_json"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -31,6 +31,12 @@ def add_session(verbs: "Commands[Parser]", command: Command) -> None:
     send = command(verbs, "send", "send a message and print the reply, alone, on stdout", "session_send:send")
     _add_id(send)
     send.add_argument("message", nargs="?", metavar="MESSAGE", help="what to say; - or nothing: read from stdin")
+    send.add_argument(
+        "--on-ask",
+        choices=["deny", "wait"],
+        help="when the agent asks for permission: deny and exit with 3, or wait for an answer from another terminal "
+        "(default: wait on a terminal, otherwise deny)",
+    )
     watch = command(verbs, "watch", "show what happens in a session, or in all, as it happens", "session_watch:watch")
     _add_id(watch, is_optional=True)
     stop = command(verbs, "stop", "stop a session when it has done the work at hand", "session_commands:stop")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import anyio
 from anyio.abc import TaskStatus
 
+from betcode.cli.keyboard import can_ask
 from betcode.cli.obey.connecting import connected, find_session
 from betcode.cli.obey.failing import Failed, ObeyExit
 from betcode.cli.obey.given import message_of
@@ -17,8 +18,12 @@ from betcode.cli.obey.records import versioned
 from betcode.cli.obey.session_lines import activity_lines
 from betcode.cli.progress import told_while
 from betcode.cli.screen import Screen, standard_screen
+from betcode.client import ClientError
 from betcode.client.obey import ObeyClient
+from betcode.domain.error_codes import ErrorCode
 from obey.local.v1 import local_pb2 as v1
+
+_NOBODY = "nobody could be asked, since the command runs without a terminal"
 
 
 @dataclass(slots=True)
@@ -31,6 +36,7 @@ class Reply:
     error: str = ""
     tokens_input: int = 0
     tokens_output: int = 0
+    is_denied: bool = False  # what the agent asked was denied, since nobody could be asked
 
     def take(self, one: v1.SessionActivityEvent) -> None:
         """Progress is for a person who looks on; what waits for an answer is said in any case."""
@@ -56,9 +62,10 @@ def send(options: Options) -> int:
 async def _send(options: Options, message: str) -> int:
     screen = standard_screen(colour=options.colour)
     reply = Reply(screen, shows_progress=sys.stderr.isatty())
+    denies = (options.text("on_ask") or ("wait" if can_ask() else "deny")) == "deny"
     async with connected(options, screen) as client:
         session = await find_session(client, options)
-        if not await _to_its_end(client, session.id, message, reply):
+        if not await _to_its_end(client, session.id, message, reply, denies=denies):
             screen.show(f"Left, and the turn goes on. Watch it with: obey session watch {session.id}")
             return -signal.SIGINT
     is_error = bool(reply.error) and not reply.text
@@ -69,6 +76,7 @@ async def _send(options: Options, message: str) -> int:
             "tokens_input": reply.tokens_input,
             "tokens_output": reply.tokens_output,
             "error": reply.error,
+            "denied": reply.is_denied,
         }
         screen.json(versioned("session.reply", facts))
     elif not is_error:
@@ -76,10 +84,24 @@ async def _send(options: Options, message: str) -> int:
         screen.end_answer()
     if is_error:
         raise Failed(reply.error, f"obey session info {session.id} says how it is")
-    return ObeyExit.OK
+    return ObeyExit.DENIED if reply.is_denied else ObeyExit.OK
 
 
-async def _to_its_end(client: ObeyClient, session_id: str, message: str, reply: Reply) -> bool:
+async def _deny(client: ObeyClient, asked: v1.SessionActivityEvent, reply: Reply) -> None:
+    reply.is_denied = True
+    request = v1.AnswerPermissionRequest(
+        session_id=asked.session_id, request_id=asked.tool_call_id, allow=False, message=_NOBODY
+    )
+    try:
+        await client.answer(request)
+    except ClientError as error:
+        if error.code != ErrorCode.PERMISSION_STALE:  # somebody else has answered
+            raise
+    else:
+        reply.screen.note(f"Denied: {_NOBODY}. To answer yourself, use --on-ask wait")
+
+
+async def _to_its_end(client: ObeyClient, session_id: str, message: str, reply: Reply, *, denies: bool) -> bool:
     """Whether the turn is over; Ctrl-C leaves it alone."""
     has_left = False
 
@@ -98,5 +120,7 @@ async def _to_its_end(client: ObeyClient, session_id: str, message: str, reply: 
         async with told_while(reply.screen, "Working"), aclosing(client.send(session_id, message)) as activities:
             async for one in activities:
                 reply.take(one)
+                if denies and is_prompt(one):
+                    await _deny(client, one, reply)
         tasks.cancel_scope.cancel()
     return not has_left

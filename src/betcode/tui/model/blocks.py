@@ -125,6 +125,7 @@ class Asked(Block):
     request_id: str = ""  # of questions that were asked together: their group
     title: str = ""
     is_question: bool = False
+    question: str = ""  # its whole text
     state: AskedState = AskedState.OPEN
     outcome: str = ""  # in words; empty while it is open
 

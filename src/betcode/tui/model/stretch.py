@@ -42,11 +42,13 @@ class Outcome:
     state: AskedState
     of_permission: str
     of_question: str
+    of_each_question: Mapping[str, str]  # by its text, where the daemon gives the answers one by one
 
     def settle(self, asked: Asked) -> None:
         is_allowed_question = asked.is_question and self.state is AskedState.ALLOWED
         asked.state = AskedState.ANSWERED if is_allowed_question else self.state
-        asked.outcome = self.of_question if asked.is_question else self.of_permission
+        own_answer = self.of_each_question.get(asked.question, self.of_question)
+        asked.outcome = own_answer if asked.is_question else self.of_permission
 
 
 class Stretch:
@@ -244,6 +246,7 @@ class Stretch:
         asked = event.user_question
         block = Asked(f"ask-{asked.question_id}", self._place(event), title=one_line(asked.question, _TELLING_WIDTH))
         block.request_id, block.is_question = asked.group_id or asked.question_id, True
+        block.question = asked.question
         self._ask(event, block)
 
     def _ask(self, event: v1.AgentEvent, block: Asked) -> None:
@@ -332,7 +335,8 @@ def outcome_of(resolved: v1.PermissionResolved) -> Outcome:
         denied = AskedState.DENIED if decision in DENIALS else AskedState.ANSWERED
         state = AskedState.ALLOWED if decision in _ALLOWING else denied
     of_permission, of_question = (outcome_words(resolved, is_question=asks) + before for asks in (False, True))
-    return Outcome(state, of_permission, of_question)
+    of_each = {question: f"Answered: {answer}{before}" for question, answer in resolved.answers.items()}
+    return Outcome(state, of_permission, of_question, of_each)
 
 
 def start_cuts(use: ToolUse) -> tuple[Cut, ...]:

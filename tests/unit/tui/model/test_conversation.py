@@ -118,6 +118,19 @@ def test_questions_that_were_asked_together_are_answered_together() -> None:
         assert (question.state, question.outcome) == (AskedState.ANSWERED, "Answered")
 
 
+def test_each_question_of_a_group_has_its_own_answer() -> None:
+    asked = [
+        v1.AgentEvent(user_question=v1.UserQuestion(question_id=f"g#{n}", group_id="g", question=f"{n}?"))
+        for n in (1, 2, 3)
+    ]
+    answers = {"1?": "SQLite", "2?": "lint, tests"}
+    blocks = blocks_of(
+        *asked, resolved_event("g", decision=v1.ALLOW_ONCE, message="SQLite; lint, tests", answers=answers)
+    )
+    outcomes = [each.outcome for each in blocks if isinstance(each, Asked)]
+    assert outcomes == ["Answered: SQLite", "Answered: lint, tests", "Answered: SQLite; lint, tests"]
+
+
 def test_a_prompt_that_is_shown_again_to_a_new_stream_is_no_second_one() -> None:
     conversation = taken(asked_event("r"))
     conversation.take([asked_event("r"), asked_event("older")])
