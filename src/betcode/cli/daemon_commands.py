@@ -10,6 +10,7 @@ from betcode.cli.options import Options
 from betcode.cli.remote_options import refuse_remote
 from betcode.cli.screen import standard_screen
 from betcode.config.lockfile import read_holder
+from betcode.util.start_signals import blocked_signals
 
 
 def run(options: Options) -> int:
@@ -19,7 +20,8 @@ def run(options: Options) -> int:
 
     offer_import(options, hint=False)
     argv = daemon_argv(options)
-    os.execv(argv[0], argv)  # noqa: S606 - no shell is wanted here
+    with blocked_signals():  # the daemon unblocks them; the block is left only if it cannot be started
+        os.execv(argv[0], argv)  # noqa: S606 - no shell is wanted here
 
 
 def start(options: Options) -> int:

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 
 import anyio
@@ -19,6 +19,7 @@ from betcode.cli.service_managers import start_by_service
 from betcode.client import ClientError, Unreachable, open_client
 from betcode.config.lockfile import Holder, is_held, read_holder
 from betcode.config.places import Places, Remote
+from betcode.util.start_signals import blocked_signals
 
 Say = Callable[[str], None]
 
@@ -145,14 +146,16 @@ def launch(options: Options) -> Launched:
     except OSError as error:
         raise CommandFailed(f"The daemon has no place for its state: {error}", ExitCode.NO_CONNECTION) from error
     try:
-        process = subprocess.Popen(
-            start_by_service(places.state_dir) or daemon_argv(options),
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            cwd="/",
-            start_new_session=True,
-        )
+        service = start_by_service(places.state_dir)
+        with nullcontext() if service else blocked_signals():
+            process = subprocess.Popen(
+                service or daemon_argv(options),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd="/",
+                start_new_session=True,
+            )
         return Launched(process, os.fstat(log).st_size)
     finally:
         os.close(log)

@@ -1,60 +1,16 @@
-"""The daemon's command line.
+"""The daemon's entry point: signals are held before anything that takes time is imported."""
 
-Exit codes: 0 it was asked to stop; 1 it cannot serve (another daemon runs, the socket is taken, the store cannot be
-opened) or had to give up; 5 a setting or an argument is wrong.
-"""
-
-import argparse
-import gc
-import os
 import sys
-from collections.abc import Sequence
-from pathlib import Path
-from typing import NoReturn
 
-from betcode.config.flags import flags_of
-from betcode.config.loading import WrongSetting
-from betcode.config.places import choose_places
-
-EXIT_WRONG_ARGUMENTS = 5
+from betcode.util.start_signals import START_SIGNALS
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        self.exit(EXIT_WRONG_ARGUMENTS, f"{self.prog}: {message}\n")
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="betcode daemon run", description="Serve sessions until told to stop.", allow_abbrev=False)
-    parser.add_argument("--socket", type=Path, help="the gRPC socket (BETCODE_SOCKET)")
-    parser.add_argument("--state-dir", type=Path, help="database, journals and log (BETCODE_STATE_DIR)")
-    parser.add_argument("--config-dir", type=Path, help="settings.json (BETCODE_CONFIG_DIR)")
-    parser.add_argument("--claude-bin", type=Path, help="the claude program (BETCODE_CLAUDE_BIN, else from PATH)")
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE", help="a setting, before all files; may be repeated"
-    )
-    return parser
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
+def main() -> int:
     """Run the daemon; the exit code."""
-    parser = _parser()
-    options = parser.parse_args(arguments)
-    try:
-        flags = flags_of(options.set)
-    except WrongSetting as wrong:
-        parser.error(str(wrong))
-    umask = os.umask(0o077)  # for what is ours; what is written for the user is as the user would write it
-    places = choose_places(
-        os.environ, state_dir=options.state_dir, config_dir=options.config_dir, socket=options.socket
-    )
-    # Else gRPC writes lines of its own into the log, one for each stranger whose handshake fails.
-    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
-    gc.disable()  # until it serves: hardly anything made by starting is ever let go of
-    # After the arguments were understood: what follows takes most of the start.
-    from betcode.daemon.run import run
+    START_SIGNALS.hold()
+    from betcode.daemon.command_line import main as run
 
-    return run(places, os.environ, claude_bin=options.claude_bin, flags=flags, umask=umask)
+    return run()
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from betcode.daemon.faults import faults_of
 from betcode.daemon.providers import Found, find_providers
 from betcode.daemon.renewal import keep_settings, with_features
 from betcode.daemon.service_manager import ServiceManager
-from betcode.daemon.stop import EXIT_CANNOT_SERVE, Stop, on_signals
+from betcode.daemon.stop import EXIT_CANNOT_SERVE, EXIT_OK, Stop, on_signals
 from betcode.domain.counts import Counts
 from betcode.domain.errors import BetcodeError
 from betcode.domain.features import FeatureFlags
@@ -33,6 +33,7 @@ from betcode.server import About, ObeyDoor, Release, SocketTaken, TcpDoors, make
 from betcode.sessions import Faults, Supervisor, open_supervisor
 from betcode.storage import open_store
 from betcode.telemetry import set_up_logging
+from betcode.util.start_signals import START_SIGNALS
 from betcode.worktrees import open_snapshots, open_worktrees
 
 logger = logging.getLogger(__name__)
@@ -61,6 +62,8 @@ def run(
     moment = datetime.fromtimestamp(started_ns / 1e9, UTC).isoformat(timespec="seconds")
     holder = Holder(pid=os.getpid(), started=moment, socket=str(places.socket), version=__version__)
     try:
+        if START_SIGNALS.stop_requested:
+            return EXIT_OK
         make_private_directory(places.state_dir)
         make_private_directory(places.runs)
         if descends_from(os.getpid(), holder_pids(places.runs)):

@@ -8,6 +8,7 @@ import signal
 import anyio
 
 from betcode.sessions import AgentsAtStop, Parting
+from betcode.util.start_signals import HELD, START_SIGNALS
 
 logger = logging.getLogger(__name__)
 
@@ -59,11 +60,17 @@ class Stop:
 
 async def on_signals(stop: Stop) -> None:
     """SIGTERM and SIGINT stop the daemon; SIGHUP has it read its settings again."""
-    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
+    with anyio.open_signal_receiver(*HELD) as signals:
+        for number in START_SIGNALS.take():
+            _obey(stop, number)
         async for number in signals:
-            if number == signal.SIGHUP:
-                # Also sent by a terminal that closes, and then it does no harm.
-                stop.renewal.set()
-                continue
-            logger.info("stopping", extra={"signal": signal.Signals(number).name})
-            stop.ask(EXIT_OK)
+            _obey(stop, number)
+
+
+def _obey(stop: Stop, number: signal.Signals) -> None:
+    if number == signal.SIGHUP:
+        # Also sent by a terminal that closes, and then it does no harm.
+        stop.renewal.set()
+        return
+    logger.info("stopping", extra={"signal": number.name})
+    stop.ask(EXIT_OK)

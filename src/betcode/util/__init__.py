@@ -3,4 +3,4 @@
 It imports nothing here, so that a holder starts quickly.
 """
 
-__all__ = ["state_files"]
+__all__ = ["start_signals", "state_files", "user"]
