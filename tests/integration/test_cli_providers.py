@@ -100,3 +100,22 @@ def test_status_and_providers_name_the_same_default_agent(tmp_path: Path) -> Non
             assert default == wanted
             assert here.json("daemon", "status", "--json")["facts"]["default_provider"] == wanted
             assert f"default {wanted}" in here.run("daemon", "status").stdout
+
+
+def test_an_agent_that_is_not_logged_in_is_refused_at_once_with_the_sentence_of_providers(
+    here: Shell, tmp_path: Path
+) -> None:
+    """No agent is started, and no session stays for the message."""
+    codex = tmp_path / "codex"
+    codex.write_text('#!/bin/sh\ncase $1 in *version) echo 1.0; exit;; esac\ntouch "$0.started"\nexec sleep 60\n')
+    codex.chmod(0o700)
+    here.environment |= {"PATH": f"{tmp_path}:{here.environment['PATH']}", "CODEX_HOME": str(tmp_path / "home")}
+    [shown] = here.json("providers", "codex", "--json")["providers"]
+    assert "not logged in" in shown["missing"]
+    before = here.json("session", "list", "--json")["total"]
+    done = here.run("run", "--provider", "codex", "hello")
+    assert done.returncode == 1
+    assert shown["missing"] in done.stderr
+    assert "codex login" in done.stderr
+    assert here.json("session", "list", "--json")["total"] == before
+    assert not codex.with_name("codex.started").exists()

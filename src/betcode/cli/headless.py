@@ -19,6 +19,7 @@ from betcode.cli.parking import how_to_answer, was_denied
 from betcode.cli.progress import told_while
 from betcode.cli.rule_denials import RuleDenials
 from betcode.cli.screen import Screen
+from betcode.cli.silence_note import SilenceNote
 from betcode.cli.time_limit import TimeLimit
 from betcode.cli.turn_watch import TurnWatch
 from betcode.client import Client, ClientError
@@ -88,6 +89,7 @@ class HeadlessTurn:
         self._accepted = anyio.Event()
         self._interrupting = Interrupting(screen, self._cancel)
         self._limit = TimeLimit(screen, self._cancel, limit_s)
+        self._silence = SilenceNote(screen)
         self.info = v1.SessionInfo()  # the newest that was seen
 
     async def run(self, prompt: str, files: Sequence[AttachedFile] = ()) -> int:
@@ -105,6 +107,7 @@ class HeadlessTurn:
             tasks.start_soon(self._limit.heed, tasks.cancel_scope.cancel)
             sequence = await self._send(message_id, prompt, files)
             self._screen.note(f"Session {self._session_id}")
+            tasks.start_soon(self._silence.watch)
             match self._policy.on_ask:
                 case OnAsk.ASK:
                     tasks.start_soon(self._ask_all, asked)
@@ -146,6 +149,7 @@ class HeadlessTurn:
         notes = LinkNotes(self._screen.note, patience_s=_PATIENCE_S)
         async with aclosing(self._client.follow(self._session_id, after, on_link=notes)) as events:
             async for event in events:
+                self._silence.see(event)
                 await self._show(event)
                 self._note_denial(event)
                 self._denials.see(event)

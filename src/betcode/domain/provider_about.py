@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
+from typing import Protocol, runtime_checkable
 
 _NONE: Mapping[str, str] = MappingProxyType({})
 
@@ -36,3 +37,12 @@ class ProviderAbout:
     keys: Mapping[str, str] = field(default_factory=lambda: _NONE)  # of provider_config, each with what it does
     # The agents that one kind has, by the value of provider_config.profile.
     profiles: Mapping[str, Standing] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@runtime_checkable
+class KnowsLogin(Protocol):
+    """A provider that is certain when a login is missing may be one of these beside all else."""
+
+    def login_refusal(self, environment: Mapping[str, str]) -> str:
+        """What is missing and how to log in, as a sentence; empty with a login, and where nobody can know."""
+        ...

@@ -1,12 +1,15 @@
 """Taking a message in: on disk and acknowledged before anything is done with it."""
 
 import hashlib
+from functools import partial
 
 from betcode.domain.changes import AddInput
 from betcode.domain.commands import SendMessage
-from betcode.domain.errors import InvalidRequest, SessionNotReady
+from betcode.domain.errors import AgentUnavailable, InvalidRequest, SessionNotReady
 from betcode.domain.identifiers import MessageId
+from betcode.domain.looks import NoAnswer
 from betcode.domain.phase import Phase
+from betcode.domain.provider_about import KnowsLogin
 from betcode.domain.rows import InputRow
 from betcode.sessions import events
 from betcode.sessions.abilities import check_files
@@ -26,6 +29,7 @@ async def submit(
     digest = _digest(message)
     message = check_message(message, session.room.settings)
     misplaced = await trouble_with_place(session.room, session.writer.new)
+    logged_out = await _login_refusal(session)
     async with session.changing():
         session.refuse_if_closed()
         known = session.inputs.get(message.message_id) or await session.room.store.find_input(
@@ -39,6 +43,8 @@ async def submit(
         session.refuse_if_timed_out()
         if misplaced is not None:
             raise misplaced
+        if logged_out and session.run is None:
+            raise AgentUnavailable(logged_out)
         check_files(message, session.provider.name, session.capabilities)
         session.room.database.refuse_when_full()
         session.budget.refuse_if_exceeded()
@@ -63,6 +69,20 @@ async def submit(
         session.recovery.hurry()
         session.go_on()
         return Accepted(message.message_id, seq)
+
+
+async def _login_refusal(session: LiveSession) -> str:
+    """Why an agent that would be started for a message could not work; empty where nobody can know."""
+    provider, room = session.provider, session.room
+    if session.run is not None or not isinstance(provider, KnowsLogin):
+        return ""
+    environment = session.writer.new.environment
+    if environment is None:
+        environment = await room.login_shell.environment()
+    try:
+        return await room.looks.look(f"provider {provider.name}", partial(provider.login_refusal, environment))
+    except NoAnswer:
+        return ""
 
 
 def _digest(message: SendMessage) -> bytes:

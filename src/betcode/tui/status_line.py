@@ -11,6 +11,7 @@ from betcode.tui.locks import LockView
 from betcode.tui.model.standing import Standing
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.money import dollars
+from betcode.wording.silence import NO_ANSWER, SILENT_AFTER_S
 from betcode.wording.terminal_text import columns, one_line
 
 _WIDE = 100
@@ -141,6 +142,8 @@ def _work(standing: Standing, moment: Moment) -> Part:
     }.get(standing.status, "at work")
     if standing.status == v1.WAITING_FOR_USER:  # for how long, its card tells
         return Part(words, 12, "$text-warning")
+    if moment.turn_s is not None and moment.turn_s >= SILENT_AFTER_S and not standing.has_answered:
+        return Part(f"{NO_ANSWER}, {elapsed(moment.turn_s)}", 12, "$text-warning")
     took = f" {elapsed(moment.turn_s)}" if moment.turn_s is not None else ""
     return Part(words + took, 12, "$text-success")
 

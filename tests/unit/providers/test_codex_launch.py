@@ -164,3 +164,10 @@ def test_a_codex_home_in_the_temporary_directory_gets_the_sandbox_helper_from_us
     launch = provider.launch(_session(tmp_path), context)
     assert launch.links == ({"codex-linux-sandbox": tmp_path / "codex"} if is_lacking else {})
     assert launch.env["PATH"] == ("/usr/bin:/state/runs/r1" if is_lacking else "/usr/bin")
+
+
+def test_a_login_that_may_be_in_the_keyring_is_unknown(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text('cli_auth_credentials_store = "keyring"\n')
+    standing = CodexProvider().about({"CODEX_HOME": str(tmp_path)}).standing
+    assert standing.login is Login.UNKNOWN
+    assert CodexProvider().login_refusal({"CODEX_HOME": str(tmp_path)}) == ""

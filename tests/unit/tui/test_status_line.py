@@ -124,3 +124,12 @@ def test_the_head_line_gives_up_the_machine_before_what_waits() -> None:
 )
 def test_the_kind_of_agent_is_told_once(kind: str, model: str, told: str) -> None:
     assert f" · {told} · " in line(Standing(provider=kind, model=model), Moment(link=UP), 120)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "has_answered", "shown"),
+    [(19.9, False, "at work 19 s"), (20.0, False, "no answer from the agent yet, 20 s"), (65, True, "at work 1:05")],
+)
+def test_an_agent_that_is_silent_for_long_is_told(seconds: float, has_answered: bool, shown: str) -> None:
+    standing = Standing(status=v1.THINKING, has_answered=has_answered)
+    assert shown in line(standing, Moment(link=UP, turn_s=seconds), 120)

@@ -48,6 +48,11 @@ def key_of_provider(environment: Mapping[str, str]) -> str:
     return key if isinstance(key, str) else ""
 
 
+def stores_login_in_keyring(environment: Mapping[str, str]) -> bool:
+    """Whether Codex may have its login where no file tells of it."""
+    return _read(codex_home(environment) / _CONFIG).get("cli_auth_credentials_store") in ("keyring", "auto")
+
+
 def _may_be_a_key(name: str, value: str) -> bool:
     if name in _NO_KEYS:
         return False

@@ -21,7 +21,7 @@ from betcode.domain.provider_about import Login, ProviderAbout, Standing
 from betcode.domain.provider_config import check_keys, provider_config
 from betcode.domain.rows import NewSession
 from betcode.providers.codex.dialogue import CodexDialogue
-from betcode.providers.codex.environment import codex_home, key_of_provider
+from betcode.providers.codex.environment import codex_home, key_of_provider, stores_login_in_keyring
 from betcode.providers.codex.finding import find_binary
 from betcode.providers.codex.launch import KEYS, SANDBOXES, launch
 from betcode.providers.codex.state import VERSION, State, carried_over, dump, load
@@ -85,12 +85,17 @@ class CodexProvider:
             path = str(find_binary(self._settings.path, environment))
         except AgentUnavailable as missing:
             return ProviderAbout(_TITLE, Standing(login=found, login_basis=basis, missing=missing.message), KEYS)
-        lacking = ""
-        if found is Login.NO:
-            variable = key_of_provider(environment)
-            mend = "set it, as the config.toml of Codex says" if variable else "run `codex login`"
-            lacking = f"Codex is not logged in: {basis}; {mend}"
+        lacking = self.login_refusal(environment)
         return ProviderAbout(_TITLE, Standing(path, login=found, login_basis=basis, missing=lacking), KEYS)
+
+    def login_refusal(self, environment: Mapping[str, str]) -> str:
+        """Without a login Codex would retry its API for half a minute, and then fail."""
+        found, basis = _login(environment)
+        if found is not Login.NO:
+            return ""
+        variable = key_of_provider(environment)
+        remedy = "set it, as the config.toml of Codex says" if variable else "run `codex login`"
+        return f"Codex is not logged in: {basis}; {remedy}"
 
     def launch(self, session: NewSession, context: LaunchContext) -> Launch:
         """Raises AgentUnavailable."""
@@ -120,6 +125,8 @@ def _login(environment: Mapping[str, str]) -> tuple[Login, str]:
     if variable:
         is_set = bool(environment.get(variable))
         return (Login.YES, f"{variable} is set") if is_set else (Login.NO, f"{variable} is not set")
+    if stores_login_in_keyring(environment):
+        return Login.UNKNOWN, "the login of Codex is in the system's keyring"
     file: Path = codex_home(environment) / "auth.json"
     with suppress(OSError, ValueError), file.open("rb") as auth:
         if json.loads(auth.read(_LONGEST_BYTES)):

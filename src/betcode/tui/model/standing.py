@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from betcode.domain.error_codes import ErrorCode
 from betcode.tui.model.queue import MessageQueue, QueuedMessage
 from betcode.v1 import agent_pb2 as v1
+from betcode.wording.silence import is_answer
 from betcode.wording.waiting_words import words_for
 
 _AT_REST = frozenset({v1.IDLE, v1.AGENT_STATUS_UNSPECIFIED, v1.ERROR})
@@ -24,6 +25,7 @@ class Standing:
     branch: str = ""
     status: v1.AgentStatus.ValueType = v1.IDLE
     worked_since: datetime | None = None  # when the turn began, as far as it is known
+    has_answered: bool = True  # the agent, since then
     run_state: str = ""
     waiting_for: str = ""  # as in SessionSummary
     waiting_until: datetime | None = None
@@ -108,6 +110,7 @@ class Standing:
         kind = event.WhichOneof("event")
         is_new = not event.sequence or event.sequence > self._counted_until
         self._counted_until = max(self._counted_until, event.sequence)
+        self.has_answered = self.has_answered or is_answer(event)
         if kind in ("text_delta", "thinking_delta"):
             self.waiting_for = ""  # the model answers
             self._hears_work = True
@@ -165,6 +168,7 @@ class Standing:
             self.waiting_for, self.run_state = "", "running"
             if self.worked_since is None or not was_at_work:
                 self.worked_since = at
+                self.has_answered = False
         else:
             self.worked_since = None
 

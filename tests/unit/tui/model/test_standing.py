@@ -178,3 +178,10 @@ def test_a_turn_is_timed_from_when_the_agent_began_to_work() -> None:
     assert since((1, v1.IDLE), (5, v1.THINKING), (9, v1.EXECUTING_TOOL)) == 5
     assert since((5, v1.THINKING), (9, v1.IDLE)) is None
     assert since((5, v1.EXECUTING_TOOL), (9, v1.THINKING), status="active") == 5
+
+
+def test_whether_the_agent_has_answered_is_counted_from_the_beginning_of_each_turn() -> None:
+    text = v1.AgentEvent(text_delta=v1.TextDelta(text="hello"))
+    assert not _of(_status(v1.THINKING)).has_answered
+    assert _of(_status(v1.THINKING), text).has_answered
+    assert not _of(_status(v1.THINKING), text, _END, _status(v1.IDLE), _status(v1.THINKING)).has_answered
