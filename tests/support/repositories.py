@@ -36,6 +36,14 @@ def make_repository(at: Path, files: dict[str, str] | None = None) -> Path:
     return at
 
 
+def define_filter(home: Path, name: str, **variables: str) -> None:
+    """In the settings of the user: filters that a repository defines itself are not run by our calls."""
+    home.mkdir(exist_ok=True)
+    for variable, value in variables.items():
+        key = f"filter.{name}.{variable}"
+        subprocess.run(["git", "config", "--file", str(home / ".gitconfig"), key, value], check=True)
+
+
 def commit(at: Path, files: dict[str, str], message: str = "a change") -> str:
     """Write the files and commit them; the commit."""
     for name, text in files.items():

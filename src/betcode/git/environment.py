@@ -1,9 +1,9 @@
 """What git and all that it starts may see and do, whatever a repository says.
 
 A repository's own settings may name programs, and an agent that may write a file may write those settings. So every
-setting that would start something is overruled at each call, hooks are off, and nothing is fetched. What stays are
-filters (`filter.*.clean`, `smudge`, `process`), without which files would not be what they are (git-lfs): they run as
-they do whenever somebody uses git there, and see none of our variables.
+setting that would start something is overruled at each call, hooks are off, and nothing is fetched. Filters that the
+user or the machine defines run, without which files would not be what they are (git-lfs), and see none of our
+variables; those that a repository defines do not (`filters.py`).
 """
 
 import os

@@ -14,6 +14,7 @@ import anyio.to_thread
 
 from betcode.domain.errors import GitFailed, StorageDegraded
 from betcode.domain.text import shortened
+from betcode.git import filters
 from betcode.git.environment import SETTINGS, WORDS, environment_of
 from betcode.git.process import Child, ending, next_piece, start
 from betcode.git.version import ADVICE, unfit
@@ -51,10 +52,17 @@ class Answer:
 class Git:
     """The program, as this daemon calls it."""
 
-    def __init__(self, environ: Mapping[str, str], program: str = "git", *, umask: int = -1) -> None:
+    def __init__(
+        self,
+        environ: Mapping[str, str],
+        program: str = "git",
+        *,
+        umask: int = -1,
+        marked: Mapping[str, str] = _NOTHING,
+    ) -> None:
         self._program = program
         self._umask = umask  # for what git writes; -1: our own
-        self._environment = environment_of(environ)
+        self._environment = {**environment_of(environ), **marked}  # by which programs that git runs are recognised
         self._found = ""  # the program's whole path, once it was seen to be new enough
         self._finding = anyio.Lock()
         self._calls = anyio.Semaphore(_AT_ONCE)
@@ -92,6 +100,7 @@ class Git:
             GitFailed: it could not be started, or did not end in time.
         """
         async with _place(self._calls):
+            variables = await self._without_filters(arguments, at, variables, bound_s)
             return await self._asked(await self._argv(arguments, at), variables, stdin, bound_s, _verb(arguments))
 
     async def stream(
@@ -104,6 +113,7 @@ class Git:
         """
         err = _Gathered(_ERROR_LIMIT_BYTES)
         async with _place(self._streams):
+            variables = await self._without_filters(arguments, at, variables, bound_s)
             argv = await self._argv(arguments, at)
             async with ending(self._start(argv, variables)) as child:
                 await child.tell(b"")
@@ -116,6 +126,17 @@ class Git:
             raise GitFailed(f"git {_verb(arguments)} wrote nothing for {bound_s:g} s, and was ended: try again later")
         if code:
             raise failure(Answer(code, b"", err.text), arguments)
+
+    async def _without_filters(
+        self, arguments: Sequence[str], at: str | Path, variables: Mapping[str, str], bound_s: float
+    ) -> Mapping[str, str]:
+        """The variables of a call for which filters of the repository's own settings are turned off."""
+        if not filters.may_run_filters(*arguments):
+            return variables
+        argv = await self._argv(filters.LIST, at)
+        listed = await self._asked(argv, variables, b"", bound_s, _verb(arguments))
+        settings = filters.overrides(listed.text)
+        return filters.with_settings(variables, settings) if settings else variables
 
     async def _argv(self, arguments: Sequence[str], at: str | Path) -> list[str]:
         settings = [word for setting in SETTINGS for word in ("-c", setting)]

@@ -15,7 +15,7 @@ from betcode.git import running
 from betcode.git.environment import environment_of
 from betcode.git.running import Git
 from support.patience import PATIENCE_S
-from support.repositories import make_repository
+from support.repositories import define_filter, make_repository
 
 pytestmark = pytest.mark.anyio
 
@@ -30,6 +30,7 @@ def program(tmp_path: Path) -> Program:
         path = tmp_path / "bin" / "git"
         path.parent.mkdir(exist_ok=True)
         new_enough = 'case "$1" in --version) echo "git version 2.40.0"; exit 0;; esac'
+        new_enough += '\ncase "$*" in *"--get-regexp ^filter"*) exit 1;; esac'  # no filters are defined
         path.write_text(f"#!/bin/sh\n{new_enough}\nP={tmp_path}\n{script}\n", encoding="utf-8")
         path.chmod(0o755)
         return Git({"PATH": f"{path.parent}:{os.environ['PATH']}", "HOME": str(tmp_path)})
@@ -65,11 +66,10 @@ def _runs(pid: int) -> bool:
 
 
 async def test_nothing_of_the_daemons_own_is_seen_by_git_or_what_it_starts(tmp_path: Path) -> None:
-    """Shown with a filter, which is a program that a repository may name."""
+    """Shown with a filter, which is a program that the user may name."""
     repository = make_repository(tmp_path / "shop", {".gitattributes": "* filter=look\n"})
     seen = tmp_path / "seen"
-    with (repository / ".git" / "config").open("a", encoding="utf-8") as config:
-        config.write(f'[filter "look"]\n\tclean = env > {seen}; cat\n')
+    define_filter(tmp_path, "look", clean=f"env > {seen}; cat")
     odd = {
         "GIT_DIR": "/nowhere",
         "GIT_WORK_TREE": "/nowhere",

@@ -14,7 +14,7 @@ import pytest
 from betcode.domain.errors import GitFailed
 from betcode.git.running import Git
 from betcode.git.snapshots import PrivateObjects, Snapshot, ground_of, take
-from support.repositories import commit, git, make_repository
+from support.repositories import commit, define_filter, git, make_repository
 from support.trees import everything_in, files_in, files_of, names_of
 
 pytestmark = pytest.mark.anyio
@@ -237,9 +237,11 @@ async def test_large_untracked_files_are_left_out_and_named_and_large_tracked_on
     assert taken.note == f"left out: :!big, big, deep/big [1]* (larger than {_LIMIT} bytes)"
 
 
-async def test_what_cannot_be_read_is_named(camera: Camera, shop: Path) -> None:
-    git(shop, "config", "filter.broken.clean", "false")
-    git(shop, "config", "filter.broken.required", "true")
+async def test_what_cannot_be_read_is_named(
+    camera: Camera, shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    define_filter(tmp_path / "home", "broken", clean="false", required="true")
     commit(shop, {".gitattributes": "secret* filter=broken\n"})
     for name in ("secret", "secret place", "plain"):
         (shop / name).write_text("x")
@@ -344,9 +346,12 @@ async def test_a_change_in_the_moment_in_which_the_index_was_written_is_seen(cam
         assert (await camera.files(shop))[b"a"][1] == f"{number}-2\n".encode()
 
 
-async def test_a_look_that_takes_too_long_is_ended_and_leaves_nothing(camera: Camera, shop: Path) -> None:
+async def test_a_look_that_takes_too_long_is_ended_and_leaves_nothing(
+    camera: Camera, shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
     (shop / ".gitattributes").write_text("* filter=slow\n")
-    git(shop, "config", "filter.slow.clean", "sleep 60")
+    define_filter(tmp_path / "home", "slow", clean="sleep 60")
     (shop / "a").write_text("changed\n")
     program = Git(os.environ)
     ground = await ground_of(program, str(shop))

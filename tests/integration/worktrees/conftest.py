@@ -33,6 +33,13 @@ class Bench:
 
 
 @pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The home directory of calls of git; to be asked for before what calls it."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+@pytest.fixture
 async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
     places = choose_places({}, state_dir=tmp_path / "state", config_dir=tmp_path / "config")
     make_private_directory(places.state_dir)

@@ -21,7 +21,7 @@ from betcode.worktrees import SeenWorktree, Wanted
 from integration.worktrees.conftest import Bench
 from support.disk import small_disk
 from support.patience import PATIENCE_S
-from support.repositories import commit, git, make_repository
+from support.repositories import commit, define_filter, git, make_repository
 
 pytestmark = pytest.mark.anyio
 
@@ -124,10 +124,10 @@ async def test_odd_names_and_shallow_repositories_work(bench: Bench, repository:
 
 
 async def test_the_checkout_may_fetch_what_a_partial_clone_lacks_and_sees_no_keys(
-    bench: Bench, repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    home: Path, bench: Bench, repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GITHUB_TOKEN", "x")
-    git(repository, "config", "filter.look.smudge", f"env > '{tmp_path}/seen'; cat")
+    define_filter(home, "look", smudge=f"env > '{tmp_path}/seen'; cat")
     commit(repository, {".gitattributes": "look filter=look\n", "look": "1"})
     row = (await made(bench, repository, "fix", create_branch=True)).row
     assert (Path(row.path) / "look").read_text() == "1"

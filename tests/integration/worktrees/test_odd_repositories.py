@@ -117,7 +117,7 @@ async def test_a_worktree_is_made_and_listed(bench: Bench, tmp_path: Path, make:
             info(each).SerializeToString()  # all of it can be told
     assert repository_of_linked(path) == seen.repository.path
     if make is _hostile:
-        assert {mark.name for mark in (tmp_path / "marks").iterdir()} == {"smudge"}
+        assert {mark.name for mark in (tmp_path / "marks").iterdir()} == set()
     assert git(Path(path), "symbolic-ref", "--short", "HEAD") == "fix/ü"
     assert git(Path(path), "status", "--porcelain") == ""
 

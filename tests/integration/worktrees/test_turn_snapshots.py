@@ -15,7 +15,7 @@ from betcode.domain.turn_watch import WatchedSession
 from betcode.domain.worktrees import TurnSnapshot
 from support.daemon import becomes_true
 from support.noted_engine import NotedEngine, noted_engine
-from support.repositories import commit, git, make_repository
+from support.repositories import commit, define_filter, git, make_repository
 from support.talk import is_idle
 
 pytestmark = pytest.mark.anyio
@@ -94,11 +94,11 @@ async def test_a_turn_that_another_agent_goes_on_with_is_one_turn(noted: NotedEn
     assert (await noted.diff(talk, 1, counts=True))[1] == b"2\t0\ta\x00"  # of both agents
 
 
-async def test_a_beginning_that_comes_behind_a_tool_says_so_and_holds_nobody_up(noted: NotedEngine) -> None:
+async def test_a_beginning_that_comes_behind_a_tool_says_so_and_holds_nobody_up(home: Path, noted: NotedEngine) -> None:
     release = noted.root / "release"
     waits = f"until [ -e {release} ]; do sleep 0.01; done; cat"
     commit(noted.work, {".gitattributes": "slow filter=slow\n"})
-    git(noted.work, "config", "filter.slow.clean", waits)
+    define_filter(home, "slow", clean=waits)
     (noted.work / "slow").write_text("x\n")
     talk = await noted.session()
     await talk.say("peek")

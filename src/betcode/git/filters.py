@@ -1,0 +1,70 @@
+"""Filters of a repository: which of them its own settings define, and how one call of git does without these.
+
+A filter (`filter.NAME.clean`, `smudge`, `process`) is a program that git runs on files. Whoever may write `.git/config`
+can define one, an agent included. So a call of ours uses the definitions of the user and of the machine alone: git-lfs
+is usually defined there. A filter that the repository itself defines is not run, and its files are taken as they are.
+"""
+
+from collections.abc import Mapping
+
+LIST = ("config", "--null", "--show-scope", "--get-regexp", r"^filter\.")
+_OWN_SCOPES = frozenset({"system", "global"})  # of the machine and the user
+_DEFAULTS = {"clean": "", "smudge": "", "process": "", "required": "false"}
+# Commands that touch neither a worktree nor an index, and so run no filter. Writing an index does: entries as young as
+# the index are compared once more.
+_UNFILTERED = frozenset(
+    {
+        "--version",
+        "branch",
+        "cat-file",
+        "commit-tree",
+        "config",
+        "for-each-ref",
+        "ls-tree",
+        "merge-base",
+        "mktree",
+        "reflog",
+        "remote",
+        "rev-list",
+        "rev-parse",
+        "symbolic-ref",
+        "update-ref",
+    }
+)
+_UNFILTERED_OF_WORKTREES = frozenset({"list", "lock", "prune", "unlock"})
+
+
+def may_run_filters(command: str, *rest: str) -> bool:
+    """Whether git may run filters for a command."""
+    if command == "worktree":
+        return not rest or rest[0] not in _UNFILTERED_OF_WORKTREES
+    return command not in _UNFILTERED
+
+
+def overrides(listed: str) -> dict[str, str]:
+    """Settings that put the definitions of the user in place of the repository's; `listed` is what LIST prints."""
+    own: dict[str, str] = {}
+    theirs: set[str] = set()
+    fields = listed.split("\0")
+    for scope, entry in zip(fields[::2], fields[1::2], strict=False):
+        key, _, value = entry.partition("\n")
+        name, _, variable = key.removeprefix("filter.").rpartition(".")
+        if scope not in _OWN_SCOPES:
+            theirs.add(name)
+        elif variable in _DEFAULTS:
+            own[f"filter.{name}.{variable}"] = value
+    return {
+        key: own.get(key, default)
+        for name in sorted(theirs)
+        for variable, default in _DEFAULTS.items()
+        for key in (f"filter.{name}.{variable}",)
+    }
+
+
+def with_settings(variables: Mapping[str, str], settings: Mapping[str, str]) -> dict[str, str]:
+    """The variables of a call with further settings, which may be there already."""
+    count = int(variables.get("GIT_CONFIG_COUNT", "0"))
+    found = {**variables, "GIT_CONFIG_COUNT": str(count + len(settings))}
+    for number, (name, value) in enumerate(settings.items(), count):
+        found |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
+    return found
