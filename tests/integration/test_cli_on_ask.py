@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from betcode.server.gate import INSIDE
 from support.asking_shell import Heard, asking_shell, heard_from_now_on, rest
 from support.command import Shell, shell
 
@@ -57,16 +58,17 @@ def test_a_parked_run_ends_at_once_and_goes_on_when_it_is_answered(here: Shell, 
     assert (again["exit_code"], again["text"].split()) == (0, ["more", "done"])
 
 
-@pytest.mark.behaviour("exit-code.3")
-def test_a_run_that_an_agent_started_may_not_even_deny_and_ends_all_the_same(tmp_path: Path) -> None:
+def test_an_agent_starts_no_run_of_its_own(tmp_path: Path) -> None:
     with shell(tmp_path) as here:
         own = [f"{name}={value}" for name, value in here.environment.items() if name.startswith("BETCODE_")]
-        inner = shlex.join(["env", *own, *here.argv("run", "--on-ask", "deny", "--json", "tool")])
-        (here.work / "inner.sh").write_text(f"{inner} </dev/null 2>inner.err\n")
+        inner = shlex.join(["env", *own, *here.argv("run", "--on-ask", "deny", "--allowed-tools", "Bash", "tool")])
+        (here.work / "inner.sh").write_text(f"{inner} </dev/null; echo exit $?\n")
         outer = here.json("run", "--json", "spawn sh inner.sh")
-        result = json.loads(outer["text"])
-        assert (result["exit_code"], result["denied"], len(result["parked"])) == (3, [], 1)
-        assert f"betcode permission answer {result['parked'][0]}" in (here.work / "inner.err").read_text()
+        assert outer["text"].splitlines() == [
+            "exit 3",
+            f"betcode: {INSIDE}",
+        ]
+        assert len(here.json("session", "list", "--json")["sessions"]) == 1, "there is no other session"
 
 
 def test_a_parked_question_is_answered_by_number(here: Shell, heard: Heard) -> None:

@@ -1,6 +1,5 @@
 """Which settings file is meant, and who may change it."""
 
-import os
 from pathlib import Path
 
 from betcode.cli.directory import working_directory
@@ -10,7 +9,7 @@ from betcode.config.loading import FILE_NAME
 from betcode.config.lockfile import is_held
 from betcode.config.origins import OF_PROJECTS, Layer
 from betcode.config.places import Places
-from betcode.holder.launch import descends_from, holder_pids
+from betcode.holder.launch import runs_inside
 
 
 def chosen_file(options: Options) -> tuple[Path, Layer]:
@@ -25,16 +24,15 @@ def file_of(options: Options, layer: Layer) -> Path:
     return options.places.config_dir / FILE_NAME
 
 
-def refuse_inside(places: Places) -> None:
-    """An agent does not change what it works under. This is a hurdle, not a wall.
+def refuse_inside(places: Places, why: str = "agents do not change settings") -> None:
+    """For what is done without asking the daemon. This is a hurdle, not a wall: the daemon's own check is in its gate.
 
     Raises:
         CommandFailed: this process belongs to an agent.
     """
-    if descends_from(os.getpid(), holder_pids(places.runs)):
+    if runs_inside(places.runs):
         raise CommandFailed(
-            "An agent of this daemon runs this command, and agents do not change settings: do it in a terminal of "
-            "your own",
+            f"An agent of this daemon runs this command, and {why}: do it in a terminal of your own",
             ExitCode.PERMISSION_DENIED,
         )
 

@@ -7,6 +7,7 @@ from contextlib import suppress
 
 import anyio
 
+from betcode.cli.config_files import refuse_inside
 from betcode.cli.daemon_control import ensure_daemon, refuse_flags_of_services
 from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.options import Options
@@ -46,10 +47,21 @@ def stop(options: Options) -> int:
 
 
 async def _stop_idle(options: Options, holder: Holder) -> int | None:
-    """How many agents are at work and go on; None where the daemon did not say, and was told by a signal."""
-    with anyio.move_on_after(_ANSWER_WITHIN_S), suppress(ClientError):
+    """How many agents are at work and go on; None where the daemon did not answer, and got a signal.
+
+    Raises:
+        Refused: the daemon answered that this process may not stop it, and no signal is sent.
+    """
+    with anyio.move_on_after(_ANSWER_WITHIN_S):
         async with open_client(options.places) as client:
-            return (await client.stop_daemon(holder.pid, v1.AGENTS_AT_STOP_IDLE_END)).agents_left
+            try:
+                return (await client.stop_daemon(holder.pid, v1.AGENTS_AT_STOP_IDLE_END)).agents_left
+            except Refused as refused:
+                if not refused.is_unimplemented:
+                    raise
+            except ClientError:
+                pass  # it does not answer, or is about to end
+    refuse_inside(options.places, "agents do not stop the daemon")
     _terminate(holder)
     return None
 
@@ -143,6 +155,7 @@ async def _ask_to_stop(options: Options, holder: Holder, agents: v1.AgentsAtStop
         except Refused as refused:
             if agents == v1.AGENTS_AT_STOP_ALL_END or not refused.is_unimplemented:
                 raise
+    refuse_inside(options.places, "agents do not stop the daemon")
     _terminate(holder)
     return v1.StopDaemonResponse()
 

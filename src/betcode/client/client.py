@@ -120,7 +120,7 @@ class Client:
         """A new session's id. No agent runs before the first message. However often it is tried, one is made."""
         await self.handshake()
         request = v1.SubmitRequest(request=v1.AgentRequest(start=new.start()))
-        return (await self._connection.call(self._stub.Submit, request)).session_id
+        return (await self._connection.call(self._stub.Submit, request, with_ticket=True)).session_id
 
     async def send(
         self,
@@ -134,7 +134,7 @@ class Client:
         own_id = message_id or new_message_id()
         message = v1.AgentRequest(message=user_message(own_id, text, attachments))
         response = await self._connection.call(
-            self._stub.Submit, v1.SubmitRequest(session_id=session_id, request=message)
+            self._stub.Submit, v1.SubmitRequest(session_id=session_id, request=message), with_ticket=True
         )
         return Accepted(MessageId(response.message_id) or own_id, response.sequence)
 
@@ -219,7 +219,9 @@ class Client:
         To keep the lock, follow the session with this client: one without a stream has left when the call is over.
         """
         request = v1.InputLockRequest(session_id=session_id)
-        answer = await self._connection.call(self._stub.RequestInputLock, request, timeout_s=_LOCK_TIMEOUT_S)
+        answer = await self._connection.call(
+            self._stub.RequestInputLock, request, timeout_s=_LOCK_TIMEOUT_S, with_ticket=True
+        )
         return LockAnswer(answer.granted, answer.previous_holder)
 
     async def answer_lock_request(self, session_id: str, asking_client_id: str, *, grant: bool) -> None:
@@ -281,12 +283,12 @@ class Client:
     async def cancel_turn(self, session_id: str, *, cancel_queued: bool = False) -> v1.CancelTurnResponse:
         """Like `cancel`, with the messages that were withdrawn before an agent had them."""
         request = v1.CancelTurnRequest(session_id=session_id, cancel_queued=cancel_queued)
-        return await self._connection.call(self._stub.CancelTurn, request)
+        return await self._connection.call(self._stub.CancelTurn, request, with_ticket=True)
 
     async def withdraw(self, session_id: str, message_id: str) -> bool:
         """Take a message back; False where the agent has it already. Tried again, the answer is the same."""
         request = v1.WithdrawMessageRequest(session_id=session_id, message_id=message_id)
-        return (await self._connection.call(self._stub.WithdrawMessage, request)).withdrawn
+        return (await self._connection.call(self._stub.WithdrawMessage, request, with_ticket=True)).withdrawn
 
     async def compact(self, session_id: str) -> v1.CompactSessionResponse:
         """Have the agent put a summary in place of its context; returns when that is done.
@@ -300,27 +302,29 @@ class Client:
             self._connection.greeting.forget()  # it may have been turned on since it was asked
         (await self.handshake()).need("context_compaction", "Context compaction")
         request = v1.CompactSessionRequest(session_id=session_id, idempotency_key=new_message_id())
-        return await self._connection.call(self._stub.CompactSession, request, timeout_s=_COMPACTION_TIMEOUT_S)
+        return await self._connection.call(
+            self._stub.CompactSession, request, timeout_s=_COMPACTION_TIMEOUT_S, with_ticket=True
+        )
 
     async def close(self, session_id: str) -> bool:
         """Take no further input for the session; whether it was open."""
         request = v1.CloseSessionRequest(session_id=session_id)
-        return (await self._connection.call(self._stub.CloseSession, request)).was_open
+        return (await self._connection.call(self._stub.CloseSession, request, with_ticket=True)).was_open
 
     async def delete(self, session_id: str) -> bool:
         """Remove the session and its history; whether it was there."""
         request = v1.DeleteSessionRequest(session_id=session_id)
-        return (await self._connection.call(self._stub.DeleteSession, request)).deleted
+        return (await self._connection.call(self._stub.DeleteSession, request, with_ticket=True)).deleted
 
     async def rename(self, session_id: str, name: str) -> None:
         """Give the session a name for people; an empty one takes the name away."""
         request = v1.RenameSessionRequest(session_id=session_id, name=name)
-        await self._connection.call(self._stub.RenameSession, request)
+        await self._connection.call(self._stub.RenameSession, request, with_ticket=True)
 
     async def fork(self, session_id: str, *, at_sequence: int = 0, name: str = "") -> v1.ForkSessionResponse:
         """A new session that goes on after the last turn that ended at `at_sequence` or before (0: the newest)."""
         request = v1.ForkSessionRequest(session_id=session_id, at_sequence=at_sequence, name=name)
-        return await self._connection.call(self._stub.ForkSession, request, retries=0)
+        return await self._connection.call(self._stub.ForkSession, request, retries=0, with_ticket=True)
 
     async def set_budget(self, session_id: str, budget: v1.Budget) -> v1.SetBudgetResponse:
         """Other limits from now on; without any limit there is none. The answer has what was spent."""

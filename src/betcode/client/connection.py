@@ -18,7 +18,7 @@ from betcode.client.backoff import LADDER_MS, Ladder
 from betcode.client.errors import ClientError, as_client_errors
 from betcode.client.handshake import Greeting, Handshake, Metadata
 from betcode.client.remote import keepalive, open_remote
-from betcode.client.ticket import fetch_ticket
+from betcode.client.ticket import TicketCache
 from betcode.config.places import Places
 from betcode.v1 import version_pb2
 from betcode.v1.agent_pb2_grpc import AgentServiceStub
@@ -102,6 +102,7 @@ class Connection:
     greeting: Greeting
     on_deprecation: OnDeprecation = ignore_deprecation
     token: str = ""  # for a daemon that is reached by TCP
+    tickets: TicketCache = field(default_factory=TicketCache)
 
     @property
     def metadata(self) -> Metadata:
@@ -180,7 +181,7 @@ class Connection:
         if self.token:
             return self.metadata  # tickets are given out on the daemon's own machine
         try:
-            ticket = await fetch_ticket(self.ticket_socket)
+            ticket = await self.tickets.get(self.ticket_socket)
         except ClientError:
             if not or_agent:
                 raise

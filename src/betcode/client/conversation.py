@@ -108,7 +108,8 @@ class Conversation:
             call.cancel()
 
     async def _open(self) -> Call:
-        call = self._connection.stub.Converse(metadata=self._connection.metadata)
+        metadata = await self._connection.metadata_of_a_person(or_agent=True)
+        call = self._connection.stub.Converse(metadata=metadata)
         start = StartConversation(session_id=self.session_id, from_sequence=self._position.after)
         async with self._writing:
             self._call = call

@@ -1,7 +1,7 @@
 """The calls of the obey face, as its command line needs them: thin, and none is tried again behind a person's back."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,7 +46,8 @@ class ObeyClient:
         return answer.accepted
 
     async def create(self, request: v1.CreateSessionRequest) -> v1.SessionInfo:
-        answer = await self.connection.call(self._stub.CreateSession, request, retries=0, timeout_s=_START_S)
+        call = self._stub.CreateSession
+        answer = await self.connection.call(call, request, retries=0, timeout_s=_START_S, with_ticket=True)
         return answer.session
 
     async def get(self, session_id: str) -> v1.SessionInfo:
@@ -59,12 +60,14 @@ class ObeyClient:
 
     async def stop(self, session_id: str, *, graceful: bool) -> v1.SessionInfo:
         request = v1.StopSessionRequest(session_id=session_id, graceful=graceful)
-        answer = await self.connection.call(self._stub.StopSession, request, retries=0, timeout_s=_STOP_S)
+        call = self._stub.StopSession
+        answer = await self.connection.call(call, request, retries=0, timeout_s=_STOP_S, with_ticket=True)
         return answer.session
 
     async def restart(self, session_id: str, provider_config: dict[str, str]) -> v1.SessionInfo:
         request = v1.RestartSessionRequest(session_id=session_id, provider_config=provider_config)
-        answer = await self.connection.call(self._stub.RestartSession, request, retries=0, timeout_s=_START_S)
+        call = self._stub.RestartSession
+        answer = await self.connection.call(call, request, retries=0, timeout_s=_START_S, with_ticket=True)
         return answer.session
 
     async def answer(self, request: v1.AnswerPermissionRequest) -> bool:
@@ -73,11 +76,13 @@ class ObeyClient:
         answer = await self.connection.call(call, request, retries=0, timeout_s=_QUICK_S, with_ticket=True)
         return answer.already_answered
 
-    def send(self, session_id: str, message: str) -> AsyncGenerator[v1.SessionActivityEvent, None]:
+    async def send(self, session_id: str, message: str) -> AsyncGenerator[v1.SessionActivityEvent, None]:
         """What comes of a message, to its end; who leaves does not stop it. Hold it in `aclosing`."""
         request = v1.SendMessageRequest(session_id=session_id, message=message)
-        call = self._stub.SendMessage(request, metadata=self.connection.metadata)
-        return told(call, v1.SessionActivityEvent)
+        call = self._stub.SendMessage(request, metadata=await self.connection.metadata_of_a_person())
+        async with aclosing(told(call, v1.SessionActivityEvent)) as activities:
+            async for activity in activities:
+                yield activity
 
     async def activities(self, session_id: str, campaign_id: str) -> AsyncGenerator[v1.SessionActivityEvent, None]:
         """Those of one session or of all, from now on: what happens when this has returned is told. Use `aclosing`."""
@@ -97,9 +102,12 @@ class ObeyClient:
         await _begun(call)
         return told(call, v1.SessionStatusEvent)
 
-    def execute(self, request: v1.ExecuteRequest) -> AsyncGenerator[v1.ExecuteResponse, None]:
+    async def execute(self, request: v1.ExecuteRequest) -> AsyncGenerator[v1.ExecuteResponse, None]:
         """What a command of a campaign prints, and how it ended. Hold it in `aclosing`."""
-        return told(self._stub.Execute(request, metadata=self.connection.metadata), v1.ExecuteResponse)
+        call = self._stub.Execute(request, metadata=await self.connection.metadata_of_a_person())
+        async with aclosing(told(call, v1.ExecuteResponse)) as pieces:
+            async for piece in pieces:
+                yield piece
 
     @property
     def _stub(self) -> "LocalDaemonServiceAsyncStub":

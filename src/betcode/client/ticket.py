@@ -1,19 +1,47 @@
 """The small socket beside the gRPC one, which tells a person's client from an agent's own processes."""
 
 import asyncio
+import time
+from dataclasses import dataclass
 from pathlib import Path
 
 from betcode.client.errors import answer_refused
 
 _LONGEST_LINE_BYTES = 4096
 _TIMEOUT_S = 5.0
+_REUSED_S = 20.0  # the daemon takes one for a minute
+
+
+@dataclass(slots=True)
+class TicketCache:
+    """The last ticket, for the calls that follow soon: fetching one costs as much as a call."""
+
+    _ticket: str = ""
+    _until: float = 0.0
+    _socket: tuple[int, int] = (0, 0)  # which file it came from: another daemon has another one
+
+    async def get(self, socket: Path) -> str:
+        """A ticket of the daemon that has this socket now; empty where there is no such socket.
+
+        Raises:
+            Refused: this process runs inside an agent, and may not act for a person.
+        """
+        try:
+            facts = socket.stat()
+        except OSError:
+            return ""
+        found = (facts.st_ino, facts.st_ctime_ns)
+        if found != self._socket or time.monotonic() >= self._until or not self._ticket:
+            self._ticket = await fetch_ticket(socket)
+            self._socket, self._until = found, time.monotonic() + _REUSED_S
+        return self._ticket
 
 
 async def fetch_ticket(socket: Path) -> str:
-    """A token that an answer must carry; empty where the daemon has no such socket.
+    """A token that a call must carry that acts for a person; empty where the daemon has no such socket.
 
     Raises:
-        Refused: this process runs inside an agent, and may not answer for a person.
+        Refused: this process runs inside an agent, and may not act for a person.
     """
     try:
         async with asyncio.timeout(_TIMEOUT_S):
@@ -26,5 +54,5 @@ async def fetch_ticket(socket: Path) -> str:
         return ""
     verdict, _, rest = line.decode(errors="replace").strip().partition(" ")
     if verdict == "refused":
-        raise answer_refused(rest or "This process may not answer for a person")
+        raise answer_refused(rest or "This process may not act for a person")
     return rest if verdict == "ticket" else ""

@@ -3,6 +3,7 @@
 import gc
 import logging
 import os
+import secrets
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -27,10 +28,11 @@ from betcode.domain.counts import Counts
 from betcode.domain.errors import BetcodeError
 from betcode.domain.features import FeatureFlags
 from betcode.git.running import Git
-from betcode.holder.launch import allow_many_open_files, descends_from, holder_pids
+from betcode.holder.launch import allow_many_open_files, runs_inside
+from betcode.holder.platform import RUN_MARKER
 from betcode.notify import open_notifying
 from betcode.server import About, ObeyDoor, Release, SocketTaken, TcpDoors, make_private_directory, prepare, serve
-from betcode.sessions import Faults, Supervisor, open_supervisor
+from betcode.sessions import Faults, OwnProcesses, Supervisor, open_supervisor
 from betcode.storage import open_store
 from betcode.telemetry import set_up_logging
 from betcode.util.start_signals import START_SIGNALS
@@ -66,7 +68,7 @@ def run(
             return EXIT_OK
         make_private_directory(places.state_dir)
         make_private_directory(places.runs)
-        if descends_from(os.getpid(), holder_pids(places.runs)):
+        if runs_inside(places.runs):
             return _refuse(_INSIDE, EXIT_CANNOT_SERVE)
         allow_many_open_files()
         with hold_lock(places.lock, holder):
@@ -143,7 +145,8 @@ async def _serve(
     stop = Stop()
     settings = keeper.running
     trouble = ""
-    git = Git(os.environ, umask=umask)
+    marker = f"daemon-{secrets.token_hex(8)}"
+    git = Git(os.environ, umask=umask, marked={RUN_MARKER: marker})
     counts = Counts(requests=about.release.counts)
     try:
         async with anyio.create_task_group() as tasks:
@@ -177,6 +180,7 @@ async def _serve(
                     watch=snapshots,
                     default_provider=about.default_provider,
                     umask=umask,
+                    own=OwnProcesses(os.getpid(), marker),
                 ) as engine,
                 open_worktrees(
                     store.worktrees,

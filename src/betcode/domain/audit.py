@@ -11,7 +11,8 @@ class Audited(StrEnum):
     """What happened."""
 
     DECISION = "decision"  # a use of a tool was allowed, denied or put to a person
-    REFUSED_ANSWER = "refused_answer"  # someone who may not answer tried to
+    REFUSED_ANSWER = "refused_answer"  # a process that may not act for a person tried to; `note` has the call
+    AGENT_CALL = "agent_call"  # a process inside an agent changed something that it may
     GRANT = "grant"  # a session's grants were changed
     TRUST = "trust"  # a project was trusted, or no longer is
     UNKNOWN = "unknown"  # by a later release, or by somebody who wrote into the file

@@ -33,7 +33,10 @@ class ErrorCode(StrEnum):
     PERMISSION_NOT_FOUND = ("PERMISSION_NOT_FOUND", "there never was such a prompt")
     PERMISSION_STALE = ("PERMISSION_STALE", "answered differently, withdrawn, superseded or expired")
     PERMISSION_TIMEOUT = ("PERMISSION_TIMEOUT", "nobody answered in time (an event; the session goes on)")
-    ANSWER_REFUSED = ("ANSWER_REFUSED", "the answer comes, or may come, from inside an agent")
+    ANSWER_REFUSED = (
+        "ANSWER_REFUSED",
+        "the call comes, or may come, from inside an agent, which may only read",
+    )
     NO_INPUT_LOCK = (
         "NO_INPUT_LOCK",
         "another client types in this session; nothing was sent. `holder_client_id` says who",

@@ -175,7 +175,7 @@ class PermissionStale(BetcodeError):
 
 
 class AnswerRefused(BetcodeError):
-    """The answer comes, or may come, from inside an agent's own process tree."""
+    """The call comes, or may come, from inside an agent, whose processes may only read."""
 
     code = ErrorCode.ANSWER_REFUSED
 

@@ -16,7 +16,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from betcode.holder.ending import stop_and_kill
-from betcode.holder.platform import RUN_MARKER, Process, descendants, descends_from, marked, process, send_signal
+from betcode.holder.platform import (
+    HOLDER_MARKER,
+    RUN_MARKER,
+    Process,
+    descendants,
+    descends_from,
+    environment_markers,
+    marked,
+    process,
+    send_signal,
+)
 from betcode.util.state_files import UnusableEntry, names_in, open_file, read_file
 
 __all__ = [
@@ -31,7 +41,9 @@ __all__ = [
     "holder_pid",
     "holder_pids",
     "is_alive",
+    "is_holder",
     "parse_lock",
+    "runs_inside",
     "start_holder",
 ]
 
@@ -117,6 +129,7 @@ def _start(command: list[str], spec: HolderSpec) -> int:
     # Not the daemon's whole environment: it may be an agent's, with another run's marker in it.
     passed = ("PATH", "LANG", "LC_ALL", "TZ", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS")
     env = {name: os.environ[name] for name in passed if name in os.environ}
+    env[HOLDER_MARKER] = spec.marker  # by which the daemon recognises it in the process table
     try:
         log = open_file(spec.run_dir / "holder.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     except OSError as error:
@@ -243,6 +256,29 @@ def holder_pids(runs_dir: Path) -> frozenset[int]:
     return frozenset(pid for name in _run_names(runs_dir) if (pid := holder_pid(runs_dir / name)) is not None)
 
 
+def is_holder(pid: int) -> bool:
+    """Whether a process runs the holder's program."""
+    try:
+        return b"betcode/holder/program.py" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
+
+
+def runs_inside(runs_dir: Path) -> bool:
+    """Whether this process belongs to an agent of the daemon that keeps its runs here.
+
+    A holder above it counts, whatever its lock file says, and so does a marker of one of the runs in an environment.
+    """
+    holders = holder_pids(runs_dir)
+    current = os.getpid()
+    while current > 0:
+        if current in holders or any((runs_dir / run_id).is_dir() for run_id in environment_markers(current) if run_id):
+            return True
+        found = process(current)
+        current = 0 if found is None else found.parent
+    return False
+
+
 def held_runs(runs_dir: Path) -> frozenset[str]:
     """The runs in `runs_dir` whose holder lives; an entry that cannot be examined is not one of them."""
     return frozenset(name for name in _run_names(runs_dir) if _is_surely_alive(runs_dir / name))
@@ -262,8 +298,13 @@ def _is_surely_alive(run_dir: Path) -> bool:
         return False
 
 
-def end_leftovers(marker: str, agent_pid: int, start_time: int, *, grace_s: float = 2.0) -> int:
+def end_leftovers(
+    marker: str, agent_pid: int, start_time: int, *, grace_s: float = 2.0, seen: Sequence[Process] = ()
+) -> int:
     """End everything left of a run whose holder is gone; how many processes that were.
+
+    These are the processes whose environment names the run, the agent, those `seen` below the holder while it lived,
+    and everything below them.
 
     The agent was told to end when its holder died; it and its tools get `grace_s`, then they are stopped and killed
     until nobody is left. Blocks for at most `grace_s` and ten seconds. Pass pid 0 when the agent's is not known.
@@ -275,6 +316,10 @@ def end_leftovers(marker: str, agent_pid: int, start_time: int, *, grace_s: floa
         agent = process(agent_pid) if agent_pid > 0 else None
         if agent is not None and agent.start == start_time and not agent.zombie:
             found[agent.pid] = agent
+        for one in seen:
+            now = process(one.pid)
+            if now is not None and now.start == one.start and not now.zombie:
+                found[now.pid] = now
         for one in list(found.values()):
             found.update({child.pid: child for child in descendants(one.pid)})
         found.pop(os.getpid(), None)

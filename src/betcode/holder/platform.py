@@ -22,6 +22,7 @@ if sys.platform != "linux":
     import tempfile
 
 RUN_MARKER = "BETCODE_RUN"
+HOLDER_MARKER = "BETCODE_HOLDER"  # in the environment of a holder itself, which must not be taken for a tool
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _SUN_PATH_BYTES = 100  # 108 on Linux, 104 on macOS, less the terminating zero
@@ -35,13 +36,14 @@ _prctl = ctypes.CDLL(None, use_errno=True).prctl if sys.platform == "linux" else
 class Process:
     """One line of the process table. A pid with its start time names a process for good."""
 
-    __slots__ = ("parent", "pid", "start", "zombie")
+    __slots__ = ("parent", "pid", "session", "start", "zombie")
 
-    def __init__(self, pid: int, parent: int, start: int, zombie: bool) -> None:
+    def __init__(self, pid: int, parent: int, start: int, zombie: bool, session: int = 0) -> None:
         self.pid = pid
         self.parent = parent
         self.start = start
         self.zombie = zombie
+        self.session = session  # the pid of the process that called setsid; 0 where the system does not report it
 
 
 def become_subreaper() -> bool:
@@ -84,7 +86,33 @@ def process(pid: int) -> Process | None:
         return None
     if len(fields) < 20:
         return None
-    return Process(pid, int(fields[1]), int(fields[19]), fields[0] in (b"Z", b"X", b"x"))
+    return Process(pid, int(fields[1]), int(fields[19]), fields[0] in (b"Z", b"X", b"x"), int(fields[3]))
+
+
+def environment_markers(pid: int) -> frozenset[str]:
+    """The runs that the environment of a process names, as a tool of an agent or as a holder.
+
+    Reading an environment can block for as long as the process likes: call this in a thread, with a timeout.
+    """
+    names = (RUN_MARKER, HOLDER_MARKER)
+    if sys.platform != "linux":
+        return frozenset(run for name in names for run, one in all_marked(name) if one.pid == pid)
+    try:
+        with open(f"/proc/{pid}/environ", "rb", buffering=0) as environ:
+            values = environ.read(1024 * 1024).split(b"\0")
+    except OSError:
+        return frozenset()
+    beginnings = tuple(os.fsencode(f"{name}=") for name in names)
+    return frozenset(os.fsdecode(value.partition(b"=")[2]) for value in values if value.startswith(beginnings))
+
+
+def control_group(pid: int) -> str:
+    """The control group of a process; empty where the system has none or does not say."""
+    try:
+        with open(f"/proc/{pid}/cgroup", "rb", buffering=0) as groups:
+            return os.fsdecode(groups.read(4096))
+    except OSError:
+        return ""
 
 
 def start_time(pid: int) -> int:
@@ -111,6 +139,19 @@ def processes() -> dict[int, Process]:
         # Only compared for equality, so a checksum of the date will do.
         table[int(pid)] = Process(int(pid), int(parent), crc32(started.encode()), state.startswith("Z"))
     return table
+
+
+def has_children(pid: int) -> bool:
+    """Whether a process has living children; True where the system does not say."""
+    path = f"/proc/{pid}/task"
+    try:
+        found: list[bytes] = []
+        for task in os.listdir(path):
+            with open(f"{path}/{task}/children", "rb", buffering=0) as children:
+                found += children.read(65536).split()
+    except OSError:
+        return process(pid) is not None and any(one.parent == pid and not one.zombie for one in processes().values())
+    return any((one := process(int(child))) is not None and not one.zombie for child in found)
 
 
 def descendants(*ancestors: int) -> list[Process]:

@@ -15,6 +15,7 @@ from betcode.server.rim import Caller, Context, greet, warnings_in
 from betcode.sessions import Supervisor
 from betcode.v1 import agent_pb2 as v1
 
+SUBMIT = "betcode.v1.AgentService.Submit"  # what a conversation asks for is judged as this call would be
 _LIST_LIMIT_BYTES = 3 * 1024 * 1024  # a client with default options takes 4 MB
 WorktreeNames = Callable[[Collection[str]], Awaitable[Mapping[str, str]]]  # by their ids
 
@@ -41,7 +42,9 @@ class AgentCalls:
 
         Raises:
             InvalidRequest, WorktreeNotFound, WorktreeUnusable, RateLimited: it could not work; nothing was made.
+            AnswerRefused: the call comes from inside an agent.
         """
+        await self._gate.admit(caller, SUBMIT)
         self._limits.session(caller)
         new = requests.new_session(start, self._default_provider)
         return await self._engine.create(new, in_active_worktree=start.in_active_worktree)
@@ -146,12 +149,10 @@ class AgentCalls:
                 done.message_id, done.sequence = accepted.message_id, accepted.seq
             case "permission":
                 answer = requests.permission_answer(request.permission)
-                await self._engine.answers.permission(
-                    answer, await self._gate.admit(caller, answer.request_id), session
-                )
+                await self._engine.answers.permission(answer, await self._gate.admit(caller), session)
             case "question_response":
                 question_id, answers = requests.question_answer(request.question_response)
-                client = await self._gate.admit(caller, question_id)
+                client = await self._gate.admit(caller)
                 await self._engine.answers.question(question_id, answers, client, session)
             case "cancel":
                 who = caller.client.client_id
@@ -171,7 +172,6 @@ class AgentCalls:
         self, caller: Caller, request: v1.AnswerLockRequestRequest
     ) -> v1.AnswerLockRequestResponse:
         session = await self._session(request.session_id)
-        await self._gate.admit(caller)  # an agent's own process may not give a person's keyboard away
         await self._engine.answer_lock_request(session, caller.client, request.asking_client_id, grant=request.grant)
         return v1.AnswerLockRequestResponse()
 
@@ -180,14 +180,14 @@ class AgentCalls:
     ) -> v1.AnswerPermissionResponse:
         answer = requests.permission_answer(request.response)
         session = await self._engine.resolve(request.session_id) if request.session_id else None
-        client = await self._gate.admit(caller, answer.request_id)
+        client = await self._gate.admit(caller)
         done = await self._engine.answers.permission(answer, client, session, equal=request.equal_prompts)
         return v1.AnswerPermissionResponse(already_answered=done.before, also_answered=done.also)
 
     async def answer_question(self, caller: Caller, request: v1.AnswerQuestionRequest) -> v1.AnswerQuestionResponse:
         question_id, answers = requests.question_answer(request.response)
         session = await self._engine.resolve(request.session_id) if request.session_id else None
-        client = await self._gate.admit(caller, question_id)
+        client = await self._gate.admit(caller)
         already, complete = await self._engine.answers.question(question_id, answers, client, session)
         return v1.AnswerQuestionResponse(already_answered=already, group_complete=complete)
 
@@ -244,9 +244,7 @@ class AgentCalls:
         forked = await self._engine.fork(session, Seq(request.at_sequence), request.name)
         return v1.ForkSessionResponse(session_id=forked.session_id, at_sequence=forked.at)
 
-    async def set_budget(self, caller: Caller, request: v1.SetBudgetRequest) -> v1.SetBudgetResponse:
-        """For people: an agent does not raise what it may spend."""
-        await self._gate.admit(caller)
+    async def set_budget(self, _: Caller, request: v1.SetBudgetRequest) -> v1.SetBudgetResponse:
         session = await self._session(request.session_id)
         state = await self._engine.set_budget(session, budgets.budget_of(request.budget))
         return v1.SetBudgetResponse(budget=budgets.shown(state.budget), budget_use=budgets.used(state))

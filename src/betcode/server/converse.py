@@ -15,7 +15,7 @@ from betcode.domain.errors import (
 )
 from betcode.domain.identifiers import Seq, SessionId
 from betcode.server import views
-from betcode.server.agent import AgentCalls
+from betcode.server.agent import SUBMIT, AgentCalls
 from betcode.server.errors import InternalFault, error_event
 from betcode.server.gate import Gate
 from betcode.server.rim import Caller, Context, decode, greet, warnings_in
@@ -100,7 +100,7 @@ class Conversations:
                 request = self._read(data, caller.uses)
                 await stream.warn(caller.uses)
                 message_id = request.message.idempotency_key
-                await self._calls.act(caller, session, request)
+                await self._calls.act(await self._gate.check(SUBMIT, caller, request), session, request)
             except (BudgetExceeded, NoInputLock, RateLimited) as error:
                 await stream.say(error, is_fatal=False, message_id=message_id)
             except BetcodeError as error:

@@ -1,33 +1,35 @@
-"""Who may answer for a person: anyone but the agents' own processes.
+"""Who may act for a person: anyone but the agents' own processes. The table of methods is in `access.py`.
 
 gRPC does not say which process calls. Our own clients therefore bring a ticket from a small plain socket, where the
-kernel does say it. A client that knows no tickets is believed as long as nobody connected at that moment comes from
-inside an agent's process tree. This is a hurdle, not a wall.
+kernel does say it. A client that knows no tickets is believed as long as nobody connected at that moment belongs to an
+agent. This is a hurdle, not a wall.
 """
 
 import asyncio
 import logging
 import os
 import secrets
+import select
 import socket
 import stat
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import anyio
 import anyio.to_thread
+from google.protobuf.message import Message
 
 from betcode.domain.errors import AnswerRefused
-from betcode.holder.launch import holder_pids
 from betcode.holder.lineage import lineage
-from betcode.holder.platform import descends_from, peer_of, process
+from betcode.holder.platform import peer_of, process, start_time
+from betcode.holder.process_tree import Judgement, Membership
+from betcode.server.access import Access, access_of
 from betcode.server.rim import Caller
 from betcode.server.socket_file import SocketFile
-from betcode.server.tcp_peer import TcpPeer, agent_behind
-from betcode.sessions import ClientName, RefusedAttempt
+from betcode.server.tcp_peer import TcpPeer, candidates_behind
+from betcode.sessions import NOBODY, AgentCall, AgentProcesses, ClientName
 
 logger = logging.getLogger(__name__)
 
@@ -36,8 +38,30 @@ TICKETS_LIMIT = 10_000
 _LOOKS = 4  # at a peer whose process has just ended, before it counts as one that hides
 _LOOK_AGAIN_S = 0.05
 _PEERS_NAMED = 5
+_WORDS_KEPT = 1000
+_SO_PEERPIDFD = 77  # Linux 6.5: a handle of the process that connected, which no other process can take over
+_UNKNOWN = Judgement(Membership.GONE)
 
-OnRefusal = Callable[[RefusedAttempt], Awaitable[None]]
+INSIDE = "This process runs inside an agent, which may read and not act for a person: use a terminal of your own"
+_SUSPECT = (
+    "This process was started while an agent ran whose holder was killed, and may belong to it: use a terminal that "
+    "was opened before or log in again"
+)
+_NO_TICKET = (
+    "A process of an agent is connected, and this call has no ticket to show that it does not come from there: "
+    "use betcode, or wait until the agent has disconnected"
+)
+
+OnAgentCall = Callable[[AgentCall], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class TicketOwner:
+    """The process that asked for a ticket."""
+
+    pid: int
+    start: int
+    uid: int
 
 
 @dataclass(slots=True)
@@ -45,14 +69,14 @@ class Tickets:
     """The tickets that count at this moment, each with the process that asked for it."""
 
     clock: Callable[[], float] = time.monotonic
-    _known: dict[str, tuple[float, int, str]] = field(default_factory=dict)
+    _known: dict[str, tuple[float, TicketOwner]] = field(default_factory=dict)
 
-    def issue(self, pid: int, peer: str = "") -> str:
-        """A new one, good for a minute, as often as its holder likes; `peer` says in words who that is."""
+    def issue(self, owner: TicketOwner) -> str:
+        """A new one, good for a minute, as often as its owner likes."""
         now = self.clock()
         self._forget(now)
         token = secrets.token_urlsafe(24)
-        self._known[token] = (now + TICKET_LIFE_S, pid, peer)
+        self._known[token] = (now + TICKET_LIFE_S, owner)
         return token
 
     def __len__(self) -> int:
@@ -66,7 +90,7 @@ class Tickets:
                 return
             del self._known[first]
 
-    def owner(self, token: str) -> int | None:
+    def owner(self, token: str) -> TicketOwner | None:
         """The process that asked for it; None where it is unknown or has run out."""
         known = self._known.get(token)
         if known is None:
@@ -76,110 +100,195 @@ class Tickets:
             return None
         return known[1]
 
-    def peer(self, token: str) -> str:
-        """In words, who asked for it."""
-        return self._known[token][2] if token in self._known else ""
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Which process calls, as far as that can be told."""
+
+    short: str  # behind the name of the client
+    peer: str  # in words, for the audit
+    refusal: str = ""  # why it may not act for a person; empty: it may
+    how: str = ""  # it called, where it may not
+    pid: int = 0
+    run_id: str = ""  # of the agent, where it is known
 
 
 class Gate:
-    """Lets answers through, or not; what is not let through is told to `refused` first."""
+    """Lets calls through, or not; calls of agents' processes are told to `on_agent_call` first."""
 
-    def __init__(self, tickets: Tickets, runs_dir: Path, grpc_address: str, refused: OnRefusal) -> None:
-        self._refused = refused
+    def __init__(
+        self, tickets: Tickets, processes: AgentProcesses, grpc_address: str, on_agent_call: OnAgentCall
+    ) -> None:
         self._tickets = tickets
-        self._runs_dir = runs_dir
+        self._processes = processes
         self._grpc_address = grpc_address
+        self._on_agent_call = on_agent_call
+        self._words: dict[TicketOwner, str] = {}
+
+    async def check(self, method: str, caller: Caller, request: Message | None = None) -> Caller:
+        """The caller as the handler of a method gets it, if it may call the method.
+
+        Raises:
+            AnswerRefused: the call comes, or may come, from inside an agent.
+        """
+        match access_of(method):
+            case Access.READ | Access.BY_REQUEST:
+                return caller
+            case Access.REPORT:
+                await self.note_allowed(method, caller)
+                return caller
+            case Access.PERSON:
+                return replace(caller, person=await self.admit(caller, method, request))
 
     def recognise(self, caller: Caller) -> Caller:
         """Who opens a stream: a ticket that counts now counts for as long as the stream lasts."""
         owner = self._tickets.owner(caller.ticket)
-        return caller if owner is None else replace(caller, pid=owner, peer=self._tickets.peer(caller.ticket))
+        return caller if owner is None else replace(caller, owner=(owner.pid, owner.start, owner.uid))
 
-    async def admit(self, caller: Caller, request_id: str = "") -> ClientName:
-        """The caller's name, with its process where that is known; the request is what it would answer.
+    async def admit(self, caller: Caller, method: str = "", request: Message | None = None) -> ClientName:
+        """The name of a caller who may act for a person, with its process where that is known.
 
         Raises:
-            AnswerRefused: the answer comes, or may come, from inside an agent's process tree.
+            AnswerRefused: the call comes, or may come, from inside an agent.
         """
-        if caller.pid:
-            return _with_peer(caller.client, f"pid {caller.pid}", caller.peer)
-        if caller.ticket:
-            owner = self._tickets.owner(caller.ticket)
-            if owner is None:
-                await self._refused(RefusedAttempt("brought a ticket that does not count", caller.client, request_id))
-                raise AnswerRefused("The ticket is unknown or has run out: ask the ticket socket for another")
-            return _with_peer(caller.client, f"pid {owner}", self._tickets.peer(caller.ticket))
-        if caller.tcp is not None:
-            return await self._admit_tcp(caller, caller.tcp, request_id)
-        peers = list(connected_peers(self._grpc_address))
-        inside = await self._connected_from_inside()
-        if inside is not None:
-            attempt = RefusedAttempt("answered without a ticket", caller.client, request_id)
-            await self.tell_refused(attempt, inside)
-            raise AnswerRefused(
-                "An agent's own process is connected, and this answer has no ticket to show that it is not from there: "
-                "answer with betcode, or when the agent has disconnected",
-                peer_pid=str(inside),
-            )
-        return _with_peer(caller.client, "no ticket", _one_of(peers))
+        if caller.person is not None:
+            return caller.person
+        origin = await self._origin(caller)
+        if origin.refusal:
+            await self._tell(origin, caller.client, method, request, is_allowed=False)
+            details = {"peer_pid": str(origin.pid)} if origin.pid else {}
+            raise AnswerRefused(origin.refusal, **details)
+        name = f"{caller.client.client_id} ({origin.short})"
+        return replace(caller.client, client_id=name, peer=origin.peer)
 
     async def is_a_person(self, caller: Caller) -> bool:
-        """Whether `admit` would let the caller through; nobody is told where not.
+        """Whether `admit` would let the caller through; nothing is written where not.
 
         Raises:
             AnswerRefused: the ticket does not count, so that nothing is known of the caller.
         """
-        if caller.pid:
-            return True
-        if caller.ticket:
+        if caller.ticket and caller.owner is None:
             await self.admit(caller)
             return True
+        return not (await self._origin(caller)).refusal
+
+    async def note_allowed(self, method: str, caller: Caller) -> None:
+        """Have a call written into the audit that a process inside an agent may make."""
+        origin = await self._origin(caller)
+        if origin.refusal:
+            await self._tell(origin, caller.client, method, None, is_allowed=True)
+
+    async def judge_peer(self, pid: int) -> Origin:
+        """Where the process that asks for a ticket belongs."""
+        found = await self._processes.judge(pid)
+        return _origin_of(found, pid, "asked for a ticket")
+
+    async def tell_ticket_refused(self, origin: Origin) -> None:
+        await self._tell(origin, NOBODY, "", None, is_allowed=False)
+
+    # ------------------------------------------------------------ where a call comes from
+
+    async def _origin(self, caller: Caller) -> Origin:
+        if caller.owner is not None:
+            return await self._of_ticket(TicketOwner(*caller.owner))
+        if caller.ticket:
+            owner = self._tickets.owner(caller.ticket)
+            if owner is None:
+                return Origin("", "", "The ticket is unknown or has run out: ask the ticket socket for another", _BAD)
+            return await self._of_ticket(owner)
         if caller.tcp is not None:
-            holders = await anyio.to_thread.run_sync(holder_pids, self._runs_dir)
-            return await anyio.to_thread.run_sync(agent_behind, caller.tcp, holders) is None
-        return await self._connected_from_inside() is None
+            return await self._of_tcp(caller.tcp)
+        return await self._without_ticket()
 
-    async def _admit_tcp(self, caller: Caller, tcp: TcpPeer, request_id: str) -> ClientName:
-        holders = await anyio.to_thread.run_sync(holder_pids, self._runs_dir)
-        inside = await anyio.to_thread.run_sync(agent_behind, tcp, holders)
-        if inside is None:
-            return _with_peer(caller.client, f"tcp {tcp.host}", f"TCP from {tcp}, with the token")
-        await self.tell_refused(RefusedAttempt(f"answered by TCP from {tcp}", caller.client, request_id), inside.pid)
-        if inside.pid:
-            raise AnswerRefused("An agent's own processes may not answer for a person", peer_pid=str(inside.pid))
-        raise AnswerRefused("The system does not say which process of this machine answers by TCP: use the unix socket")
+    async def _of_ticket(self, owner: TicketOwner) -> Origin:
+        found = await self._processes.judge(owner.pid)
+        now = process(owner.pid)
+        if found.membership is Membership.GONE or now is None or now.start != owner.start:
+            return Origin("", "", "The process that asked for the ticket has ended: ask for another", _BAD)
+        if not found.is_outside:
+            return _origin_of(found, owner.pid, "called with a ticket")
+        return Origin(f"pid {owner.pid}", self._lineage(owner))
 
-    async def tell_refused(self, attempt: RefusedAttempt, pid: int) -> None:
-        """Have it kept who was refused, with what stands above the process at this moment."""
-        holders = await anyio.to_thread.run_sync(holder_pids, self._runs_dir)
-        above = next((holder for holder in holders if pid and descends_from(pid, (holder,))), 0)
-        words = lineage(pid, ancestors=True) if pid else "a process that has ended"
-        await self._refused(replace(attempt, peer=words, holder_pid=above))
+    def _lineage(self, owner: TicketOwner) -> str:
+        """In words; once for each process, since many calls bring tickets."""
+        if owner not in self._words:
+            if len(self._words) >= _WORDS_KEPT:
+                self._words.clear()
+            words = lineage(owner.pid, ancestors=True)
+            self._words[owner] = f"{words}, uid {owner.uid}, start time {owner.start}"
+        return self._words[owner]
 
-    async def is_inside(self, pid: int) -> bool:
-        """Whether one of our holders stands above the process."""
-        # In a thread: there is one lock file for each run that is kept.
-        holders = await anyio.to_thread.run_sync(holder_pids, self._runs_dir)
-        return descends_from(pid, holders)
+    async def _of_tcp(self, tcp: TcpPeer) -> Origin:
+        pids = await self._processes.not_outside()
+        for pid in await anyio.to_thread.run_sync(candidates_behind, tcp, pids):
+            found = await self._processes.judge(pid) if pid else _UNKNOWN
+            if not found.is_outside:
+                origin = _origin_of(found, pid, f"called by TCP from {tcp}")
+                unknown = "The system does not say which process of this machine calls by TCP: use the unix socket"
+                return origin if pid else replace(origin, refusal=unknown)
+        return Origin(f"tcp {tcp.host}", f"TCP from {tcp}, with the token")
 
-    async def _connected_from_inside(self) -> int | None:
+    async def _without_ticket(self) -> Origin:
         for look in range(_LOOKS):
             gone = False
-            for pid in connected_peers(self._grpc_address):
-                if process(pid) is None:
+            peers = list(connected_peers(self._grpc_address))
+            for pid in peers:
+                found = await self._processes.judge(pid) if pid else _UNKNOWN
+                if found.membership is Membership.GONE:
                     gone = True
-                elif await self.is_inside(pid):
-                    return pid
+                elif not found.is_outside:
+                    return replace(_origin_of(found, pid, "called without a ticket"), refusal=_NO_TICKET)
             if not gone:
-                return None
+                return Origin("no ticket", _one_of(peers))
             # It may have ended this instant; one that stays connected without a process has handed its end to another.
             if look < _LOOKS - 1:
                 await anyio.sleep(_LOOK_AGAIN_S)
-        return 0
+        return replace(_origin_of(_UNKNOWN, 0, "called without a ticket"), refusal=_NO_TICKET)
+
+    async def _tell(
+        self, origin: Origin, client: ClientName, method: str, request: Message | None, *, is_allowed: bool
+    ) -> None:
+        call = AgentCall(
+            how=origin.how,
+            method=method,
+            is_allowed=is_allowed,
+            client=client,
+            request_id=_prompt_of(request),
+            target=_session_of(request),
+            peer=origin.peer,
+            run_id=origin.run_id,
+        )
+        await self._on_agent_call(call)
+
+
+_BAD = "brought a ticket that does not count"
+
+
+def _origin_of(found: Judgement, pid: int, how: str) -> Origin:
+    """Of a process that may not act for a person, and of one that may: then without a refusal."""
+    words = f"{lineage(pid, ancestors=True)}, start time {start_time(pid)}" if pid else "a process that has ended"
+    if found.is_outside:
+        return Origin(f"pid {pid}", words)
+    refusal = _SUSPECT if found.membership is Membership.SUSPECT else INSIDE
+    return Origin("", words, refusal, how, pid, found.run_id)
+
+
+def _prompt_of(request: Message | None) -> str:
+    """The prompt that a request would answer; empty where it is about none."""
+    inner = getattr(request, "request", request)  # of Submit, or of a conversation
+    for holder in (request, getattr(request, "response", None), getattr(inner, "permission", None)):
+        for name in ("request_id", "question_id"):
+            if found := getattr(holder, name, ""):
+                return str(found)
+    return str(getattr(getattr(inner, "question_response", None), "question_id", ""))
+
+
+def _session_of(request: Message | None) -> str:
+    return str(getattr(request, "session_id", ""))
 
 
 def connected_peers(address: str) -> Iterator[int]:
-    """The processes connected to our gRPC socket at this moment, by their pids at the time they connected."""
+    """The processes connected to our gRPC socket, by their pids; 0: the process that connected has ended."""
     for name in os.listdir("/dev/fd"):  # noqa: PTH208 the numbers are wanted, not paths
         with suppress(OSError):  # it was closed meanwhile
             if stat.S_ISSOCK(os.fstat(int(name)).st_mode):
@@ -195,7 +304,23 @@ def _peer_at(connection: socket.socket, address: str) -> int | None:
     if connection.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
         return None  # it listens
     peer = peer_of(connection)
-    return peer[0] if peer is not None else None
+    if peer is None:
+        return None
+    return 0 if _has_ended(connection) else peer[0]
+
+
+def _has_ended(connection: socket.socket) -> bool:
+    """Whether the process that connected has ended, even if another has its pid now; False where it is not known."""
+    try:
+        handle = connection.getsockopt(socket.SOL_SOCKET, _SO_PEERPIDFD)
+    except OSError:
+        return False
+    try:
+        poll = select.poll()
+        poll.register(handle, select.POLLIN)
+        return bool(poll.poll(0))
+    finally:
+        os.close(handle)
 
 
 @asynccontextmanager
@@ -219,24 +344,23 @@ async def serve_tickets(file: SocketFile, tickets: Tickets, gate: Gate) -> Async
 
 async def _reply(connection: socket.socket, tickets: Tickets, gate: Gate) -> bytes:
     peer = peer_of(connection)
-    if peer is None or process(peer[0]) is None:
+    found = process(peer[0]) if peer is not None else None
+    if peer is None or found is None:
         return b"refused the system does not say which process asks\n"
     pid, uid = peer
     if uid not in (os.getuid(), 0):
         return b"refused this daemon belongs to another user\n"
-    if await gate.is_inside(pid):
+    origin = await gate.judge_peer(pid)
+    if origin.refusal:
         logger.warning("a process inside an agent asked for a ticket and was refused", extra={"peer_pid": pid})
-        await gate.tell_refused(RefusedAttempt("asked for a ticket"), pid)
-        return b"refused an agent's own processes may not answer for a person\n"
-    return f"ticket {tickets.issue(pid, f'{lineage(pid)}, uid {uid}')}\n".encode()
-
-
-def _with_peer(client: ClientName, short: str, peer: str) -> ClientName:
-    return replace(client, client_id=f"{client.client_id} ({short})", peer=peer)
+        await gate.tell_ticket_refused(origin)
+        return f"refused {origin.refusal}\n".encode()
+    return f"ticket {tickets.issue(TicketOwner(pid, found.start, uid))}\n".encode()
 
 
 def _one_of(peers: Sequence[int]) -> str:
     """Who may have called without a ticket: one of those that are connected."""
-    known = sorted({lineage(pid) for pid in peers})
-    more = f" and {len(known) - _PEERS_NAMED} more" if len(known) > _PEERS_NAMED else ""
-    return f"no ticket; connected: {', '.join(known[:_PEERS_NAMED])}{more}"
+    pids = sorted(set(peers))
+    known = ", ".join(f"{lineage(pid)}, start time {start_time(pid)}" for pid in pids[:_PEERS_NAMED])
+    more = f" and {len(pids) - _PEERS_NAMED} more" if len(pids) > _PEERS_NAMED else ""
+    return f"no ticket; connected: {known}{more}"

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import Any, NoReturn, TypeAlias, TypeVar
+from typing import Any, NoReturn, Protocol, TypeAlias, TypeVar
 
 import grpc
 from google.protobuf.descriptor import MethodDescriptor
@@ -38,6 +38,7 @@ Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 Speak: TypeAlias = Callable[[BetcodeError], grpc.Status]  # how an error is told
 RequestT = TypeVar("RequestT", bound=Message)
 ResponseT = TypeVar("ResponseT", bound=Message)
+ResultT = TypeVar("ResultT")
 
 CLIENT_ID = "x-client-id"
 CLIENT_TYPE = "x-client-type"
@@ -61,8 +62,8 @@ class Caller:
 
     client: ClientName
     ticket: str = ""
-    pid: int = 0  # of the process a ticket was given to, once that is known for the whole of a stream
-    peer: str = ""  # that process in words
+    owner: tuple[int, int, int] | None = None  # pid, start time and user of the process that has a stream's ticket
+    person: ClientName | None = None  # its name, with its process, once it was found that it may act for a person
     relies_on: tuple[str, ...] = ()  # features that it named
     uses: Uses = field(default_factory=Uses)  # of what is deprecated
     tcp: TcpPeer | None = None  # where it comes from; None: by the unix socket
@@ -161,12 +162,23 @@ def handler_of(method: MethodDescriptor, call: Callable[[Any, Context], Awaitabl
             return grpc.stream_stream_rpc_method_handler(call)
 
 
+class Admission(Protocol):
+    """Decides who may call what."""
+
+    async def check(self, method: str, caller: Caller, request: Message | None = None) -> Caller:
+        """The caller as the handler gets it. Raises AnswerRefused."""
+        ...
+
+
 class Rim:
     """Wraps handlers, and knows the streams that are open so that a stopping daemon can end them politely."""
 
-    def __init__(self, release: Release | None = None, speak: Speak = status_of) -> None:
+    def __init__(
+        self, release: Release | None = None, speak: Speak = status_of, admission: Admission | None = None
+    ) -> None:
         self._release = release or Release()
         self._speak = speak
+        self.admission = admission  # None: everybody may call everything
         self.scrutiny = Scrutiny(self._release.features, self._release.counts)
         self._streams: set[asyncio.Task[Any]] = set()
         self._calls: set[asyncio.Task[Any]] = set()  # with one answer
@@ -184,7 +196,7 @@ class Rim:
                     self._refuse_if_stopping()
                     note_frame("in", data)
                     caller = self._met(caller_of(context))
-                    response = await handle(caller, self._read(kind, data, caller))
+                    response = await self._handled(handle, caller, kind, data)
                     self._tell_uses(caller, context)
                     answer = response if isinstance(response, bytes) else response.SerializeToString()
                     note_frame("out", answer)
@@ -205,7 +217,7 @@ class Rim:
                     self._refuse_if_stopping()
                     note_frame("in", data)
                     caller = self._met(caller)
-                    response = await handle(caller, self._read(kind, data, caller))
+                    response = await self._handled(handle, caller, kind, data)
                     self._tell_uses(caller, context)
                     note_frame("out", answer := response.SerializeToString())
                     return answer
@@ -227,7 +239,8 @@ class Rim:
                     self._refuse_if_stopping()
                     note_frame("in", data)
                     caller = self._met(caller)
-                    await handle(caller, self._read(kind, data, caller), traced(context))
+                    request = self._read(kind, data, caller)
+                    await handle(await self._admitted(caller, request), request, traced(context))
                     self._tell_uses(caller, context)
                 except asyncio.CancelledError:
                     await self._abort_if_stopping(context)
@@ -260,7 +273,7 @@ class Rim:
             with self._as_stream(caller := caller_of(context), work):
                 try:
                     self._refuse_if_stopping()
-                    response = await handle(self._met(caller), context)
+                    response = await handle(await self._admitted(self._met(caller), None), context)
                     return response.SerializeToString()
                 except asyncio.CancelledError:
                     await self._abort_if_stopping(context)
@@ -299,6 +312,21 @@ class Rim:
             caller = replace(caller, client=replace(caller.client, client_type=introduced))
         self.scrutiny.admit(_called.get(), caller.relies_on, caller.uses)
         return caller
+
+    async def _handled(
+        self,
+        handle: Callable[[Caller, RequestT], Awaitable[ResultT]],
+        caller: Caller,
+        kind: type[RequestT],
+        data: bytes,
+    ) -> ResultT:
+        """What the handler returns. The frame of the call itself must not hold the request, see _abort."""
+        request = self._read(kind, data, caller)
+        return await handle(await self._admitted(caller, request), request)
+
+    async def _admitted(self, caller: Caller, request: Message | None) -> Caller:
+        """Raises AnswerRefused."""
+        return caller if self.admission is None else await self.admission.check(_called.get(), caller, request)
 
     def _read(self, kind: type[RequestT], data: bytes, caller: Caller) -> RequestT:
         request = decode(kind, data)

@@ -124,7 +124,7 @@ async def serve(
     limits = RateLimits(tcp.settings)
     with own_socket_file(places.socket) as file, own_socket_file(places.ticket_socket) as ticket_file:
         tickets = Tickets()
-        gate = Gate(tickets, places.runs, file.address, engine.audit.refused)
+        gate = rim.admission = Gate(tickets, engine.processes, file.address, engine.audit.note_agent_call)
         listeners = [Listener(str(file.path), file.address)]
         checks = components(
             engine.facts,
@@ -139,7 +139,7 @@ async def serve(
         built = _built(engine, worktrees, gate, health, rim, about.default_provider, ask_stop, limits)
         built |= ConfigCalls(engine, gate, keeper, places).handlers(rim)
         built |= WorktreeCalls(worktrees).handlers(rim)
-        built |= SwitchingCalls(worktrees, about.default_provider, limits, gate).handlers(rim)
+        built |= SwitchingCalls(worktrees, about.default_provider, limits).handlers(rim)
         built |= WorktreeMakingCalls(worktrees, gate).handlers(rim)
         built |= WorktreeKeepingCalls(worktrees, gate).handlers(rim)
         built |= ProviderCalls(engine, about.default_provider, about.version_of).handlers(rim)
@@ -198,7 +198,7 @@ async def _serve_obey(
         version=about.version,
         release=about.release,
         ask_stop=ask_stop,
-        gate_at=lambda address: Gate(tickets, places.runs, address, engine.audit.refused),
+        gate_at=lambda address: Gate(tickets, engine.processes, address, engine.audit.note_agent_call),
         health=health.board.handlers(),
         health_service=HEALTH_SERVICE,
         options=_options(settings),

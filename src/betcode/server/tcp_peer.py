@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
-from betcode.holder.platform import all_marked, descendants
-
 _TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
 
 
@@ -56,31 +54,23 @@ def tcp_peer(spelled: str) -> TcpPeer | None:
     return TcpPeer(str(getattr(address, "ipv4_mapped", None) or address), int(port))
 
 
-@dataclass(frozen=True, slots=True)
-class Inside:
-    """The connection is an agent's; pid 0: it may be, and cannot be told."""
+def candidates_behind(peer: TcpPeer, pids: Iterable[int]) -> list[int]:
+    """Which of these processes have the other end of the connection; 0: one may, and the system does not say.
 
-    pid: int
-
-
-def agent_behind(peer: TcpPeer, holders: Iterable[int]) -> Inside | None:
-    """Whether one of the agents' own processes is at the other end. Looks at files, so in a thread.
-
-    Of somebody on another machine it is not known: whoever has the token there was given it.
+    Reads files of /proc: call it in a thread. Of a peer on another machine nothing is known, and none is returned.
     """
     # The table comes first: an address that belongs to one link alone is not recognised by itself.
     inodes = frozenset(_inodes(peer))
     if not inodes:
-        return Inside(0) if peer.is_here else None  # it has gone, or the system has no table
-    pids = {one.pid for one in descendants(*holders)} | {one.pid for _, one in all_marked()} | set(holders)
-    hidden = False
+        return [0] if peer.is_here else []  # it has gone, or the system has no table
+    found = []
     for pid in pids:
         held = _sockets(pid)
         if held is None:
-            hidden = hidden or Path(f"/proc/{pid}").exists()
+            found += [0] if Path(f"/proc/{pid}").exists() else []
         elif held & inodes:
-            return Inside(pid)
-    return Inside(0) if hidden else None
+            found.append(pid)
+    return found
 
 
 def _inodes(peer: TcpPeer) -> Iterator[int]:

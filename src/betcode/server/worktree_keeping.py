@@ -56,8 +56,7 @@ class WorktreeKeepingCalls:
         found = await self._worktrees.removed(request.repo_path)
         return v1.ListRemovedWorktreesResponse(removed=[self._removed(each) for each in found])
 
-    async def restore_worktree(self, caller: Caller, request: v1.RestoreWorktreeRequest) -> v1.WorktreeInfo:
-        await self._gate.admit(caller)
+    async def restore_worktree(self, _: Caller, request: v1.RestoreWorktreeRequest) -> v1.WorktreeInfo:
         return info(await self._worktrees.restore(request.repo_path, request.removed_id, request.path))
 
     async def report_worktrees(self, _: Caller, request: v1.ReportWorktreesRequest, context: Context) -> None:
@@ -65,8 +64,7 @@ class WorktreeKeepingCalls:
             async for each in reports:
                 await context.write(report(each).SerializeToString())
 
-    async def forget_worktree(self, caller: Caller, request: v1.ForgetWorktreeRequest) -> v1.ForgetWorktreeResponse:
-        await self._gate.admit(caller)
+    async def forget_worktree(self, _: Caller, request: v1.ForgetWorktreeRequest) -> v1.ForgetWorktreeResponse:
         await self._worktrees.forget(request.worktree_id)
         return v1.ForgetWorktreeResponse(forgotten=True)
 

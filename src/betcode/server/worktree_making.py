@@ -11,6 +11,7 @@ from betcode.server.worktree import info
 from betcode.v1 import worktree_pb2 as v1
 from betcode.worktrees import Output, Progress, SeenWorktree, Step, Wanted, Work, Worktrees
 
+_CREATE = "betcode.v1.WorktreeService.CreateWorktree"
 _SKIPPED = "Its setup was not run, as was asked for: run it with betcode worktree setup"
 _BY_AN_AGENT = "Its setup was not run, since an agent made it: run it with betcode worktree setup"
 
@@ -37,8 +38,7 @@ class WorktreeMakingCalls:
     async def watch_create_worktree(self, caller: Caller, request: v1.CreateWorktreeRequest, context: Context) -> None:
         await _tell(self._worktrees.create(await self._wanted(caller, request)), context)
 
-    async def set_up_worktree(self, caller: Caller, request: v1.SetUpWorktreeRequest, context: Context) -> None:
-        await self._gate.admit(caller)
+    async def set_up_worktree(self, _: Caller, request: v1.SetUpWorktreeRequest, context: Context) -> None:
         row = await self._worktrees.registry.find(request.worktree_id)
         await _tell(self._worktrees.set_up(row.id), context)
 
@@ -53,7 +53,9 @@ class WorktreeMakingCalls:
             raise InvalidRequest("on_setup_failure is neither to keep the worktree nor to roll back")
         by_a_person = await self._gate.is_a_person(caller)
         if not by_a_person and request.path:
-            await self._gate.admit(caller)  # an agent does not have files put where it may not write itself
+            await self._gate.admit(caller, _CREATE)  # an agent does not have files put where it may not write itself
+        if not by_a_person:
+            await self._gate.note_allowed(_CREATE, caller)
         return Wanted(
             repo_path=request.repo_path,
             branch=request.branch,

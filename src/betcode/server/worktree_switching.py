@@ -2,7 +2,6 @@
 
 from betcode.domain.errors import InvalidRequest
 from betcode.domain.rows import NewSession
-from betcode.server.gate import Gate
 from betcode.server.rate_limits import RateLimits
 from betcode.server.requests import DefaultProvider, new_session
 from betcode.server.rim import Caller, Handler, Rim
@@ -17,9 +16,8 @@ _LIST_LIMIT_BYTES = 3 * 1024 * 1024  # a client with default options takes 4 MB
 class SwitchingCalls:
     """An agent may look; where people's next sessions begin is for people to say."""
 
-    def __init__(self, worktrees: Worktrees, default_provider: DefaultProvider, limits: RateLimits, gate: Gate) -> None:
+    def __init__(self, worktrees: Worktrees, default_provider: DefaultProvider, limits: RateLimits) -> None:
         self._worktrees = worktrees
-        self._gate = gate
         self._default_provider = default_provider
         self._limits = limits
 
@@ -34,7 +32,6 @@ class SwitchingCalls:
     async def switch_worktree(self, caller: Caller, request: v1.SwitchWorktreeRequest) -> v1.SwitchWorktreeResponse:
         if not request.worktree_id:
             raise InvalidRequest("No worktree is named: give a worktree_id")
-        await self._gate.admit(caller)
 
         def start_as() -> NewSession:
             self._limits.session(caller)

@@ -4,8 +4,9 @@ It decides what happens. The store behind `domain.ports.Store` remembers it, pro
 processes, and the server only converts.
 """
 
-from betcode.sessions.audit_desk import RefusedAttempt
-from betcode.sessions.clients import ClientName
+from betcode.sessions.agent_processes import AgentProcesses, OwnProcesses
+from betcode.sessions.audit_desk import AgentCall
+from betcode.sessions.clients import NOBODY, ClientName
 from betcode.sessions.compacting import Compacted
 from betcode.sessions.fault_points import Faults, no_faults
 from betcode.sessions.life_desk import Standing
@@ -20,7 +21,10 @@ from betcode.sessions.told import Accepted, EngineFacts, Summary
 from betcode.sessions.withdrawing import Withdrawn
 
 __all__ = [
+    "NOBODY",
     "Accepted",
+    "AgentCall",
+    "AgentProcesses",
     "AgentsAtStop",
     "Checked",
     "ClientName",
@@ -28,9 +32,9 @@ __all__ = [
     "EngineFacts",
     "Faults",
     "Lookouts",
+    "OwnProcesses",
     "Parting",
     "PermissionAnswer",
-    "RefusedAttempt",
     "Reported",
     "Standing",
     "Summary",

@@ -1,4 +1,4 @@
-"""The audit as people ask for it, and what the gate adds to it: answers that were refused."""
+"""The audit as people ask for it, and what the gate adds to it: calls of agents' processes."""
 
 import logging
 import time
@@ -17,18 +17,22 @@ logger = logging.getLogger(__name__)
 _PAGE_ROWS = 500
 _CHECKED_AT_ONCE = 2000  # some milliseconds of a reader's time
 _LONGEST = 1000
-_MOST_HOLDERS = 1000
+_MOST_RESTRAINTS = 5000
+_LONGEST_ID = 100
 
 
 @dataclass(frozen=True, slots=True)
-class RefusedAttempt:
-    """Somebody who may not answer for a person tried to."""
+class AgentCall:
+    """A process inside an agent, or one of which nothing is known, called what changes something."""
 
     how: str
+    method: str = ""  # its full name; empty: it asked for a ticket
+    is_allowed: bool = False
     client: ClientName = NOBODY
     request_id: str = ""  # of the prompt it meant
+    target: str = ""  # the session it meant
     peer: str = ""
-    holder_pid: int = 0  # whose agent it belongs to; 0: not known
+    run_id: str = ""  # whose agent it belongs to; empty: not known
 
 
 class AuditDesk:
@@ -36,27 +40,31 @@ class AuditDesk:
 
     def __init__(self, room: Room) -> None:
         self._room = room
-        self._restraints: dict[int, Restraint] = {}
+        self._restraints: dict[tuple[str, str], Restraint] = {}  # of a run and a method
 
-    async def refused(self, attempt: RefusedAttempt) -> None:
-        """Keep that it was tried. One agent that tries again and again fills no disk: what is left out is counted."""
-        if attempt.holder_pid not in self._restraints and len(self._restraints) >= _MOST_HOLDERS:
+    async def note_agent_call(self, call: AgentCall) -> None:
+        """Write the call into the audit. An agent that repeats itself does not fill the disk: the rest is counted."""
+        key = (call.run_id, call.method)
+        if key not in self._restraints and len(self._restraints) >= _MOST_RESTRAINTS:
             self._restraints.clear()
-        held = self._restraints.setdefault(attempt.holder_pid, Restraint()).passes()
+        held = self._restraints.setdefault(key, Restraint()).passes()
         if held is None:
             return
         try:
-            await self._room.store.commit([AddAudit(await self._refusal(attempt, held))])
-        except BetcodeError as trouble:  # the refusal stands all the same
-            logger.warning("a refused answer could not be written into the audit: %s", trouble.message)
+            await self._room.store.commit([AddAudit(await self._entry(call, held))])
+        except BetcodeError as trouble:  # a refusal stands all the same
+            logger.warning("a call of an agent's process could not be written into the audit: %s", trouble.message)
 
-    async def _refusal(self, attempt: RefusedAttempt, held: int) -> AuditEntry:
-        request_id = attempt.request_id.partition("#")[0][:100]
+    async def _entry(self, call: AgentCall, held: int) -> AuditEntry:
+        request_id = call.request_id.partition("#")[0][:100]
         found = await self._room.store.find_prompt(request_id) if request_id else None
         session = "" if found is None else found[0]
-        if not session and attempt.holder_pid:
+        if not session and call.run_id:
             runs = await self._room.store.live_runs()
-            session = next((of for of, run in runs if run.holder_pid == attempt.holder_pid), "")
+            session = next((of for of, run in runs if run.run_id == call.run_id), "")
+        method = call.method.rpartition(".")[2]
+        of_session = f" of session {call.target[:_LONGEST_ID]}" if call.target else ""
+        what = f": {method}{of_session}" if method else ""
         more = f"; {held} more attempts before this one are not written down one by one" if held else ""
         return AuditEntry(
             at_ns=time.time_ns(),
@@ -64,12 +72,12 @@ class AuditDesk:
             request_id=request_id,
             tool_name="" if found is None else found[1].tool_name,
             input_sha256="" if found is None else input_hash(found[1].input_json),
-            what=Audited.REFUSED_ANSWER,
-            outcome="refused",
+            what=Audited.AGENT_CALL if call.is_allowed else Audited.REFUSED_ANSWER,
+            outcome="allowed" if call.is_allowed else "refused",
             decided_by=DecidedBy.GATE,
-            client=attempt.client.client_id,
-            peer=attempt.peer[:_LONGEST],
-            note=f"{attempt.how}{more}",
+            client=call.client.client_id,
+            peer=call.peer[:_LONGEST],
+            note=f"{call.how}{what}{more}",
         )
 
     async def rows(self, which: AuditFilter) -> AsyncGenerator[Sequence[AuditRow], None]:

@@ -15,6 +15,7 @@ from betcode.domain.ports import Provider, Store
 from betcode.domain.recovery import CrashPolicy
 from betcode.domain.turn_trace import TraceSink
 from betcode.domain.turn_watch import TurnWatch
+from betcode.sessions.agent_processes import AgentProcesses, OwnProcesses
 from betcode.sessions.background_loops import keep_running
 from betcode.sessions.expiry import keep_times, keep_touch
 from betcode.sessions.fault_points import Faults, no_faults
@@ -46,12 +47,14 @@ async def open_supervisor(
     watch: TurnWatch | None = None,
     default_provider: Callable[[Mapping[str, str]], str] = lambda _: "",
     umask: int = -1,
+    own: OwnProcesses | None = None,
 ) -> AsyncIterator[Supervisor]:
     """The engine, at work; leaving the block lets agents at work run on in their holders.
 
     The user's own rules and the list of trusted projects are in `places`; None: there are none. The settings `fixed` by
     flags and variables hold in all projects. `default_provider` is the kind of agent that the settings' default model
-    is for; empty: every one. Agents write files with `umask`; -1: with our own.
+    is for; empty: every one. Agents write files with `umask`; -1: with our own. `own` says which
+    programs the daemon itself runs in repositories; None: none.
     """
     runs_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     async with anyio.create_task_group() as tasks:
@@ -74,10 +77,13 @@ async def open_supervisor(
             watch=watch,
             default_provider=default_provider,
             umask=umask,
+            processes=AgentProcesses(own or OwnProcesses()),
         )
+        await room.processes.begin([(run.run_id, run.holder_pid) for _, run in await store.live_runs()])
         registry = Registry(room)
         supervisor = Supervisor(registry)
         await supervisor.start()
+        tasks.start_soon(keep_running, "process observation", room.processes.watch)
         tasks.start_soon(keep_running, "maintenance", keep_house, registry)
         tasks.start_soon(keep_running, "journal retention", keep_journals, room)
         tasks.start_soon(keep_running, "database quota", keep_database, room)

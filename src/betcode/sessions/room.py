@@ -15,6 +15,7 @@ from betcode.domain.recovery import CrashPolicy
 from betcode.domain.turn_trace import TraceSink
 from betcode.domain.turn_watch import TurnWatch
 from betcode.domain.worktrees import WorktreePlaces
+from betcode.sessions.agent_processes import AgentProcesses
 from betcode.sessions.database_room import DatabaseRoom
 from betcode.sessions.deadlines import Deadlines
 from betcode.sessions.fault_points import Faults, no_faults
@@ -39,6 +40,7 @@ class Room:
     slots: Slots
     memory: AgentMemory
     roster: Roster
+    processes: AgentProcesses = field(default_factory=AgentProcesses)
     login_shell: LoginShell = field(default_factory=LoginShell)
     faults: Faults = no_faults
     stopping: anyio.Event = field(default_factory=anyio.Event)  # no agent is begun any more

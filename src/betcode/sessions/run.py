@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -167,6 +168,7 @@ class AgentRun:
         try:
             async with attach(self.directory) as attachment:
                 if await self._stay_attached(attachment, reader):
+                    await self.session.room.processes.release(self.run_id)
                     await attachment.quit()
                     return True
         except HolderGone:
@@ -237,8 +239,10 @@ class AgentRun:
                 ended = await self._take_in(records)
             if ended:
                 return
-        row = self.row
-        await anyio.to_thread.run_sync(end_leftovers, row.run_id, row.agent_pid, row.agent_start)
+        row, processes = self.row, self.session.room.processes
+        await processes.observe()
+        seen = processes.left_of(row.run_id)
+        await anyio.to_thread.run_sync(partial(end_leftovers, row.run_id, row.agent_pid, row.agent_start, seen=seen))
 
     async def _screen(self, request: v1.PermissionRequest) -> Screened:
         return await self.session.screening.screen(request, self.dialogue.directory_of(request.tool_use_id))

@@ -82,11 +82,13 @@ async def _start(run: AgentRun) -> bool:
     spec = replace(spec, opening=launch.opening, umask=room.umask)
     if launch.files or launch.links:
         await anyio.to_thread.run_sync(_prepare_run_directory, run.directory, launch)
+    room.processes.expect(run.row.run_id)
     try:
         pid = await anyio.to_thread.run_sync(start_holder, spec)
     except HolderKilled as killed:  # what it left is read and ended like that of any other
         logger.warning("the agent was started, but %s", killed, extra=session.log_extra)
     else:
+        room.processes.add(pid, run.row.run_id)
         logger.info("started an agent under holder %d", pid, extra=session.log_extra)
     session.turns.spawned(began_ns)
     return True

@@ -67,6 +67,7 @@ class Supervisor:
         self.audit = AuditDesk(registry.room)
         self.lives = LifeDesk(registry)
         self.looks = registry.room.looks
+        self.processes = registry.room.processes
         self.place_with = registry.room.place_with
         self.sends_idle_home = True  # when the block is left
 

@@ -102,7 +102,7 @@ class AuditRecord(_message.Message):
     input_sha256: _builtins.str
     """of the tool's input, in hex"""
     what: _builtins.str
-    """"decision", "refused_answer", "grant", "trust" """
+    """"decision", "refused_answer", "agent_call" (since 0.2.0), "grant", "trust" """
     outcome: _builtins.str
     """"allow", "deny", "ask", "expired", "withdrawn", "refused", "granted", "cleared", ..."""
     decided_by: _builtins.str

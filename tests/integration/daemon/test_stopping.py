@@ -208,10 +208,10 @@ async def test_an_agents_own_process_cannot_stop_the_daemon_by_a_call(tmp_path: 
         argv += f" --config-dir {places.config_dir} --socket {places.socket}"
         talk = await obedient_talk(daemon, client)
         await talk.turn(f"spawn {argv}")
-        assert "may not answer for a person" in settled_text(talk.events)
+        assert "may read and not act for a person" in settled_text(talk.events)
         assert await client.is_serving()
         await talk.turn(f"spawn {argv.replace('stop --agents', 'restart')}")
-        assert "may not answer for a person" in settled_text(talk.events)
+        assert "may read and not act for a person" in settled_text(talk.events)
         assert await client.is_serving()
 
 

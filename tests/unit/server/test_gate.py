@@ -7,9 +7,12 @@ from pathlib import Path
 import pytest
 
 from betcode.domain.errors import AnswerRefused
-from betcode.server.gate import TICKET_LIFE_S, TICKETS_LIMIT, Gate, Tickets, connected_peers
+from betcode.holder.platform import process, start_time
+from betcode.server.gate import TICKET_LIFE_S, TICKETS_LIMIT, Gate, TicketOwner, Tickets, connected_peers
 from betcode.server.rim import Caller
-from betcode.sessions import ClientName, RefusedAttempt
+from betcode.sessions import AgentCall, AgentProcesses, ClientName
+
+ONE, TWO, THREE = (TicketOwner(pid, 7, 1000) for pid in (1, 2, 3))
 
 
 class Clock:
@@ -22,10 +25,10 @@ class Clock:
 def test_a_ticket_counts_for_a_minute_as_often_as_wanted() -> None:
     clock = Clock()
     tickets = Tickets(clock)
-    token = tickets.issue(42)
-    assert tickets.owner(token) == 42
+    token = tickets.issue(ONE)
+    assert tickets.owner(token) == ONE
     clock.now += TICKET_LIFE_S - 1
-    assert tickets.owner(token) == 42
+    assert tickets.owner(token) == ONE
     clock.now += 1
     assert tickets.owner(token) is None
 
@@ -36,52 +39,90 @@ def test_an_invented_ticket_counts_for_nothing() -> None:
 
 def test_tickets_are_never_the_same() -> None:
     tickets = Tickets()
-    assert len({tickets.issue(1) for _ in range(100)}) == 100
+    assert len({tickets.issue(ONE) for _ in range(100)}) == 100
 
 
 def test_old_tickets_are_forgotten() -> None:
     clock = Clock()
     tickets = Tickets(clock)
-    first = [tickets.issue(1) for _ in range(10)]
+    first = [tickets.issue(ONE) for _ in range(10)]
     clock.now += TICKET_LIFE_S - 1
-    second = tickets.issue(2)
+    second = tickets.issue(TWO)
     clock.now += 1
-    third = tickets.issue(3)
+    third = tickets.issue(THREE)
     assert len(tickets) == 2
     assert all(tickets.owner(token) is None for token in first)
-    assert (tickets.owner(second), tickets.owner(third)) == (2, 3)
+    assert (tickets.owner(second), tickets.owner(third)) == (TWO, THREE)
 
 
 def test_the_oldest_of_too_many_tickets_are_forgotten() -> None:
     tickets = Tickets(Clock())
-    issued = [tickets.issue(1) for _ in range(TICKETS_LIMIT + 1)]
+    issued = [tickets.issue(ONE) for _ in range(TICKETS_LIMIT + 1)]
     assert len(tickets) == TICKETS_LIMIT
     assert tickets.owner(issued[0]) is None
-    assert tickets.owner(issued[1]) == 1
+    assert tickets.owner(issued[1]) == ONE
+
+
+class Bench:
+    """A gate with a clock, and what it wrote into the audit."""
+
+    def __init__(self) -> None:
+        self.clock = Clock()
+        self.tickets = Tickets(self.clock)
+        self.calls: list[AgentCall] = []
+        self.processes = AgentProcesses()
+        self.gate = Gate(self.tickets, self.processes, "nowhere", self._note)
+
+    async def _note(self, call: AgentCall) -> None:
+        self.calls.append(call)
+
+    def caller(self, *, start: int | None = None) -> Caller:
+        pid = os.getpid()
+        owner = TicketOwner(pid, start_time(pid) if start is None else start, 7)
+        return Caller(ClientName("phone", "app"), self.tickets.issue(owner))
 
 
 @pytest.mark.anyio
-async def test_a_stream_opened_with_a_ticket_may_answer_for_as_long_as_it_lasts(tmp_path: Path) -> None:
-    clock = Clock()
-    tickets = Tickets(clock)
-    refused: list[RefusedAttempt] = []
-
-    async def keep(attempt: RefusedAttempt) -> None:
-        refused.append(attempt)
-
-    gate = Gate(tickets, tmp_path, "nowhere", keep)
-    caller = Caller(ClientName("phone", "app"), tickets.issue(42, "pid 42 (betcode), uid 7"))
-    of_stream = gate.recognise(caller)
-    clock.now += TICKET_LIFE_S + 1
-    admitted = await gate.admit(of_stream)
-    assert admitted == ClientName("phone (pid 42)", "app")
-    assert admitted.peer == "pid 42 (betcode), uid 7"
-    assert refused == []
+async def test_a_stream_opened_with_a_ticket_may_answer_for_as_long_as_it_lasts() -> None:
+    bench = Bench()
+    caller = bench.caller()
+    of_stream = bench.gate.recognise(caller)
+    bench.clock.now += TICKET_LIFE_S + 1
+    admitted = await bench.gate.admit(of_stream)
+    pid = os.getpid()
+    assert admitted == ClientName(f"phone (pid {pid})", "app")
+    assert admitted.peer.startswith(f"pid {pid} (python")
+    assert f" < {os.getppid()} (" in admitted.peer, "with its parents"
+    assert admitted.peer.endswith(f", uid 7, start time {start_time(pid)}")
+    assert bench.calls == []
     with pytest.raises(AnswerRefused):
-        await gate.admit(caller, "r-1")
-    assert [(one.client.client_id, one.request_id) for one in refused] == [("phone", "r-1")]
+        await bench.gate.admit(caller)
+    assert [call.client.client_id for call in bench.calls] == ["phone"]
     with pytest.raises(AnswerRefused):
-        await gate.admit(gate.recognise(caller))
+        await bench.gate.admit(bench.gate.recognise(caller))
+
+
+@pytest.mark.anyio
+async def test_a_ticket_of_a_process_that_has_ended_does_not_count_for_the_next_with_its_pid() -> None:
+    bench = Bench()
+    with pytest.raises(AnswerRefused, match="has ended"):
+        await bench.gate.admit(bench.caller(start=1))
+
+
+@pytest.mark.anyio
+async def test_a_process_that_is_found_to_be_an_agents_loses_its_ticket() -> None:
+    """A ticket is checked again with each use: what was not known when it was given may be known now."""
+    bench = Bench()
+    caller = bench.gate.recognise(bench.caller())
+    await bench.gate.admit(caller)
+    parent = process(os.getppid())
+    assert parent is not None
+    bench.processes.tree.add_holder(parent, None, "run-1")
+    with pytest.raises(AnswerRefused, match="inside an agent"):
+        await bench.gate.admit(caller)
+    [call] = bench.calls
+    assert (call.run_id, call.is_allowed) == ("run-1", False)
+    assert f" < {os.getppid()} (" in call.peer
 
 
 def test_looking_at_peers_leaves_no_descriptor_behind(tmp_path: Path) -> None:

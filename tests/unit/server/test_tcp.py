@@ -20,7 +20,7 @@ from betcode.server.health_board import HealthBoard
 from betcode.server.rate_limits import RateLimits
 from betcode.server.rim import Caller
 from betcode.server.tcp import TcpDoors, TokenCheck, serve_tcp
-from betcode.server.tcp_peer import Inside, TcpPeer, agent_behind, tcp_peer
+from betcode.server.tcp_peer import TcpPeer, candidates_behind, tcp_peer
 from betcode.sessions import ClientName
 from support.patience import PATIENCE_S
 from support.tcp import certificate
@@ -119,16 +119,16 @@ def connected(family: socket.AddressFamily, host: str) -> Iterator[TcpPeer]:
 @pytest.mark.parametrize(("family", "host"), [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")])
 def test_a_connection_is_traced_to_its_process(family: socket.AddressFamily, host: str) -> None:
     with connected(family, host) as peer:
-        assert agent_behind(peer, (os.getpid(),)) == Inside(os.getpid())
-        assert agent_behind(peer, ()) is None
+        assert candidates_behind(peer, (os.getpid(),)) == [os.getpid()]
+        assert candidates_behind(peer, ()) == []
 
 
 def test_a_connection_of_this_machine_that_is_not_to_be_found_may_be_an_agents() -> None:
-    assert agent_behind(TcpPeer("127.0.0.1", 1), ()) == Inside(0)
+    assert candidates_behind(TcpPeer("127.0.0.1", 1), ()) == [0]
 
 
 def test_of_another_machine_nothing_is_known() -> None:
-    assert agent_behind(TcpPeer("192.0.2.1", 4242), (os.getpid(),)) is None
+    assert candidates_behind(TcpPeer("192.0.2.1", 4242), (os.getpid(),)) == []
 
 
 def test_a_token_counts_whole_once_and_by_its_scheme() -> None:

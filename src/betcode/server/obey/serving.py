@@ -103,7 +103,7 @@ class _Calls(grpc.GenericRpcHandler):
     def __init__(self, face: ObeyFace, gate: Gate) -> None:
         self._face = face
         self._gate = gate
-        self._rim = Rim(face.release, status_of)
+        self._rim = Rim(face.release, status_of, gate)
         self._handlers: Mapping[str, Handler] | None = None
 
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> "Handler | None":

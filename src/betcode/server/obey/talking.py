@@ -78,7 +78,7 @@ class TalkingCalls:
             decision = v1.ALLOW_SESSION if request.for_session else v1.ALLOW_ONCE
         request_id = await self._engine.answers.meant(request.request_id, session) if session else request.request_id
         answer = PermissionAnswer(request_id, decision, request.message)
-        client = await self._gate.admit(replace(caller, client=shown_as_obey(caller.client)), request_id)
+        client = shown_as_obey(await self._gate.admit(caller))
         done = await self._engine.answers.permission(answer, client, session)
         return pb.AnswerPermissionResponse(already_answered=done.before)
 
