@@ -125,6 +125,7 @@ def _sessions(call: Caller, session: str, tmp_path: Path) -> None:
     call("session", "diff", session)
     call("session", "diff", session, "--stat")
     call("session", "export", session, "-o", str(tmp_path / "talk.md"))
+    call("cassette", "save", session, "-o", str(tmp_path / "talk.ndjson"), "--yes")
     call("session", "export", session, documented=False)
     call("session", "compact", session)
     call("search", "hello")

@@ -58,6 +58,12 @@ class Shell:
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
+    def json_with(self, environment: Mapping[str, str], *arguments: str) -> Any:
+        """The same with more in the environment."""
+        done = self.run(*arguments, **environment)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
     def daemon_signal(self, name: str) -> None:
         """Send SIGSTOP, SIGCONT or another signal to the daemon."""
         holder = read_holder(self.places.lock)

@@ -183,6 +183,9 @@ EXAMPLES = {
   betcode db usage --limit 20""",
     "db prune": """\
   betcode db prune --older-than 90d --dry-run              shows what would go""",
+    "cassette save": """\
+  betcode cassette save 0199d2a0 -o bug.ndjson             shows it without secrets, and asks
+  betcode cassette save login-bug --all --yes              every line of it, whole""",
     "providers": """\
   betcode providers                                        what is there, and what is missing
   betcode providers claude                                 all about one

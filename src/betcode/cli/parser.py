@@ -8,6 +8,7 @@ from betcode._version import __version__
 from betcode.cli.arguments import Commands, Parser, commands_of
 from betcode.cli.audit_options import add_audit
 from betcode.cli.budget_options import add_budget_options
+from betcode.cli.cassette_options import add_cassette
 from betcode.cli.config_options import add_config
 from betcode.cli.db_options import add_db
 from betcode.cli.diff_options import add_session_diff
@@ -70,6 +71,7 @@ def build_parser() -> Parser:
     add_config(commands, _noun, _command)
     _add_daemon(commands)
     add_db(commands, _noun, _command)
+    add_cassette(commands, _noun, _command, _ID)
     _command(commands, "doctor", "look for what is wrong here, and say how to mend it", "doctor_command:doctor")
     add_versions(commands, _command)
     add_providers(commands, _command)

@@ -41,6 +41,7 @@ OF_KIND: Mapping[str, tuple[str, ...]] = {
     "codex-acp": ("CODEX_*", "OPENAI_*"),
     "openai": ("OPENAI_*",),
     "openclaw": ("OPENCLAW_*",),
+    "demo": ("BETCODE_DEMO_*",),  # which recording it plays, and how fast
 }
 
 # Marks of a process that runs inside an agent or under us; a new session is neither.

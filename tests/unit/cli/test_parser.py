@@ -15,7 +15,7 @@ from betcode.cli.parser import build_parser
             [
                 *("run", "attach", "session", "worktree", "search", "permission", "policy", "audit", "config"),
                 *("daemon", "db"),
-                *("doctor", "version", "features", "providers", "completion"),
+                *("cassette", "doctor", "version", "features", "providers", "completion"),
             ],
         ),
         (["da"], ["daemon"]),
