@@ -7,7 +7,7 @@ import pytest
 
 from betcode.v1 import config_pb2 as v1
 from support.claude import needs_claude
-from support.model_script import say
+from support.model_script import Scripts, say
 from support.talk import settled_text
 from support.world import claude_world
 
@@ -40,3 +40,17 @@ async def test_the_agent_works_with_the_model_of_its_project(tmp_path: Path) -> 
         events = await talk.turn("[[fake:one]]")
         assert settled_text(events) == "One."
         assert [event.session_info.model for event in events if event.session_info.tools] == ["claude-project-1"]
+
+
+async def test_a_model_chosen_by_a_command_is_used_after_the_agent_was_retired(tmp_path: Path) -> None:
+    """No turn of the model is between the choice and the end of the process."""
+    scripts: Scripts = {"one": [say("One.")], "two": [say("Two.")]}
+    async with claude_world(tmp_path, scripts) as world:
+        talk = await world.session(model="sonnet")
+        await talk.turn("[[fake:one]]")
+        await talk.turn("/model haiku")
+        world.daemon.reload({"agents": {"idle_retire": "50ms"}})
+        await talk.summary_when(lambda summary: summary.run_state == "exited")
+        await talk.turn("[[fake:two]]")
+        models = [request.model for request in world.api.requests if request.place.script in ("one", "two")]
+        assert ["sonnet" in models[0], "haiku" in models[-1]] == [True, True], models

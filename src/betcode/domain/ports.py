@@ -193,6 +193,7 @@ class LaunchContext:
     continue_turn: bool  # its last turn was broken off
     environment: Mapping[str, str] = field(repr=False)
     plan_mode: bool | None = None  # as the conversation left it; None: as the session was made
+    chosen: Mapping[str, str] = field(default_factory=dict)  # `Dialogue.chosen` of the process before
     fork_point: str = ""  # where in another conversation this one begins; only before it has a transcript of its own
     forbidden: Forbidden = Forbidden()
     screens_calls: bool = False  # it is to ask about every use of a tool
@@ -333,6 +334,11 @@ class Dialogue(Protocol):
     @property
     def plan_mode(self) -> bool:
         """Whether the agent only plans; a process that resumes has to be told."""
+        ...
+
+    @property
+    def chosen(self) -> Mapping[str, str]:
+        """Settings such as `model` that a person chose by a command of the agent; a new process has to be told."""
         ...
 
     @property

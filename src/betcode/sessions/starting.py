@@ -58,6 +58,7 @@ async def _start(run: AgentRun) -> bool:
             and session.compaction is None  # a broken turn becomes part of the summary
         ),
         plan_mode=run.dialogue.plan_mode if writer.state.conversation_began else None,
+        chosen=run.dialogue.chosen,
         fork_point=writer.new.fork_point,
         environment=await room.login_shell.environment() if environment is None else environment,
         forbidden=session.screening.forbidden,

@@ -92,6 +92,13 @@ class StreamEvent(Struct, tag="stream_event"):
 # ---------------------------------------------------------------- whole messages and results
 
 
+class LocalCommand(Struct, gc=False):
+    """A slash command that the agent ran itself, without the model."""
+
+    command: str = ""
+    args: str = ""
+
+
 class Assistant(Struct, tag="assistant"):
     message: Message
     parent_tool_use_id: str | None = None
@@ -102,6 +109,7 @@ class Assistant(Struct, tag="assistant"):
     api_error_type: str | None = None
     aborted: bool = False
     local_command_source: str | None = None
+    local_command_run: LocalCommand | None = None
 
 
 class User(Struct, tag="user"):

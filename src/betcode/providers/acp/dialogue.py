@@ -178,6 +178,10 @@ class AcpDialogue:
         return self._state.plan_mode
 
     @property
+    def chosen(self) -> Mapping[str, str]:
+        return {}
+
+    @property
     def api_pause(self) -> ApiPause | None:
         return pauses.api_pause(self._state)
 

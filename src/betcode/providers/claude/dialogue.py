@@ -11,7 +11,19 @@ from betcode.domain.ports import ApiPause, CallScreening, Failure, ToolCall
 from betcode.domain.records import Record, RecordKind
 from betcode.domain.rows import NewSession
 from betcode.providers import unread
-from betcode.providers.claude import calls, commands, jobs, overlong, pauses, prompts, system, text, tools, turns
+from betcode.providers.claude import (
+    calls,
+    choices,
+    commands,
+    jobs,
+    overlong,
+    pauses,
+    prompts,
+    system,
+    text,
+    tools,
+    turns,
+)
 from betcode.providers.claude.advice import failure_in
 from betcode.providers.claude.moment import Moment
 from betcode.providers.claude.state import VERSION, State, dump, load
@@ -33,6 +45,7 @@ def _on_assistant(frame: Assistant, now: Moment) -> None:
     if not parent:
         turns.begin(now)
         turns.pass_point(now, frame.uuid)
+        choices.note(frame, now.state)
         if now.state.compact_error and frame.local_command_source:
             return  # the same words again
         stream = now.state.stream
@@ -224,6 +237,10 @@ class ClaudeDialogue:
     @property
     def plan_mode(self) -> bool:
         return self._state.plan_mode
+
+    @property
+    def chosen(self) -> Mapping[str, str]:
+        return self._state.chosen
 
     # ------------------------------------------------------------ lines
 

@@ -10,6 +10,7 @@ from betcode.domain.errors import AgentUnavailable
 from betcode.domain.identifiers import time_ordered_uuid
 from betcode.domain.ports import Forbidden, Launch, LaunchContext
 from betcode.domain.rows import NewSession
+from betcode.providers.claude import choices
 from betcode.providers.claude.calls import registration
 from betcode.providers.claude.slash_commands import greeting
 from betcode.providers.claude.turns import POINT_SEPARATOR
@@ -74,8 +75,7 @@ def launch(binary: Path, session: NewSession, context: LaunchContext) -> Launch:
     """Values that came from outside follow `=`, so that none of them can be read as a flag."""
     argv = [str(binary), *_ALWAYS]
     argv += _conversation(context)
-    if session.model:
-        argv.append(f"--model={session.model}")
+    argv += choices.flags(context.chosen, session.model)
     if session.allowed_tools:
         argv.append(f"--allowedTools={','.join(session.allowed_tools)}")
     if session.plan_mode if context.plan_mode is None else context.plan_mode:

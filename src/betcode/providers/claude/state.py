@@ -67,6 +67,7 @@ class State(Struct, omit_defaults=True):
     total_cost: float = 0.0
     todos: list[Todo] = field(default_factory=list)
     plan_mode: bool = False
+    chosen: dict[str, str] = field(default_factory=dict)  # the model and effort that a person set by a command
     settled: list[str] = field(default_factory=list)  # messages that are consumed or cancelled
     point: str = ""  # the newest message of the conversation, where it can be forked
     pause: str = ""  # why the model's API does not answer
@@ -125,6 +126,7 @@ def carried_over(state: State) -> State:
         total_cost=state.total_cost,
         todos=state.todos,
         plan_mode=state.plan_mode,
+        chosen=state.chosen,
         settled=state.settled,
         point=state.point,
         pause=state.pause,

@@ -200,6 +200,10 @@ class CodexDialogue:
     def plan_mode(self) -> bool:
         return self._state.plan_mode
 
+    @property
+    def chosen(self) -> Mapping[str, str]:
+        return {}
+
     # ------------------------------------------------------------ lines
 
     def _on_said(self, line: bytes, now: Moment) -> None:
