@@ -5,6 +5,8 @@ import os
 import signal
 from pathlib import Path
 
+import pytest
+
 from betcode.holder.launch import holder_pids
 from support.command import shell
 from support.daemon import agent_program
@@ -42,3 +44,51 @@ def test_a_state_directory_that_cannot_be_looked_into_is_a_finding(tmp_path: Pat
         done = here.run("doctor")
         assert (done.returncode, done.stderr) == (1, "")
         assert "it cannot be looked for" in done.stdout
+
+
+@pytest.mark.parametrize("is_running", [True, False], ids=["running", "stopped"])
+def test_repair_sets_an_unusable_run_aside_and_the_session_works_again(tmp_path: Path, is_running: bool) -> None:
+    with shell(tmp_path) as here:
+        begun = here.run("run", "--json", "say hello")
+        session = json.loads(begun.stdout.splitlines()[0])["session_id"]
+        (run,) = here.places.runs.iterdir()
+        (here.places.runs / "stray").write_text("not a run")
+        (run / "lock").unlink()
+        os.mkfifo(run / "lock")
+        if not is_running:
+            here.daemon_signal("KILL")
+        problem = f"runs/{run.name}: `lock` is a FIFO, not a regular file"
+        found = here.run("doctor")
+        assert found.returncode == 1
+        assert problem in found.stdout
+        assert "runs/stray: it is a regular file, not a directory" in found.stdout
+        assert "betcode doctor --repair" in found.stdout
+        if is_running:
+            shown = here.run("daemon", "status").stdout
+            assert f"Unusable run: {run.name} (session {session}): `lock` is a FIFO" in shown
+            listed = here.json("daemon", "status", "--json")["unusable_runs"]
+            assert [one["name"] for one in listed] == sorted([run.name, "stray"])
+            assert {one["session"] for one in listed} == {session, None}
+        refused = here.run("doctor", "--repair")
+        assert refused.returncode == 5
+        assert "give --yes" in refused.stderr
+        assert run.exists()
+        done = here.run("doctor", "--repair", "--yes", "--json")
+        moved = json.loads(done.stdout)["set_aside"]
+        assert [one["name"] for one in moved] == sorted([run.name, "stray"]), done.stderr
+        assert not run.exists()
+        assert Path(moved[0]["moved_to"]).parent == here.places.set_aside
+        assert sorted(path.name for path in here.places.set_aside.iterdir()) == sorted([run.name, "stray"])
+        assert (here.places.set_aside / "stray").read_text() == "not a run"
+        assert "all can be used" in here.run("doctor").stdout
+        again = here.run("run", "--session", session, "say again")
+        assert (again.returncode, again.stdout) == (0, "again\n"), again.stderr
+        assert here.json("daemon", "status", "--json")["unusable_runs"] == []
+
+
+def test_repair_with_nothing_to_repair_says_so_and_examines(tmp_path: Path) -> None:
+    with shell(tmp_path) as here:
+        here.run("run", "say hello")
+        done = here.run("doctor", "--repair")
+        assert "Nothing to repair" in done.stderr
+        assert "1 run on disk, all can be used" in done.stdout

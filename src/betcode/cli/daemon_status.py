@@ -85,6 +85,10 @@ def _as_json(options: Options, holder: Holder | None, details: HealthDetailsResp
         facts["degraded_impact"] = metadata.get("degraded_impact") or None
         facts["uptime_seconds"] = _number(metadata, "uptime_seconds")
         facts["components"] = {one.name: _component_json(one) for one in details.components}
+        facts["unusable_runs"] = [
+            {"name": one.name, "session": one.session_id or None, "problem": one.problem, "remedy": one.remedy}
+            for one in details.unusable_runs
+        ]
         facts["facts"] = dict(sorted(metadata.items()))
     return facts
 
@@ -119,7 +123,16 @@ def _as_lines(options: Options, details: HealthDetailsResponse) -> list[str]:
         f"Version: {metadata.get('version', '')}",
         f"Started: {_started(metadata.get('started_at', ''))}, pid {metadata.get('pid', '')}",
     ]
-    return [*lines, *_figures(metadata), *_where(options, metadata)]
+    return [*lines, *_figures(metadata), *_unusable(details), *_where(options, metadata)]
+
+
+def _unusable(details: HealthDetailsResponse) -> list[str]:
+    """The runs that cannot be used, and what to do about each."""
+    lines = []
+    for one in details.unusable_runs:
+        session = f" (session {one.session_id})" if one.session_id else ""
+        lines += [f"Unusable run: {one.name}{session}: {one.problem}", f"  → {one.remedy}"]
+    return lines
 
 
 def _sentences(*parts: str) -> str:

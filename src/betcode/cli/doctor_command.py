@@ -3,10 +3,11 @@
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
 
 import anyio
 
-from betcode.cli import doctor_agents, doctor_places, doctor_processes
+from betcode.cli import doctor_agents, doctor_places, doctor_processes, doctor_repair, doctor_runs
 from betcode.cli.doctor_finding import Finding, Level, Situation, note, ok, trouble
 from betcode.cli.exit_codes import ExitCode
 from betcode.cli.options import Options
@@ -31,6 +32,7 @@ CHECKS: tuple[Check, ...] = (
     doctor_processes.git,
     doctor_processes.orphans,
     doctor_processes.open_files,
+    doctor_runs.runs,
 )
 _SHOWN = {Level.OK: "ok", Level.NOTE: "note", Level.TROUBLE: "TROUBLE"}
 
@@ -39,12 +41,14 @@ def doctor(options: Options) -> int:
     """0 where nothing must be mended, otherwise 1."""
     refuse_remote(options.places)
     screen = standard_screen()
+    moved = doctor_repair.repair(options) if options.flag("repair") else []
     with told_during(screen, "Looking"):
         findings = [*examined(options, os.environ), *_of_daemon(options)]
     troubles = [one for one in findings if one.level is Level.TROUBLE]
     if options.as_json:
         listed = [{"check": one.check, "level": one.level, "says": one.says, "mend": one.mend} for one in findings]
-        screen.json({"well": not troubles, "findings": listed}, indent=2)
+        repaired = {"set_aside": [asdict(one) for one in moved]} if options.flag("repair") else {}
+        screen.json({"well": not troubles, "findings": listed, **repaired}, indent=2)
     else:
         for one in findings:
             screen.line(f"{_SHOWN[one.level]:<8} {one.check:<17} {one.says}")

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from betcode._version import __version__
+from betcode.cli import doctor_runs
 from betcode.cli.doctor_finding import Finding, Situation, note, ok, trouble
 from betcode.cli.log_place import log_place
 from betcode.client import ClientError, open_client
@@ -17,6 +18,7 @@ from betcode.git.version import ADVICE, unfit, version_of
 from betcode.holder.launch import held_runs, holder_pids
 from betcode.holder.platform import all_marked
 from betcode.providers.versions import read_version
+from betcode.util.state_files import names_in
 from betcode.v1.health_pb2 import ServingStatus
 
 _VERSION_WITHIN_S = 5.0
@@ -38,8 +40,8 @@ def git(situation: Situation) -> Iterator[Finding]:
 def orphans(situation: Situation) -> Iterator[Finding]:
     """Agents that no daemon looks after, and what is left of agents whose holder is gone."""
     places = situation.places
-    held = held_runs(places.runs) if places.runs.is_dir() else frozenset()
-    ours = {path.name for path in places.runs.iterdir()} if places.runs.is_dir() else set()
+    held = held_runs(places.runs)
+    ours = set(names_in(places.runs))
     left = sorted(one.pid for run, one in all_marked() if run in ours and run not in held)
     if left:
         pids = " ".join(str(pid) for pid in left)
@@ -92,6 +94,7 @@ async def daemon(places: Places) -> list[Finding]:
         for one in details.components
         if one.status != ServingStatus.SERVING
     ]
+    found += doctor_runs.reported(details.unusable_runs, places)
     if details.degraded and not found:
         found.append(note("daemon", f"{details.degraded_reason}. {details.metadata.get('degraded_impact', '')}."))
     if holder is not None and holder.version != __version__:

@@ -191,7 +191,8 @@ EXAMPLES = {
   betcode providers claude                                 all about one
   betcode providers --json | jq -r '.providers[] | select(.missing == null) | .name'""",
     "doctor": """\
-  betcode doctor""",
+  betcode doctor
+  betcode doctor --repair --yes                            moves unusable runs aside, without a question""",
     "version": """\
   betcode version --json""",
     "features": """\

@@ -72,7 +72,15 @@ def build_parser() -> Parser:
     _add_daemon(commands)
     add_db(commands, _noun, _command)
     add_cassette(commands, _noun, _command, _ID)
-    _command(commands, "doctor", "look for what is wrong here, and say how to mend it", "doctor_command:doctor")
+    doctor = _command(
+        commands, "doctor", "look for what is wrong here, and say how to mend it", "doctor_command:doctor"
+    )
+    doctor.add_argument(
+        "--repair",
+        action="store_true",
+        help="move unusable entries of the runs directory to set-aside; deletes nothing",
+    )
+    doctor.add_argument("-y", "--yes", action="store_true", help="with --repair: do not ask")
     add_versions(commands, _command)
     add_providers(commands, _command)
     completion = _command(commands, "completion", "print a completion script for a shell", "completion:print_script")

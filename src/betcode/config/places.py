@@ -53,6 +53,11 @@ class Places:
         return self.state_dir / "runs"
 
     @property
+    def set_aside(self) -> Path:
+        """Where `betcode doctor --repair` moves what cannot be used."""
+        return self.state_dir / "set-aside"
+
+    @property
     def lock(self) -> Path:
         return self.state_dir / "daemon.lock"
 

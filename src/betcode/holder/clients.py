@@ -155,7 +155,11 @@ def listen() -> socket.socket:
         os.chmod("socket.new", 0o600)
         listener.listen(_BACKLOG)
         listener.setblocking(False)
-        os.rename("socket.new", "socket")
+        try:
+            os.rename("socket.new", "socket")
+        except IsADirectoryError:  # somebody made one of that name; nothing that we did not make is deleted
+            os.rename("socket", f"socket.moved-{time.time_ns()}")
+            os.rename("socket.new", "socket")
     except OSError:
         listener.close()
         raise

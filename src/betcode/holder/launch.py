@@ -42,6 +42,7 @@ __all__ = [
     "holder_pids",
     "is_alive",
     "is_holder",
+    "is_surely_alive",
     "parse_lock",
     "runs_inside",
     "start_holder",
@@ -281,7 +282,7 @@ def runs_inside(runs_dir: Path) -> bool:
 
 def held_runs(runs_dir: Path) -> frozenset[str]:
     """The runs in `runs_dir` whose holder lives; an entry that cannot be examined is not one of them."""
-    return frozenset(name for name in _run_names(runs_dir) if _is_surely_alive(runs_dir / name))
+    return frozenset(name for name in _run_names(runs_dir) if is_surely_alive(runs_dir / name))
 
 
 def _run_names(runs_dir: Path) -> list[str]:
@@ -291,7 +292,8 @@ def _run_names(runs_dir: Path) -> list[str]:
         return []
 
 
-def _is_surely_alive(run_dir: Path) -> bool:
+def is_surely_alive(run_dir: Path) -> bool:
+    """Whether a holder lives there and its lock shows it."""
     try:
         return is_alive(run_dir)
     except UnusableEntry:

@@ -11,9 +11,10 @@ from pathlib import Path
 import anyio
 
 from betcode.domain.health import DATABASE_LIMIT, Outcome, memory_states
+from betcode.domain.unusable_run import UnusableRun
 from betcode.holder.platform import resident_bytes
 from betcode.server.health_board import NOT_SERVING, SERVING, HealthBoard
-from betcode.server.health_checks import AGAIN_S, LOCAL_SERVER, Component, Facts, look_at
+from betcode.server.health_checks import AGAIN_S, CHECK_BOUND_S, LOCAL_SERVER, Component, Facts, look_at
 from betcode.server.release import Release
 from betcode.server.requests import DefaultProvider
 from betcode.server.rim import Caller
@@ -24,6 +25,13 @@ logger = logging.getLogger(__name__)
 
 # Services that need nothing but a connection; every other one needs all that is critical.
 _NEED_A_CONNECTION = frozenset({"grpc.health.v1.Health", "betcode.v1.BetCodeHealth", "betcode.v1.VersionService"})
+
+
+UnusableRuns = Callable[[], Awaitable[list[UnusableRun]]]
+
+
+async def _no_runs() -> list[UnusableRun]:
+    return []
 
 
 def _no_trouble() -> str:
@@ -64,12 +72,20 @@ class Found:
 class Health:
     """Looks at every component in its own time and keeps what both services say true."""
 
-    def __init__(self, facts: Facts, about: About, components: Sequence[Component], services: Iterable[str]) -> None:
+    def __init__(
+        self,
+        facts: Facts,
+        about: About,
+        components: Sequence[Component],
+        services: Iterable[str],
+        unusable_runs: UnusableRuns = _no_runs,
+    ) -> None:
         self.board = HealthBoard()
         self.tcp_address = ""
         self.obey_socket = ""
         self._troubles: dict[str, str] = {}  # services that are not served, and why; the others are
         self._facts = facts
+        self._unusable_runs = unusable_runs
         self._about = about
         self._components = components
         self._services = tuple(services)
@@ -167,7 +183,24 @@ class Health:
             metadata=metadata,
             degraded=bool(reasons),
             degraded_reason="; ".join(reasons),
+            unusable_runs=await self._examined_runs(),
         )
+
+    async def _examined_runs(self) -> list[v1.UnusableRun]:
+        """A disk that does not answer is told by the components; it does not keep the answer back."""
+        runs: list[UnusableRun] = []
+        with anyio.move_on_after(CHECK_BOUND_S):
+            runs = await self._unusable_runs()
+        return [
+            v1.UnusableRun(
+                name=one.name,
+                session_id=one.session_id,
+                problem=one.problem,
+                remedy=one.remedy,
+                can_be_set_aside=one.can_be_set_aside,
+            )
+            for one in runs
+        ]
 
 
 def metadata_of(facts: EngineFacts, about: About, now_ns: int) -> Mapping[str, str]:

@@ -135,7 +135,8 @@ async def serve(
             lambda: tuple(listeners),
         )
         services = served_services(about.release.features)
-        health = Health(engine.facts, about, checks, services if obey is None else [*services, OBEY_SERVICE])
+        told = services if obey is None else [*services, OBEY_SERVICE]
+        health = Health(engine.facts, about, checks, told, engine.unusable_runs)
         built = _built(engine, worktrees, gate, health, rim, about.default_provider, ask_stop, limits)
         built |= ConfigCalls(engine, gate, keeper, places).handlers(rim)
         built |= WorktreeCalls(worktrees).handlers(rim)

@@ -14,7 +14,7 @@ from betcode.domain.identifiers import RunId, SessionId
 from betcode.domain.ports import SessionFilter
 from betcode.domain.session import SessionStatus
 from betcode.domain.transcript import TurnOutcome
-from betcode.holder.launch import end_leftovers, is_alive
+from betcode.holder.launch import end_leftovers, is_surely_alive
 from betcode.sessions import events, left_prompts
 from betcode.sessions.census import strays
 from betcode.sessions.closing import wind_up
@@ -57,7 +57,8 @@ async def take_up(room: Room, open_session: Callable[[SessionId], Awaitable[Live
             continue
         with live.failure.guard(FaultPoint.ADOPT_INIT):
             run = live.run = AgentRun(live, row)
-            (alive if is_alive(run.directory) else ended).append(run)
+            is_here = await anyio.to_thread.run_sync(is_surely_alive, run.directory)
+            (alive if is_here else ended).append(run)
             live.tasks.start_soon(FaultPoint.ADOPT, run.adopt)
             if live.writer.state.status is SessionStatus.CLOSED:
                 live.tasks.start_soon(FaultPoint.WIND_UP, wind_up, live)  # a daemon died in the middle of it

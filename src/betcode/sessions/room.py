@@ -27,6 +27,7 @@ from betcode.sessions.phases import PhaseBoard
 from betcode.sessions.reported import Reports
 from betcode.sessions.roster import Roster
 from betcode.sessions.rule_book import RuleShelf
+from betcode.sessions.run_problems import RunProblems
 from betcode.sessions.slots import Slots
 
 
@@ -61,6 +62,7 @@ class Room:
     phases: PhaseBoard = field(default_factory=PhaseBoard)
     growth: Growth = field(default_factory=Growth)
     timeouts: Deadlines = field(default_factory=Deadlines)  # of sessions
+    run_problems: RunProblems = field(default_factory=RunProblems)
     reports: Reports = field(init=False)
 
     def __post_init__(self) -> None:

@@ -139,7 +139,7 @@ class AgentRun:
                 trouble = "it was not wanted any more before it was started"
         except Exception as error:
             logger.exception("the agent's life was cut short", extra=self.session.log_extra)
-            trouble = f"{type(error).__name__}: {error}"
+            trouble = self.session.room.run_problems.explain(self.run_id, self.session.session_id, error)
             await give_up(self.directory, self.row)  # something here failed, not the agent
         finally:
             memory.remove(self)
@@ -175,7 +175,7 @@ class AgentRun:
             pass
         finally:
             self.attachment = None
-        if not bar(self.directory):
+        if not await anyio.to_thread.run_sync(bar, self.directory):
             return False
         await self._read_rest(reader)
         return True

@@ -10,7 +10,7 @@ from functools import partial
 import anyio
 import anyio.to_thread
 
-from betcode.holder.launch import end_leftovers, holder_pid, is_alive
+from betcode.holder.launch import end_leftovers, holder_pid, is_surely_alive
 from betcode.holder.platform import process, send_signal
 from betcode.sessions.memory import AgentProcess
 from betcode.sessions.room import Room
@@ -59,7 +59,7 @@ async def end_all(room: Room) -> Parting:
 async def _holders_left(room: Room, agents: Sequence[AgentProcess]) -> None:
     """A holder leaves a moment after its agent; whoever asked should find no process any more."""
     with anyio.move_on_after(_LEAVE_WITHIN_S):
-        while any(is_alive(room.runs_dir / agent.run_id) for agent in agents):  # noqa: ASYNC110 - a lock falls silently
+        while any(is_surely_alive(room.runs_dir / agent.run_id) for agent in agents):  # noqa: ASYNC110 - a lock falls silently
             await anyio.sleep(_LOOK_EVERY_S)
 
 

@@ -13,6 +13,7 @@ from betcode.domain.commands import SendMessage
 from betcode.domain.documents import SearchPage, SearchQuestion
 from betcode.domain.errors import (
     SessionNotFound,
+    StorageDegraded,
     StorageFailed,
 )
 from betcode.domain.identifiers import NotAnIdentifier, Seq, SessionId, parse_session_id
@@ -20,6 +21,7 @@ from betcode.domain.lifetimes import ExtendOn
 from betcode.domain.ports import SessionFilter
 from betcode.domain.rows import NewSession, PromptRow, SessionRow, SessionState
 from betcode.domain.session import SessionStatus
+from betcode.domain.unusable_run import UnusableRun
 from betcode.sessions.adoption import Found, take_up
 from betcode.sessions.answer_desk import AnswerDesk
 from betcode.sessions.audit_desk import AuditDesk
@@ -277,6 +279,14 @@ class Supervisor:
             found_at_start=self._found,
             memory_limit_bytes=room.settings.memory_limit_bytes,
         )
+
+    async def unusable_runs(self) -> list[UnusableRun]:
+        """The runs that cannot be used, as far as that can be read now."""
+        try:
+            return await self._room.run_problems.all(self._room.runs_dir, self._room.store)
+        except (StorageDegraded, StorageFailed) as trouble:
+            logger.warning("the directory of runs is not reported: %s", trouble)
+            return []
 
     @property
     def active_sessions(self) -> int:

@@ -58,6 +58,9 @@ SELECT r.key, r.session, r.run_id, r.state, r.started_ns, r.holder_pid, r.agent_
 _LIVE_RUNS = f"""{_RUN}, s.session_id FROM runs r JOIN sessions s ON s.key = r.session
 WHERE r.state IN ('spawning', 'running') AND s.deleted = 0 ORDER BY r.key
 """
+_SESSION_OF_RUN = """
+SELECT s.session_id FROM runs r JOIN sessions s ON s.key = r.session WHERE r.run_id = ? AND s.deleted = 0
+"""
 _NEWEST_RUN = f"{_RUN} FROM runs r WHERE r.session = ? ORDER BY r.key DESC LIMIT 1"
 _INPUT = """
 SELECT i.input_id, i.session, i.kind, p.payload, i.state, i.run, i.number, i.created_ns, i.content, i.seq
@@ -150,6 +153,11 @@ def events_of_kind(db: apsw.Connection, session: SessionKey, kind: int, after: S
 
 def live_runs(db: apsw.Connection) -> list[tuple[SessionId, RunRow]]:
     return [(SessionId(row[-1]), _run_row(row[:-1])) for row in db.execute(_LIVE_RUNS)]
+
+
+def sessions_of_runs(db: apsw.Connection, runs: Sequence[str]) -> dict[str, SessionId]:
+    found = ((run, db.execute(_SESSION_OF_RUN, (run,)).fetchone()) for run in runs)
+    return {run: SessionId(row[0]) for run, row in found if row is not None}
 
 
 def newest_run(db: apsw.Connection, session: SessionKey) -> RunRow | None:

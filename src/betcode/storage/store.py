@@ -144,6 +144,10 @@ class SqliteStore:
     async def live_runs(self) -> Sequence[tuple[SessionId, RunRow]]:
         return await self._read(reading.live_runs)
 
+    async def sessions_of_runs(self, runs: Sequence[str]) -> Mapping[str, SessionId]:
+        """The sessions of those runs that are known, by run."""
+        return await self._read(lambda db: reading.sessions_of_runs(db, runs))
+
     async def newest_run(self, session: SessionKey) -> RunRow | None:
         return await self._read(lambda db: reading.newest_run(db, session))
 

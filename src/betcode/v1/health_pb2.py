@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17\x62\x65tcode/v1/health.proto\x12\nbetcode.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x16\n\x14HealthDetailsRequest\"\x9a\x02\n\x15HealthDetailsResponse\x12\x31\n\x0eoverall_status\x18\x01 \x01(\x0e\x32\x19.betcode.v1.ServingStatus\x12/\n\ncomponents\x18\x02 \x03(\x0b\x32\x1b.betcode.v1.ComponentHealth\x12\x41\n\x08metadata\x18\x03 \x03(\x0b\x32/.betcode.v1.HealthDetailsResponse.MetadataEntry\x12\x10\n\x08\x64\x65graded\x18\x04 \x01(\x08\x12\x17\n\x0f\x64\x65graded_reason\x18\x05 \x01(\t\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x8b\x01\n\x0f\x43omponentHealth\x12\x0c\n\x04name\x18\x01 \x01(\t\x12)\n\x06status\x18\x02 \x01(\x0e\x32\x19.betcode.v1.ServingStatus\x12\x0f\n\x07message\x18\x03 \x01(\t\x12.\n\nlast_check\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp*O\n\rServingStatus\x12\x0b\n\x07UNKNOWN\x10\x00\x12\x0b\n\x07SERVING\x10\x01\x12\x0f\n\x0bNOT_SERVING\x10\x02\x12\x13\n\x0fSERVICE_UNKNOWN\x10\x03\x32h\n\rBetCodeHealth\x12W\n\x10GetHealthDetails\x12 .betcode.v1.HealthDetailsRequest\x1a!.betcode.v1.HealthDetailsResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17\x62\x65tcode/v1/health.proto\x12\nbetcode.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x16\n\x14HealthDetailsRequest\"\xca\x02\n\x15HealthDetailsResponse\x12\x31\n\x0eoverall_status\x18\x01 \x01(\x0e\x32\x19.betcode.v1.ServingStatus\x12/\n\ncomponents\x18\x02 \x03(\x0b\x32\x1b.betcode.v1.ComponentHealth\x12\x41\n\x08metadata\x18\x03 \x03(\x0b\x32/.betcode.v1.HealthDetailsResponse.MetadataEntry\x12\x10\n\x08\x64\x65graded\x18\x04 \x01(\x08\x12\x17\n\x0f\x64\x65graded_reason\x18\x05 \x01(\t\x12.\n\runusable_runs\x18\x06 \x03(\x0b\x32\x17.betcode.v1.UnusableRun\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"j\n\x0bUnusableRun\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x12\n\nsession_id\x18\x02 \x01(\t\x12\x0f\n\x07problem\x18\x03 \x01(\t\x12\x0e\n\x06remedy\x18\x04 \x01(\t\x12\x18\n\x10\x63\x61n_be_set_aside\x18\x05 \x01(\x08\"\x8b\x01\n\x0f\x43omponentHealth\x12\x0c\n\x04name\x18\x01 \x01(\t\x12)\n\x06status\x18\x02 \x01(\x0e\x32\x19.betcode.v1.ServingStatus\x12\x0f\n\x07message\x18\x03 \x01(\t\x12.\n\nlast_check\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp*O\n\rServingStatus\x12\x0b\n\x07UNKNOWN\x10\x00\x12\x0b\n\x07SERVING\x10\x01\x12\x0f\n\x0bNOT_SERVING\x10\x02\x12\x13\n\x0fSERVICE_UNKNOWN\x10\x03\x32h\n\rBetCodeHealth\x12W\n\x10GetHealthDetails\x12 .betcode.v1.HealthDetailsRequest\x1a!.betcode.v1.HealthDetailsResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,16 +34,18 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_HEALTHDETAILSRESPONSE_METADATAENTRY']._loaded_options = None
   _globals['_HEALTHDETAILSRESPONSE_METADATAENTRY']._serialized_options = b'8\001'
-  _globals['_SERVINGSTATUS']._serialized_start=523
-  _globals['_SERVINGSTATUS']._serialized_end=602
+  _globals['_SERVINGSTATUS']._serialized_start=679
+  _globals['_SERVINGSTATUS']._serialized_end=758
   _globals['_HEALTHDETAILSREQUEST']._serialized_start=72
   _globals['_HEALTHDETAILSREQUEST']._serialized_end=94
   _globals['_HEALTHDETAILSRESPONSE']._serialized_start=97
-  _globals['_HEALTHDETAILSRESPONSE']._serialized_end=379
-  _globals['_HEALTHDETAILSRESPONSE_METADATAENTRY']._serialized_start=332
-  _globals['_HEALTHDETAILSRESPONSE_METADATAENTRY']._serialized_end=379
-  _globals['_COMPONENTHEALTH']._serialized_start=382
-  _globals['_COMPONENTHEALTH']._serialized_end=521
-  _globals['_BETCODEHEALTH']._serialized_start=604
-  _globals['_BETCODEHEALTH']._serialized_end=708
+  _globals['_HEALTHDETAILSRESPONSE']._serialized_end=427
+  _globals['_HEALTHDETAILSRESPONSE_METADATAENTRY']._serialized_start=380
+  _globals['_HEALTHDETAILSRESPONSE_METADATAENTRY']._serialized_end=427
+  _globals['_UNUSABLERUN']._serialized_start=429
+  _globals['_UNUSABLERUN']._serialized_end=535
+  _globals['_COMPONENTHEALTH']._serialized_start=538
+  _globals['_COMPONENTHEALTH']._serialized_end=677
+  _globals['_BETCODEHEALTH']._serialized_start=760
+  _globals['_BETCODEHEALTH']._serialized_end=864
 # @@protoc_insertion_point(module_scope)

@@ -83,6 +83,7 @@ class HealthDetailsResponse(_message.Message):
     METADATA_FIELD_NUMBER: _builtins.int
     DEGRADED_FIELD_NUMBER: _builtins.int
     DEGRADED_REASON_FIELD_NUMBER: _builtins.int
+    UNUSABLE_RUNS_FIELD_NUMBER: _builtins.int
     overall_status: Global___ServingStatus.ValueType
     degraded: _builtins.bool
     degraded_reason: _builtins.str
@@ -92,6 +93,10 @@ class HealthDetailsResponse(_message.Message):
     def metadata(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """version, uptime and so on"""
 
+    @_builtins.property
+    def unusable_runs(self) -> _containers.RepeatedCompositeFieldContainer[Global___UnusableRun]:
+        """since 0.2.0"""
+
     def __init__(
         self,
         *,
@@ -100,14 +105,53 @@ class HealthDetailsResponse(_message.Message):
         metadata: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         degraded: _builtins.bool = ...,
         degraded_reason: _builtins.str = ...,
+        unusable_runs: _abc.Iterable[Global___UnusableRun] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["components", b"components", "degraded", b"degraded", "degraded_reason", b"degraded_reason", "metadata", b"metadata", "overall_status", b"overall_status"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["components", b"components", "degraded", b"degraded", "degraded_reason", b"degraded_reason", "metadata", b"metadata", "overall_status", b"overall_status", "unusable_runs", b"unusable_runs"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___HealthDetailsResponse: _TypeAlias = HealthDetailsResponse  # noqa: Y015
+
+@_typing.final
+class UnusableRun(_message.Message):
+    """An entry of the directory of runs that cannot be used. Since 0.2.0."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    SESSION_ID_FIELD_NUMBER: _builtins.int
+    PROBLEM_FIELD_NUMBER: _builtins.int
+    REMEDY_FIELD_NUMBER: _builtins.int
+    CAN_BE_SET_ASIDE_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """of the entry, printable"""
+    session_id: _builtins.str
+    """of the session that it belongs to; empty: of none"""
+    problem: _builtins.str
+    """a clause, such as "`lock` is a FIFO, not a regular file" """
+    remedy: _builtins.str
+    """what to do"""
+    can_be_set_aside: _builtins.bool
+    """`betcode doctor --repair` moves it out of the way"""
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        session_id: _builtins.str = ...,
+        problem: _builtins.str = ...,
+        remedy: _builtins.str = ...,
+        can_be_set_aside: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["can_be_set_aside", b"can_be_set_aside", "name", b"name", "problem", b"problem", "remedy", b"remedy", "session_id", b"session_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UnusableRun: _TypeAlias = UnusableRun  # noqa: Y015
 
 @_typing.final
 class ComponentHealth(_message.Message):

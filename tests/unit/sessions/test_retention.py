@@ -5,13 +5,17 @@ import gzip
 import os
 import resource
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+
+import pytest
 
 from betcode.holder.journal import segment_name
 from betcode.sessions.retention import sweep
+from support.odd_runs import ODD_RUNS, put_strays
 
 DAY_S = 86_400.0
+ENDED = ("lock has a pid of 25 digits", "lock is a terabyte")  # nobody holds these, whatever they contain
 
 
 def a_run(runs: Path, name: str, *, size: int = 100, age_s: float = 0.0, now: float = 1e9) -> Path:
@@ -103,3 +107,36 @@ def test_without_room_to_compress_journals_stay_as_they_are_and_old_ones_still_g
         assert [path.name for path in kept.iterdir()] == [segment_name(0)]
         assert (kept / segment_name(0)).read_bytes() == body
         assert sweep(tmp_path, {}, keep_s=0, keep_bytes=0, now=1e12).removed == 1
+
+
+def test_entries_that_are_no_runs_are_left_alone_and_stop_no_sweep(tmp_path: Path) -> None:
+    strays = put_strays(tmp_path)
+    old = a_run(tmp_path, "zz-old", age_s=8 * DAY_S)
+    before = {path.name for path in tmp_path.iterdir() if not path.name.startswith("empty-")}
+    sweep(tmp_path, {}, keep_s=7 * DAY_S, keep_bytes=10**9)
+    os.utime(old, (0, 0))
+    sweep(tmp_path, {}, keep_s=7 * DAY_S, keep_bytes=10**9)
+    assert not old.exists(), "those behind them in the list are swept"
+    assert {path.name for path in tmp_path.iterdir() if not path.name.startswith("empty-")} == before - {"zz-old"}
+    assert len(strays) == 10
+
+
+UNTELLABLE = [
+    kind
+    for kind, case in ODD_RUNS.items()
+    if case.reported and not case.holder_dead and not case.heals_by_itself and kind not in ENDED
+]
+
+
+@pytest.mark.parametrize("kind", UNTELLABLE)
+def test_an_unusable_run_stays_until_a_person_has_decided(tmp_path: Path, kind: str) -> None:
+    directory = tmp_path / "runs" / "odd"
+    directory.parent.mkdir()
+    a_run(tmp_path / "runs", "odd")
+    (directory / "lock").write_text("4711 1\n")
+    with ExitStack() as stack:
+        ODD_RUNS[kind].apply(directory, stack)
+        os.utime(directory, (0, 0), follow_symlinks=False)
+        swept = sweep(tmp_path / "runs", {}, keep_s=7 * DAY_S, keep_bytes=0)
+        assert (swept.compressed, swept.removed) == (0, 0)
+        assert directory.is_symlink() or directory.exists()
