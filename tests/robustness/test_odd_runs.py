@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import anyio
+import apsw
 import pytest
 
 from betcode.cli import doctor_runs
@@ -111,6 +112,29 @@ async def assert_usable(odd: Talk) -> None:
     """Whatever became of its turn, the next message has an answer."""
     await odd.say("say again")
     await odd.until(lambda event: event.text_delta.is_complete and event.text_delta.text == "again")
+
+
+async def test_a_run_of_an_unknown_provider_is_reported_and_its_agent_left_alone(tmp_path: Path) -> None:
+    async with obedient_daemon(tmp_path) as daemon:
+        async with open_client(daemon.places) as client:
+            odd, other, run = await two_turns(daemon, client)
+        agents = daemon.agent_pids
+        daemon.kill()
+        changed = "UPDATE sessions SET provider = 'of-the-future' WHERE session_id = ?"
+        database = apsw.Connection(str(daemon.places.database))
+        database.execute(changed, (odd.session_id,))
+        database.close()
+        await daemon.start()
+        async with open_client(daemon.places) as client:
+            other.client = client
+            await assert_goes_on(daemon, other, "other-goes-on", "other is done")
+            (found,) = (await client.health()).unusable_runs
+            assert (found.name, found.session_id) == (run.name, odd.session_id)
+            assert "of-the-future" in found.problem
+            assert f"betcode session delete {odd.session_id}" in found.remedy
+            assert all(map(lives, agents))
+            await client.delete(odd.session_id)
+            await becomes_true(lambda: not lives(agents[0]))
 
 
 def no_access(run: Path) -> None:

@@ -191,6 +191,14 @@ MESSAGES = {
         map<string, string> metadata = 3
         bool degraded = 4
         string degraded_reason = 5
+        repeated UnusableRun unusable_runs = 6
+        """,
+        "UnusableRun": """
+        string name = 1
+        string session_id = 2
+        string problem = 3
+        string remedy = 4
+        bool can_be_set_aside = 5
         """,
         "ComponentHealth": """
         string name = 1

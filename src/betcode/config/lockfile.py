@@ -47,12 +47,21 @@ def hold_lock(path: Path, holder: Holder) -> Iterator[None]:
     try:
         if not _locked_within(descriptor, _PATIENCE_S):
             raise LockHeld(path, _read(path))
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, json.dumps(asdict(holder)).encode() + b"\n", 0)
+        _write_holder(descriptor, holder)
         yield
     finally:
         # The file stays: removing it would let two daemons lock two files of one name.
         os.close(descriptor)
+
+
+def _write_holder(descriptor: int, holder: Holder) -> None:
+    """In place: a full disk has room where the daemon before wrote. Without any, the lock holds all the same."""
+    text = json.dumps(asdict(holder)).encode() + b"\n"
+    try:
+        os.pwrite(descriptor, text, 0)
+        os.ftruncate(descriptor, len(text))
+    except OSError:
+        os.ftruncate(descriptor, 0)
 
 
 def is_held(path: Path) -> bool:

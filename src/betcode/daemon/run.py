@@ -195,6 +195,7 @@ async def _serve(
                     fixed=keeper.read.fixed,
                     user_file=places.config_dir / FILE_NAME,
                     umask=umask,
+                    writable=store.until_begun,
                 ) as worktrees,
                 serve(
                     engine,

@@ -30,6 +30,7 @@ from betcode.domain.rows import (
     StoredEvent,
 )
 from betcode.domain.session_deletion import SessionDeletion
+from betcode.domain.store_opening import StoreOpening
 from betcode.v1.agent_pb2 import AgentEvent
 
 
@@ -42,7 +43,7 @@ class SessionFilter:
     offset: int = 0
 
 
-class Store(Bonds, SessionDeletion, Protocol):
+class Store(Bonds, SessionDeletion, StoreOpening, Protocol):
     """The durable log and what belongs to it. Every method may be awaited from the event loop."""
 
     epoch: int  # grows when numbers may have been lost: after a power cut or a restored backup
@@ -75,10 +76,6 @@ class Store(Bonds, SessionDeletion, Protocol):
         ...
 
     async def live_runs(self) -> Sequence[tuple[SessionId, RunRow]]: ...
-    async def sessions_of_runs(self, runs: Sequence[str]) -> Mapping[str, SessionId]:
-        """The sessions of those runs that are known, by run."""
-        ...
-
     async def newest_run(self, session: SessionKey) -> RunRow | None: ...
     async def open_inputs(self, session: SessionKey) -> Sequence[InputRow]:
         """Inputs that are accepted or delivered but neither consumed nor given up, in order."""

@@ -52,7 +52,7 @@ async def take_up(room: Room, open_session: Callable[[SessionId], Awaitable[Live
     known: set[str] = set()
     for session_id, row in await room.store.live_runs():
         known.add(row.run_id)  # whether it can be adopted or not: its session has a record of it
-        live = await _opened(open_session, session_id)
+        live = await _opened(open_session, session_id, partial(_note_unopened, room, row.run_id))
         if live is None:
             continue
         with live.failure.guard(FaultPoint.ADOPT_INIT):
@@ -62,6 +62,9 @@ async def take_up(room: Room, open_session: Callable[[SessionId], Awaitable[Live
             live.tasks.start_soon(FaultPoint.ADOPT, run.adopt)
             if live.writer.state.status is SessionStatus.CLOSED:
                 live.tasks.start_soon(FaultPoint.WIND_UP, wind_up, live)  # a daemon died in the middle of it
+    room.adopted.set()
+    for run in (*alive, *ended):
+        run.session.go_on()  # it could not while others were not known yet
     orphans = await _end_orphans(room, known)
     with anyio.move_on_after(READ_WITHIN_S):  # clients find those that had ended read to their end
         for run in ended:
@@ -89,8 +92,14 @@ async def take_up(room: Room, open_session: Callable[[SessionId], Awaitable[Live
     return found
 
 
+def _note_unopened(room: Room, run_id: RunId, session: SessionId, why: str) -> None:
+    room.run_problems.note(run_id, session, f"its session cannot be opened: {why}", can_be_set_aside=False)
+
+
 async def _opened(
-    open_session: Callable[[SessionId], Awaitable[LiveSession]], session: SessionId
+    open_session: Callable[[SessionId], Awaitable[LiveSession]],
+    session: SessionId,
+    note: Callable[[SessionId, str], None] = lambda _session, _why: None,
 ) -> LiveSession | None:
     """None: it cannot be opened. Its agent, if any, stays under its holder, and `session delete` ends it."""
     try:
@@ -99,6 +108,7 @@ async def _opened(
         raise
     except BetcodeError as trouble:
         logger.error("a session is left alone: %s", trouble, extra={"session_id": session})
+        note(session, trouble.message)
         return None
 
 

@@ -197,7 +197,7 @@ class LiveSession:
 
     def _advance(self) -> None:
         self.changed.ring()
-        if self.writer.state.status is SessionStatus.CLOSED or not self.may_start or self.room.stopping.is_set():
+        if self.writer.state.status is SessionStatus.CLOSED or not self.may_start or not self.room.may_begin:
             return
         if self.recovery.waiting:
             return
@@ -308,6 +308,7 @@ class LiveSession:
         """
         while True:
             self.failure.refuse_if_pending()
+            self.room.refuse_before_adoption()
             if not even_degraded:
                 self.refuse_if_degraded()
             with anyio.CancelScope() as waiting:

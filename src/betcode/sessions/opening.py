@@ -1,5 +1,6 @@
 """The engine, put together and at work for as long as a block lasts."""
 
+import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -28,6 +29,32 @@ from betcode.sessions.rule_book import RuleShelf
 from betcode.sessions.slots import Slots
 from betcode.sessions.supervisor import Supervisor
 from betcode.sessions.timeouts import keep_timeouts
+
+logger = logging.getLogger(__name__)
+
+
+async def _start_when_writable(registry: Registry, supervisor: Supervisor) -> None:
+    """Take up what an earlier daemon left as soon as the store can be written."""
+    await registry.room.store.until_begun()
+    for live in list(registry.live.values()):  # opened by those who read meanwhile, before the epoch was known
+        async with live.lock:
+            await live.writer.jump_after_epoch()
+    await _start(registry, supervisor)
+    logger.warning("the database can be written: the daemon works as usual")
+
+
+async def _start(registry: Registry, supervisor: Supervisor) -> None:
+    room = registry.room
+    await supervisor.start()
+    tasks = room.tasks
+    tasks.start_soon(keep_running, "maintenance", keep_house, registry)
+    tasks.start_soon(keep_running, "journal retention", keep_journals, room)
+    tasks.start_soon(keep_running, "database quota", keep_database, room)
+    tasks.start_soon(keep_running, "history retention", keep_history, room, supervisor.delete)
+    tasks.start_soon(keep_running, "connections", room.roster.keep)
+    tasks.start_soon(keep_running, "prompt expiry", keep_times, registry)
+    tasks.start_soon(keep_running, "prompt extension", keep_touch, registry)
+    tasks.start_soon(keep_running, "session timeouts", keep_timeouts, registry)
 
 
 @asynccontextmanager
@@ -82,16 +109,12 @@ async def open_supervisor(
         await room.processes.begin([(run.run_id, run.holder_pid) for _, run in await store.live_runs()])
         registry = Registry(room)
         supervisor = Supervisor(registry)
-        await supervisor.start()
+        if store.has_begun:
+            await _start(registry, supervisor)
+        else:
+            logger.error("nothing can be written: sessions can be read, and agents are adopted when that has passed")
+            tasks.start_soon(_start_when_writable, registry, supervisor)
         tasks.start_soon(keep_running, "process observation", room.processes.watch)
-        tasks.start_soon(keep_running, "maintenance", keep_house, registry)
-        tasks.start_soon(keep_running, "journal retention", keep_journals, room)
-        tasks.start_soon(keep_running, "database quota", keep_database, room)
-        tasks.start_soon(keep_running, "history retention", keep_history, room, supervisor.delete)
-        tasks.start_soon(keep_running, "connections", room.roster.keep)
-        tasks.start_soon(keep_running, "prompt expiry", keep_times, registry)
-        tasks.start_soon(keep_running, "prompt extension", keep_touch, registry)
-        tasks.start_soon(keep_running, "session timeouts", keep_timeouts, registry)
         try:
             yield supervisor
             if supervisor.sends_idle_home:

@@ -9,6 +9,7 @@ from anyio.abc import TaskGroup
 
 from betcode.config.settings import EngineSettings
 from betcode.domain.counts import Counts
+from betcode.domain.errors import StorageDegraded
 from betcode.domain.notification import Notifier
 from betcode.domain.ports import Provider, Store
 from betcode.domain.recovery import CrashPolicy
@@ -30,6 +31,8 @@ from betcode.sessions.rule_book import RuleShelf
 from betcode.sessions.run_problems import RunProblems
 from betcode.sessions.slots import Slots
 
+NOT_WRITABLE_YET = "The daemon has started without being able to write to its database, which can only be read"
+
 
 @dataclass(slots=True)
 class Room:
@@ -45,6 +48,7 @@ class Room:
     login_shell: LoginShell = field(default_factory=LoginShell)
     faults: Faults = no_faults
     stopping: anyio.Event = field(default_factory=anyio.Event)  # no agent is begun any more
+    adopted: anyio.Event = field(default_factory=anyio.Event)  # all agents of an earlier daemon are known
     crashes: CrashPolicy = field(default_factory=CrashPolicy)
     database: DatabaseRoom = field(default_factory=DatabaseRoom)
     deadlines: Deadlines = field(default_factory=Deadlines)  # of prompts
@@ -67,6 +71,16 @@ class Room:
 
     def __post_init__(self) -> None:
         self.reports = Reports(self.store)
+
+    @property
+    def may_begin(self) -> bool:
+        """Whether an agent may be started: those of an earlier daemon are known, and this one does not stop."""
+        return self.adopted.is_set() and not self.stopping.is_set()
+
+    def refuse_before_adoption(self) -> None:
+        """Raises StorageDegraded."""
+        if not self.adopted.is_set():
+            raise StorageDegraded(f"{NOT_WRITABLE_YET}. Try again when that has passed", retry_after_ms="2000")
 
     def place_with(self, places: WorktreePlaces) -> None:
         """Ask these from now on where sessions belong and where their agents start."""

@@ -29,6 +29,8 @@ class RunProblems:
 
     def explain(self, run_id: str, session_id: SessionId, error: Exception) -> str:
         """Why a run cannot go on, in words for people. One that cannot be used is noted."""
+        while isinstance(error, ExceptionGroup):
+            error = error.exceptions[0]
         if isinstance(error, UnusableEntry):
             words = f"the directory of its run cannot be used: {error}"
         elif isinstance(error, HolderProtocolError):

@@ -43,6 +43,7 @@ from betcode.sessions.prompt_times import touch
 from betcode.sessions.registry import Registry
 from betcode.sessions.reported import Reported
 from betcode.sessions.requests import check_budget, check_message, check_name
+from betcode.sessions.room import NOT_WRITABLE_YET
 from betcode.sessions.stopping import AgentsAtStop, Parting, end_all
 from betcode.sessions.submitting import submit
 from betcode.sessions.timeouts import finish_stops
@@ -304,6 +305,8 @@ class Supervisor:
 
     def degraded_reason(self) -> str:
         """Why sessions cannot write at the moment; empty where they can."""
+        if not self._room.adopted.is_set():
+            return NOT_WRITABLE_YET
         reasons = (live.writer.degraded_reason for live in self._registry.live.values())
         return next((reason for reason in reasons if reason), "")
 

@@ -7,9 +7,10 @@ who is told of them and when to try again is the business of `sessions`. SQL sta
 from betcode.storage.auditing import check_file
 from betcode.storage.checking import problems
 from betcode.storage.copying import copy_database
+from betcode.storage.opening import open_store
 from betcode.storage.run_list import runs_of_session
 from betcode.storage.salvage import Salvaged, salvage
-from betcode.storage.store import SqliteStore, open_store
+from betcode.storage.store import SqliteStore
 from betcode.storage.usage import DatabaseUse, database_use
 
 __all__ = [

@@ -1,5 +1,6 @@
 """Connections to the one database file: how they are opened, what they hold to, and what their errors mean."""
 
+import errno
 import os
 from pathlib import Path
 from typing import Literal
@@ -28,6 +29,13 @@ _PASSING: tuple[tuple[type[apsw.Error], str], ...] = (
     (apsw.NoMemError, "there is no memory left"),
     (apsw.ProtocolError, "another program is recovering it"),
 )
+
+_PASSING_ERRNO = {
+    errno.ENOSPC: "there is no room left on its disk",
+    errno.EDQUOT: "there is no room left on its disk",
+    errno.EROFS: "it is read-only",
+    errno.EIO: "its disk reports an error",
+}
 
 
 def connect(path: Path, *, durability: Durability = "normal") -> apsw.Connection:
@@ -126,15 +134,26 @@ def passing_trouble(error: BaseException) -> str:
     return next((reason for kind, reason in _PASSING if isinstance(error, kind)), "")
 
 
+def opening_trouble(error: BaseException) -> str:
+    """Why the database cannot be opened for writing at the moment; empty if that does not pass by itself."""
+    if isinstance(error, OSError):
+        return _PASSING_ERRNO.get(error.errno or 0, "")
+    return passing_trouble(error)
+
+
 def told(error: BaseException, doing: str = "written") -> BetcodeError:
     """The error as the rest of the program knows it."""
     if isinstance(error, StorageFailed | StorageDegraded):
         return error
     if reason := passing_trouble(error):
-        return StorageDegraded(
-            f"The database cannot be {doing}: {reason}. It goes on by itself when that has passed", reason=reason
-        )
+        return degraded(reason, doing)
     return StorageFailed(f"{type(error).__name__}: {error}")
+
+
+def degraded(reason: str, doing: str = "written") -> StorageDegraded:
+    return StorageDegraded(
+        f"The database cannot be {doing}: {reason}. It goes on by itself when that has passed", reason=reason
+    )
 
 
 def unusable(path: Path, error: apsw.Error | OSError) -> DatabaseUnusable:

@@ -39,6 +39,12 @@ def kernel_boot_id() -> str:
         return ""
 
 
+def stored(db: apsw.Connection) -> Epoch:
+    """The epoch that the database is in, for an opening that cannot write yet."""
+    meta = dict(db.execute("SELECT name, value FROM meta"))
+    return Epoch(int(meta.get("epoch", "0")), meta.get("epoch_reason", ""))
+
+
 def begin(db: apsw.Connection, path: Path, *, durability: Durability, boot_id: str) -> Epoch:
     """The epoch of this opening. From here on the database counts as open, on the disk itself."""
     meta = dict(db.execute("SELECT name, value FROM meta"))

@@ -1,14 +1,16 @@
 """Opening the database file with everything that must hold before its first use, and closing it for good."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import apsw
 
+from betcode.domain.errors import DatabaseUnusable
 from betcode.domain.session_deletion import DeletedSession
-from betcode.storage import epochs
+from betcode.storage import epochs, reserve
 from betcode.storage.database import (
     WRITER_TIMEOUT_MS,
     Durability,
@@ -17,6 +19,7 @@ from betcode.storage.database import (
     connect_reader,
     hold_timeout,
     make_private,
+    opening_trouble,
     unusable,
 )
 from betcode.storage.deleting import marked_sessions
@@ -33,32 +36,76 @@ class Opened:
     checkpoints: apsw.Connection
     readers: tuple[apsw.Connection, ...]
     epoch: epochs.Epoch
+    unwritable: str  # why nothing can be written yet; `begin` is to be tried again. Empty: the epoch has begun
+    begin: Callable[[apsw.Connection], epochs.Epoch]
     half_deleted: tuple[DeletedSession, ...]
 
 
 def open_files(path: Path, durability: Durability, boot_id: str, migrations: Sequence[Migration]) -> Opened:
-    """Every connection, on a database of the newest schema.
+    """Every connection, on a database of the newest schema; one that cannot be written now can be read.
 
     Raises:
         DatabaseUnusable: it cannot be used; the message says why and what to do.
     """
-    connections: list[apsw.Connection] = []
     try:
         make_private(path)
+    except OSError as error:
+        raise unusable(path, error) from error
+    try:
+        opened = _open_connections(path, durability, boot_id, migrations)
+    except DatabaseUnusable:
+        if not reserve.give_back(path):
+            raise
+        # SQLite makes its index of the write-ahead log before anything can be read, and a full disk has no room for it.
+        opened = _open_connections(path, durability, boot_id, migrations)
+    if not opened.unwritable:
+        reserve.make(path)
+    return opened
+
+
+def _open_connections(path: Path, durability: Durability, boot_id: str, migrations: Sequence[Migration]) -> Opened:
+    connections: list[apsw.Connection] = []
+    try:
         db = connect(path)
         connections.append(db)
-        migrate(db, path, migrations)
-        epoch = epochs.begin(db, path, durability=durability, boot_id=boot_id)
+        _migrate(db, path, migrations)
+        begin = partial(epochs.begin, path=path, durability=durability, boot_id=boot_id)
+        epoch, unwritable = _begin(db, begin)
         hold_timeout(db, path, WRITER_TIMEOUT_MS)
         connections += [connect_reader(path) for _ in range(_READERS)]
         connections.append(connect_checkpoints(path))
-        return Opened(db, connections[-1], tuple(connections[1:-1]), epoch, tuple(marked_sessions(db)))
+        readers = tuple(connections[1:-1])
+        return Opened(db, connections[-1], readers, epoch, unwritable, begin, tuple(marked_sessions(db)))
     except BaseException as error:
         for connection in connections:
             connection.close()
         if isinstance(error, apsw.Error | OSError):
             raise unusable(path, error) from error
         raise
+
+
+def _migrate(db: apsw.Connection, path: Path, migrations: Sequence[Migration]) -> None:
+    try:
+        migrate(db, path, migrations)
+    except (apsw.Error, OSError) as error:
+        reason = opening_trouble(error)
+        if not reason:
+            raise
+        raise DatabaseUnusable(
+            f"{path} cannot be opened: {reason}, and its schema must be written first. Nothing can be read until then"
+        ) from error
+
+
+def _begin(db: apsw.Connection, begin: Callable[[apsw.Connection], epochs.Epoch]) -> tuple[epochs.Epoch, str]:
+    """The epoch, and why it could not begin yet."""
+    try:
+        return begin(db), ""
+    except (apsw.Error, OSError) as error:
+        reason = opening_trouble(error)
+        if not reason:
+            raise
+        logger.warning("the database is opened for reading alone: %s", reason)
+        return epochs.stored(db), reason
 
 
 def close_files(path: Path, opened: Opened, *, clean: bool) -> None:

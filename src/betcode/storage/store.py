@@ -1,9 +1,7 @@
 """The store: one database file, one writer, two readers, one thread for checkpoints, and a search index behind it."""
 
-import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -47,11 +45,9 @@ from betcode.storage import (
     writing,
 )
 from betcode.storage.checkpoints import Checkpoints
-from betcode.storage.database import Durability, told
-from betcode.storage.files import close_files, open_files
+from betcode.storage.database import told
 from betcode.storage.indexer import Indexer
 from betcode.storage.lane import Lane
-from betcode.storage.migrations import MIGRATIONS, Migration
 from betcode.storage.prompt_bell import PromptBell
 from betcode.storage.report_rows import SqliteReports
 from betcode.storage.worktree_rows import SqliteWorktrees
@@ -76,7 +72,9 @@ class SqliteStore:
         searcher: Lane[Path],
         checkpoints: Checkpoints,
         half_deleted: Sequence[DeletedSession],
+        begun: anyio.Event,
     ) -> None:
+        self._begun = begun
         self.half_deleted = half_deleted
         self._checkpoints = checkpoints
         self.epoch = epoch.number
@@ -88,6 +86,20 @@ class SqliteStore:
         self._prompt_bell = PromptBell()
         self.worktrees = SqliteWorktrees(self._read, writer.write)
         self.reports = SqliteReports(self._read, writer.write)
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the database could be written since it was opened; until then it is only read."""
+        return self._begun.is_set()
+
+    async def until_begun(self) -> None:
+        """Return when the database can be written for the first time."""
+        await self._begun.wait()
+
+    def take_epoch(self, epoch: epochs.Epoch) -> None:
+        """The opening is complete."""
+        self.epoch, self.epoch_reason = epoch.number, epoch.reason
+        self._begun.set()
 
     async def create_session(
         self, new: NewSession, state: SessionState, events: Sequence[StoredEvent], bond: Bond | None = None
@@ -310,52 +322,6 @@ class SqliteStore:
             raise told(error, "read") from error
 
 
-@asynccontextmanager
-async def open_store(
-    path: Path,
-    *,
-    on_fatal: Callable[[BaseException], None],
-    durability: Durability = "normal",
-    faults: Callable[[str], None] | None = None,
-    boot_id: str | None = None,
-    migrations: Sequence[Migration] = MIGRATIONS,
-) -> AsyncIterator[SqliteStore]:
-    """The log, ready for use; leaving the block finishes what was submitted and closes it.
-
-    `on_fatal` is called, from any thread, when the log can never be written again: the daemon must end. `faults` is
-    called in the writer's thread at "before-commit" and "after-commit", for tests that end the process there.
-
-    Raises:
-        DatabaseUnusable: the file cannot be used; the message says why and what to do.
-    """
-    boot = epochs.kernel_boot_id() if boot_id is None else boot_id
-    opened = await anyio.to_thread.run_sync(open_files, path, durability, boot, migrations)
-    loop = asyncio.get_running_loop()
-    checkpoints = Checkpoints(path, opened.checkpoints, on_fatal)
-    writer = Writer(opened.writer, on_fatal=on_fatal, on_pages=checkpoints.pages_written, faults=faults or _no_faults)
-    checkpoints.start(writer.gate)
-    readers = [Lane(f"log-reader-{number}", db, loop) for number, db in enumerate(opened.readers, start=1)]
-
-    indexer = Indexer(path, loop)
-    searcher = Lane("log-searcher", path, loop)
-
-    def stop_and_close() -> None:
-        indexer.stop()
-        searcher.stop()
-        died_of = writer.stop()
-        checkpoints.stop()
-        for reader in readers:
-            reader.stop()
-        close_files(path, opened, clean=died_of is None)
-
-    try:
-        yield SqliteStore(opened.epoch, writer, readers, indexer, searcher, checkpoints, opened.half_deleted)
-    finally:
-        writer.close()
-        with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(stop_and_close)
-
-
 def _slices_of(session: SessionKey, *, with_mark: bool = False) -> Callable[[apsw.Connection], Again | None]:
     """A job that deletes one slice each time it runs, until only the mark is left, and then that if it is to go too."""
 
@@ -367,7 +333,3 @@ def _slices_of(session: SessionKey, *, with_mark: bool = False) -> Callable[[aps
         return None
 
     return delete
-
-
-def _no_faults(step: str) -> None:
-    """Nothing goes wrong on purpose."""

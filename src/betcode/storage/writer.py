@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 import apsw
 
-from betcode.domain.errors import StorageFailed, WorktreeExists
-from betcode.storage.database import passing_trouble, told
+from betcode.domain.errors import BetcodeError, StorageFailed, WorktreeExists
+from betcode.storage.database import degraded, opening_trouble, passing_trouble, told
 from betcode.storage.lane import Asked, GiveWay, outcome
 from betcode.telemetry import work
 
@@ -47,7 +47,10 @@ class Writer:
         on_fatal: Callable[[BaseException], None],
         on_pages: Callable[[int], None],
         faults: Callable[[str], None],
+        begin: Callable[[apsw.Connection], None] | None = None,
     ) -> None:
+        """`begin` is called in the thread before the first commit, and again before each until it succeeds."""
+        self._begin = begin
         self.gate = threading.Lock()  # held in a transaction; whoever must stop the writer for a moment takes it
         self._db = db
         self._loop = asyncio.get_running_loop()
@@ -136,6 +139,8 @@ class Writer:
 
     def _commit(self, group: Sequence[Job]) -> list[_Done]:
         """One transaction for the group; what each job came to."""
+        if (refusal := self._refusal()) is not None:
+            return [_Done(job, error=refusal) for job in group]
         try:
             with self.gate:
                 done = self._transact(group)
@@ -149,6 +154,24 @@ class Writer:
             logger.warning("the database can be written again")
             self._trouble = ""
         return done
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the database could be written since it was opened."""
+        return self._begin is None
+
+    def _refusal(self) -> BetcodeError | None:
+        """Why nothing can be written before the opening is complete; it is tried again each time."""
+        if self._begin is None:
+            return None
+        try:
+            with self.gate:
+                self._begin(self._db)
+        except (apsw.Error, OSError) as error:
+            self._say(error)
+            return degraded(opening_trouble(error) or str(error))
+        self._begin = None
+        return None
 
     def _transact(self, group: Sequence[Job]) -> list[_Done]:
         """All or nothing is committed here, but for jobs that failed by themselves.
@@ -187,9 +210,9 @@ class Writer:
         self._db.execute("RELEASE job")
         return _Done(job, result)
 
-    def _say(self, error: apsw.Error) -> None:
+    def _say(self, error: apsw.Error | OSError) -> None:
         """Say once that nothing can be written, not at every attempt."""
-        trouble = passing_trouble(error) or str(error)
+        trouble = opening_trouble(error) or str(error)
         if trouble != self._trouble:
             logger.error("the database cannot be written: %s", trouble, exc_info=error)
             self._trouble = trouble

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import anyio
+import anyio.lowlevel
 from anyio.abc import ObjectReceiveStream
 
 from betcode.config.settings import Settings
@@ -216,18 +217,27 @@ async def open_worktrees(
     fixed: frozenset[str] = frozenset(),
     user_file: Path | None = None,
     umask: int = -1,
+    writable: Callable[[], Awaitable[None]] = anyio.lowlevel.checkpoint,
 ) -> AsyncIterator[Worktrees]:
-    """Serve until the block is left; what is under way then is broken off, and taken up by the next daemon."""
+    """Serve until the block is left; what is under way then is broken off, and taken up by the next daemon.
+
+    What an earlier daemon left is taken up when `writable` returns.
+    """
     async with anyio.create_task_group() as tasks:
         room = WorktreeRoom(
             store, git, sessions, settings, state_dir, is_trusted, environment, tasks, faults, fixed, user_file, umask
         )
         worktrees = Worktrees(room, snapshots)
         rows = await store.worktrees()  # read before anybody can begin something new
-        tasks.start_soon(take_up_what_was_begun, room, worktrees.registry, begun(rows))
-        tasks.start_soon(worktrees.finish_or_take_back, rows)
-        tasks.start_soon(worktrees.keep_trash)
         sessions.place_with(worktrees.placing)
-        tasks.start_soon(reconcile, room, worktrees.registry)
+
+        async def take_up() -> None:
+            await writable()
+            tasks.start_soon(take_up_what_was_begun, room, worktrees.registry, begun(rows))
+            tasks.start_soon(worktrees.finish_or_take_back, rows)
+            tasks.start_soon(worktrees.keep_trash)
+            tasks.start_soon(reconcile, room, worktrees.registry)
+
+        tasks.start_soon(take_up)
         yield worktrees
         tasks.cancel_scope.cancel()

@@ -42,7 +42,7 @@ async def test_every_file_is_its_owners_alone(tmp_path: Path) -> None:
             while not (await store.search(SearchQuestion("anything"))).complete:
                 pass
         modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
-    own = {"betcode.db", "betcode.db-wal", "betcode.db-shm", "betcode.db.incarnation"}
+    own = {"betcode.db", "betcode.db-wal", "betcode.db-shm", "betcode.db.incarnation", "betcode.db.reserve"}
     assert modes == dict.fromkeys(own | {"search.db", "search.db-wal", "search.db-shm"}, 0o600)
 
 

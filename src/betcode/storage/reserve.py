@@ -1,0 +1,40 @@
+"""A small file that takes some room, to be given back where a full disk would keep the database from being read."""
+
+import logging
+import os
+from pathlib import Path
+
+from betcode.util.state_files import open_file
+
+logger = logging.getLogger(__name__)
+
+_BYTES = 128 * 1024  # SQLite's index of the write-ahead log takes 32 KiB at first
+
+
+def make(path: Path) -> None:
+    """Take the room, where there is some; the database works without."""
+    reserve = _reserve(path)
+    try:
+        descriptor = open_file(reserve, os.O_WRONLY | os.O_CREAT)
+        try:
+            missing = _BYTES - os.fstat(descriptor).st_size
+            if missing > 0:
+                os.pwrite(descriptor, os.urandom(missing), _BYTES - missing)  # not sparse, and not compressible
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        logger.debug("no room is kept in reserve: %s", error)
+
+
+def give_back(path: Path) -> bool:
+    """Whether there was room in reserve, which is free now."""
+    try:
+        _reserve(path).unlink()
+    except OSError:
+        return False
+    logger.warning("the database could not be opened: room that was kept in reserve is used")
+    return True
+
+
+def _reserve(path: Path) -> Path:
+    return path.with_name(path.name + ".reserve")
