@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import anyio
 import anyio.to_thread
@@ -30,9 +30,11 @@ from betcode.server.health_board import OPEN_METHODS, HealthBoard
 from betcode.server.health_checks import Listener
 from betcode.server.rim import Context, Handler
 from betcode.server.socket_file import SocketTaken
+from betcode.server.tcp_admission import Admission, Standing
 
 logger = logging.getLogger(__name__)
 
+Noting: TypeAlias = "Callable[[Handler | None, Standing], Handler | None]"
 _SCHEME = "bearer"
 _PROBE_BYTES = 16 * 1024
 _STREAMS_LIMIT = 256  # of one connection
@@ -111,20 +113,27 @@ async def serve_tcp(
     async with AsyncExitStack() as stack:
         limits = _options(doors.settings)
         if doors.main is not None:
-            server = aio.server(interceptors=(TokenCheck(doors.main.token),), options=[*options, *limits])
+            admission = Admission(doors.settings.connection_limit)
+            check = TokenCheck(doors.main.token, admission.noting)
+            server = aio.server(interceptors=(check,), options=[*options, *limits])
             server.add_generic_rpc_handlers((*handlers, board.careful_handlers()))
             pair = doors.main.key_and_chain
-            listeners.append(await stack.enter_async_context(_listening(server, doors.main.address, pair)))
+            listening = _listening(server, doors.main.address, pair, admission)
+            listeners.append(await stack.enter_async_context(listening))
         if doors.health is not None:
-            server = aio.server(options=[*limits, ("grpc.max_receive_message_length", _PROBE_BYTES)])
+            admission = Admission(doors.settings.connection_limit)
+            server = aio.server(
+                interceptors=(OpenCalls(admission.noting),),
+                options=[*limits, ("grpc.max_receive_message_length", _PROBE_BYTES)],
+            )
             server.add_generic_rpc_handlers((board.probe_handlers(),))
-            listeners.append(await stack.enter_async_context(_listening(server, doors.health, None)))
+            listeners.append(await stack.enter_async_context(_listening(server, doors.health, None, admission)))
         yield listeners
 
 
 @asynccontextmanager
 async def _listening(
-    server: aio.Server, address: TcpAddress, key_and_chain: tuple[bytes, bytes] | None
+    server: aio.Server, address: TcpAddress, key_and_chain: tuple[bytes, bytes] | None, admission: Admission
 ) -> AsyncIterator[Listener]:
     port = address.port
     for host in await anyio.to_thread.run_sync(_hosts, address):
@@ -140,7 +149,10 @@ async def _listening(
     bound = TcpAddress(address.host, port)
     logger.info("listening on TCP", extra={"address": str(bound), "tls": key_and_chain is not None})
     try:
-        yield Listener(str(bound), (_probed(bound.host), port), greets=False)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(admission.watch, port)
+            yield Listener(str(bound), (_probed(bound.host), port), greets=False)
+            tasks.cancel_scope.cancel()
     finally:
         with anyio.CancelScope(shield=True):
             await server.stop(None)
@@ -204,11 +216,30 @@ def _options(settings: ListenSettings) -> list[tuple[str, int]]:
     ]
 
 
+def _no_note(handler: "Handler | None", _standing: Standing) -> "Handler | None":
+    return handler
+
+
+class OpenCalls(aio.ServerInterceptor):
+    """Where there is no token: connections that call something are told from those that are silent."""
+
+    def __init__(self, noting: Noting) -> None:
+        self._noting = noting
+
+    async def intercept_service(
+        self,
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable["Handler | None"]],
+        handler_call_details: grpc.HandlerCallDetails,
+    ) -> "Handler | None":
+        return self._noting(await continuation(handler_call_details), Standing.OPEN_CALLS)
+
+
 class TokenCheck(aio.ServerInterceptor):
     """Lets a call begin whose metadata has the token."""
 
-    def __init__(self, token: str, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, token: str, noting: Noting = _no_note, clock: Callable[[], float] = time.monotonic) -> None:
         self._token = token.encode()
+        self._noting = noting
         self._clock = clock
         self._told_at = -_TELL_REFUSED_EVERY_S
         self._reading = asyncio.Semaphore(_REFUSED_READ)
@@ -220,8 +251,10 @@ class TokenCheck(aio.ServerInterceptor):
         handler_call_details: grpc.HandlerCallDetails,
     ) -> "Handler | None":
         details: Any = handler_call_details
-        if details.method in OPEN_METHODS or self.counts(details.invocation_metadata):
-            return await continuation(handler_call_details)
+        if self.counts(details.invocation_metadata):
+            return self._noting(await continuation(handler_call_details), Standing.AUTHENTICATED)
+        if details.method in OPEN_METHODS:
+            return self._noting(await continuation(handler_call_details), Standing.OPEN_CALLS)
         return self._refusal
 
     def counts(self, metadata: Sequence[tuple[str, str | bytes]] | None) -> bool:
