@@ -108,6 +108,8 @@ def test_a_seed_alone_decides_a_plan_and_plans_have_everything_in_them() -> None
         "Cut",
         "Kill",
         "Pause",
+        "Hang",
+        "DieEarly",
         "Stop",
         "DieAt",
         "FillDisk",

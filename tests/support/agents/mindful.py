@@ -7,13 +7,19 @@ It writes down, in `ledger` in its working directory and before anyone hears of 
     dropped ID    a queued message was cancelled before it began
     heard ID      an answer to a request came in
     withdrew ID   it takes a request back: an answer that came in is not heeded
-    ran ID        the tool that the request was for did its work
+    ran ID        the tool that the request was for did its work, in the turn of the message TURN
+    again ID      it continues the turn of a message that it took up in an earlier life
 
 A message that it took up in an earlier life is not run again: it is said to be completed. With
 CLAUDE_CODE_RESUME_INTERRUPTED_TURN=1 the turn that was open when it died is run again by itself, first of all.
 
 With BETCODE_MINDFUL_SPEECHLESS=NAME it is killed when it takes up its first message, before it says a word, unless the
 file NAME exists, which it makes first.
+
+Told to continue from where it left off, it does again what the turn that it was killed in was to do.
+
+While the file `die-early` exists, an agent that is given a message removes it and is killed before it takes the
+message up: nothing of the message is in its memory.
 
 With BETCODE_MINDFUL_BEGINS=NAME it hears what it is told at once, but does nothing before the file NAME is there.
 
@@ -38,7 +44,18 @@ from support.agents import obedient
 from support.agents.compacting import Frame
 
 LEDGER = Path("ledger")
+DIE_EARLY = Path("die-early")
 COMPACT = "/compact"
+GO_ON = "Continue from where you left off."
+
+
+def die_early() -> None:
+    """Called when a message comes in, before anything is noted of it."""
+    try:
+        DIE_EARLY.unlink()
+    except FileNotFoundError:
+        return
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 class Ledger:
@@ -48,7 +65,7 @@ class Ledger:
         self._session = session
 
     def note(self, what: str, name: str, **more: object) -> None:
-        entry = {"what": what, "id": name, "session": self._session, "pid": os.getpid(), **more}
+        entry = {"what": what, "id": name, "session": self._session, "pid": os.getpid(), "at": time.monotonic(), **more}
         descriptor = os.open(LEDGER, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         try:
             os.write(descriptor, (json.dumps(entry) + "\n").encode())
@@ -81,12 +98,14 @@ class Mindful(obedient.Agent):
         self._answers = Answers(self._ledger)
         self._queued: list[str] = []  # ids, in the order of their coming
         self._lock = threading.Lock()
-        self._current = ""
+        self._current = self._origin = ""  # the message of the turn, and the one that the turn began with
         past = self._ledger.entries()
+        self._origins = {entry["id"]: entry.get("origin", entry["id"]) for entry in past if entry["what"] == "began"}
         self._known = {entry["id"]: entry.get("text", "") for entry in past if entry["what"] == "began"}
         over = {entry["id"] for entry in past if entry["what"] == "did"}
-        # A compaction that broke off is nothing to go on with.
-        self._open = [name for name, text in self._known.items() if name not in over and text != COMPACT]
+        # Only the turn that comes last is continued, and a compaction that broke off never is.
+        last = list(self._known)[-1:]
+        self._open = [name for name in last if name not in over and self._known[name] != COMPACT]
         name = os.environ.get("BETCODE_MINDFUL_SPEECHLESS")
         self._speechless = Path(name) if name and not Path(name).exists() else None
 
@@ -115,8 +134,14 @@ class Mindful(obedient.Agent):
         self._current = message["uuid"]
         content = message["message"]["content"]
         text = content if isinstance(content, str) else "\n".join(b["text"] for b in content if b["type"] == "text")
+        self._origin = self._origins.get(self._current, self._current)
+        if text == GO_ON and self._open:  # the turn that comes last, under another id
+            self._origin = self._origins.get(self._open[-1], self._open[-1])
+            text = self._known[self._open[-1]]
+            message["message"]["content"] = text
+        self._open = []
         if self._current not in self._known:
-            self._ledger.note("began", self._current, text=text)
+            self._ledger.note("began", self._current, text=text, origin=self._origin)
             self._known[self._current] = text
             if self._speechless is not None:
                 self._speechless.touch()
@@ -131,6 +156,8 @@ class Mindful(obedient.Agent):
         waiting: list[Frame] = []
         for line in sys.stdin:
             frame = json.loads(line)
+            if frame["type"] == "user":
+                die_early()
             if frame["type"] == "user" and frame["uuid"] in self._known:
                 super()._lifecycle(frame, "completed")  # at once, whatever it is doing
             elif frame["type"] == "user":
@@ -174,8 +201,9 @@ class Mindful(obedient.Agent):
 
     def _lifecycle(self, message: Frame, state: str) -> None:
         if state == "completed" and message["uuid"] == self._current:
-            self._ledger.note("did", self._current)
-            self._current = ""
+            for name in dict.fromkeys((self._current, self._origin)):
+                self._ledger.note("did", name)
+            self._current = self._origin = ""
         if "own" not in message and self._speechless is None:
             super()._lifecycle(message, state)
 
@@ -193,8 +221,8 @@ class Mindful(obedient.Agent):
                     yield from super()._deeds(line)
 
     def _falter(self) -> Iterator[str]:
-        if not any(entry["what"] == "faltered" and entry["id"] == self._current for entry in self._ledger.entries()):
-            self._ledger.note("faltered", self._current)
+        if not any(entry["what"] == "faltered" and entry["id"] == self._origin for entry in self._ledger.entries()):
+            self._ledger.note("faltered", self._origin)
             yield "faltering"
             os._exit(3)
         yield "steady"
@@ -212,7 +240,7 @@ class Mindful(obedient.Agent):
     def _request(self, name: str, given: Frame, tool: str) -> Frame:
         reply: Frame = super()._request(name, given, tool)
         if name != "AskUserQuestion" and reply.get("behavior") == "allow":
-            self._ledger.note("ran", tool)
+            self._ledger.note("ran", tool, turn=self._current)
         return reply
 
 

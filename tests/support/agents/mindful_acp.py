@@ -17,7 +17,7 @@ from pathlib import Path
 
 from support.agents import obedient
 from support.agents.compacting import Frame, Interrupted
-from support.agents.mindful import Ledger, Mindful
+from support.agents.mindful import Ledger, Mindful, die_early
 
 _OPTIONS = [
     {"optionId": "yes", "kind": "allow_once", "name": "Allow"},
@@ -79,6 +79,7 @@ class AcpAgent(Mindful):
         self._ledger = Ledger(session)
 
     def _prompt(self, frame: Frame) -> None:
+        die_early()
         params = frame["params"]
         name = params.get("_meta", {}).get("betcode", {}).get("messageId") or str(frame["id"])
         text = "\n".join(block["text"] for block in params["prompt"] if block["type"] == "text")
@@ -149,7 +150,7 @@ class AcpAgent(Mindful):
         allowed = outcome["optionId"] == "yes"
         self._ledger.note("heard", tool, behaviour="allow" if allowed else "deny")
         if allowed:
-            self._ledger.note("ran", tool)
+            self._ledger.note("ran", tool, turn=self._current)
         return {"behavior": "allow" if allowed else "deny", "updatedInput": given, "message": "denied"}
 
     def _tool_result(self, tool: str, text: str, *, is_error: bool, denied_by: str = "") -> None:  # noqa: ARG002

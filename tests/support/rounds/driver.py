@@ -33,6 +33,9 @@ from support.rounds.plan import How, Plan, Step, Target, Way
 from support.rounds.viewers import Viewer, ViewerProcess, through
 
 _CALL_WITHIN_S = 90.0
+_LOOK_EVERY_S = 0.1
+_TAKEN_OVER_WITHIN_S = 20.0
+_IDLE_WITHIN_S = 3.0
 _NO_ROOM = (apsw.IOError, apsw.FullError, apsw.CantOpenError)  # on a full disk, not even to look
 _FORK_AGAIN_S = (0.2, 0.5, 1.0, 2.0)
 
@@ -74,6 +77,7 @@ class Round:
         self.torn: set[str] = set()  # sessions whose holder was killed
         self.paused: set[int] = set()
         self.acting = 0  # calls under way
+        self.ended_at: dict[tuple[str, str], float] = {}  # of messages, by session and id
         self.clients: list[Client] = []
 
     def id_of(self, session: int) -> str:
@@ -120,8 +124,8 @@ class Round:
             case steps.Leave():
                 if self.viewers:
                     self.viewers[step.which % len(self.viewers)].leaving.cancel()
-            case steps.Wait():
-                await anyio.sleep(step.ms / 1000)
+            case steps.Wait() | steps.TakeOver():
+                await self._wait(step)
             case steps.Answer() | steps.Cancel() | steps.Rename() | steps.Close() | steps.Stop():
                 self.act(self._call, step)
             case steps.Compact():
@@ -155,6 +159,8 @@ class Round:
         step: steps.Cut
         | steps.Kill
         | steps.Pause
+        | steps.Hang
+        | steps.DieEarly
         | steps.DieAt
         | steps.FillDisk
         | steps.LockDatabase
@@ -167,6 +173,10 @@ class Round:
                 self._kill(step)
             case steps.Pause():
                 self._pause(step)
+            case steps.Hang():
+                self._hang(step)
+            case steps.DieEarly():
+                (self.work[self.id_of(step.session)] / "die-early").touch()
             case steps.DieAt():
                 self.keeper.kill(next_fault=f"{step.step}:{step.times}")
             case steps.FillDisk():
@@ -224,6 +234,19 @@ class Round:
                 given.append(Given(prompt.request_id, allow, "again" if again else "taken"))
         except ClientError as error:
             given.append(Given(prompt.request_id, allow, error.code))
+
+    async def _wait(self, step: steps.Wait | steps.TakeOver) -> None:
+        if isinstance(step, steps.Wait):
+            await anyio.sleep(step.ms / 1000)
+            return
+        with anyio.move_on_after(_TAKEN_OVER_WITHIN_S):
+            while not await self.daemon.serves():  # noqa: ASYNC110
+                await anyio.sleep(_LOOK_EVERY_S)
+            with suppress(ClientError):
+                await self.clients[step.client].request_lock(self.id_of(step.session))
+            with anyio.move_on_after(_IDLE_WITHIN_S), suppress(apsw.Error):
+                while (known := self.facts.session(self.id_of(step.session))) and known.status == "active":  # noqa: ASYNC110
+                    await anyio.sleep(_LOOK_EVERY_S)
 
     async def _answer_lock(self, step: steps.AnswerLock) -> None:
         asking = identity_of(step.asking).client_id
@@ -331,6 +354,12 @@ class Round:
                 os.kill(pid, signal.SIGSTOP)
                 self.paused.add(pid)
                 self.tasks.start_soon(self._let_go, pid, step.ms)
+
+    def _hang(self, step: steps.Hang) -> None:
+        for pid in self._pids(Target.AGENT, step.session):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGSTOP)
+                self.paused.add(pid)
 
     async def _let_go(self, pid: int, ms: int) -> None:
         await anyio.sleep(ms / 1000)

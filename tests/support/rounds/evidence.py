@@ -55,6 +55,8 @@ class Noted:
     name: str
     pid: int
     behaviour: str = ""
+    at: float = 0.0  # of the machine's monotonic clock
+    turn: str = ""  # the message in whose turn a tool ran
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,7 @@ class SessionEvidence:
     keeps_ledger: bool = True  # the real CLI does not
     refusals: tuple[str, ...] = ()  # that no client should ever meet
     inputs: Mapping[str, InputSeen] = field(default_factory=dict)
+    ended_at: Mapping[str, float] = field(default_factory=dict)  # when a message was first seen in a terminal state
     prompts: Mapping[str, PromptSeen] = field(default_factory=dict)
 
 

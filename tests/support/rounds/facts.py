@@ -83,6 +83,14 @@ class Facts:
         rows = self._ask("SELECT input_id, kind, state FROM inputs WHERE session = ?", key)
         return {str(name): InputSeen(str(kind), str(state)) for name, kind, state in rows}
 
+    def ended_messages(self) -> list[tuple[str, str]]:
+        """The messages of all sessions that are in a terminal state, as session id and message id."""
+        rows = self._ask(
+            "SELECT s.session_id, i.input_id FROM inputs i JOIN sessions s ON s.key = i.session "
+            "WHERE i.kind = 'message' AND i.state NOT IN ('accepted', 'delivered')"
+        )
+        return [(str(session), str(message)) for session, message in rows]
+
     def prompts(self, key: int) -> Mapping[str, PromptSeen]:
         rows = self._ask("SELECT request_id, state, decision FROM pending_permissions WHERE session_id = ?", key)
         return {str(name): PromptSeen(str(state), str(decision)) for name, state, decision in rows}
@@ -119,4 +127,7 @@ def ledger(directory: Path, session_id: str = "") -> tuple[Noted, ...]:
     lines = path.read_text().splitlines() if path.exists() else []
     entries = [json.loads(line) for line in lines]
     own = [one for one in entries if session_id in ("", one["session"])]
-    return tuple(Noted(one["what"], one["id"], one["pid"], one.get("behaviour", "")) for one in own)
+    return tuple(
+        Noted(one["what"], one["id"], one["pid"], one.get("behaviour", ""), one.get("at", 0.0), one.get("turn", ""))
+        for one in own
+    )

@@ -85,6 +85,7 @@ async def _gather_session(round_: Round, session_id: str) -> SessionEvidence:
         given=tuple(round_.given[session_id]),
         compactions=tuple(round_.compactions[session_id]),
         ledger=own_ledger(kind, work, session_id, seen.log),
+        ended_at={message: at for (owner, message), at in round_.ended_at.items() if owner == session_id},
         unnoted=() if round_.keeper.was_short else facts.unnoted_turns(known.key),
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from betcode.v1 import agent_pb2 as v1
 from support.rounds.evidence import Numbered, RoundEvidence, SessionEvidence
 from support.rounds.judge_compactions import COUNTED, judge_compactions
-from support.rounds.judge_messages import judge_messages
+from support.rounds.judge_messages import FINAL, judge_messages
 from support.rounds.judge_prompts import answered_unseen, asked_in, judge_prompts
 from support.translation import as_the_agent_said
 
@@ -133,8 +133,13 @@ def _agents_part(events: Sequence[v1.AgentEvent], one: SessionEvidence) -> Itera
     unseen = answered_unseen(events)
     reading = (event for event in one.reading if asked_in(event) not in unseen)
     wanted = next(reading, None)
+    ended: set[str] = set()
     for event in events:
+        while wanted is not None and wanted.message_state.message_id in ended:
+            wanted = next(reading, None)  # a terminal state is final: what an agent says of it later is not logged
         kind = event.WhichOneof("event") or "nothing"
+        if event.message_state.state in FINAL:
+            ended.add(event.message_state.message_id)
         if wanted is not None and _is_reading_of(event, wanted):
             wanted = next(reading, None)
         elif kind not in _OF_THE_ENGINE and not _voids(event):

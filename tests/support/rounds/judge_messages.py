@@ -3,10 +3,11 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from betcode.sessions.replies import OWN_CLIENT
 from betcode.v1 import agent_pb2 as v1
 from support.rounds.evidence import SessionEvidence
 
-_FINAL = {
+FINAL = {
     v1.MESSAGE_STATE_CONSUMED: "consumed",
     v1.MESSAGE_STATE_CANCELLED: "cancelled",
     v1.MESSAGE_STATE_UNKNOWN: "unknown",
@@ -20,6 +21,7 @@ def judge_messages(one: SessionEvidence, events: Sequence[v1.AgentEvent]) -> Ite
     if one.keeps_ledger:
         yield from _really_run(one, events)
         yield from _one_agent_at_a_time(one)
+        yield from _nothing_after_its_end(one)
 
 
 def _acknowledged(one: SessionEvidence, events: Sequence[v1.AgentEvent]) -> Iterator[str]:
@@ -41,6 +43,8 @@ def _acknowledged(one: SessionEvidence, events: Sequence[v1.AgentEvent]) -> Iter
         elif said.content != sent.text:
             yield f"message {sent.message_id} is shown as {said.content!r} and was {sent.text!r}"
     for message_id in times:
+        if message_id in _told_by_the_engine(events):
+            continue
         if message_id not in texts:
             yield f"message {message_id} was sent by nobody"
         elif message_id not in accepted | unclear:
@@ -58,8 +62,8 @@ def _end_once(one: SessionEvidence, events: Sequence[v1.AgentEvent]) -> Iterator
         if before is not None:
             name = v1.MessageState.Name(state.state)
             yield f"message {state.message_id} was {before} and is {name} again at {event.sequence}"
-        elif state.state in _FINAL:
-            ends[state.message_id] = _FINAL[state.state]
+        elif state.state in FINAL:
+            ends[state.message_id] = FINAL[state.state]
             if state.state == v1.MESSAGE_STATE_UNKNOWN and not state.reason:
                 yield f"message {state.message_id} is unknown, and nothing says why"
     accepted = [event.user_input.message_id for event in events if event.HasField("user_input")]
@@ -114,6 +118,26 @@ def _really_run(one: SessionEvidence, events: Sequence[v1.AgentEvent]) -> Iterat
             yield f"message {message_id} is cancelled, and an agent began it"
         if state == "cancelled" and did[message_id] and not was_broken and one.status != "closed":
             yield f"message {message_id} is cancelled, and an agent did it"
+
+
+def _told_by_the_engine(events: Sequence[v1.AgentEvent]) -> set[str]:
+    """The messages that tell an agent to continue, which no client sent."""
+    return {event.user_input.message_id for event in events if event.user_input.client_id == OWN_CLIENT}
+
+
+def _nothing_after_its_end(one: SessionEvidence) -> Iterator[str]:
+    """No agent takes up, continues or runs a tool of a message's turn after the message's end was logged.
+
+    A session that is closed is left out: its messages end before its agent does.
+    """
+    if one.status == "closed":
+        return
+    for noted in one.ledger:
+        message_id = noted.turn if noted.what == "ran" else noted.name
+        ended_at = one.ended_at.get(message_id)
+        if noted.what in ("began", "again", "ran") and ended_at is not None and noted.at > ended_at:
+            late_s = noted.at - ended_at
+            yield f"message {message_id} had ended, and {late_s:.1f} s later agent {noted.pid} noted {noted.what!r}"
 
 
 def _one_agent_at_a_time(one: SessionEvidence) -> Iterator[str]:

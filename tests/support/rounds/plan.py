@@ -130,6 +130,28 @@ class Pause:
     ms: int
 
 
+@dataclass(frozen=True, slots=True)
+class Hang:
+    """The session's agent is stopped, and only a cancel or the end of the round ends that."""
+
+    session: int
+
+
+@dataclass(frozen=True, slots=True)
+class TakeOver:
+    """Wait until the daemon serves and the session is idle, and let a client have the input lock."""
+
+    session: int
+    client: int
+
+
+@dataclass(frozen=True, slots=True)
+class DieEarly:
+    """The session's next agent that is given a message is killed before it takes it up."""
+
+    session: int
+
+
 class How(StrEnum):
     """How the daemon is told to stop."""
 
@@ -177,7 +199,7 @@ class Wait:
 
 Step: TypeAlias = (
     Say | Answer | Cancel | AskLock | AnswerLock | Rename | Compact | Fork | Close | Go | Watch | Cut | Leave | Kill
-    | Pause | Stop | DieAt | FillDisk | LockDatabase | MoveClock | Wait
+    | Pause | Hang | TakeOver | DieEarly | Stop | DieAt | FillDisk | LockDatabase | MoveClock | Wait
 )  # fmt: skip
 
 
@@ -229,6 +251,7 @@ TEXTS = (
     "say before\ncompact\nsay after",
 )
 SHORT_TEXTS = ("say one two three", "count 40", "falter\nsay steady", "say before\ncompact\nsay after")
+ABANDONED_TEXTS = ("tool\nsay after the tool", "say before\ntool", "tool\ntool\ntool")
 COMPACTIONS = ("", "", "", "wait go", "wait the end", "fail it is not to be", "die")
 _DAY_S = 24 * 3600
 
@@ -270,6 +293,8 @@ class _Maker:
             (4, lambda: Kill(Target.AGENT, self._session())),
             (2, lambda: Kill(Target.CLIENT)),
             (3, lambda: Pause(chance.choice(list(Target)), self._session(), chance.randrange(10, 400))),
+            (2, lambda: Hang(self._session())),
+            (2, lambda: DieEarly(self._session())),
             (3, lambda: Stop(chance.choice(list(How)))),
             (1, lambda: LockDatabase(chance.randrange(10, 2500))),
             (8, lambda: DieAt(chance.choice(STEPS_OF_THE_DAEMON), chance.randrange(1, 10))),
@@ -285,7 +310,31 @@ class _Maker:
                 made.append(Wait(int(chance.expovariate(1 / 60))))
             if isinstance(step, Compact) and chance.random() < 0.3:
                 made.append(Cancel(step.session, chance.random() < 0.5))
+        if chance.random() < 0.4:
+            at = chance.choice((0, chance.randrange(2, len(made) + 1)))
+            made[at:at] = self._abandoned()
         return made
+
+    def _abandoned(self) -> list[Step]:
+        """A turn is cancelled while its agent hangs or is gone, or is given up; the next message's agents die too."""
+        chance, session, client = self._chance, self._session(), self._client()
+        ends: list[Step] = [Go(session), TakeOver(session, client)]  # so that the messages are taken
+        if chance.random() < 0.3:  # each message cuts the wait for the next agent short, until the turn is given up
+            ends.append(self._say_to(session, "say before\ndie", client))
+            for _ in range(5):
+                ends += [Wait(chance.randrange(100, 500)), self._say_to(session, "say one two three", client)]
+        else:
+            ends += [self._say_to(session, chance.choice(ABANDONED_TEXTS), client), Wait(chance.randrange(300, 900))]
+            ends.append(Hang(session) if chance.random() < 0.7 else Kill(Target.AGENT, session))
+            ends += [Wait(chance.randrange(0, 100)), Cancel(session, chance.random() < 0.3)]
+            ends.append(Wait(chance.choice((0, 300, 1500))))
+        if chance.random() < 0.3:
+            ends += [Kill(Target.DAEMON), TakeOver(session, client)]
+        ends += [DieEarly(session), self._say_to(session, chance.choice(SHORT_TEXTS), client)]
+        if chance.random() < 0.3:
+            ends += [Wait(chance.randrange(100, 900)), DieEarly(session)]
+        ends += [Wait(chance.randrange(200, 1500)), Answer(session, allow=True)]
+        return ends
 
     def _session(self) -> int:
         return self._chance.randrange(self.sessions + self._forks)
@@ -294,9 +343,12 @@ class _Maker:
         return self._chance.randrange(self.clients)
 
     def _say(self) -> Step:
-        chance = self._chance
-        name = str(uuid.UUID(int=chance.getrandbits(128), version=4))
-        say = Say(self._session(), self._client(), name, chance.choice(SHORT_TEXTS if self._rests else TEXTS))
+        text = self._chance.choice(SHORT_TEXTS if self._rests else TEXTS)
+        return self._say_to(self._session(), text, self._client())
+
+    def _say_to(self, session: int, text: str, client: int) -> Say:
+        name = str(uuid.UUID(int=self._chance.getrandbits(128), version=4))
+        say = Say(session, client, name, text)
         self._said.append(say)
         return say
 

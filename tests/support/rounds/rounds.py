@@ -15,6 +15,7 @@ from support.disk import mounted
 from support.kinds import CLAUDE, Kind
 from support.rounds.clock import clock_environment
 from support.rounds.driver import Round, identity_of
+from support.rounds.ends import watch_ends
 from support.rounds.gathering import gather, open_descriptors
 from support.rounds.judge import judge
 from support.rounds.plan import Plan, make_plan
@@ -84,6 +85,7 @@ async def _at_work(plan: Plan, root: Path, kind: Kind) -> AsyncIterator[Round]:
             client = open_client(daemon.places, identity_of(number), ladder_ms=_QUICK_LADDER_MS)
             round_.clients.append(await stack.enter_async_context(client))
         tasks.start_soon(round_.keeper.keep)
+        tasks.start_soon(watch_ends, round_)
         yield round_
 
 

@@ -108,6 +108,11 @@ def noted(*more: Noted) -> SessionEvidence:
     return replace(sound(), ledger=(*sound().ledger, *more))
 
 
+def ended(*more: Noted) -> SessionEvidence:
+    """The message was seen in a terminal state at second 5."""
+    return replace(noted(*more), ended_at={MESSAGE: 5.0})
+
+
 def state(message_id: str, state: v1.MessageState.ValueType, reason: str = "") -> v1.AgentEvent:
     event = v1.AgentEvent()
     event.message_state.message_id, event.message_state.state, event.message_state.reason = message_id, state, reason
@@ -229,6 +234,9 @@ BROKEN: dict[str, tuple[Callable[[], SessionEvidence], str]] = {
         "heard deny",
     ),
     "a tool run twice": (lambda: noted(Noted("ran", "t", RUN), Noted("ran", "t", RUN)), "tool t ran 2 times"),
+    "a tool of an ended turn": (lambda: ended(Noted("ran", "t", RUN, at=6.0, turn=MESSAGE)), "noted 'ran'"),
+    "an ended turn continued": (lambda: ended(Noted("again", MESSAGE, RUN, at=6.0)), "noted 'again'"),
+    "an ended message begun": (lambda: ended(Noted("began", MESSAGE, RUN, at=6.0)), "noted 'began'"),
     "deleted and still there": (lambda: replace(sound(), is_deleted=True), "history is still there"),
     "a refusal nobody should meet": (lambda: replace(sound(), refusals=("got INTERNAL",)), "got INTERNAL"),
 }
@@ -248,6 +256,28 @@ def test_an_answer_that_a_cancel_overtook_is_accepted() -> None:
     assert "is resolved 2 times" in " ".join(judge_session(one))
     late = (*one.ledger, Noted("withdrew", REQUEST, RUN))
     assert judge_session(replace(one, ledger=late)) == []
+
+
+def test_what_an_agent_does_before_its_turn_ends_is_accepted() -> None:
+    assert (
+        judge_session(ended(Noted("again", MESSAGE, RUN, at=3.0), Noted("ran", "t", RUN, at=4.0, turn=MESSAGE))) == []
+    )
+
+
+def test_what_an_agent_says_of_a_message_that_has_ended_is_not_missed_in_the_log() -> None:
+    late = state(MESSAGE, v1.MESSAGE_STATE_CONSUMED)
+    assert judge_session(replace(sound(), reading=(*sound().reading[:-1], late, sound().reading[-1]))) == []
+
+
+def test_a_message_by_which_the_engine_has_a_turn_continued_is_accepted() -> None:
+    told = v1.AgentEvent()
+    told.user_input.message_id, told.user_input.client_id = "told", "betcode"
+    made = [*events()[:-1], told, state("told", v1.MESSAGE_STATE_CONSUMED), events()[-1]]
+    one = noted(Noted("began", "told", RUN), Noted("did", "told", RUN))
+    one = replace(one, inputs={**one.inputs, "told": InputSeen("message", "consumed")})
+    assert judge_session(with_events(one, made)) == []
+    made[-3].user_input.client_id = "somebody"
+    assert "was sent by nobody" in " ".join(judge_session(with_events(one, made)))
 
 
 def test_a_gap_that_says_why_is_accepted() -> None:
