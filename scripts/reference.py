@@ -82,7 +82,8 @@ def versions_table() -> Iterator[str]:
             yield f"| {agent.title} | below {agent.minimum} | INCOMPATIBLE |"
         for each in agent.ranges:
             level = version_pb2.CompatibilityLevel.Name(each.level)
-            yield f"| {agent.title} | from {each.first} | {level} |"
+            limits = f": {each.limits}" if each.limits else ""
+            yield f"| {agent.title} | from {each.first} | {level}{limits} |"
 
 
 def degraded_table() -> Iterator[str]:

@@ -31,6 +31,7 @@ class AgentRange:
 
     first: str
     level: Level
+    limits: str = ""  # of a DEGRADED one: what does not work, as a sentence goes on with it
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,17 +49,27 @@ class Agent:
 
     def level(self, version: str) -> Level:
         """How well this release gets on with that version."""
-        found = parsed(version)
-        if found is None:
+        if parsed(version) is None:
             return v1.COMPATIBILITY_UNKNOWN
-        level: Level = v1.INCOMPATIBLE
+        found = self._range_of(version)
+        return v1.INCOMPATIBLE if found is None else found.level
+
+    def warning(self, version: str) -> str:
+        """What does not work with that version; empty where nothing is known to be missing."""
+        found = self._range_of(version)
+        if found is None or not found.limits:
+            return ""
+        return f"{self.title} v{version} works with limits: {found.limits}. Upgrade it: {self.upgrade_url}"
+
+    def _range_of(self, version: str) -> AgentRange | None:
+        found, at = parsed(version), None
         for each in self.ranges:
             first = parsed(each.first)
             assert first is not None
-            if found < first:
+            if found is None or found < first:
                 break
-            level = each.level
-        return level
+            at = each
+        return at
 
     def refusal(self, version: str) -> str:
         """Why that version cannot be used, both versions named; empty where it can, or nobody knows."""
@@ -91,6 +102,9 @@ def _tried(title: str, version: str, later: str, upgrade_url: str) -> Agent:
     )
 
 
+_STALE_RULES = "rules that change while an agent runs apply only to the next agent"
+_UNNAMED_DENIALS = "a denial by a rule is not always told from other errors (denied_by, exit code 3)"
+
 # By the name of the provider, or of the profile where one has several.
 AGENTS: Mapping[str, Agent] = MappingProxyType(
     {
@@ -99,7 +113,10 @@ AGENTS: Mapping[str, Agent] = MappingProxyType(
             # It is launched with --forward-subagent-text, which earlier ones refuse or carry out in part.
             minimum="2.1.219",
             ranges=(
-                AgentRange("2.1.219", v1.LIKELY_COMPATIBLE),
+                # Measured with the live tests of rules: see docs/decisions/0042.
+                AgentRange("2.1.219", v1.DEGRADED, f"{_STALE_RULES}, and {_UNNAMED_DENIALS}"),
+                AgentRange("2.1.243", v1.DEGRADED, _UNNAMED_DENIALS),
+                AgentRange("2.1.307", v1.LIKELY_COMPATIBLE),
                 AgentRange("2.1.325", v1.FULLY_COMPATIBLE),  # the one that all live tests run with
                 AgentRange("2.1.326", v1.LIKELY_COMPATIBLE),
                 AgentRange("3", v1.COMPATIBILITY_UNKNOWN),

@@ -64,7 +64,10 @@ class VersionCalls:
             warnings=[*client_warnings(client), *of_client, *warnings],
             capabilities=await self._capabilities(),
         )
-        if refusal := agent.refusal(await self._release.agent_version()):
+        agent_version = await self._release.agent_version()
+        if limits := agent.warning(agent_version):
+            response.warnings.append(limits)
+        if refusal := agent.refusal(agent_version):
             response.accepted = False
             response.rejection_reason = refusal
             response.upgrade_url = agent.upgrade_url

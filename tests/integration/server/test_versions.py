@@ -97,6 +97,20 @@ async def test_a_client_that_is_too_old_is_refused_and_opens_no_session(daemon: 
         assert (await agent.ListSessions(v1.ListSessionsRequest())).total == before
 
 
+async def test_an_agent_that_works_with_limits_is_degraded_and_the_limits_are_named(tmp_path: Path) -> None:
+    program = agent_program(tmp_path / "program", version="2.1.250")
+    async with running_daemon(tmp_path, claude_bin=program) as daemon:
+        told = await asked_until(daemon, "2.1.250")
+        assert told.claude_code.compatibility == version_pb2.DEGRADED
+        answer = await negotiated(daemon)
+        assert answer.accepted
+        (warning,) = answer.warnings
+        assert warning.startswith("Claude Code v2.1.250 works with limits: ")
+        assert AGENTS["claude"].upgrade_url in warning
+        async with open_client(daemon.places) as client:
+            assert await client.start_session(NewConversation(str(daemon.work), provider="claude"))
+
+
 async def test_the_capabilities_of_a_client_are_validated(daemon: Daemon) -> None:
     request = version_pb2.NegotiateRequest(client_version=__version__, client_type="cli")
     async with daemon.channel() as channel:

@@ -77,7 +77,10 @@ def test_a_client_that_nobody_tried_is_taken_with_a_warning(version: str) -> Non
     [
         ("0.9.0", v1.INCOMPATIBLE),
         ("2.1.218", v1.INCOMPATIBLE),
-        ("2.1.219", v1.LIKELY_COMPATIBLE),
+        ("2.1.219", v1.DEGRADED),
+        ("2.1.243", v1.DEGRADED),
+        ("2.1.306", v1.DEGRADED),
+        ("2.1.307", v1.LIKELY_COMPATIBLE),
         ("2.1.325", v1.FULLY_COMPATIBLE),
         ("2.1.400", v1.LIKELY_COMPATIBLE),
         ("3.0.0", v1.COMPATIBILITY_UNKNOWN),
@@ -89,6 +92,7 @@ def test_every_version_of_the_agent_has_its_level(version: str, level: v1.Compat
     claude = AGENTS["claude"]
     assert claude.level(version) == level
     assert bool(claude.refusal(version)) == (level == v1.INCOMPATIBLE)
+    assert bool(claude.warning(version)) == (level == v1.DEGRADED), "what is missing is said"
 
 
 def test_the_refusal_of_an_agent_names_both_versions() -> None:
