@@ -12,6 +12,7 @@ from zlib import crc32
 from betcode.domain.records import Record, RecordKind
 from betcode.holder.journal import PART_SUFFIX
 from betcode.holder.segments import Segment, compress_behind, segment_starts
+from betcode.util.wall_clock import LATEST_NS
 
 __all__ = ["JournalReader", "compress_behind"]
 
@@ -118,7 +119,7 @@ class JournalReader:
                 prefix, length_text, checksum = buffer[at:newline].rsplit(b" ", 2)
                 if prefix != last_prefix:  # all lines of one read share it
                     name, wall, mono, count = prefix.split(b" ")
-                    wall_ns, mono_ns, number = int(wall), int(mono), int(count)
+                    wall_ns, mono_ns, number = min(int(wall), LATEST_NS), int(mono), int(count)
                     part = name.endswith(PART_SUFFIX)
                     kind = _KINDS.get(name.removesuffix(PART_SUFFIX), RecordKind.NOTE)
                     joined = part or (number > 0 and (kind is RecordKind.OUT or kind is RecordKind.ERR))

@@ -1,6 +1,5 @@
 """How errors reach clients: one table from codes to gRPC statuses, and the two shapes an error has on the wire."""
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -8,6 +7,7 @@ import grpc
 
 from betcode.domain.error_codes import ErrorCode
 from betcode.domain.errors import BetcodeError
+from betcode.util.wall_clock import now_ns
 from betcode.v1 import agent_pb2 as v1
 
 DOMAIN = "betcode"  # of google.rpc.ErrorInfo
@@ -141,7 +141,7 @@ def _trailers(error: BetcodeError) -> tuple[tuple[str, str], ...]:
 def error_event(error: BetcodeError, *, is_fatal: bool, session_id: str = "") -> v1.AgentEvent:
     """The event of one stream only: no number, and nobody's position moves."""
     event = v1.AgentEvent()
-    event.timestamp.FromNanoseconds(time.time_ns())
+    event.timestamp.FromNanoseconds(now_ns())
     event.error.code = error.code
     event.error.message = _cut(error.message, _MESSAGE_LIMIT)
     event.error.is_fatal = is_fatal

@@ -19,6 +19,7 @@ from betcode.server.release import Release
 from betcode.server.requests import DefaultProvider
 from betcode.server.rim import Caller
 from betcode.sessions import EngineFacts
+from betcode.util import wall_clock
 from betcode.v1 import health_pb2 as v1
 
 logger = logging.getLogger(__name__)
@@ -128,7 +129,7 @@ class Health:
     async def _look_at(self, component: Component) -> None:
         outcome = await look_at(component)
         before = self._found.get(component.name)
-        self._found[component.name] = Found(component, outcome, time.time_ns(), time.monotonic())
+        self._found[component.name] = Found(component, outcome, wall_clock.now_ns(), time.monotonic())
         if not outcome.is_well and (before is None or before.outcome.is_well):
             logger.warning("%s is not well: %s", component.name, outcome.message)
         elif outcome.is_well and before is not None and not before.outcome.is_well:
@@ -169,7 +170,7 @@ class Health:
         unserved = filter(None, self._troubles.values())
         reasons = [*down, *nameless, *unserved, *(state.reason for state in states)]
         metadata = {
-            **metadata_of(facts, self._about, time.time_ns()),
+            **metadata_of(facts, self._about, wall_clock.now_ns()),
             "memory_bytes": str(memory_bytes),
             "memory_limit_bytes": str(facts.memory_limit_bytes),
             "degraded_states": ",".join(state.name for state in states),

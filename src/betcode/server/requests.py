@@ -2,7 +2,6 @@
 
 import json
 import os.path
-import time
 import uuid
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -27,6 +26,7 @@ from betcode.domain.rows import NewSession
 from betcode.domain.session import SessionStatus
 from betcode.server import budgets
 from betcode.sessions import PermissionAnswer
+from betcode.util.wall_clock import now_ns
 from betcode.v1 import agent_pb2 as v1
 
 PAGE_DEFAULT = 50
@@ -72,7 +72,7 @@ def new_session(start: v1.StartConversation, default_provider: DefaultProvider) 
         worktree_id=start.worktree_id,
         metadata=dict(start.metadata),
         environment=environment or None,
-        created_ns=time.time_ns(),
+        created_ns=now_ns(),
         budget=budgets.budget_of(start.budget),
     )
 

@@ -1,6 +1,5 @@
 """From rows to what clients see."""
 
-import time
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -9,6 +8,7 @@ from betcode.domain.identifiers import SessionId
 from betcode.domain.rows import GrantRow, InputState, PromptKind, PromptRow
 from betcode.server import budgets
 from betcode.sessions import Compacted, Summary, Withdrawn
+from betcode.util.wall_clock import now_ns
 from betcode.v1 import agent_pb2 as v1
 
 _UINT32_MAX = 2**32 - 1
@@ -20,7 +20,7 @@ AGENT_IS_GONE = "The agent that asked is gone: the answer is kept for the one th
 def attached(info: v1.SessionInfo) -> bytes:
     """What a stream that attaches is told first: of this stream only, so it has no number."""
     event = v1.AgentEvent(session_info=info)
-    event.timestamp.FromNanoseconds(time.time_ns())
+    event.timestamp.FromNanoseconds(now_ns())
     return event.SerializeToString()
 
 

@@ -1,7 +1,6 @@
 """Taking an answer to a prompt: the first one wins, and everyone hears of it."""
 
 import logging
-import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -18,6 +17,7 @@ from betcode.sessions.grants import granted, with_grant
 from betcode.sessions.live import LiveSession
 from betcode.sessions.prompts import Decision, answered_before, same_as_before
 from betcode.sessions.questions import check_answers, questions_of
+from betcode.util.wall_clock import now_ns
 from betcode.v1 import agent_pb2 as v1
 
 logger = logging.getLogger(__name__)
@@ -74,7 +74,7 @@ async def answer_questions(
             return False, True
         if given == prompt.answers:
             return True, False
-        kept = replace(signed(prompt, client, time.time_ns()), answers=given)
+        kept = replace(signed(prompt, client, now_ns()), answers=given)
         await session.writer.write((), [SavePrompt(kept)])
         (session.left if request_id in session.left else session.prompts)[request_id] = kept
         return False, False

@@ -1,7 +1,6 @@
 """The audit as people ask for it, and what the gate adds to it: calls of agents' processes."""
 
 import logging
-import time
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 
@@ -11,6 +10,7 @@ from betcode.domain.errors import BetcodeError
 from betcode.holder.lineage import Restraint
 from betcode.sessions.clients import NOBODY, ClientName
 from betcode.sessions.room import Room
+from betcode.util.wall_clock import now_ns
 
 logger = logging.getLogger(__name__)
 
@@ -67,7 +67,7 @@ class AuditDesk:
         what = f": {method}{of_session}" if method else ""
         more = f"; {held} more attempts before this one are not written down one by one" if held else ""
         return AuditEntry(
-            at_ns=time.time_ns(),
+            at_ns=now_ns(),
             session_id=session,
             request_id=request_id,
             tool_name="" if found is None else found[1].tool_name,

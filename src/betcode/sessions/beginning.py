@@ -1,7 +1,6 @@
 """Starting a session's agent before there is anything to say to it."""
 
 import logging
-import time
 from dataclasses import dataclass
 
 import anyio
@@ -13,6 +12,7 @@ from betcode.sessions.closing import close
 from betcode.sessions.fault_points import FaultPoint
 from betcode.sessions.live import LiveSession
 from betcode.sessions.run import AgentRun
+from betcode.util.wall_clock import now_ns
 from betcode.v1 import agent_pb2 as v1
 
 logger = logging.getLogger(__name__)
@@ -105,7 +105,7 @@ async def _ready(session: LiveSession, run: AgentRun, within_s: float) -> None:
 async def _note_begun(session: LiveSession) -> None:
     async with session.lock:
         session.refuse_if_closed()
-        bond = session.life.begun(time.time_ns())
+        bond = session.life.begun(now_ns())
         said = events.notice(v1.NOTICE_KIND_RUN, "The agent was started", event=STARTED)
         await session.writer.write_surely([said], [SaveBond(session.writer.key, bond)])
         session.life.bond = bond

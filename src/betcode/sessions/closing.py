@@ -1,7 +1,6 @@
 """The end of a session: its agent is ended, its history stays."""
 
 import logging
-import time
 from dataclasses import replace
 
 import anyio
@@ -16,6 +15,7 @@ from betcode.sessions import compacting, events, left_prompts
 from betcode.sessions.fault_points import FaultPoint
 from betcode.sessions.live import LiveSession
 from betcode.sessions.stopping import kill
+from betcode.util.wall_clock import now_ns
 from betcode.v1 import agent_pb2 as v1
 
 logger = logging.getLogger(__name__)
@@ -71,7 +71,7 @@ async def _note_closed(session: LiveSession, failure: str) -> bool:
         said.append(events.notice(v1.NOTICE_KIND_RUN, session.closed_words.capitalize(), **event))
         life = session.life
         before, life.is_stopping = (life.bond, life.is_stopping), True  # until its agent is gone
-        life.bond = replace(life.bond, ended_ns=time.time_ns(), failure=failure, stop_by_ns=0)
+        life.bond = replace(life.bond, ended_ns=now_ns(), failure=failure, stop_by_ns=0)
         try:
             await session.writer.write(said, [*changes, SaveBond(session.writer.key, life.bond)], status=closed)
         except BaseException:

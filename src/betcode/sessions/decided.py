@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 from betcode.domain.audit import Audited, AuditEntry, DecidedBy, input_hash
@@ -11,6 +10,7 @@ from betcode.domain.identifiers import SessionId
 from betcode.domain.rows import PromptRow, PromptState
 from betcode.sessions.clients import ClientName
 from betcode.sessions.prompts import Decision
+from betcode.util import wall_clock
 
 
 def signed(prompt: PromptRow, client: ClientName, now_ns: int) -> PromptRow:
@@ -22,7 +22,7 @@ def recorded(
     session: SessionId, prompt: PromptRow, decision: Decision, client: ClientName
 ) -> tuple[PromptRow, AddAudit]:
     """The answered prompt, and the audit's row of the decision."""
-    now_ns = time.time_ns()
+    now_ns = wall_clock.now_ns()
     answered = replace(
         signed(prompt, client, now_ns),
         state=PromptState.ANSWERED,

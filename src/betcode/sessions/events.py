@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ from betcode.domain.display import struct_of
 from betcode.domain.error_codes import ErrorCode
 from betcode.domain.rows import NewSession, PromptRow, SessionState
 from betcode.sessions.clients import ClientName, Present
+from betcode.util.wall_clock import now_ns
 from betcode.v1 import agent_pb2 as v1
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ KEPT_ANSWER = "the answer to"  # followed by the request that it was given to
 
 def _now() -> v1.AgentEvent:
     event = v1.AgentEvent()
-    event.timestamp.FromNanoseconds(time.time_ns())
+    event.timestamp.FromNanoseconds(now_ns())
     return event
 
 

@@ -17,6 +17,7 @@ from betcode.sessions.lock_desk import LockDesk
 from betcode.sessions.room import Room
 from betcode.sessions.session_tasks import SessionTasks
 from betcode.sessions.writer import SessionWriter
+from betcode.util.wall_clock import now_ns
 
 BATCH_BYTES = 128 * 1024
 # From the log each reads for itself, and one that stalls keeps what it was given, four times over with the network's
@@ -123,7 +124,7 @@ class Followers:
             self.present.add(follower)
             self._streams[client_id] = self._streams.get(client_id, 0) + 1
             if self._streams[client_id] == 1:
-                now = ConnectedClient(client_id, client.client_type, time.time_ns())
+                now = ConnectedClient(client_id, client.client_type, now_ns())
                 self.room.roster.note_came(self.writer.key, now)
             self._presence_changed()
             try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import re
-import time
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 
@@ -21,6 +20,7 @@ from betcode.sessions.registry import Registry
 from betcode.sessions.requests import NAME_CHARACTERS, check_name
 from betcode.sessions.tally import KIND_OF, Tally
 from betcode.sessions.watching import Watching
+from betcode.util.wall_clock import now_ns
 from betcode.v1 import agent_pb2 as v1
 
 logger = logging.getLogger(__name__)
@@ -59,7 +59,7 @@ async def fork(registry: Registry, session: SessionId, at: Seq, name: str) -> Fo
     new = replace(
         row.new,
         session_id=new_session_id(),
-        created_ns=time.time_ns(),
+        created_ns=now_ns(),
         forked_from=session,
         forked_at=Seq(end.sequence),
         fork_point=end.turn_complete.fork_point,
@@ -68,7 +68,7 @@ async def fork(registry: Registry, session: SessionId, at: Seq, name: str) -> Fo
     forked = ForkedPart(stored, frozenset(part.messages))
     if not await registry.room.store.fork_session(row.key, new, state, forked):
         raise SessionNotFound(session)
-    registry.room.phases.tell(Transition(new.session_id, None, Phase.RUNNING, f"forked from {session}", time.time_ns()))
+    registry.room.phases.tell(Transition(new.session_id, None, Phase.RUNNING, f"forked from {session}", now_ns()))
     logger.info("a session was forked", extra={"session_id": new.session_id, "forked_from": session})
     return Forked(new.session_id, new.forked_at)
 
@@ -153,7 +153,7 @@ def _own_beginning(
     message = f"Forked from session {source.new.session_id} after event {at}"
     details = {"forked_from": source.new.session_id, "at_sequence": str(at)}
     said.append(events.notice(v1.NOTICE_KIND_FORK, message, **details))
-    counted = part.tally.state(time.time_ns())
+    counted = part.tally.state(now_ns())
     beginning = SessionState(
         status=SessionStatus.IDLE,
         last_seq=at,
@@ -176,7 +176,7 @@ def _own_beginning(
     for event in said:
         kind = tally.number(event)
         stored.append(StoredEvent(Seq(event.sequence), kind, event.SerializeToString()))
-    return tally.state(time.time_ns()), tuple(stored)
+    return tally.state(now_ns()), tuple(stored)
 
 
 def name_after(source: SessionState) -> str:

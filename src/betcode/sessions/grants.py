@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -25,6 +24,7 @@ from betcode.rules import (
 )
 from betcode.sessions import events
 from betcode.sessions.clients import ClientName
+from betcode.util.wall_clock import now_ns
 from betcode.v1 import agent_pb2 as v1
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def granted(
         tool_name=rule.tool,
         pattern=rule.text,
         allows=rule.action is Action.GRANT,
-        created_ns=time.time_ns(),
+        created_ns=now_ns(),
         granted_by=client.client_id,
         request_id=request_id,
     )
@@ -141,7 +141,7 @@ def _entry(
     session: LiveSession, tool_name: str, outcome: str, client: ClientName, *, rule: str, request_id: str = ""
 ) -> AuditEntry:
     return AuditEntry(
-        at_ns=time.time_ns(),
+        at_ns=now_ns(),
         session_id=session.session_id,
         request_id=request_id,
         tool_name=tool_name,

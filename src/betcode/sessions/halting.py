@@ -1,7 +1,6 @@
 """Stopping a session: at once, or when the turn at hand has ended."""
 
 import logging
-import time
 from dataclasses import dataclass, replace
 
 import anyio
@@ -13,6 +12,7 @@ from betcode.sessions.beginning import Outcome
 from betcode.sessions.closing import close
 from betcode.sessions.fault_points import FaultPoint
 from betcode.sessions.live import LiveSession
+from betcode.util import wall_clock
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ async def stop(session: LiveSession, *, graceful: bool, within_s: float) -> bool
         if session.phase in (Phase.CREATED, Phase.STOPPING):
             raise SessionNotReady(session.session_id, session.phase, "starting, running or working")
         session.refuse_if_closed()
-        now_ns = time.time_ns()
+        now_ns = wall_clock.now_ns()
         bond = replace(session.life.bond, stop_by_ns=now_ns + int(within_s * 1e9) if graceful else now_ns)
         await session.writer.write((), [SaveBond(session.writer.key, bond)])
         session.life.bond = bond
@@ -59,7 +59,7 @@ async def stop_on(session: LiveSession) -> None:
 
 async def _carry_out(session: LiveSession, outcome: _Stop) -> None:
     try:
-        left_s = (session.life.bond.stop_by_ns - time.time_ns()) / 1e9
+        left_s = (session.life.bond.stop_by_ns - wall_clock.now_ns()) / 1e9
         outcome.was_killed = left_s > 0 and not await at_rest(session, left_s)
         if session.run is not None:  # one that is idle is asked to leave before it is made to
             with anyio.move_on_after(2 * _LEAVES_WITHIN_S):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from betcode.domain.silence import Silence
 from betcode.sessions.attachment import HolderGone
 from betcode.sessions.fault_points import FaultPoint
 from betcode.sessions.stopping import kill
+from betcode.util.wall_clock import now_ns
 
 if TYPE_CHECKING:
     from betcode.sessions.run import AgentRun
@@ -57,7 +57,7 @@ class HangWatch:
         if not (run.dialogue.turn_open or session.unconsumed(run) or is_lost or is_greeting):
             return False
         pause = run.dialogue.api_pause
-        paused = pause is not None and time.time_ns() < pause.until_ns
+        paused = pause is not None and now_ns() < pause.until_ns
         in_line = session.room.slots.is_waiting(session)
         return not (paused or in_line or session.prompts or session.writer.degraded_reason)
 

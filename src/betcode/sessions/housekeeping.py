@@ -17,6 +17,7 @@ from betcode.sessions.registry import Registry
 from betcode.sessions.retention import Swept, is_full, sweep
 from betcode.sessions.room import Room
 from betcode.telemetry.work import begin
+from betcode.util import wall_clock
 
 logger = logging.getLogger(__name__)
 
@@ -90,7 +91,7 @@ async def keep_history(room: Room, delete: Callable[[SessionId], Awaitable[bool]
     """Delete closed sessions that are older than the settings want them kept; by default none is."""
     clock = Leaps()
     while True:
-        now_ns = time.time_ns()
+        now_ns = wall_clock.now_ns()
         if clock.leapt(now_ns, time.monotonic_ns()):
             logger.info("the clock has leapt ahead: old sessions are looked for at the next round")
         elif keep_s := room.settings.history_keep_s:

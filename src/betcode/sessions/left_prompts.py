@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from betcode.domain.identifiers import RunKey, Seq, SessionId
 from betcode.domain.rows import NO_SEQ, InputKind, InputRow, Kept, PromptRow, PromptState
 from betcode.sessions import events
 from betcode.sessions.tally import KIND_OF
+from betcode.util.wall_clock import now_ns
 from betcode.v1 import agent_pb2 as v1
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def audited(
 ) -> AddAudit:
     """The audit's line of what was decided about a prompt."""
     about = (session_id, row.request_id, row.tool_name, input_hash(row.input_json))
-    return AddAudit(AuditEntry(time.time_ns(), *about, Audited.DECISION, outcome, by, rule, client, peer, note))
+    return AddAudit(AuditEntry(now_ns(), *about, Audited.DECISION, outcome, by, rule, client, peer, note))
 
 
 def sorted_by_agent(rows: Iterable[PromptRow], run: RunKey | None) -> tuple[dict[str, PromptRow], dict[str, PromptRow]]:

@@ -1,12 +1,12 @@
 """One session's way from its making to its end, beside the turns: started, stopped, restarted."""
 
-import time
 from dataclasses import dataclass, replace
 
 from betcode.domain.bonds import NO_BOND, Bond, Bound
 from betcode.domain.identifiers import SessionId
 from betcode.domain.phase import Phase, PhaseFacts, Transition, phase_of
 from betcode.domain.session import SessionStatus
+from betcode.util import wall_clock
 
 WORDS = {
     Phase.CREATED: "created",
@@ -52,7 +52,7 @@ class Life:
             return None
         self._told = now
         words = words or (self.bond.failure if now is Phase.FAILED else "") or WORDS[now]
-        return Transition(session, before, now, words, time.time_ns())
+        return Transition(session, before, now, words, wall_clock.now_ns())
 
     def begun(self, now_ns: int) -> Bond:
         """The bond of a session whose agent is ready now: its time begins anew."""

@@ -1,7 +1,6 @@
 """A session that something happens to: messages come in, an agent works, people answer."""
 
 import logging
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -46,6 +45,7 @@ from betcode.sessions.session_tasks import SessionTasks
 from betcode.sessions.turn_times import TurnTimes
 from betcode.sessions.waiting import Waiting, for_api
 from betcode.sessions.writer import SessionWriter
+from betcode.util.wall_clock import now_ns
 
 logger = logging.getLogger(__name__)
 
@@ -135,7 +135,7 @@ class LiveSession:
             return Waiting("slot")
         if self.at_rest and open_ones(self.left):
             return Waiting("person")
-        return for_api(self.writer.state, time.time_ns())
+        return for_api(self.writer.state, now_ns())
 
     @property
     def turn_open(self) -> bool:
@@ -352,7 +352,7 @@ class LiveSession:
             session=self.writer.key,
             kind=kind,
             payload=self.spoken(command),
-            created_ns=time.time_ns(),
+            created_ns=now_ns(),
         )
 
     def message_row(self, message: SendMessage, content: bytes, seq: Seq) -> InputRow:

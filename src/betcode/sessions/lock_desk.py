@@ -1,6 +1,5 @@
 """Where one session's input lock is asked for, answered and handed over."""
 
-import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from betcode.sessions.input_lock import Decision, Given, InputLock, Times
 from betcode.sessions.room import Room
 from betcode.sessions.session_tasks import SessionTasks
 from betcode.sessions.writer import SessionWriter
+from betcode.util.wall_clock import now_ns
 
 BOARD = "input_lock"
 
@@ -186,7 +186,7 @@ class LockDesk:
         self._told = (lock.holder, lock.asking, lock.line)
         answer_by_ns = 0
         if lock.asking:
-            answer_by_ns = time.time_ns() + round((lock.answer_by - anyio.current_time()) * 1e9)
+            answer_by_ns = now_ns() + round((lock.answer_by - anyio.current_time()) * 1e9)
         event = events.input_lock(
             self.holder, self._name(lock.asking), answer_by_ns, [waiter.client for waiter in lock.line]
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from betcode.domain.identifiers import Seq
 from betcode.domain.looks import NoAnswer
 from betcode.domain.text import shortened
 from betcode.sessions.tally import KIND_OF
+from betcode.util.wall_clock import now_ns
 from betcode.v1 import agent_pb2 as v1
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ async def _entry(session: LiveSession, started: v1.AgentEvent, result: v1.ToolCa
     except NoAnswer:
         rule = ""
     return AuditEntry(
-        at_ns=time.time_ns(),
+        at_ns=now_ns(),
         session_id=session.session_id,
         request_id=result.tool_id,
         tool_name=use.tool_name,

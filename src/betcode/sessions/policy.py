@@ -1,7 +1,6 @@
 """What people ask about rules and say about projects; the sessions find out by themselves."""
 
 import os
-import time
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from betcode.sessions.room import Room
 from betcode.sessions.rule_book import RuleBook
 from betcode.sessions.trust import FILE_NAME, Trust, TrustedProject, TrustedProjects, claude_config, project_of
 from betcode.util.user import home_directory
+from betcode.util.wall_clock import now_ns
 
 
 class Policy:
@@ -97,7 +97,7 @@ class Policy:
         if is_listed is trusted:
             return False
         entry = AuditEntry(
-            at_ns=time.time_ns(),
+            at_ns=now_ns(),
             session_id="",
             request_id="",
             tool_name="",

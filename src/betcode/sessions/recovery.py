@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from betcode.domain.changes import Change, SaveRun
 from betcode.domain.rows import RunRow
 from betcode.domain.run import RunState, RunStimulus, advance
 from betcode.sessions.fault_points import FaultPoint
+from betcode.util.wall_clock import now_ns
 
 if TYPE_CHECKING:
     from betcode.sessions.live import LiveSession
@@ -41,7 +41,7 @@ class Recovery:
         newest = await session.room.store.newest_run(session.writer.key)
         if newest is not None and newest.state is RunState.BACKING_OFF:
             crashes = session.writer.state.crashes
-            self.back_off(newest, crashes.left_to_wait_s(session.room.crashes, time.time_ns()))
+            self.back_off(newest, crashes.left_to_wait_s(session.room.crashes, now_ns()))
 
     def back_off(self, crashed: RunRow, wait_s: float) -> None:
         """Start another agent when the time has come."""

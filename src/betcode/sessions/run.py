@@ -6,7 +6,6 @@ The process belongs to its holder. Leaving this life, as a daemon does when it s
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
@@ -42,6 +41,7 @@ from betcode.sessions.starting import start
 from betcode.sessions.taken_in import note_taken_in
 from betcode.sessions.waiting import pause_after_agent, pause_fields
 from betcode.telemetry.work import Span
+from betcode.util.wall_clock import now_ns as clock_ns
 
 if TYPE_CHECKING:
     from betcode.sessions.live import LiveSession
@@ -63,12 +63,9 @@ class AgentRun:
         session.room.faults(FaultPoint.RUN_INIT if adopted is None else FaultPoint.ADOPT_INIT, session.session_id)
         new, state = session.writer.new, session.writer.state
         self.conversation_id = state.conversation_id or new.session_id
-        self.row = adopted or RunRow(RunKey(0), session.writer.key, new_run_id(), RunState.SPAWNING, time.time_ns())
+        self.row = adopted or RunRow(RunKey(0), session.writer.key, new_run_id(), RunState.SPAWNING, clock_ns())
         self.dialogue: Dialogue = session.provider.dialogue(
-            new,
-            self.conversation_id,
-            self.row.dialogue_state,
-            version=self.row.dialogue_version,
+            new, self.conversation_id, self.row.dialogue_state, version=self.row.dialogue_version
         )
         # Whatever wrote the state that was read, what is stored from here on is this version's.
         self.row = replace(self.row, dialogue_version=session.provider.dialogue_version)
@@ -262,7 +259,7 @@ class AgentRun:
                 dict(session.prompts),
                 dict(session.left),
                 session.session_id,
-                time.time_ns(),
+                clock_ns(),
                 self._screen,
             )
             intake.denial = session.screening.denial_to
@@ -332,8 +329,6 @@ class AgentRun:
             return False
         return state.transcript.may_be_abandoned or (rests and state.crashes.in_a_row > 1)
 
-    # ------------------------------------------------------------ ending
-
     def retire_soon(self) -> None:
         """Retire it in a task of its session."""
         self.session.tasks.start_soon(FaultPoint.RETIRE, self.retire)
@@ -370,7 +365,7 @@ class AgentRun:
     async def _finish(self, trouble: str) -> None:
         session = self.session
         async with session.lock:
-            now_ns = time.time_ns()
+            now_ns = clock_ns()
             session.room.faults(FaultPoint.CLASSIFY_EXIT, session.session_id)
             end = ending.judge(self, self._exit, trouble, now_ns)
             said, changes, fields = ending.consequences(session, end)

@@ -31,6 +31,7 @@ from betcode.sessions import events
 from betcode.sessions.abilities import out_of_reach
 from betcode.sessions.grants import compiled
 from betcode.sessions.rule_book import RuleBook
+from betcode.util.wall_clock import now_ns
 from betcode.v1 import agent_pb2 as v1
 
 if TYPE_CHECKING:
@@ -207,7 +208,7 @@ class Screening:
         by_grant = verdict.outcome is Outcome.ALLOW and any(rule.action is Action.GRANT for rule in verdict.rules)
         rules = "; ".join(dict.fromkeys(str(rule) for rule in verdict.rules))
         return AuditEntry(
-            at_ns=time.time_ns(),
+            at_ns=now_ns(),
             session_id=self._session.session_id,
             request_id=request_id,
             tool_name=tool_name,

@@ -7,7 +7,6 @@ the failure is recorded, calls that would change the session are refused.
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -28,6 +27,7 @@ from betcode.sessions import compacting, events, left_prompts
 from betcode.sessions.background_loops import next_delay_s
 from betcode.sessions.run_processes import end_run
 from betcode.sessions.waiting import pause_after_agent
+from betcode.util import wall_clock
 from betcode.v1 import agent_pb2 as v1
 
 if TYPE_CHECKING:
@@ -218,7 +218,7 @@ class SessionFailure:
         return OpenRows(inputs, prompts, newest)
 
     async def _record(self, place: str, rows: OpenRows) -> None:
-        session, now_ns = self._session, time.time_ns()
+        session, now_ns = self._session, wall_clock.now_ns()
         writer, life = session.writer, session.life
         status = writer.state.status
         said, changes = records(session.session_id, status, rows, self._pending, place, now_ns)

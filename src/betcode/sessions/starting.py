@@ -21,6 +21,7 @@ from betcode.holder.launch import HolderKilled, HolderSpec, start_holder
 from betcode.sessions.whereabouts import directory_now
 from betcode.telemetry.work import Span
 from betcode.util.state_files import open_file
+from betcode.util.wall_clock import now_ns
 
 if TYPE_CHECKING:
     from betcode.sessions.live import LiveSession
@@ -121,7 +122,7 @@ async def _created(run: AgentRun) -> RunRow:
     store, version = run.session.room.store, run.session.provider.dialogue_version
     while True:
         try:
-            row = await store.create_run(run.session.writer.key, run.row.run_id, time.time_ns())
+            row = await store.create_run(run.session.writer.key, run.row.run_id, now_ns())
         except StorageDegraded as trouble:
             run.session.writer.degrade(trouble.message)
             await anyio.sleep(_RETRY_AFTER_S)

@@ -1,7 +1,6 @@
 """All sessions of one daemon: found, opened when something happens to them, let go when nothing does."""
 
 import logging
-import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import replace
@@ -51,6 +50,7 @@ from betcode.sessions.told import Accepted, EngineFacts, Summary
 from betcode.sessions.waiting import Waiting, for_api
 from betcode.sessions.watching import Watching
 from betcode.sessions.withdrawing import Withdrawn, withdraw_message
+from betcode.util.wall_clock import now_ns
 
 logger = logging.getLogger(__name__)
 
@@ -338,7 +338,7 @@ class Supervisor:
     def _summary(self, row: SessionRow) -> Summary:
         live = self._registry.live.get(row.new.session_id)
         if live is None:
-            waiting = Waiting("person") if row.pending_prompts else for_api(row.state, time.time_ns())
+            waiting = Waiting("person") if row.pending_prompts else for_api(row.state, now_ns())
             return Summary(row, waiting=waiting)
         row = replace(row, state=live.writer.state)
         return Summary(row, live.holds, live.waiting, live.desk.holder, live.followers.present_clients())

@@ -3,7 +3,6 @@
 import json
 import os
 import tempfile
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from threading import Lock
 from betcode.git.links import repository_of_linked
 from betcode.git.repository import nearest_top
 from betcode.sessions.watched_file import WatchedFile
+from betcode.util.wall_clock import now_ns
 
 FILE_NAME = "trusted-projects.json"
 _VERSION = 1
@@ -52,7 +52,7 @@ class TrustedProjects:
             if (name in projects) is trusted:
                 return False
             if trusted:
-                projects[name] = TrustedProject(name, time.time_ns(), by)
+                projects[name] = TrustedProject(name, now_ns(), by)
             else:
                 del projects[name]
             self._write(projects)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ from betcode.domain.rows import SessionRow, SessionState, StoredEvent
 from betcode.domain.session import SessionStatus
 from betcode.domain.turn_watch import TurnWatch, WatchedSession
 from betcode.sessions.tally import KIND_OF
+from betcode.util.wall_clock import now_ns
 from betcode.v1.agent_pb2 import AgentEvent
 
 if TYPE_CHECKING:
@@ -45,11 +45,11 @@ class TurnTelling:
         if was_open:
             self._note_tools(stored[:end] if end >= 0 else stored)
         if is_over:
-            at_ns = AgentEvent.FromString(stored[end].data).timestamp.ToNanoseconds() if end >= 0 else time.time_ns()
+            at_ns = AgentEvent.FromString(stored[end].data).timestamp.ToNanoseconds() if end >= 0 else now_ns()
             self._tell(lambda: self._watch.ended(self._session, before.turns + 1, after.turns, at_ns))
         elif was_open and not is_open:
             turn = after.turns + 1
-            self._tell(lambda: self._watch.ended(self._session, turn, turn, time.time_ns()))
+            self._tell(lambda: self._watch.ended(self._session, turn, turn, now_ns()))
         if is_open:
             self._has_used_tool = False
             self._tell(lambda: self._watch.began(self._session, after.turns + 1))

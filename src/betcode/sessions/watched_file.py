@@ -1,10 +1,10 @@
 """A small file that other people change: its text, read again when it is another one."""
 
 import os
-import time
 from pathlib import Path
 
 from betcode.config.plain_file import read_plain
+from betcode.util.wall_clock import now_ns
 
 # Times of files are a few milliseconds coarse: what changed just now may change again and look the same.
 _SETTLED_NS = 100_000_000
@@ -33,7 +33,7 @@ class WatchedFile:
         seen = self._look()
         self.is_there = seen != _NOT_THERE
         self.text = self._text() if self.is_there else None
-        self._seen = seen if time.time_ns() - seen[0] > _SETTLED_NS else None
+        self._seen = seen if now_ns() - seen[0] > _SETTLED_NS else None
 
     def _look(self) -> tuple[int, int, int, int]:
         try:

@@ -24,6 +24,7 @@ from betcode.sessions.tally import Tally
 from betcode.sessions.turn_telling import TurnTelling
 from betcode.sessions.turn_times import TurnTimes
 from betcode.telemetry.work import Span
+from betcode.util.wall_clock import now_ns
 from betcode.v1.agent_pb2 import AgentEvent
 
 logger = logging.getLogger(__name__)
@@ -109,7 +110,7 @@ class SessionWriter:
             kind = tally.number(bounded)
             stored.append(StoredEvent(Seq(bounded.sequence), kind, bounded.SerializeToString()))
             blobs.extend(AddBlob(self.key, blob) for blob in cut_off)
-        state = tally.state(time.time_ns() if said else 0, fields)
+        state = tally.state(now_ns() if said else 0, fields)
         batch: list[Change] = [*changes, *blobs]
         if stored:
             batch.append(AppendEvents(self.key, tuple(stored)))

@@ -1,7 +1,6 @@
 """Making worktrees: the row first, then git, then the setup; what does not come to its end is taken back."""
 
 import logging
-import time
 from contextlib import suppress
 from dataclasses import replace
 
@@ -18,6 +17,7 @@ from betcode.domain.worktrees import (
     new_worktree_id,
 )
 from betcode.git.repository import git_directory, listed_worktrees
+from betcode.util import wall_clock
 from betcode.worktrees.adding import add, forget_registration, make_branch, take_back, take_branch_back, unlock
 from betcode.worktrees.choosing import Start, Wanted, check_free, name_for, path_for, start_for, taken_up
 from betcode.worktrees.output import Feed
@@ -104,7 +104,7 @@ class Creating:
                 kept = Removal(time_ordered_uuid(), Step.GOING)
                 await self._removing.kept_of_gone(gone, each, kept, force=True, by="another one in its place")
                 await forget_registration(self._room.git, repository, each.path)
-        now_ns = time.time_ns()
+        now_ns = wall_clock.now_ns()
         row = WorktreeRow(
             id=before.id if before else new_worktree_id(),
             repository=repository.id,

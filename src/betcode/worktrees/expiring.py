@@ -8,6 +8,7 @@ import anyio.to_thread
 
 from betcode.domain.errors import BetcodeError
 from betcode.domain.worktrees import RepositoryRow
+from betcode.util import wall_clock
 from betcode.worktrees.room import WorktreeRoom
 from betcode.worktrees.trash import Trash
 
@@ -20,15 +21,15 @@ _LEAP_NS = 3600 * 10**9
 
 async def keep_trash(room: WorktreeRoom, trash: Trash) -> None:
     """Look again and again. A clock that was set ahead, perhaps by mistake, deletes nothing at once."""
-    ahead_ns = time.time_ns() - time.monotonic_ns()
+    ahead_ns = wall_clock.now_ns() - time.monotonic_ns()
     await anyio.sleep(_FIRST_AFTER_S)  # a start has other things to do
     while True:
-        before_ns, ahead_ns = ahead_ns, time.time_ns() - time.monotonic_ns()
+        before_ns, ahead_ns = ahead_ns, wall_clock.now_ns() - time.monotonic_ns()
         if ahead_ns - before_ns > _LEAP_NS:
             logger.info("the clock has leapt ahead: removed worktrees are looked at in the next round")
         else:
             try:
-                await expire(room, trash, time.time_ns())
+                await expire(room, trash, wall_clock.now_ns())
             except Exception:
                 # Tried again; nothing else is harmed.
                 logger.exception("removed worktrees could not be looked at")

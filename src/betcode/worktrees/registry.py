@@ -1,7 +1,6 @@
 """Which worktrees there are: what git lists is true, and the rows follow it."""
 
 import logging
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -26,6 +25,7 @@ from betcode.domain.worktrees import (
     WorktreeState,
 )
 from betcode.git.repository import ListedWorktree, listed_worktrees
+from betcode.util.wall_clock import now_ns
 from betcode.worktrees.following import Look, followed, made_stale
 from betcode.worktrees.places import all_there, looked_at
 from betcode.worktrees.queues import Queues
@@ -201,7 +201,7 @@ class Registry:
 
     async def _brought_up_to_date(self, repository: RepositoryRow, look: Look) -> Sequence[WorktreeRow]:
         rows = await self._room.store.worktrees(repository.id)
-        after, adopted = followed(repository, rows, look, time.time_ns())
+        after, adopted = followed(repository, rows, look, now_ns())
         await self._save([*after, *adopted], rows)
         return [*after, *adopted]
 

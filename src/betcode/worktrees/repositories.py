@@ -1,7 +1,6 @@
 """Which repositories are known: those in which somebody has asked for something, wherever they were moved since."""
 
 import logging
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -14,6 +13,7 @@ from betcode.domain.looks import NoAnswer
 from betcode.domain.worktrees import RepositoryId, RepositoryRow, new_repository_id
 from betcode.git.on_disk import configured_top, mark_of, on_disk
 from betcode.git.repository import listed_worktrees, place_of
+from betcode.util import wall_clock
 from betcode.worktrees.places import row_at, spot_of
 from betcode.worktrees.room import WorktreeRoom
 
@@ -89,7 +89,7 @@ class Repositories:
                 await self._room.store.save_repository(moved)
                 logger.info("a repository was moved", extra={"repository": path, "was_at": row.path})
                 return moved
-        now_ns = time.time_ns()
+        now_ns = wall_clock.now_ns()
         row = RepositoryRow(new_repository_id(), common_dir, path, main.is_bare, now_ns, now_ns, mark=mark)
         await self._room.store.save_repository(row)
         logger.info("a repository is known from now on", extra={"repository": row.path})

@@ -8,7 +8,6 @@ so. What was kept is forgotten when everything is back.
 import logging
 import os
 import re
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -38,6 +37,7 @@ from betcode.git.commits import commit_named
 from betcode.git.names import is_branch_name
 from betcode.git.repository import ListedWorktree, git_directory, listed_worktrees
 from betcode.git.tree import LONG_S, Tree
+from betcode.util import wall_clock
 from betcode.worktrees import brought_copies
 from betcode.worktrees.choosing import is_free, place_at
 from betcode.worktrees.filling import Filling
@@ -144,7 +144,7 @@ class Restoring:
         else:
             is_free = is_uuid(wanted) and not any(each.id == wanted for each in rows)
             identifier = wanted if is_free else new_worktree_id()
-        now_ns = time.time_ns()
+        now_ns = wall_clock.now_ns()
         return WorktreeRow(
             id=identifier,
             repository=removed.repository.id,

@@ -6,7 +6,6 @@ so that the end of a turn is also the beginning of the one that follows at once.
 
 import logging
 import shutil
-import time
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -24,6 +23,7 @@ from betcode.domain.worktrees import TurnSnapshot, WorktreeId, WorktreeStore
 from betcode.git.repository import nearest_top
 from betcode.git.running import Git
 from betcode.git.snapshots import Ground, PrivateObjects, Snapshot, ground_of, take
+from betcode.util.wall_clock import now_ns
 from betcode.worktrees.noted_turns import Beginning, End, Look, rows_after
 
 logger = logging.getLogger(__name__)
@@ -148,7 +148,7 @@ class Snapshots:
     @asynccontextmanager
     async def objects_for_now(self) -> AsyncIterator[PrivateObjects]:
         """Objects that are gone when the block is left."""
-        objects = PrivateObjects(self._directory / f"now-{time.time_ns()}")
+        objects = PrivateObjects(self._directory / f"now-{now_ns()}")
         try:
             yield objects
         finally:
@@ -198,7 +198,7 @@ class Snapshots:
 
     async def _note(self, line: _Line) -> None:
         """One look for all that was asked for until now."""
-        session, began_ns = line.session, time.time_ns()
+        session, began_ns = line.session, now_ns()
         limit_bytes = self._settings.worktree.snapshot_file_limit_bytes
         top, trouble = "", ""
         taken = Snapshot("")

@@ -1,7 +1,6 @@
 """Making a worktree the active one of its repository, with a session to go on in."""
 
 import logging
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -11,6 +10,7 @@ from betcode.domain.errors import WorktreeUnusable
 from betcode.domain.identifiers import SessionId
 from betcode.domain.rows import NewSession
 from betcode.domain.worktrees import WorktreeState
+from betcode.util import wall_clock
 from betcode.worktrees.queues import Queues
 from betcode.worktrees.registry import Registry, SeenWorktree
 from betcode.worktrees.room import WorktreeRoom
@@ -60,7 +60,7 @@ class Switching:
             session = await room.sessions.create(
                 replace(start_as(), worktree_id=row.id, working_directory=row.path, subdirectory="")
             )
-        now_ns = time.time_ns()
+        now_ns = wall_clock.now_ns()
         previous = await room.store.set_active(row.repository, row.id, now_ns)
         logger.info("switched to a worktree", extra={"worktree": row.name, "path": row.path, "session_id": session})
         sessions = (await room.store.sessions_of([row.id])).get(row.id, seen.sessions)

@@ -4,7 +4,6 @@ import json
 import logging
 import os
 import shutil
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from betcode.git.packs import let_go
 from betcode.git.plain import FSYNC
 from betcode.git.status import odd_entries
 from betcode.git.tree import Tree
+from betcode.util import wall_clock
 from betcode.worktrees import brought_copies
 from betcode.worktrees.contents import Contents
 from betcode.worktrees.keeping import Keeping, facts_in
@@ -114,7 +114,7 @@ class Trash:
         Raises:
             GitFailed, StorageDegraded: it cannot be kept.
         """
-        now_ns = time.time_ns()
+        now_ns = wall_clock.now_ns()
         facts: dict[str, object] = {
             "version": 1,
             "worktree": row.id,
@@ -239,7 +239,7 @@ class Trash:
         try:
             return self.directory(identifier).lstat().st_mtime_ns
         except OSError:
-            return time.time_ns()
+            return wall_clock.now_ns()
 
     def private_ids(self) -> Sequence[str]:
         """Of all that something is kept of outside git. It may block."""

@@ -1,6 +1,5 @@
 """CreateSession and RestartSession."""
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,6 +21,7 @@ from betcode.server.obey.reading import ReadingCalls
 from betcode.server.obey.times import span_ns
 from betcode.server.rim import Caller
 from betcode.sessions import Standing, Supervisor
+from betcode.util.wall_clock import now_ns
 from obey.local.v1 import local_pb2 as pb
 
 _LONGEST_TIMEOUT_NS = 10 * 365 * 86400 * 10**9
@@ -132,7 +132,7 @@ class CreatingCalls:
             model=request.model,
             metadata={PREFIX + key: value for key, value in request.provider_config.items()},
             environment=await self._environment(request.environment, facts, kind),
-            created_ns=time.time_ns(),
+            created_ns=now_ns(),
             budget=set_to(Amounts(tokens=request.max_tokens), OnReached.REFUSE),
         )
         bond = Bond(
@@ -163,7 +163,7 @@ class CreatingCalls:
             session_id=session,
             metadata=self._engine.lives.reconfigured(old.metadata, config),
             environment=environment,
-            created_ns=time.time_ns(),
+            created_ns=now_ns(),
             budget=set_to(state.budget.step, state.budget.on_reached),
             forked_from="",
             forked_at=NO_SEQ,

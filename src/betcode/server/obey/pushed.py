@@ -1,12 +1,11 @@
 """StreamAgentActivity: activities that agents outside this daemon push, told like those of its own sessions."""
 
-import time
-
 from betcode.domain.activities import ACTIVITY_EVENTS, PushedActivity
 from betcode.domain.errors import InvalidRequest
 from betcode.domain.identifiers import NotAnIdentifier, parse_session_id
 from betcode.domain.text import shortened
 from betcode.server.obey.times import moment_ns
+from betcode.util import wall_clock
 from obey.local.v1 import local_pb2 as pb
 
 _TYPE = {
@@ -31,7 +30,7 @@ def pushed(event: pb.AgentActivityEvent) -> PushedActivity:
         raise InvalidRequest("An activity needs the id of its session, of at most 256 characters")
     if event.ByteSize() > _LIMIT_BYTES:
         raise InvalidRequest(f"An activity has at most {_LIMIT_BYTES} bytes: cut its output")
-    now_ns = time.time_ns()
+    now_ns = wall_clock.now_ns()
     return PushedActivity(
         session_id=event.session_id,
         event_type=event.event_type,

@@ -1,12 +1,12 @@
 """What other programs reported is kept for a while."""
 
 import logging
-import time
 
 import anyio
 
 from betcode.domain.activities import Reports
 from betcode.domain.errors import BetcodeError
+from betcode.util import wall_clock
 
 logger = logging.getLogger(__name__)
 
@@ -19,7 +19,7 @@ async def keep_reports(reports: Reports) -> None:
     """Let go of what is too old, again and again."""
     while True:
         try:
-            now_ns = time.time_ns()
+            now_ns = wall_clock.now_ns()
             while gone := await reports.forget_reports(now_ns - _EVENTS_KEPT_NS, now_ns - _ACTIVITIES_KEPT_NS):
                 logger.info("let go of %d old reports", gone)
         except BetcodeError as trouble:

@@ -1,7 +1,6 @@
 """Numbered changes of the schema: each is applied once, in order, and left alone afterwards."""
 
 import os
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from betcode.storage.migrations.m005_bonds import m005_bonds
 from betcode.storage.migrations.m006_abandoned_turns import m006_abandoned_turns
 from betcode.storage.migrations.m007_prompts_in_seconds import m007_prompts_in_seconds
 from betcode.storage.placing import put_in_place
+from betcode.util.wall_clock import now_ns
 
 Migration = Callable[[apsw.Connection], None]
 
@@ -89,7 +89,7 @@ def _apply(db: apsw.Connection, number: int, name: str, migration: Migration) ->
     db.execute("BEGIN IMMEDIATE")
     try:
         migration(db)
-        db.execute("INSERT INTO migrations (number, name, applied_ns) VALUES (?, ?, ?)", (number, name, time.time_ns()))
+        db.execute("INSERT INTO migrations (number, name, applied_ns) VALUES (?, ?, ?)", (number, name, now_ns()))
         db.execute("COMMIT")
     except BaseException:
         if db.in_transaction:
