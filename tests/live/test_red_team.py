@@ -13,7 +13,7 @@ import apsw
 import pytest
 
 from betcode.holder.launch import holder_pid
-from support import red_team
+from support import inside_attempts, red_team
 from support.claude import needs_claude
 from support.daemon import becomes_true
 from support.model_script import bash, say
@@ -82,17 +82,44 @@ async def test_from_inside_the_agents_tree_nothing_answers_and_what_was_tried_is
         assert {row["session_id"] for row in refused} - {""} == {talk.session_id}
         by_way = {row["note"]: row for row in refused}
         assert set(by_way) == {
-            "answered without a ticket",
-            "brought a ticket that does not count",
+            "called without a ticket: AnswerPermission",
+            "brought a ticket that does not count: AnswerPermission",
             "asked for a ticket",
             "came to the holder's socket",
         }
-        assert by_way["answered without a ticket"]["request_id"] == prompt.permission.request_id
+        assert by_way["called without a ticket: AnswerPermission"]["request_id"] == prompt.permission.request_id
         for note, row in by_way.items():
-            if note != "brought a ticket that does not count":
+            if not note.startswith("brought a ticket that does not count"):
                 assert f" < {holder_pid(world.runs[0].directory)} (python" in row["peer"], row
         assert not (world.work / "pwned.txt").exists()
         await world.client.cancel(talk.session_id)
+
+
+@pytest.mark.parametrize("disguise", ["lock_removed", "lock_overwritten", "lock_moved", "holder_killed"])
+async def test_no_disguise_makes_a_tool_of_the_real_agent_a_person(tmp_path: Path, disguise: str) -> None:
+    """An approved command answers the prompt of another session."""
+    plan, report = tmp_path / "plan", tmp_path / "report"
+    command = shlex.join([sys.executable, "-P", inside_attempts.__file__, str(plan), disguise])
+    begin = bash(command, "Look around", run_in_background=True)
+    async with claude_world(tmp_path, {"victim": [TOUCH, say("Done.")], "go": [begin, say("Done.")]}) as world:
+        places = world.daemon.places
+        victim = await world.session()
+        await victim.say("[[fake:victim]]")
+        request = await victim.asked()
+        said = {"socket": places.socket, "tickets": places.ticket_socket, "runs": places.runs, "report": report}
+        said |= {"session": victim.session_id, "request": request.request_id, "tcp": "", "token": ""}
+        plan.write_text(json.dumps({name: str(value) for name, value in said.items()}))
+        attacker = await world.session()
+        await attacker.say("[[fake:go]]")
+        await attacker.answer(await attacker.asked(), allow=True)
+        await becomes_true(report.exists)
+        found = json.loads(report.read_text())
+        pid = found.pop("pid", 0)
+        assert found == {"socket": "PERMISSION_DENIED", "submit": "PERMISSION_DENIED", "ticket": "refused"}
+        await becomes_true(lambda: len([row for row in audit(world) if f"pid {pid} (" in row["peer"]]) >= 3)
+        assert [prompt.request_id for prompt in await world.client.pending()] == [request.request_id]
+        assert not (world.work / "pwned.txt").exists()
+        await world.client.cancel(victim.session_id)
 
 
 async def test_a_server_that_the_tool_did_not_start_answers_and_is_named_in_the_audit(tmp_path: Path) -> None:

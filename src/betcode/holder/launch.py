@@ -20,6 +20,7 @@ from betcode.holder.platform import (
     HOLDER_MARKER,
     RUN_MARKER,
     Process,
+    command_line,
     descendants,
     descends_from,
     environment_markers,
@@ -235,13 +236,30 @@ def bar(run_dir: Path) -> bool:
 
 
 def holder_pid(run_dir: Path) -> int | None:
-    """The pid of the run's living holder; None where none lives, or where that cannot be found out."""
+    """The pid of the run's living holder; None where none lives, or where that cannot be found out.
+
+    An agent can write into the lock file: a process that it names and that is no holder must never get a signal.
+    """
     try:
         if not is_alive(run_dir):
             return None
-        return parse_lock(read_file(run_dir / "lock", LOCK_LIMIT_BYTES))
+        pid = parse_lock(read_file(run_dir / "lock", LOCK_LIMIT_BYTES))
     except OSError:
         return None
+    return pid if pid is not None and _is_holder_of(pid, run_dir) else None
+
+
+def _is_holder_of(pid: int, run_dir: Path) -> bool:
+    """Whether a process may be the holder of a run, which works in its directory.
+
+    The command line is not read where that can be avoided: it is memory of the process, which can hold up a reader.
+    """
+    if sys.platform != "linux":
+        return is_holder(pid)
+    try:
+        return Path(f"/proc/{pid}/cwd").samefile(run_dir)
+    except OSError:
+        return False
 
 
 def parse_lock(text: bytes) -> int | None:
@@ -259,10 +277,7 @@ def holder_pids(runs_dir: Path) -> frozenset[int]:
 
 def is_holder(pid: int) -> bool:
     """Whether a process runs the holder's program."""
-    try:
-        return b"betcode/holder/program.py" in Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return False
+    return "betcode/holder/program.py" in command_line(pid)
 
 
 def runs_inside(runs_dir: Path) -> bool:

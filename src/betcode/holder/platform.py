@@ -106,6 +106,17 @@ def environment_markers(pid: int) -> frozenset[str]:
     return frozenset(os.fsdecode(value.partition(b"=")[2]) for value in values if value.startswith(beginnings))
 
 
+def command_line(pid: int) -> str:
+    """The words with which a process was started; empty when there is none."""
+    if sys.platform != "linux":
+        return " ".join(_ps("-ww", "-o", "command=", "-p", str(pid)))
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb", buffering=0) as words:
+            return os.fsdecode(words.read(64 * 1024).replace(b"\0", b" "))
+    except OSError:
+        return ""
+
+
 def control_group(pid: int) -> str:
     """The control group of a process; empty where the system has none or does not say."""
     try:
