@@ -106,7 +106,12 @@ async def test_no_disguise_makes_a_tool_of_the_real_agent_a_person(tmp_path: Pat
         victim = await world.session()
         await victim.say("[[fake:victim]]")
         request = await victim.asked()
-        said = {"socket": places.socket, "tickets": places.ticket_socket, "runs": places.runs, "report": report}
+        said: dict[str, object] = {
+            "socket": places.socket,
+            "tickets": places.ticket_socket,
+            "runs": places.runs,
+            "report": report,
+        }
         said |= {"session": victim.session_id, "request": request.request_id, "tcp": "", "token": ""}
         plan.write_text(json.dumps({name: str(value) for name, value in said.items()}))
         attacker = await world.session()
