@@ -29,7 +29,7 @@ _READ_WITHIN_S = 60.0
 _REST_WITHIN_S = 60.0
 _LOOK_EVERY_S = 0.05
 _STAYS = {"betcode.db", "betcode.db.incarnation", "daemon.lock", "daemon.log", "daemon.sock.lock", "obey.sock.lock"}
-_STAYS |= {"daemon.sock.ticket.lock", "runs", "search.db", "snapshots"}
+_STAYS |= {"betcode.db.reserve", "daemon.sock.ticket.lock", "runs", "search.db", "snapshots"}
 # The index is opened again a while after it failed; until then what a killed daemon left of it lies there.
 _LEFT_BY_SHORTAGE = {"search.db-shm", "search.db-wal"}
 

@@ -30,7 +30,6 @@ async def settle(round_: Round) -> list[str]:
     for work in round_.work.values():
         (work / "go").touch()
         (work / "the end").touch()
-        (work / "die-early").unlink(missing_ok=True)
     quiet = 0
     waiting: dict[str, int] = {}
     with anyio.move_on_after(SETTLE_WITHIN_S):
