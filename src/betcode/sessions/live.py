@@ -203,7 +203,8 @@ class LiveSession:
             return
         self.budget.look()
         slots = self.room.slots
-        if any(self._needs_slot(row) for row in self.inputs.values()) and not slots.has(self):
+        # In this order: a session with a slot may have a thousand open messages, and comes here for each of them.
+        if not slots.has(self) and any(self._needs_slot(row) for row in self.inputs.values()):
             begun = any(row.kind is InputKind.ANSWER or row.number for row in self.inputs.values())
             slots.ask(self, first=begun)  # comes back here when granted
         if self.run is None and self.inputs and slots.has(self):
