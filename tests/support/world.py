@@ -34,11 +34,17 @@ class World:
         return runs_in(self.daemon.places.runs)
 
     async def session(
-        self, *, model: str = "", allowed_tools: tuple[str, ...] = (), plan_mode: bool = False, **environment: str
+        self,
+        *,
+        model: str = "",
+        allowed_tools: tuple[str, ...] = (),
+        plan_mode: bool = False,
+        directory: Path | None = None,
+        **environment: str,
     ) -> Talk:
         """A new session with the real CLI; nothing runs before something is said."""
         new = NewConversation(
-            working_directory=str(self.work),
+            working_directory=str(directory or self.work),
             provider="claude",
             model=model,
             allowed_tools=allowed_tools,

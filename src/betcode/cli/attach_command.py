@@ -14,6 +14,7 @@ from betcode.cli.finding import OPEN, find_session, find_summary
 from betcode.cli.new_session import default_agent
 from betcode.cli.on_screen import on_screen, wants_screen
 from betcode.cli.options import Options
+from betcode.cli.project_trust import settle_trust, trust_for_screen
 from betcode.cli.screen import Screen, standard_screen
 from betcode.cli.worktree_place import active_elsewhere, named_worktree, say_it_is_gone, started_session
 from betcode.client import Client
@@ -37,7 +38,9 @@ async def _attach(options: Options) -> int:
     if wants_screen(options):
 
         async def choose(client: Client, _notes: Screen) -> SessionSummary:
-            return await find_summary(client, await _named_session(client, options))
+            session_id = await _named_session(client, options)
+            await trust_for_screen(client, options, session_id)
+            return await find_summary(client, session_id)
 
         return await on_screen(options, choose)
     from betcode.cli.session_commands import connected  # who has a screen does not pay for it
@@ -45,6 +48,7 @@ async def _attach(options: Options) -> int:
     screen = standard_screen()
     async with connected(options, screen) as client:
         session_id = await _named_session(client, options)
+        await settle_trust(client, options, screen, session_id)
         return await converse(options, client, screen, session_id, show_all=options.flag("all"))
 
 
@@ -77,7 +81,10 @@ async def _open_here(options: Options) -> int:
     if wants_screen(options):
 
         async def choose(client: Client, notes: Screen) -> SessionSummary | None:
-            return await _chosen_here(client, options, notes)
+            chosen = await _chosen_here(client, options, notes)
+            if chosen is not None:
+                await trust_for_screen(client, options, chosen.id)
+            return chosen
 
         return await on_screen(options, choose)
     from betcode.cli.session_commands import connected  # who has a screen does not pay for it
@@ -90,6 +97,7 @@ async def _open_here(options: Options) -> int:
             here.say_which(screen)
         else:
             session_id = await started_session(client, options, screen)
+        await settle_trust(client, options, screen, session_id)
         return await converse(options, client, screen, session_id, show_all=False)
 
 

@@ -68,6 +68,7 @@ class HeadlessTurn:
         policy: AskPolicy,
         is_new: bool,
         limit_s: float = math.inf,
+        ignored_files: Sequence[str] = (),
     ) -> None:
         self._client = client
         self._session_id = session_id
@@ -75,6 +76,7 @@ class HeadlessTurn:
         self._output = output
         self._policy = policy
         self._is_new = is_new
+        self._ignored_files = ignored_files  # of a project that nobody has trusted
         self._message_id = new_message_id()
         self._answer = Answer()
         self._is_held = False  # others are answered first: nothing tells whose words come, before their turn ends
@@ -329,6 +331,7 @@ class HeadlessTurn:
             "error": {"code": error.code, "message": error.message, "details": dict(error.details)} if error else None,
             "denied": [*self._denied.values(), *self._denials.tools],
             "parked": self._parked,
+            "ignored_project_files": list(self._ignored_files),
             "usage": asdict(watch.usage),
             "exit_code": int(code),
         }

@@ -36,6 +36,16 @@ def add_new_session(parser: "Parser") -> None:
         "--allowed-tools", metavar="TOOL", action="append", help="run this tool without asking; may be repeated"
     )
     group.add_argument("--plan", action="store_true", help="begin in plan mode")
+    add_trust(group)
+
+
+def add_trust(group: "argparse._ArgumentGroup | Parser") -> None:
+    group.add_argument(
+        "--trust",
+        action="store_true",
+        help="trust the project: its hooks, MCP servers, environment, plugins and allow rules are loaded, now and "
+        "later (without: ask on a terminal; without a terminal they are ignored)",
+    )
 
 
 def add_choice_of_agent(group: "argparse._ArgumentGroup | Parser", dest: str = "") -> None:

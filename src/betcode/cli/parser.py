@@ -14,7 +14,7 @@ from betcode.cli.db_options import add_db
 from betcode.cli.diff_options import add_session_diff
 from betcode.cli.examples import EXAMPLES
 from betcode.cli.log_options import add_logs
-from betcode.cli.new_session_options import add_choice_of_agent, add_new_session, add_providers
+from betcode.cli.new_session_options import add_choice_of_agent, add_new_session, add_providers, add_trust
 from betcode.cli.on_ask import ask_policy, time_limit_s
 from betcode.cli.permission_options import add_permission
 from betcode.cli.remote_options import add_remote
@@ -166,6 +166,7 @@ def _add_attach(commands: "Commands[Parser]") -> None:
     attach.add_argument(
         "-w", "--worktree", action=WorktreeWord, metavar="NAME", help="the session of this worktree, in place of ID"
     )
+    add_trust(attach)
     attach.add_argument("--all", action="store_true", help="in lines: show the whole history first, not only its end")
     _add_presentation(attach, top=False)
 
@@ -276,7 +277,7 @@ def _add_policy(commands: "Commands[Parser]") -> None:
     attempt.add_argument("--since", type=_since_s, default=_since_s("30d"), metavar="TIME", help='such as "12h" (30d)')
     attempt.add_argument("--limit", type=_count, default=50, metavar="N", help="show at most so many uses (50)")
     for verb, says in (
-        ("trust", "let a project's own rules and setups count"),
+        ("trust", "load a project's hooks, MCP servers, environment, plugins, allow rules and worktree setups"),
         ("untrust", "no longer trust a project"),
     ):
         command = _command(verbs, verb, says, f"policy_commands:{verb}")

@@ -134,11 +134,11 @@ async def _trust(options: Options, trusted: bool) -> int:
         screen.line(f"{project} was trusted already" if trusted else f"{project} was not trusted")
     elif trusted:
         screen.line(
-            f"{project} is trusted: the allow rules in its .claude count now, for all its sessions and worktrees, "
-            "and what it brings to set worktrees up may run"
+            f"{project} is trusted: agents that start there load its hooks, MCP servers, environment, plugins and "
+            "allow rules, and its worktree setups may run, in all its worktrees"
         )
     else:
-        screen.line(f"{project} is not trusted any more: its allow rules and its setups of worktrees do not count")
+        screen.line(f"{project} is not trusted any more: agents that start there run without its project settings")
     return ExitCode.OK
 
 

@@ -17,6 +17,7 @@ from betcode.cli.identity import own_identity
 from betcode.cli.keyboard import can_ask
 from betcode.cli.on_ask import AskPolicy, OnAsk
 from betcode.cli.options import Options
+from betcode.cli.project_trust import settle_trust
 from betcode.cli.prompt_sources import prompt_of
 from betcode.cli.screen import standard_screen
 from betcode.cli.time_limit import blocking_within, nothing_was_sent
@@ -88,8 +89,16 @@ async def _say(options: Options, prompt: str, files: Sequence[AttachedFile], bef
             session_id = await session_to_continue(client, options)
         else:
             session_id, is_new = await started_session(client, options, screen), True
+        ignored = await settle_trust(client, options, screen, session_id)
         left_s, before.deadline = before.deadline - anyio.current_time(), math.inf
         turn = HeadlessTurn(
-            client, session_id, screen, output=output, policy=policy, is_new=is_new, limit_s=max(left_s, 0)
+            client,
+            session_id,
+            screen,
+            output=output,
+            policy=policy,
+            is_new=is_new,
+            limit_s=max(left_s, 0),
+            ignored_files=ignored,
         )
         return await turn.run(prompt, files)

@@ -5,6 +5,7 @@ import anyio
 from betcode.cli.exit_codes import ExitCode
 from betcode.cli.finding import find_summary
 from betcode.cli.options import Options
+from betcode.cli.project_trust import settle_trust
 from betcode.cli.screen import standard_screen
 from betcode.cli.session_commands import connected
 from betcode.cli.worktree_place import started_session
@@ -21,12 +22,16 @@ async def _new(options: Options) -> int:
     screen = standard_screen()
     async with connected(options, screen) as client:
         session_id = await started_session(client, options, screen)
+        ignored = await settle_trust(client, options, screen, session_id)
         if options.text("name"):
             await client.rename(session_id, options.text("name"))
         if options.as_json:
             summary = await find_summary(client, session_id)
-            screen.json({"session_id": session_id, "session": summary_json(summary)}, indent=2)
+            made = {"session_id": session_id, "session": summary_json(summary), "ignored_project_files": list(ignored)}
+            screen.json(made, indent=2)
             return ExitCode.OK
+    if ignored:
+        screen.note(f"The project is not trusted: its agent will run without {', '.join(ignored)}")
     screen.line(session_id)
     screen.note(f"Go on with: betcode attach {short_id(session_id)}")
     return ExitCode.OK

@@ -43,6 +43,16 @@ class PolicyClient:
         request = v1.TrustProjectRequest(directory=directory, trusted=trusted)
         return await self.connection.call(self._stub.TrustProject, request, with_ticket=True)
 
+    async def decline(self, directory: str) -> None:
+        """Say that a person was asked to trust what the project brings now, and did not."""
+        request = v1.TrustProjectRequest(directory=directory, declined=True)
+        await self.connection.call(self._stub.TrustProject, request, with_ticket=True)
+
+    async def inspect(self, *, session_id: str = "", directory: str = "") -> v1.InspectProjectResponse:
+        """What agents would load from a project's files, for a session or for a directory and every kind of agent."""
+        request = v1.InspectProjectRequest(session_id=session_id, directory=directory)
+        return await self.connection.call(self._stub.InspectProject, request)
+
     async def trusted(self) -> Sequence[v1.TrustedProject]:
         """The projects that people trusted here."""
         return (await self.connection.call(self._stub.ListTrusted, v1.ListTrustedRequest())).projects

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from betcode.domain.project_files import Program
+
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
@@ -29,3 +31,5 @@ class Capabilities:
     model: bool = True  # can be told which model to use
     usage: bool = False  # says how many tokens a turn took
     cost: bool = False  # and what that cost
+    project_files: frozenset[Program] = frozenset()  # whose files of a project it reads, and runs what they say
+    ignores_project_files: bool = False  # can be started without them

@@ -13,6 +13,7 @@ from betcode.domain.changes import Change
 from betcode.domain.commands import Command, Errand, RefuseRequest
 from betcode.domain.documents import SearchPage, SearchQuestion
 from betcode.domain.identifiers import RunId, RunKey, Seq, SessionId, SessionKey
+from betcode.domain.project_files import ProjectFiles
 from betcode.domain.provider_about import ProviderAbout
 from betcode.domain.records import Record
 from betcode.domain.rows import (
@@ -199,6 +200,8 @@ class LaunchContext:
     forbidden: Forbidden = Forbidden()
     screens_calls: bool = False  # it is to ask about every use of a tool
     run_dir: Path = Path("/")  # where `Launch.files` and `Launch.links` will be
+    project_files: ProjectFiles = ProjectFiles.LOADED
+    project_directories: tuple[str, ...] = ()  # the working directory and its repository, by all their names
 
 
 class PauseKind(StrEnum):

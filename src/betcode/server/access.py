@@ -65,7 +65,13 @@ TABLE: Mapping[str, Access] = MappingProxyType(
     )
     | _of(
         "betcode.v1.PolicyService",
-        {"CheckPolicy": _READ, "TryPolicy": _READ, "ListTrusted": _READ, "TrustProject": _PERSON},
+        {
+            "CheckPolicy": _READ,
+            "TryPolicy": _READ,
+            "InspectProject": _READ,
+            "ListTrusted": _READ,
+            "TrustProject": _PERSON,
+        },
     )
     | _of("betcode.v1.VersionService", {"GetVersion": _READ, "NegotiateCapabilities": _READ})
     | _of(

@@ -65,11 +65,33 @@ class PolicyCalls:
             summary.counts.add(before=_OUTCOMES[before], after=_OUTCOMES[after], uses=uses)
         await context.write(v1.TryPolicyUpdate(summary=summary).SerializeToString())
 
+    async def inspect_project(self, _: Caller, request: v1.InspectProjectRequest) -> v1.InspectProjectResponse:
+        if bool(request.session_id) == bool(request.directory):
+            raise InvalidRequest("Name a session or a directory")
+        session = await self._engine.resolve(request.session_id) if request.session_id else None
+        found = await self._engine.policy.inspect(request.directory, session=session)
+        response = v1.InspectProjectResponse(
+            project=found.project, trusted=found.inspected.is_trusted, declined=found.is_declined
+        )
+        for item in found.inspected.items:
+            response.items.add(
+                program=item.program.value,
+                path=item.path,
+                brings=item.brings,
+                prevents_start=item in found.unavoidable,
+            )
+        return response
+
     async def trust_project(self, caller: Caller, request: v1.TrustProjectRequest) -> v1.TrustProjectResponse:
         """For people: a project that an agent works in does not trust itself."""
         client = await self._gate.admit(caller)
         policy = self._engine.policy
         project = await policy.project_of(request.directory, trusted=request.trusted)
+        if request.declined:
+            if request.trusted:
+                raise InvalidRequest("A project is trusted or declined, not both")
+            await policy.decline(project, request.directory, client=client.client_id)
+            return v1.TrustProjectResponse(project=project)
         changed = await policy.trust(project, trusted=request.trusted, client=client.client_id, peer=client.peer)
         return v1.TrustProjectResponse(changed=changed, project=project)
 

@@ -307,6 +307,7 @@ def _built(
     built |= {
         "betcode.v1.PolicyService.CheckPolicy": rim.unary(p1.CheckPolicyRequest, policy.check_policy),
         "betcode.v1.PolicyService.TryPolicy": rim.stream(p1.TryPolicyRequest, policy.try_policy),
+        "betcode.v1.PolicyService.InspectProject": rim.unary(p1.InspectProjectRequest, policy.inspect_project),
         "betcode.v1.PolicyService.TrustProject": rim.unary(p1.TrustProjectRequest, policy.trust_project),
         "betcode.v1.PolicyService.ListTrusted": rim.unary(p1.ListTrustedRequest, policy.list_trusted),
     }

@@ -36,6 +36,7 @@ from betcode.sessions.followers import Followers
 from betcode.sessions.left_prompts import open_ones, sorted_by_agent
 from betcode.sessions.life import Life
 from betcode.sessions.lock_desk import LockDesk
+from betcode.sessions.project_guard import ProjectGuard
 from betcode.sessions.recovery import Recovery
 from betcode.sessions.room import Room
 from betcode.sessions.run import AgentRun
@@ -79,6 +80,7 @@ class LiveSession:
         self.users = 0  # streams and calls that hold this object
         self.recovery = Recovery(self)
         self.screening = Screening(self)
+        self.project = ProjectGuard(self)
         self.may_start = False  # once it was given up, a person decides when it goes on
         self.closed_words = "the session was closed"  # or deleted: why what was open in it is not any more
         self.stopped_by = ""  # the client that closed it or cancelled its turn last; empty: not known, nobody

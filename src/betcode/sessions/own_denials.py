@@ -12,6 +12,8 @@ from betcode.domain.errors import StorageDegraded, StorageFailed
 from betcode.domain.identifiers import Seq
 from betcode.domain.looks import NoAnswer
 from betcode.domain.text import shortened
+from betcode.rules import FOR_PEOPLE, Action, Rule
+from betcode.sessions import events
 from betcode.sessions.tally import KIND_OF
 from betcode.util.wall_clock import now_ns
 from betcode.v1 import agent_pb2 as v1
@@ -25,16 +27,24 @@ _KIND = KIND_OF["tool_call_start"]
 _WINDOW = 2000  # events: an agent that denies does so at once
 _INPUT = "tool_call_start.input_json"
 _LONGEST = 500
+_TAKEN_AWAY = (
+    "The agent could not ask: its own reading of `{}` takes the tool away. betcode never denies it by rule; "
+    "remove the rule from that file to be asked"
+)
 _BY_ITSELF = "by the agent itself: {}"
 
 
-async def denied_by_agent(session: LiveSession, said: Iterable[v1.AgentEvent]) -> list[AuditEntry]:
+async def denied_by_agent(
+    session: LiveSession, said: Iterable[v1.AgentEvent]
+) -> tuple[list[AuditEntry], list[v1.AgentEvent]]:
     """The audit entries for these events; each names our rule where one denies the same.
 
-    A use of a tool that the agent does not offer is marked as denied where a rule of ours denies it.
+    A use of a tool that the agent does not offer is marked as denied where a rule of ours denies it. Rules do not
+    answer tools that only people answer; where the agent's own settings take one away, a notice says so.
     """
     said = list(said)
     entries: list[AuditEntry] = []
+    notices: list[v1.AgentEvent] = []
     for event in said:
         result = event.tool_call_result
         if result.denied_by not in ("agent", DISABLED):
@@ -43,9 +53,19 @@ async def denied_by_agent(session: LiveSession, said: Iterable[v1.AgentEvent]) -
         entry = await _entry(session, started, result)
         if result.denied_by == DISABLED:
             result.denied_by = "agent" if entry.rule else ""  # without a rule the agent just does not have the tool
+            if (rule := _taken_away(session, entry.tool_name)) is not None:
+                notices.append(events.notice(v1.NOTICE_KIND_AGENT, _TAKEN_AWAY.format(rule), level="warning"))
         if result.denied_by:
             entries.append(entry)
-    return entries
+    return entries, notices
+
+
+def _taken_away(session: LiveSession, tool_name: str) -> Rule | None:
+    """The rule in a file that the agent reads by itself, where it concerns a tool that only people answer."""
+    if tool_name not in FOR_PEOPLE:
+        return None
+    rules = session.screening.book.lists.rules
+    return next((rule for rule in rules if rule.action is Action.DENY and rule.tool == tool_name), None)
 
 
 async def _start_of(session: LiveSession, said: Iterable[v1.AgentEvent], tool_id: str) -> v1.AgentEvent:

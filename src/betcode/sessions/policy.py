@@ -2,22 +2,36 @@
 
 import os
 from collections.abc import AsyncGenerator, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import anyio.to_thread
 
 from betcode.domain.audit import Audited, AuditEntry, DecidedBy
 from betcode.domain.changes import AddAudit
-from betcode.domain.errors import InvalidRequest
+from betcode.domain.errors import InvalidRequest, SessionNotFound
 from betcode.domain.identifiers import SessionId
 from betcode.domain.looks import NoAnswer
+from betcode.domain.project_files import ProjectItem
 from betcode.sessions.policy_check import Checked, check
 from betcode.sessions.policy_try import Tried, try_rules
+from betcode.sessions.project_guard import Inspected, inspect, unavoidable
 from betcode.sessions.room import Room
 from betcode.sessions.rule_book import RuleBook
 from betcode.sessions.trust import FILE_NAME, Trust, TrustedProject, TrustedProjects, claude_config, project_of
+from betcode.sessions.whereabouts import directory_known
 from betcode.util.user import home_directory
 from betcode.util.wall_clock import now_ns
+
+
+@dataclass(frozen=True, slots=True)
+class InspectedProject:
+    """What a project brings for a kind of agent, and what people said to it."""
+
+    inspected: Inspected
+    project: str  # what would be trusted
+    is_declined: bool  # a person was asked about just this, and said no
+    unavoidable: tuple[ProjectItem, ...]  # what keeps the agent from being started
 
 
 class Policy:
@@ -83,6 +97,50 @@ class Policy:
             return own  # a worktree may have been trusted by itself
         return await anyio.to_thread.run_sync(project_of, own, abandon_on_cancel=True)
 
+    async def inspect(self, directory: str, *, session: SessionId | None = None) -> InspectedProject:
+        """What agents would load from the files of a session's project, or of any directory.
+
+        Raises:
+            InvalidRequest: it is no directory.
+            SessionNotFound
+        """
+        room = self._room
+        can = None
+        environment: Mapping[str, str] = os.environ
+        if session is not None:
+            row = await room.store.find_session(session)
+            if row is None:
+                raise SessionNotFound(session)
+            directory, environment = await directory_known(room, row.new), row.new.environment or environment
+            provider = room.providers.get(row.new.provider)
+            can = None if provider is None else provider.capabilities_for(row.new)
+        project = await self.project_of(directory, trusted=True)
+        found = await inspect(room.rules, lambda work: room.looks.look(directory, work), directory, environment)
+        declined = {} if self._trusted is None else await anyio.to_thread.run_sync(self._trusted.declined)
+        mine = found if can is None else found.of(can.project_files)
+        return InspectedProject(
+            inspected=mine,
+            project=project,
+            is_declined=declined.get(project) == found.digest,
+            unavoidable=() if can is None or found.is_trusted else unavoidable(mine, can),
+        )
+
+    async def decline(self, project: str, directory: str, *, client: str = "") -> None:
+        """Remember that a person was asked about what this project brings now, and does not trust it.
+
+        Raises:
+            InvalidRequest: the list cannot be written.
+        """
+        trusted = self._trusted
+        if trusted is None:
+            raise InvalidRequest("No projects are trusted here: there is no place for the list")
+        look_at = self._room.looks.look
+        found = await inspect(self._room.rules, lambda work: look_at(directory, work), directory, os.environ)
+        try:
+            await anyio.to_thread.run_sync(lambda: trusted.decline(project, found.digest, by=client))
+        except OSError as trouble:
+            raise InvalidRequest(f"The list of trusted projects cannot be written: {trouble.strerror}") from None
+
     async def trust(self, directory: str, *, trusted: bool, client: str = "", peer: str = "") -> bool:
         """Let a project's own allow rules count from now on, or no longer; False: it was so before.
 
@@ -111,9 +169,13 @@ class Policy:
         )
         await self._room.store.commit([AddAudit(entry)])  # first: nothing is trusted that nobody can find out about
         try:
-            return await anyio.to_thread.run_sync(lambda: self._change(name, trusted, client))
+            changed = await anyio.to_thread.run_sync(lambda: self._change(name, trusted, client))
         except OSError as trouble:
             raise InvalidRequest(f"The list of trusted projects cannot be written: {trouble.strerror}") from None
+        for agent in self._room.memory.live:
+            if name in agent.project_names:
+                agent.retire_soon()  # an idle one: the next agent is started as the project is trusted now
+        return changed
 
     def _change(self, name: str, trusted: bool, client: str) -> bool:
         assert self._trusted is not None

@@ -48,7 +48,9 @@ class Replies:
         for answered in intake.given:
             hand_over(intake, session.answer_row(decision_in(answered).command(answered)))
         await self._answer_by_rule(intake)
-        intake.changes.extend(AddAudit(entry) for entry in await denied_by_agent(session, intake.said))
+        entries, notices = await denied_by_agent(session, intake.said)
+        intake.changes.extend(AddAudit(entry) for entry in entries)
+        intake.said += notices
 
     def _run_errands(self, intake: Intake) -> None:
         """Each once: its row is open until it comes by, and then the dialogue knows that it was said."""

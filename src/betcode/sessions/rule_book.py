@@ -194,12 +194,16 @@ class RuleShelf:
         guarded = () if self.places is None else _guarded(self.places)
         place = Place(str(Path(directory).absolute()), home, guarded, follow_links)
         files = {layer: Path(place.directory, name) for layer, name in _OF_PROJECTS.items()}
-        own_list = None
         if self.places is not None:
             files[Layer.USER] = self.places.config_dir / FILE_NAME
-            own_list = self.places.state_dir / TRUST_FILE_NAME
-        trust = Trust(place.directory, own_list, claude_config(environment, home))
+        trust = self.trust(place.directory, environment)
         return RuleBook(files, place, trust, _flags(allowed_tools), Lookout(self.answers_within_s))
+
+    def trust(self, directory: str, environment: Mapping[str, str]) -> Trust:
+        """Whether people trust that directory."""
+        own_list = None if self.places is None else self.places.state_dir / TRUST_FILE_NAME
+        home = str(home_directory(environment))
+        return Trust(directory, own_list, claude_config(environment, home))
 
 
 @lru_cache(maxsize=8)  # looked at when a daemon has its first session, and not again

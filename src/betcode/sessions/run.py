@@ -107,6 +107,10 @@ class AgentRun:
         return self.row.agent_pid, self.row.agent_start
 
     @property
+    def project_names(self) -> tuple[str, ...]:
+        return self.session.project.names
+
+    @property
     def idle_since(self) -> float | None:
         with (session := self.session).failure.guard(FaultPoint.IDLE_CHECK):
             session.room.faults(FaultPoint.IDLE_CHECK, session.session_id)

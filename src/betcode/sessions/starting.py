@@ -13,8 +13,9 @@ import anyio
 import anyio.to_thread
 
 from betcode.domain.changes import SaveRun
-from betcode.domain.errors import StorageDegraded, WorktreeUnusable
+from betcode.domain.errors import AgentUnavailable, BetcodeError, StorageDegraded, WorktreeUnusable
 from betcode.domain.ports import Launch, LaunchContext
+from betcode.domain.project_files import ProjectFiles
 from betcode.domain.rows import RunRow
 from betcode.domain.run import RunStimulus
 from betcode.holder.launch import HolderKilled, HolderSpec, start_holder
@@ -47,9 +48,17 @@ async def _start(run: AgentRun) -> bool:
         carried = provider.carry_over(previous.dialogue_state, previous.dialogue_version)
         run.dialogue = provider.dialogue(writer.new, run.conversation_id, carried, version=provider.dialogue_version)
     environment = writer.new.environment
-    trouble = await _find_place(session)
+    trouble: BetcodeError | None = await _find_place(session)
     async with session.lock:  # as everywhere: of two who read the files at once the slower would win
         await session.screening.refresh()
+    if environment is None:
+        environment = await room.login_shell.environment()
+    project = await session.project.look(environment)
+    try:
+        project_files, said = session.project.decide(project)
+    except AgentUnavailable as refusal:
+        run.watch.advice = refusal.message
+        project_files, said, trouble = ProjectFiles.IGNORED, [], trouble or refusal
     context = LaunchContext(
         conversation_id=run.conversation_id,
         resume=writer.state.conversation_began,
@@ -61,10 +70,12 @@ async def _start(run: AgentRun) -> bool:
         plan_mode=run.dialogue.plan_mode if writer.state.conversation_began else None,
         chosen=run.dialogue.chosen,
         fork_point=writer.new.fork_point,
-        environment=await room.login_shell.environment() if environment is None else environment,
+        environment=environment,
         forbidden=session.screening.forbidden,
         screens_calls=session.screening.is_wanted,
         run_dir=run.directory,
+        project_files=project_files,
+        project_directories=project.names,
     )
     launch = provider.launch(replace(writer.new, working_directory=session.directory), context)
     async with session.lock:
@@ -73,7 +84,7 @@ async def _start(run: AgentRun) -> bool:
             run.row = replace(run.row, last_input=1)
         if context.screens_calls:
             run.calls.told()
-        said = session.screening.newly_out_of_reach()
+        said += session.screening.newly_out_of_reach()
         await writer.write_surely(said, [SaveRun(run.row), *session.recovery.ended_by(RunStimulus.RETRY_DUE)])
         session.recovery.over()
     if run.asked_to_end:

@@ -15,6 +15,7 @@ from betcode.util.wall_clock import now_ns
 
 FILE_NAME = "trusted-projects.json"
 _VERSION = 1
+_MOST_DECLINED = 1000
 _CLAUDE_LIMIT_BYTES = 64 * 1024 * 1024  # it keeps histories in there, too
 
 
@@ -47,20 +48,42 @@ class TrustedProjects:
         with self._writing:
             file = WatchedFile(self.path)
             file.read()
-            projects = _projects(file.text)
+            projects, declined = _projects(file.text), _declined(file.text)
             name = os.path.realpath(directory)
             if (name in projects) is trusted:
                 return False
             if trusted:
                 projects[name] = TrustedProject(name, now_ns(), by)
+                declined.pop(name, None)
             else:
                 del projects[name]
-            self._write(projects)
+            self._write(projects, declined)
             return True
 
-    def _write(self, projects: Mapping[str, TrustedProject]) -> None:
+    def declined(self) -> dict[str, str]:
+        """The projects that people were asked about and did not trust, each with the digest of what it brought."""
+        file = WatchedFile(self.path)
+        file.read()
+        return {name: str(entry["digest"]) for name, entry in _declined(file.text).items()}
+
+    def decline(self, project: str, digest: str, *, by: str) -> None:
+        """Remember that a person does not trust what this project brings now. It may block.
+
+        Raises:
+            OSError: the file cannot be written; nothing has changed.
+        """
+        with self._writing:
+            file = WatchedFile(self.path)
+            file.read()
+            projects, declined = _projects(file.text), _declined(file.text)
+            declined[project] = {"digest": digest, "at_ns": now_ns(), "by": by}
+            for name in list(declined)[: max(len(declined) - _MOST_DECLINED, 0)]:
+                del declined[name]
+            self._write(projects, declined)
+
+    def _write(self, projects: Mapping[str, TrustedProject], declined: Mapping[str, object]) -> None:
         entries = {name: {"since_ns": project.since_ns, "by": project.by} for name, project in projects.items()}
-        text = json.dumps({"version": _VERSION, "projects": entries}, indent=1)
+        text = json.dumps({"version": _VERSION, "projects": entries, "declined": declined}, indent=1)
         descriptor, name = tempfile.mkstemp(prefix=f".{FILE_NAME}.", dir=self.path.parent)  # private from the start
         try:
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
@@ -89,7 +112,7 @@ class Trust:
         """Whether it is trusted now. It may block."""
         for file in self._files:
             file.read()
-        names = _names_of(self._directory)
+        names = names_of(self._directory)
         own = _projects(self._own.text) if self._own is not None else {}
         return any(name in own for name in names) or _claude_trusts(self._claude.text, names)
 
@@ -109,7 +132,7 @@ def project_of(directory: str) -> str:
     return repository_of_linked(name) or name
 
 
-def _names_of(directory: str) -> list[str]:
+def names_of(directory: str) -> list[str]:
     """The directory and the repository that it is part of, as Claude Code has it: no other directory above counts.
 
     That of a linked worktree is found where the two name each other.
@@ -126,6 +149,14 @@ def _projects(text: str | None) -> dict[str, TrustedProject]:
         value = json.loads(text or "{}")
         entries = value["projects"].items()
         return {name: TrustedProject(name, int(entry["since_ns"]), str(entry["by"])) for name, entry in entries}
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return {}
+
+
+def _declined(text: str | None) -> dict[str, dict[str, object]]:
+    try:
+        entries = json.loads(text or "{}").get("declined", {}).items()
+        return {name: {**entry, "digest": str(entry["digest"])} for name, entry in entries}
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return {}
 

@@ -175,6 +175,8 @@ class _NoticeKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_NoticeKind
     """what came before was copied from another session; since 0.2.0"""
     NOTICE_KIND_GRANT: _NoticeKind.ValueType  # 32
     """what the session may do without asking was changed by a person; since 0.2.0"""
+    NOTICE_KIND_PROJECT: _NoticeKind.ValueType  # 33
+    """the agent runs without the settings of a project that nobody has trusted; since 0.2.0"""
 
 class NoticeKind(_NoticeKind, metaclass=_NoticeKindEnumTypeWrapper): ...
 
@@ -195,6 +197,8 @@ NOTICE_KIND_FORK: NoticeKind.ValueType  # 31
 """what came before was copied from another session; since 0.2.0"""
 NOTICE_KIND_GRANT: NoticeKind.ValueType  # 32
 """what the session may do without asking was changed by a person; since 0.2.0"""
+NOTICE_KIND_PROJECT: NoticeKind.ValueType  # 33
+"""the agent runs without the settings of a project that nobody has trusted; since 0.2.0"""
 Global___NoticeKind: _TypeAlias = NoticeKind  # noqa: Y015
 
 class _BudgetAction:

@@ -374,18 +374,22 @@ class TrustProjectRequest(_message.Message):
 
     DIRECTORY_FIELD_NUMBER: _builtins.int
     TRUSTED_FIELD_NUMBER: _builtins.int
+    DECLINED_FIELD_NUMBER: _builtins.int
     directory: _builtins.str
     """the whole path"""
     trusted: _builtins.bool
+    declined: _builtins.bool
+    """not trusted, and not to be asked again until the project brings something else; since 0.2.0"""
     def __init__(
         self,
         *,
         directory: _builtins.str = ...,
         trusted: _builtins.bool = ...,
+        declined: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["directory", b"directory", "trusted", b"trusted"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["declined", b"declined", "directory", b"directory", "trusted", b"trusted"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -414,6 +418,96 @@ class TrustProjectResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___TrustProjectResponse: _TypeAlias = TrustProjectResponse  # noqa: Y015
+
+@_typing.final
+class InspectProjectRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SESSION_ID_FIELD_NUMBER: _builtins.int
+    DIRECTORY_FIELD_NUMBER: _builtins.int
+    session_id: _builtins.str
+    """its directory and its kind of agent; or"""
+    directory: _builtins.str
+    """the whole path, for every kind of agent"""
+    def __init__(
+        self,
+        *,
+        session_id: _builtins.str = ...,
+        directory: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["directory", b"directory", "session_id", b"session_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___InspectProjectRequest: _TypeAlias = InspectProjectRequest  # noqa: Y015
+
+@_typing.final
+class InspectProjectResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROJECT_FIELD_NUMBER: _builtins.int
+    TRUSTED_FIELD_NUMBER: _builtins.int
+    DECLINED_FIELD_NUMBER: _builtins.int
+    ITEMS_FIELD_NUMBER: _builtins.int
+    project: _builtins.str
+    """what would be trusted"""
+    trusted: _builtins.bool
+    declined: _builtins.bool
+    """a person was asked about just this, and said no"""
+    @_builtins.property
+    def items(self) -> _containers.RepeatedCompositeFieldContainer[Global___ProjectItem]:
+        """what an agent loads once the project is trusted; empty: there is nothing to trust"""
+
+    def __init__(
+        self,
+        *,
+        project: _builtins.str = ...,
+        trusted: _builtins.bool = ...,
+        declined: _builtins.bool = ...,
+        items: _abc.Iterable[Global___ProjectItem] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["declined", b"declined", "items", b"items", "project", b"project", "trusted", b"trusted"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___InspectProjectResponse: _TypeAlias = InspectProjectResponse  # noqa: Y015
+
+@_typing.final
+class ProjectItem(_message.Message):
+    """A file or directory of a project that makes an agent run code, changes its environment or lets it ask less."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROGRAM_FIELD_NUMBER: _builtins.int
+    PATH_FIELD_NUMBER: _builtins.int
+    BRINGS_FIELD_NUMBER: _builtins.int
+    PREVENTS_START_FIELD_NUMBER: _builtins.int
+    program: _builtins.str
+    """"claude", "codex", "opencode" or "gemini" """
+    path: _builtins.str
+    brings: _builtins.str
+    """in words"""
+    prevents_start: _builtins.bool
+    """the agent cannot be started without it, and so not before the project is trusted"""
+    def __init__(
+        self,
+        *,
+        program: _builtins.str = ...,
+        path: _builtins.str = ...,
+        brings: _builtins.str = ...,
+        prevents_start: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["brings", b"brings", "path", b"path", "prevents_start", b"prevents_start", "program", b"program"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ProjectItem: _TypeAlias = ProjectItem  # noqa: Y015
 
 @_typing.final
 class ListTrustedRequest(_message.Message):

@@ -49,6 +49,11 @@ class PolicyServiceStub:
                 request_serializer=betcode_dot_v1_dot_policy__pb2.TrustProjectRequest.SerializeToString,
                 response_deserializer=betcode_dot_v1_dot_policy__pb2.TrustProjectResponse.FromString,
                 _registered_method=True)
+        self.InspectProject = channel.unary_unary(
+                '/betcode.v1.PolicyService/InspectProject',
+                request_serializer=betcode_dot_v1_dot_policy__pb2.InspectProjectRequest.SerializeToString,
+                response_deserializer=betcode_dot_v1_dot_policy__pb2.InspectProjectResponse.FromString,
+                _registered_method=True)
         self.ListTrusted = channel.unary_unary(
                 '/betcode.v1.PolicyService/ListTrusted',
                 request_serializer=betcode_dot_v1_dot_policy__pb2.ListTrustedRequest.SerializeToString,
@@ -80,6 +85,13 @@ class PolicyServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def InspectProject(self, request, context):
+        """What agents would load from the files of a project, and whether a person trusts it. Nothing is run or recorded.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def ListTrusted(self, request, context):
         """The projects that people trusted here.
         """
@@ -104,6 +116,11 @@ def add_PolicyServiceServicer_to_server(servicer, server):
                     servicer.TrustProject,
                     request_deserializer=betcode_dot_v1_dot_policy__pb2.TrustProjectRequest.FromString,
                     response_serializer=betcode_dot_v1_dot_policy__pb2.TrustProjectResponse.SerializeToString,
+            ),
+            'InspectProject': grpc.unary_unary_rpc_method_handler(
+                    servicer.InspectProject,
+                    request_deserializer=betcode_dot_v1_dot_policy__pb2.InspectProjectRequest.FromString,
+                    response_serializer=betcode_dot_v1_dot_policy__pb2.InspectProjectResponse.SerializeToString,
             ),
             'ListTrusted': grpc.unary_unary_rpc_method_handler(
                     servicer.ListTrusted,
@@ -192,6 +209,33 @@ class PolicyService:
             '/betcode.v1.PolicyService/TrustProject',
             betcode_dot_v1_dot_policy__pb2.TrustProjectRequest.SerializeToString,
             betcode_dot_v1_dot_policy__pb2.TrustProjectResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def InspectProject(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/betcode.v1.PolicyService/InspectProject',
+            betcode_dot_v1_dot_policy__pb2.InspectProjectRequest.SerializeToString,
+            betcode_dot_v1_dot_policy__pb2.InspectProjectResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -37,6 +37,8 @@ class PolicyServiceStub:
     """Hold recorded uses of tools against other rules, and say what they would change. It may take a while."""
     TrustProject: _grpc.UnaryUnaryMultiCallable[_policy_pb2.TrustProjectRequest, _policy_pb2.TrustProjectResponse]
     """Let a project's own allow rules count from now on, or no longer. For people: it carries a ticket, as answers do."""
+    InspectProject: _grpc.UnaryUnaryMultiCallable[_policy_pb2.InspectProjectRequest, _policy_pb2.InspectProjectResponse]
+    """What agents would load from the files of a project, and whether a person trusts it. Nothing is run or recorded."""
     ListTrusted: _grpc.UnaryUnaryMultiCallable[_policy_pb2.ListTrustedRequest, _policy_pb2.ListTrustedResponse]
     """The projects that people trusted here."""
 
@@ -49,6 +51,8 @@ class PolicyServiceAsyncStub(PolicyServiceStub):
     """Hold recorded uses of tools against other rules, and say what they would change. It may take a while."""
     TrustProject: _aio.UnaryUnaryMultiCallable[_policy_pb2.TrustProjectRequest, _policy_pb2.TrustProjectResponse]  # type: ignore[assignment]
     """Let a project's own allow rules count from now on, or no longer. For people: it carries a ticket, as answers do."""
+    InspectProject: _aio.UnaryUnaryMultiCallable[_policy_pb2.InspectProjectRequest, _policy_pb2.InspectProjectResponse]  # type: ignore[assignment]
+    """What agents would load from the files of a project, and whether a person trusts it. Nothing is run or recorded."""
     ListTrusted: _aio.UnaryUnaryMultiCallable[_policy_pb2.ListTrustedRequest, _policy_pb2.ListTrustedResponse]  # type: ignore[assignment]
     """The projects that people trusted here."""
 
@@ -76,6 +80,14 @@ class PolicyServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_policy_pb2.TrustProjectResponse, _abc.Awaitable[_policy_pb2.TrustProjectResponse]]:
         """Let a project's own allow rules count from now on, or no longer. For people: it carries a ticket, as answers do."""
+
+    @_abc_1.abstractmethod
+    def InspectProject(
+        self,
+        request: _policy_pb2.InspectProjectRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_policy_pb2.InspectProjectResponse, _abc.Awaitable[_policy_pb2.InspectProjectResponse]]:
+        """What agents would load from the files of a project, and whether a person trusts it. Nothing is run or recorded."""
 
     @_abc_1.abstractmethod
     def ListTrusted(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from betcode.domain.errors import AgentUnavailable, InvalidRequest
 from betcode.domain.ports import Launch, LaunchContext
+from betcode.domain.project_files import ProjectFiles
 from betcode.domain.rows import NewSession
 from betcode.providers.acp.greeting import opening
 from betcode.providers.acp.profile import Profile
@@ -62,5 +63,9 @@ def launch(argv: Sequence[str], profile: Profile, session: NewSession, context: 
     """Raises AgentUnavailable."""
     program = find_program(argv, profile, context.environment)
     env = {**profile.env, **context.environment}  # whoever set it knows better
+    if context.project_files is ProjectFiles.IGNORED:
+        env |= profile.env_without_project
+    elif context.project_files is ProjectFiles.TRUSTED:
+        env |= profile.env_trusted
     directory = Path(session.working_directory)
     return Launch((program, *argv[1:]), env, directory, opening(session, context))

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from betcode.domain.capabilities import Capabilities
+from betcode.domain.project_files import Program
 
 CAPABILITIES = Capabilities(
     resume=True,
@@ -40,6 +41,9 @@ class Profile:
     tells_version: bool = False  # may be run with --version
     login: str = ""  # how a person logs in
     install: str = ""  # how it is got
+    project_files: frozenset[Program] = frozenset()  # whose files of a project it reads; not known for any program
+    env_trusted: Mapping[str, str] = field(default_factory=dict)  # says that a person trusts the project
+    env_without_project: Mapping[str, str] = field(default_factory=dict)  # makes it ignore those; empty: nothing does
     capabilities: Capabilities = CAPABILITIES
 
     @property
@@ -50,4 +54,6 @@ class Profile:
             goes_on_after_denial=not self.reject_ends_turn,
             ends_tools=self.cancel_ends_command,
             cost=self.tells_cost or self.capabilities.cost,
+            project_files=self.project_files,
+            ignores_project_files=bool(self.env_without_project),
         )

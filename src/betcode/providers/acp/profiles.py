@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from betcode.domain.project_files import Program
 from betcode.providers.acp.profile import Profile
 
 GENERIC = Profile(name="generic", title="The agent")
@@ -27,6 +28,8 @@ _ALL = (
         tells_version=True,
         login="run `opencode auth login` in a terminal",
         install="npm install -g opencode-ai",
+        project_files=frozenset({Program.OPENCODE}),
+        env_without_project={"OPENCODE_DISABLE_PROJECT_CONFIG": "1", "OPENCODE_PURE": "1"},
     ),
     Profile(
         name="gemini",
@@ -37,6 +40,9 @@ _ALL = (
         tells_version=True,
         login="run `gemini` once in a terminal, or set GEMINI_API_KEY",
         install="npm install -g @google/gemini-cli",
+        project_files=frozenset({Program.GEMINI}),
+        env_trusted={"GEMINI_CLI_TRUST_WORKSPACE": "true"},
+        env_without_project={"GEMINI_CLI_TRUST_WORKSPACE": "false"},
     ),
     Profile(
         name="claude-agent-acp",
@@ -46,6 +52,7 @@ _ALL = (
         tells_cost=True,
         login="run `claude` once in a terminal, or set ANTHROPIC_API_KEY",
         install="npm install -g @agentclientprotocol/claude-agent-acp",
+        project_files=frozenset({Program.CLAUDE}),
     ),
     Profile(
         name="codex-acp",
@@ -56,6 +63,7 @@ _ALL = (
         cancel_ends_command=False,
         login="run `codex login` in a terminal, or set OPENAI_API_KEY",
         install="npm install -g @agentclientprotocol/codex-acp",
+        project_files=frozenset({Program.CODEX}),
     ),
     GENERIC,
 )

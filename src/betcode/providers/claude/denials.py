@@ -11,6 +11,8 @@ _BROKEN_OFF = "other"  # nobody denied it: the agent could not ask
 
 _DISABLED = re.compile(r"No such tool available: ([^\s.]+)\. \1 is disabled for this session\b")
 
+_ABOUT_TRUST = re.compile(r"^Ignoring \d+ \S+ entr(?:y|ies) from \.claude/.*: this workspace has not been trusted\.")
+
 
 class _Decision(Struct):
     decision: str | None = None
@@ -24,6 +26,15 @@ class _Meta(Struct):
 
 
 _decode = msgspec.json.Decoder(list[_Meta], strict=False).decode
+
+
+def is_about_trust(line: str) -> bool:
+    """Whether Claude Code says that its own list of trusted projects lacks this one.
+
+    Trust is given here: where there is none, the agent is started without the project's files, and has none to ignore.
+    Where there is, the project's allow rules count here, and the advice to give trust a second time is wrong.
+    """
+    return _ABOUT_TRUST.search(line) is not None
 
 
 def is_disabled(output: str) -> bool:

@@ -25,6 +25,7 @@ from betcode.providers.claude import (
     turns,
 )
 from betcode.providers.claude.advice import failure_in
+from betcode.providers.claude.denials import is_about_trust
 from betcode.providers.claude.moment import Moment
 from betcode.providers.claude.state import VERSION, State, dump, load
 from betcode.v1 import agent_pb2 as v1
@@ -127,7 +128,9 @@ class ClaudeDialogue:
                 frame = decode(record.data)
                 self._translate(frame, _INPUT_HANDLERS.get(type(frame)), record, now)
             case RecordKind.ERR:
-                unread.on_error_line(unread.error_text(record), now)
+                line = unread.error_text(record)
+                if not is_about_trust(line):
+                    unread.on_error_line(line, now)
             case RecordKind.DAMAGED:
                 unread.say_damaged(record, now)
             case RecordKind.START | RecordKind.EXIT | RecordKind.NOTE:

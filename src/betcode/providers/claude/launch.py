@@ -9,6 +9,7 @@ from pathlib import Path
 from betcode.domain.errors import AgentUnavailable
 from betcode.domain.identifiers import time_ordered_uuid
 from betcode.domain.ports import Forbidden, Launch, LaunchContext
+from betcode.domain.project_files import ProjectFiles
 from betcode.domain.rows import NewSession
 from betcode.providers.claude import choices
 from betcode.providers.claude.calls import registration
@@ -80,6 +81,8 @@ def launch(binary: Path, session: NewSession, context: LaunchContext) -> Launch:
         argv.append(f"--allowedTools={','.join(session.allowed_tools)}")
     if session.plan_mode if context.plan_mode is None else context.plan_mode:
         argv.append("--permission-mode=plan")
+    if context.project_files is ProjectFiles.IGNORED:
+        argv.append("--setting-sources=user")  # neither settings, MCP servers, commands, skills nor memory of a project
     files: dict[str, bytes] = {}
     settings = _settings(context.forbidden)
     if len(settings) > _ARGUMENT_LIMIT_BYTES:

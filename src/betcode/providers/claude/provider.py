@@ -8,6 +8,7 @@ from betcode.domain.capabilities import Capabilities
 from betcode.domain.compatibility import AGENTS
 from betcode.domain.errors import AgentUnavailable
 from betcode.domain.ports import Dialogue, Launch, LaunchContext
+from betcode.domain.project_files import Program
 from betcode.domain.provider_about import Login, ProviderAbout, Standing
 from betcode.domain.provider_config import check_keys
 from betcode.domain.rows import NewSession
@@ -45,6 +46,8 @@ class ClaudeProvider:
         plan_mode=True,
         usage=True,
         cost=True,
+        project_files=frozenset({Program.CLAUDE}),
+        ignores_project_files=True,
     )
 
     def __init__(self, binary: Path | None = None, versions: AgentVersions | None = None) -> None:

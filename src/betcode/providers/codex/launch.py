@@ -7,6 +7,7 @@ from typing import Any
 
 from betcode._version import __version__
 from betcode.domain.ports import Launch, LaunchContext
+from betcode.domain.project_files import ProjectFiles
 from betcode.domain.provider_config import provider_config
 from betcode.domain.rows import NewSession
 from betcode.providers.codex.environment import codex_home, policy
@@ -105,6 +106,10 @@ def _terms(session: NewSession, context: LaunchContext) -> dict[str, Any]:
     config: dict[str, Any] = {
         "shell_environment_policy": policy(context.environment, Path(session.working_directory)),
     }
+    # Always said: without it Codex would write the directory into the user's configuration as trusted.
+    level = "untrusted" if context.project_files is ProjectFiles.IGNORED else "trusted"
+    directories = (session.working_directory, *context.project_directories)
+    config["projects"] = {each: {"trust_level": level} for each in directories}
     if effort := own.get("effort"):
         config["model_reasoning_effort"] = effort
     terms: dict[str, Any] = {

@@ -17,6 +17,7 @@ from betcode.config.agents import CodexSettings
 from betcode.domain.capabilities import Capabilities
 from betcode.domain.errors import AgentUnavailable, InvalidRequest
 from betcode.domain.ports import Dialogue, Launch, LaunchContext
+from betcode.domain.project_files import Program
 from betcode.domain.provider_about import Login, ProviderAbout, Standing
 from betcode.domain.provider_config import check_keys, provider_config
 from betcode.domain.rows import NewSession
@@ -55,6 +56,8 @@ class CodexProvider:
         denial_message=True,
         plan_mode=True,
         usage=True,
+        project_files=frozenset({Program.CODEX}),
+        ignores_project_files=True,
     )
 
     def __init__(self, settings: CodexSettings | None = None) -> None:

@@ -1,0 +1,44 @@
+"""What a project brings for agents: files that make an agent run code, change its environment or ask less."""
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Program(StrEnum):
+    """The programs whose project files are known."""
+
+    CLAUDE = "claude"
+    CODEX = "codex"
+    OPENCODE = "opencode"
+    GEMINI = "gemini"
+
+
+ALL_PROGRAMS = frozenset(Program)
+
+
+class ProjectFiles(StrEnum):
+    """What an agent does with the files of its project."""
+
+    LOADED = "loaded"  # as the program does by itself: there is nothing that needs trust
+    TRUSTED = "trusted"  # a person trusts the project
+    IGNORED = "ignored"
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectItem:
+    """One file or directory of a project, and what an agent would do with it."""
+
+    program: Program
+    path: str
+    brings: str  # such as "hooks (Stop), environment (PATH)"
+    can_be_ignored: bool = True  # there is a way to start the program without it
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.brings}"
+
+
+def digest(items: Iterable[ProjectItem]) -> str:
+    """Changes when the project brings something else; the order does not count."""
+    return hashlib.sha256("\0".join(sorted(map(str, items))).encode("utf-8", "replace")).hexdigest()[:32]

@@ -1,0 +1,128 @@
+"""A freshly cloned repository with the real CLI: nothing of it runs before a person trusts it."""
+
+from pathlib import Path
+
+import pytest
+
+from betcode.v1 import agent_pb2 as v1
+from support.claude import needs_claude
+from support.daemon import becomes_true
+from support.hostile_project import HostileProject
+from support.model_script import bash, say, use
+from support.rule_files import decisions, project_rules, write_rules
+from support.talk import Talk, is_idle, settled_text
+from support.world import World, claude_world
+
+pytestmark = [needs_claude, pytest.mark.anyio]
+
+QUESTION = {
+    "question": "Which colour?",
+    "header": "Colour",
+    "multiSelect": False,
+    "options": [{"label": "red", "description": "r"}, {"label": "blue", "description": "b"}],
+}
+SHOW = bash("echo hostile=$HOSTILE > seen.txt")
+SCRIPTS = {
+    "show": [SHOW, say("Done.")],
+    "touch": [bash("touch made.txt"), say("Done.")],
+    "rm": [bash("rm seen.txt"), say("Then not.")],
+    "hello": [say("Hello.")],
+}
+
+
+def project_in(world: World) -> HostileProject:
+    return HostileProject(world.work, world.work.parent / "traces").for_claude()
+
+
+def notices(events: list[v1.AgentEvent]) -> list[v1.Notice]:
+    return [event.notice for event in events if event.notice.kind == v1.NOTICE_KIND_PROJECT]
+
+
+async def allowed_turn(talk: Talk, text: str) -> list[v1.AgentEvent]:
+    await talk.say(text)
+    request = await talk.asked()
+    await talk.answer(request, allow=True)
+    return await talk.until(is_idle)
+
+
+async def test_nothing_of_an_untrusted_project_runs_and_its_deny_rules_apply(tmp_path: Path) -> None:
+    async with claude_world(tmp_path, SCRIPTS) as world:
+        project = project_in(world)
+        talk = await world.session()
+        await allowed_turn(talk, "[[fake:show]]")
+        assert (world.work / "seen.txt").read_text() == "hostile=\n"
+        [notice] = notices(talk.events)
+        assert str(world.work / ".mcp.json") in notice.details["files"]
+        assert "hooks (SessionStart" in notice.details["files"]
+        assert f"betcode policy trust {world.work}" in notice.message
+        events = await talk.turn("[[fake:rm]]")
+        assert (world.work / "seen.txt").exists()
+        [result] = [event.tool_call_result for event in events if event.HasField("tool_call_result")]
+        assert result.denied_by == "hook"
+        assert decisions(world.daemon)[-1].rule.startswith("deny Bash(rm *)")
+        assert settled_text(await talk.turn("/hostile")) != ""
+        await world.daemon.restart()
+        await talk.turn("[[fake:hello]]")
+        assert project.ran == []
+        assert len(notices(talk.events)) == 1
+        assert not any("Ignoring" in event.notice.message for event in talk.events)
+
+
+async def test_a_trusted_project_runs_as_claude_code_runs_it_without_a_second_trust(tmp_path: Path) -> None:
+    async with claude_world(tmp_path, SCRIPTS) as world:
+        project = project_in(world)
+        await world.client.policy.trust(str(world.work), trusted=True)
+        talk = await world.session()
+        await allowed_turn(talk, "[[fake:show]]")
+        assert (world.work / "seen.txt").read_text() == "hostile=set-by-the-project\n"
+        assert {"mcp", "local-hook", "hook-UserPromptSubmit", "hook-PreToolUse"} <= set(project.ran)
+        events = await talk.turn("[[fake:touch]]")
+        assert not any(event.HasField("permission_request") for event in events), "its allow rule counts"
+        said = [event.notice.message for event in talk.events if event.HasField("notice")]
+        assert not any("Ignoring" in message for message in said)
+        assert not notices(talk.events)
+
+
+async def test_files_of_directories_above_count_as_the_agent_reads_them(tmp_path: Path) -> None:
+    async with claude_world(tmp_path, SCRIPTS) as world:
+        project = project_in(world)
+        below = world.work / "deep" / "below"
+        below.mkdir(parents=True)
+        talk = await world.session(directory=below)
+        await talk.turn("[[fake:hello]]")
+        [notice] = notices(talk.events)
+        assert str(world.work / ".mcp.json") in notice.details["files"]
+        assert project.ran == []
+
+
+async def test_trust_reaches_a_session_whose_agent_is_idle(tmp_path: Path) -> None:
+    async with claude_world(tmp_path, SCRIPTS) as world:
+        project = project_in(world)
+        talk = await world.session()
+        await talk.turn("[[fake:hello]]")
+        assert project.ran == []
+        await world.client.policy.trust(str(world.work), trusted=True)
+        await becomes_true(lambda: not world.runs[0].alive)
+        await talk.turn("[[fake:hello]]")
+        assert "hook-UserPromptSubmit" in project.ran
+
+
+@pytest.mark.behaviour("question.never-by-rule")
+async def test_a_question_reaches_a_person_although_an_untrusted_project_denies_it(tmp_path: Path) -> None:
+    asking = use("AskUserQuestion", {"questions": [QUESTION]})
+    async with claude_world(tmp_path, {"ask": [asking, say("Thanks.")]}) as world:
+        write_rules(project_rules(world.daemon), deny=["AskUserQuestion"], allow=["Bash(ls)"])
+        talk = await world.session()
+        await talk.say("[[fake:ask]]")
+        [*_, asked] = await talk.until("user_question")
+        assert asked.user_question.question == QUESTION["question"]
+
+
+async def test_a_question_that_the_agents_own_file_takes_away_is_told(tmp_path: Path) -> None:
+    asking = use("AskUserQuestion", {"questions": [QUESTION]})
+    async with claude_world(tmp_path, {"ask": [asking, say("Thanks.")]}) as world:
+        write_rules(project_rules(world.daemon), deny=["AskUserQuestion"])  # nothing that needs trust
+        talk = await world.session()
+        events = await talk.turn("[[fake:ask]]")
+        said = [event.notice.message for event in events if event.HasField("notice")]
+        assert [f"deny AskUserQuestion ({project_rules(world.daemon)}:1)" in message for message in said] == [True]
