@@ -25,7 +25,7 @@ NEEDED = {
     "search": ["word", "--session", NO_SESSION],
     "permission list": ["--session", NO_SESSION],
     "permission answer": ["nothing", "--allow"],
-    "permission watch": ["--session", NO_SESSION],
+    "permission watch": ["--json", "--session", NO_SESSION],
     "policy check": ["Bash(ls)", "--session", NO_SESSION],
     "policy list": ["--session", NO_SESSION],
     "policy try": ["missing.json"],
