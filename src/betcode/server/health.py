@@ -20,6 +20,7 @@ from betcode.server.requests import DefaultProvider
 from betcode.server.rim import Caller
 from betcode.sessions import EngineFacts
 from betcode.util import wall_clock
+from betcode.util.background_loops import keep_running
 from betcode.v1 import health_pb2 as v1
 
 logger = logging.getLogger(__name__)
@@ -104,7 +105,7 @@ class Health:
         """Keep looking, for ever."""
         async with anyio.create_task_group() as tasks:
             for component in self._components:
-                tasks.start_soon(self._keep_looking, component)
+                tasks.start_soon(keep_running, f"health of {component.name}", self._keep_looking, component)
 
     async def _keep_looking(self, component: Component) -> None:
         while True:

@@ -44,6 +44,7 @@ from betcode.server.worktree_keeping import WorktreeKeepingCalls
 from betcode.server.worktree_making import WorktreeMakingCalls
 from betcode.server.worktree_switching import SwitchingCalls
 from betcode.sessions import Supervisor
+from betcode.util.background_loops import keep_running
 from betcode.v1 import (
     admin_pb2,
     agent_pb2,
@@ -210,7 +211,7 @@ async def _serve_obey(
     )
     async with anyio.create_task_group() as tasks:
         await tasks.start(keep_serving, face)
-        tasks.start_soon(keep_reports, door.reports)
+        tasks.start_soon(keep_running, "report retention", keep_reports, door.reports)
         task_status.started()
 
 

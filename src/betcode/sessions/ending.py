@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from betcode.domain.audit import DecidedBy
@@ -17,7 +16,7 @@ from betcode.domain.rows import NO_CRASHES, OPENS_TURN, InputKind, InputRow, Inp
 from betcode.domain.run import CancelStep, RunStimulus
 from betcode.domain.session import SessionStatus
 from betcode.domain.transcript import TranscriptEnd, TurnOutcome
-from betcode.sessions import compacting, crash_words, events, left_prompts
+from betcode.sessions import compacting, crash_words, directory_check, events, left_prompts
 from betcode.v1 import agent_pb2 as v1
 
 if TYPE_CHECKING:
@@ -63,8 +62,11 @@ class End:
         return (RunStimulus.AGENT_CRASHED, RunStimulus.GIVEN_UP)
 
 
-def judge(run: AgentRun, exit_record: Record | None, trouble: str, now_ns: int) -> End:
-    """Why the agent is gone, in words a person understands, and whether another is started by itself."""
+def judge(run: AgentRun, exit_record: Record | None, trouble: str, now_ns: int, *, directory_advice: str = "") -> End:
+    """Why the agent is gone, in words a person understands, and whether another is started by itself.
+
+    `directory_advice` says what to do about the working directory of an agent that could not start there.
+    """
     session, policy = run.session, run.session.room.crashes
     asked = _asked_for(run)
     cancelled = _cancelled(run) if run.row.cancel_step.owes_an_end else []
@@ -88,7 +90,7 @@ def judge(run: AgentRun, exit_record: Record | None, trouble: str, now_ns: int) 
     if failure is not None and _only_mistaken(session, failure):
         end.advice, end.has_conversation = "", failure.has_conversation
     elif not run.has_spoken and not run.watch.verdict and (trouble or _ended_by_itself(exit_record)):
-        end.advice = end.advice or _start_advice(session)
+        end.advice = end.advice or directory_advice or _START_ADVICE
     end.tools = run.dialogue.running_tools
     end.crashes = session.writer.state.crashes.with_crash(now_ns, policy)
     end.too_many = end.crashes.too_many(policy)
@@ -99,6 +101,13 @@ def judge(run: AgentRun, exit_record: Record | None, trouble: str, now_ns: int) 
         end.voided = run.dialogue.voided(now_ns)
         end.lost = tuple(name for name, state in end.fates.items() if state is InputState.UNKNOWN)
     return end
+
+
+async def directory_advice(run: AgentRun) -> str:
+    """What to do about the working directory of an agent that never spoke; empty: nothing."""
+    if run.has_spoken:
+        return ""
+    return await directory_check.directory_advice(run.session.room.looks, run.session.directory)
 
 
 def _cancelled(run: AgentRun) -> list[InputRow]:
@@ -283,13 +292,6 @@ def _goes_on(session: LiveSession, end: End) -> bool:
 def _is_left(session: LiveSession, end: End, row: InputRow) -> bool:
     """Neither given up with this agent, nor held back until a person raises the budget."""
     return row.input_id not in end.fates and not session.budget.lets_wait(row)
-
-
-def _start_advice(session: LiveSession) -> str:
-    directory = session.directory
-    if not Path(directory).is_dir():
-        return f"its working directory {directory!r} is gone: make it again, or start a new session elsewhere"
-    return _START_ADVICE
 
 
 def _ended_by_itself(record: Record | None) -> bool:

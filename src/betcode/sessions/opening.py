@@ -17,7 +17,6 @@ from betcode.domain.recovery import CrashPolicy
 from betcode.domain.turn_trace import TraceSink
 from betcode.domain.turn_watch import TurnWatch
 from betcode.sessions.agent_processes import AgentProcesses, OwnProcesses
-from betcode.sessions.background_loops import keep_running
 from betcode.sessions.expiry import keep_times, keep_touch
 from betcode.sessions.fault_points import Faults, no_faults
 from betcode.sessions.housekeeping import keep_database, keep_history, keep_house, keep_journals, send_idle_home
@@ -29,6 +28,7 @@ from betcode.sessions.rule_book import RuleShelf
 from betcode.sessions.slots import Slots
 from betcode.sessions.supervisor import Supervisor
 from betcode.sessions.timeouts import keep_timeouts
+from betcode.util.background_loops import keep_running
 
 logger = logging.getLogger(__name__)
 

@@ -368,10 +368,11 @@ class AgentRun:
 
     async def _finish(self, trouble: str) -> None:
         session = self.session
+        advice = await ending.directory_advice(self)
         async with session.lock:
             now_ns = clock_ns()
             session.room.faults(FaultPoint.CLASSIFY_EXIT, session.session_id)
-            end = ending.judge(self, self._exit, trouble, now_ns)
+            end = ending.judge(self, self._exit, trouble, now_ns, directory_advice=advice)
             said, changes, fields = ending.consequences(session, end)
             told, left = await ending.prompts_after(self, end, fields, is_told=self._exit is not None)
             said, changes = [*told.said, *said], [*told.changes, *changes]

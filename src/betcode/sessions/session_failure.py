@@ -24,10 +24,10 @@ from betcode.domain.secrets import redacted
 from betcode.domain.session import SessionStatus
 from betcode.domain.transcript import TurnOutcome
 from betcode.sessions import compacting, events, left_prompts
-from betcode.sessions.background_loops import next_delay_s
 from betcode.sessions.run_processes import end_run
 from betcode.sessions.waiting import pause_after_agent
 from betcode.util import wall_clock
+from betcode.util.background_loops import next_delay_s
 from betcode.v1 import agent_pb2 as v1
 
 if TYPE_CHECKING:

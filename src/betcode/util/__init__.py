@@ -1,6 +1,7 @@
-"""Small helpers without a subject of their own. Standard library only: the holder imports them, too.
+"""Small helpers without a subject of their own.
 
-It imports nothing here, so that a holder starts quickly.
+`state_files` needs the standard library only, because the holder imports it. Nothing is imported here, so that a
+holder starts quickly.
 """
 
-__all__ = ["start_signals", "state_files", "user"]
+__all__ = ["background_loops", "start_signals", "state_files", "user"]

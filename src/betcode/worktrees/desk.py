@@ -16,6 +16,7 @@ from betcode.config.settings import Settings
 from betcode.domain.errors import GitFailed
 from betcode.domain.worktrees import RepositoryRow, WorktreeId, WorktreeRow, WorktreeStore
 from betcode.git.running import Git
+from betcode.util.background_loops import keep_running, run_once
 from betcode.worktrees.branches import SeenBranch, branches
 from betcode.worktrees.choosing import Wanted
 from betcode.worktrees.contents import Contents
@@ -233,11 +234,13 @@ async def open_worktrees(
 
         async def take_up() -> None:
             await writable()
-            tasks.start_soon(take_up_what_was_begun, room, worktrees.registry, begun(rows))
-            tasks.start_soon(worktrees.finish_or_take_back, rows)
-            tasks.start_soon(worktrees.keep_trash)
-            tasks.start_soon(reconcile, room, worktrees.registry)
+            tasks.start_soon(
+                run_once, "unfinished worktrees", take_up_what_was_begun, room, worktrees.registry, begun(rows)
+            )
+            tasks.start_soon(run_once, "unfinished removals", worktrees.finish_or_take_back, rows)
+            tasks.start_soon(keep_running, "removed worktrees", worktrees.keep_trash)
+            tasks.start_soon(run_once, "worktree check", reconcile, room, worktrees.registry)
 
-        tasks.start_soon(take_up)
+        tasks.start_soon(run_once, "worktrees at start", take_up)
         yield worktrees
         tasks.cancel_scope.cancel()

@@ -46,7 +46,7 @@ class Placing:
         try:
             spot = await self._room.sessions.looks.look(new.working_directory, partial(spot_of, new.working_directory))
             row = await self._row_at(spot)
-        except (BetcodeError, NoAnswer) as trouble:
+        except (BetcodeError, NoAnswer, OSError) as trouble:
             logger.info("a session belongs to no worktree", extra={"path": new.working_directory, "why": str(trouble)})
             return new
         if row is None:
@@ -124,7 +124,7 @@ class Placing:
             raise WorktreeUnusable(why_unusable(row), worktree_id=row.id)
         try:
             found = await self._room.sessions.looks.look(row.path, partial(on_disk, row.path))
-        except NoAnswer:
+        except (NoAnswer, OSError):
             return row  # who starts something there will hear of it
         if found.git_dir and is_same(row, found) and row.state is WorktreeState.READY:
             return row
@@ -151,7 +151,7 @@ class Placing:
     async def _is_directory(self, path: str) -> bool:
         try:
             return await self._room.sessions.looks.look(path, Path(path).is_dir)
-        except NoAnswer:
+        except (NoAnswer, OSError):
             return False
 
 

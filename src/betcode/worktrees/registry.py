@@ -171,8 +171,8 @@ class Registry:
         work = partial(all_there, [row.path for row in rows])
         try:
             there = await self._room.sessions.looks.look(repository.common_dir, work)
-        except NoAnswer as no_answer:
-            logger.warning("the worktrees of %s cannot be looked at: %s", repository.path, no_answer)
+        except (NoAnswer, OSError) as trouble:
+            logger.warning("the worktrees of %s cannot be looked at: %s", repository.path, trouble)
             return []
         return [row for row in rows if row.path not in there]
 
@@ -196,7 +196,7 @@ class Registry:
         work = partial(looked_at, repository.common_dir, repository.path, listed)
         try:
             return await self._room.sessions.looks.look(repository.common_dir, work)
-        except NoAnswer:
+        except (NoAnswer, OSError):
             return looked_at("", "", listed)
 
     async def _brought_up_to_date(self, repository: RepositoryRow, look: Look) -> Sequence[WorktreeRow]:

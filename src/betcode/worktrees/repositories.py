@@ -54,15 +54,15 @@ class Repositories:
             )
             async with self._registering:
                 return await self._known(place.common_dir, place.top if is_main else "")
-        except NoAnswer as no_answer:
-            raise GitFailed(f"{directory[:500]} cannot be looked at: {no_answer}") from None
+        except (NoAnswer, OSError) as trouble:
+            raise GitFailed(f"{directory[:500]} cannot be looked at: {trouble}") from None
 
     async def is_gone(self, repository: RepositoryRow) -> bool:
         """Whether git's directory of it is; not so where the disk does not tell."""
         path = repository.common_dir
         try:
             return not await self._room.sessions.looks.look(path, Path(path).exists)
-        except NoAnswer:
+        except (NoAnswer, OSError):
             return False
 
     async def _known(self, common_dir: str, main_top: str) -> RepositoryRow:

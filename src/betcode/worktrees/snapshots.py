@@ -23,6 +23,7 @@ from betcode.domain.worktrees import TurnSnapshot, WorktreeId, WorktreeStore
 from betcode.git.repository import nearest_top
 from betcode.git.running import Git
 from betcode.git.snapshots import Ground, PrivateObjects, Snapshot, ground_of, take
+from betcode.util.background_loops import run_once
 from betcode.util.wall_clock import now_ns
 from betcode.worktrees.noted_turns import Beginning, End, Look, rows_after
 
@@ -104,7 +105,7 @@ class Snapshots:
         line = self._lines.get(session.key)
         if line is None:
             line = self._lines[session.key] = _Line(session)
-            self._tasks.start_soon(self._work, line)
+            self._tasks.start_soon(run_once, "snapshot", self._work, line)
         return line
 
     # ------------------------------------------------------------ what is asked
@@ -169,7 +170,7 @@ class Snapshots:
             return
         if stale:
             logger.info("taking away the snapshots of %d sessions that are gone", len(stale))
-            self._tasks.start_soon(_remove, *stale)
+            self._tasks.start_soon(run_once, "stale snapshots", _remove, *stale)
 
     async def finish(self) -> None:
         """Wait a moment for what is under way."""

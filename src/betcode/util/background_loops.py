@@ -1,4 +1,4 @@
-"""Loops that run for as long as the engine does. One that fails is started again; it never ends the daemon."""
+"""Background work of the daemon. An unexpected error in it is logged and never ends the daemon."""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -20,6 +20,14 @@ def next_delay_s(delay_s: float, ran_s: float) -> float:
     if not delay_s or ran_s >= _STEADY_AFTER_S:
         return FIRST_DELAY_S
     return min(2 * delay_s, LONGEST_DELAY_S)
+
+
+async def run_once(name: str, work: Callable[[*Ts], Awaitable[object]], *args: *Ts) -> None:
+    """Run `work`; log an exception and go no further."""
+    try:
+        await work(*args)
+    except Exception:
+        logger.exception("the background task %s failed", name)
 
 
 async def keep_running(name: str, loop: Callable[[*Ts], Awaitable[None]], *args: *Ts) -> None:
