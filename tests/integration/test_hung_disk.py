@@ -79,3 +79,21 @@ async def test_who_names_a_directory_on_a_disk_that_hangs_is_refused_and_others_
             assert (await agent.Submit(new(well))).session_id
             assert (await config.GetSettings(config_pb2.GetSettingsRequest(working_directory=str(well)))).entries
             assert disk.on_a_loop == []
+
+
+async def test_an_agent_that_cannot_start_on_a_disk_that_hangs_says_so_and_stops_nobody(tmp_path: Path) -> None:
+    program = tmp_path / "ends-at-once"
+    program.write_text("#!/bin/sh\nexit 1\n")
+    program.chmod(0o755)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    async with engine(tmp_path, CrashPolicy(), program=program) as hung:
+        other = Engine(hung.supervisor, hung.store, await hung.supervisor.create(a_session(elsewhere)), elsewhere)
+        with hung_disk(hung.work) as disk:
+            await hung.say("say hello")
+            failed = (await hung.until(lambda event: event.error.is_fatal))[-1].error
+            assert "does not answer" in failed.message
+            await other.say("say hello")
+            failed = (await other.until(lambda event: event.error.is_fatal))[-1].error
+            assert "does not answer" not in failed.message
+            assert disk.on_a_loop == []

@@ -1,8 +1,10 @@
 """An unexpected error at any named place stops one session; the engine, other sessions and later starts go on."""
 
+import sqlite3
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import aclosing, suppress
+from contextlib import aclosing, closing, suppress
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from pathlib import Path
 
 import anyio
@@ -11,7 +13,7 @@ import pytest
 from betcode.config.settings import EngineSettings
 from betcode.domain.bonds import Bond
 from betcode.domain.budget import Amounts, Budget
-from betcode.domain.errors import SessionFailed
+from betcode.domain.errors import SessionFailed, StorageDegraded
 from betcode.domain.identifiers import Seq
 from betcode.domain.ports import SessionFilter
 from betcode.sessions import AgentsAtStop, ClientName
@@ -169,6 +171,52 @@ async def nothing(_: Pair) -> None:
     """The place is reached when the next engine starts."""
 
 
+async def answered(pair: Pair) -> None:
+    await pair.faulty.say("tool")
+    asked = await pair.faulty.asked()
+    await pair.faulty.answer(asked.request_id, v1.DENY)
+
+
+async def compacted(pair: Pair) -> None:
+    await pair.faulty.say("say hello")
+    await pair.faulty.until(is_idle)
+    await pair.faulty.supervisor.compact(pair.faulty.session)
+
+
+async def past_its_time(pair: Pair) -> None:
+    """The prompt has expired."""
+    await open_prompt(pair)
+    pair.faulty.supervisor.use(replace(EngineSettings(), permission_ttl_s=0.01))
+    with closing(sqlite3.connect(pair.faulty.work.parent / "log.db")) as database, database:
+        database.execute("UPDATE pending_permissions SET expires_at = 1")
+
+
+async def cancelled_twice_deaf_turn(pair: Pair) -> None:
+    await pair.faulty.say("deaf\nignore SIGINT\nwait go")
+    await pair.faulty.until(is_waiting)
+    await pair.faulty.supervisor.cancel_turn(pair.faulty.session)
+
+
+async def left_active(pair: Pair) -> None:
+    """A turn without agent and message, as an older daemon may have left it."""
+    await pair.faulty.say("say hello")
+    await pair.faulty.until(is_idle)
+    with closing(sqlite3.connect(pair.faulty.work.parent / "log.db")) as database, database:
+        database.execute("UPDATE sessions SET status = 'active' WHERE session_id = ?", (pair.faulty.session,))
+
+
+async def deleted(pair: Pair) -> None:
+    await pair.faulty.supervisor.delete(pair.faulty.session)
+
+
+class Outcome(Enum):
+    FAILED = "its log says that it failed"
+    CANNOT_OPEN = "every call is refused with SESSION_FAILED"
+    CRASHED = "its agent is started again some times, then given up"
+    CALLER = "the caller gets the error, and the session goes on"
+    DELETED = "it is deleted"
+
+
 @dataclass(frozen=True)
 class Case:
     place: str
@@ -176,13 +224,14 @@ class Case:
     settings: Mapping[str, object] = field(default_factory=dict)
     bond: Bond | None = None
     at_start: bool = False  # the place is reached by the next engine, after `provoke`
-    is_logged: bool = True  # the session's log says that it failed
+    outcome: Outcome = Outcome.FAILED
 
     def __str__(self) -> str:
         return self.place
 
 
 OFTEN = {"idle_retire_s": 0.2}
+QUICK_CANCEL = {"cancel_interrupt_s": 0.1, "cancel_sigint_s": 0.1}
 CASES = [
     Case(FaultPoint.RUN, turn),
     Case(FaultPoint.RUN_INIT, turn),
@@ -215,8 +264,23 @@ CASES = [
     Case(FaultPoint.CALL_SCREENING, long_turn, OFTEN),
     Case(FaultPoint.SESSION_TIMEOUT, timed_out, bond=Bond(timeout_ns=300_000_000)),
     Case(FaultPoint.SHUTDOWN, ended_with_daemon),
-    Case(FaultPoint.LOAD, open_turn, at_start=True, is_logged=False),
+    Case(FaultPoint.LOAD, open_turn, at_start=True, outcome=Outcome.CANNOT_OPEN),
+    Case(FaultPoint.SETTLE, left_active, at_start=True),
+    Case(FaultPoint.AFTER_READING, turn, outcome=Outcome.CRASHED),
+    Case(FaultPoint.AFTER_HAND_OVER, turn, outcome=Outcome.CRASHED),
+    Case(FaultPoint.AFTER_ANSWER, answered, outcome=Outcome.CALLER),
+    Case(FaultPoint.AFTER_COMPACTION_ASKED, compacted, outcome=Outcome.CALLER),
+    Case(FaultPoint.AFTER_EXPIRY, past_its_time, at_start=True),
+    Case(FaultPoint.BEFORE_BUDGET_PROMPT, over_budget, outcome=Outcome.CALLER),
+    Case(FaultPoint.CANCEL_SIGNALLED, cancelled_twice_deaf_turn, QUICK_CANCEL),
+    Case(FaultPoint.CANCEL_ENDING, cancelled_twice_deaf_turn, QUICK_CANCEL),
+    Case(FaultPoint.DELETE_MARKED, deleted, outcome=Outcome.DELETED),
+    Case(FaultPoint.DELETE_FILES_REMOVED, deleted, outcome=Outcome.DELETED),
 ]
+
+
+def test_every_place_has_a_case() -> None:
+    assert sorted(case.place for case in CASES) == sorted(FaultPoint)
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -230,7 +294,7 @@ async def test_an_error_in_one_session_stops_that_session_alone(tmp_path: Path, 
             await case.provoke(pair)
         else:
             injection.is_on = True
-            with suppress(SessionFailed, InjectedError):  # what the caller gets, where there is one
+            with suppress(SessionFailed, StorageDegraded, InjectedError):  # what the caller gets, where there is one
                 await case.provoke(pair)
             await has_failed(pair, case)
     injection.is_on = True
@@ -241,8 +305,10 @@ async def test_an_error_in_one_session_stops_that_session_alone(tmp_path: Path, 
         if case.place != FaultPoint.SHUTDOWN:  # which ended this turn, too; the next message continues it
             await pair.healthy.until(lambda event: event.HasField("turn_complete"))
             assert "done" in "".join(event.text_delta.text for event in pair.healthy.events)
+    injection.is_on = case.outcome is not Outcome.DELETED
     async with engine.opened() as pair:
-        assert await pair.healthy.supervisor.delete(pair.faulty.session)  # with the error still there
+        if case.outcome is not Outcome.DELETED:
+            assert await pair.healthy.supervisor.delete(pair.faulty.session)  # with the error still there
         rows, _ = await listed(pair)
         assert rows == [pair.healthy.session]
         await says(pair.healthy, "again")
@@ -264,10 +330,20 @@ async def test_a_failed_session_takes_the_next_message(tmp_path: Path) -> None:
 async def has_failed(pair: Pair, case: Case) -> None:
     await pair.reached()
     engine = pair.faulty
-    if not case.is_logged:
-        with pytest.raises(SessionFailed):
-            await engine.say("say hello")
-        return
+    match case.outcome:
+        case Outcome.FAILED:
+            await says_that_it_failed(engine)
+        case Outcome.CANNOT_OPEN:
+            with pytest.raises(SessionFailed):
+                await engine.say("say hello")
+        case Outcome.CRASHED:
+            crashed = await engine.until(lambda event: event.error.is_fatal)
+            assert "injected at" in crashed[-1].error.message
+        case Outcome.CALLER | Outcome.DELETED:
+            pass
+
+
+async def says_that_it_failed(engine: Engine) -> None:
     failure = (await engine.until(is_failure))[-1].error
     assert failure.is_fatal
     assert f"betcode session delete {engine.session}" in failure.message

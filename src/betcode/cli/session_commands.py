@@ -160,6 +160,7 @@ def _facts(one: v1.SessionSummary) -> list[str]:
         "session": one.id,
         "name": one.name,
         "status": one.status + (f", its agent is {one.run_state}" if one.run_state else ""),
+        "failed": one.failure,
         "waits": waiting_words(one, datetime.now(UTC)),
         "holds": ", ".join(one.holds),
         "connected": _connected(one),

@@ -31,6 +31,7 @@ def summary_json(summary: v1.SessionSummary) -> dict[str, object]:
         "last_message_preview": summary.last_message_preview,
         "pending_prompts": summary.pending_prompts,
         "run_state": summary.run_state,
+        "failure": summary.failure,
         "last_sequence": summary.last_sequence,
         "waiting_for": summary.waiting_for,
         "waiting_until": summary.waiting_until.ToJsonString() if summary.HasField("waiting_until") else "",

@@ -108,6 +108,7 @@ def summary(entry: Summary, worktree_names: Mapping[str, str] = _NO_NAMES) -> v1
         input_lock_client_id=entry.lock_holder.client_id,
         client_count=len(entry.clients),
         forked_from=row.new.forked_from,
+        failure=row.failure,
         budget_use=budgets.used(state),
     )
     if state.budget:

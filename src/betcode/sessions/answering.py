@@ -13,6 +13,7 @@ from betcode.sessions import events, kept_answers
 from betcode.sessions.abilities import check_answer, unheard
 from betcode.sessions.clients import ClientName
 from betcode.sessions.decided import recorded, signed
+from betcode.sessions.fault_points import FaultPoint
 from betcode.sessions.grants import granted, with_grant
 from betcode.sessions.live import LiveSession
 from betcode.sessions.prompts import Decision, answered_before, same_as_before
@@ -118,7 +119,7 @@ async def _resolve(session: LiveSession, prompt: PromptRow, decision: Decision, 
     session.inputs |= {row.input_id: row for row in inputs}
     session.grants = grants
     logger.info("answered %s", decision.name, extra=session.log_extra | {"request_id": prompt.request_id})
-    session.room.faults("after-answer", session.session_id)
+    session.room.faults(FaultPoint.AFTER_ANSWER, session.session_id)
     session.go_on()
 
 

@@ -71,7 +71,7 @@ async def _started(session: LiveSession) -> AgentRun:
         session.life.is_starting = True
         session.may_start = True  # else what the agent is greeted with is not handed over
         session.tell_phase()
-        session.provider.check(session.writer.new.environment or {})
+        await session.check_program()
         await session.room.memory.make_room()
         run = session.run = AgentRun(session)
         session.life.was_started = True

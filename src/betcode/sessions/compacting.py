@@ -25,6 +25,7 @@ from betcode.domain.identifiers import NotAnIdentifier, Seq, SessionId, SessionK
 from betcode.domain.ports import Store
 from betcode.domain.rows import NO_SEQ, OPENS_TURN, InputKind, InputRow, InputState, SessionState
 from betcode.sessions import events
+from betcode.sessions.fault_points import FaultPoint
 from betcode.sessions.tally import KIND_OF
 from betcode.v1 import agent_pb2 as v1
 
@@ -131,7 +132,7 @@ async def _begin(session: LiveSession, request_id: str, why: str) -> Compaction:
     session.inputs[row.input_id] = row
     session.compaction = under_way = Compaction(row.input_id)
     session.may_start = True
-    session.room.faults("after-compaction-asked", session.session_id)
+    session.room.faults(FaultPoint.AFTER_COMPACTION_ASKED, session.session_id)
     session.go_on()
     return under_way
 

@@ -15,6 +15,7 @@ from betcode.domain.run import LIVE
 from betcode.domain.session_deletion import DeletedSession
 from betcode.sessions import session_files
 from betcode.sessions.closing import close
+from betcode.sessions.fault_points import FaultPoint
 from betcode.sessions.live import LiveSession
 from betcode.sessions.registry import Registry
 from betcode.sessions.room import Room
@@ -98,7 +99,7 @@ async def _mark_and_erase(registry: Registry, key: SessionKey, live: LiveSession
     try:
         deleted = await room.store.mark_deleted(key)
         registry.live.pop(deleted.session_id, None)
-        room.faults("delete-marked")
+        room.faults(FaultPoint.DELETE_MARKED, deleted.session_id)
         if live is not None and live.writer.telling is not None:
             await live.writer.telling.deleted()
     except BetcodeError as error:
@@ -116,7 +117,7 @@ async def _erase_until_done(room: Room, deleted: DeletedSession, attempt: _Attem
     while True:
         try:
             await anyio.to_thread.run_sync(session_files.remove, room.runs_dir, deleted)
-            room.faults("delete-files-removed")
+            room.faults(FaultPoint.DELETE_FILES_REMOVED, deleted.session_id)
             await room.store.erase_session(deleted.key)
         except (OSError, BetcodeError) as error:
             logger.warning("a deleted session could not be erased yet: %s", error, extra=extra)

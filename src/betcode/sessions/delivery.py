@@ -11,6 +11,7 @@ from betcode.domain.changes import AssignInput, Change, SaveRun
 from betcode.domain.rows import NO_SLOT, OPENS_TURN, InputKind, InputRow
 from betcode.domain.transcript import TranscriptEnd
 from betcode.sessions.attachment import Attachment, HolderGone, InputClosed
+from betcode.sessions.fault_points import FaultPoint
 
 if TYPE_CHECKING:
     from betcode.sessions.run import AgentRun
@@ -37,7 +38,7 @@ async def deliver(run: AgentRun, attachment: Attachment) -> None:
 
 async def _hand_over(run: AgentRun, attachment: Attachment, row: InputRow) -> None:
     await attachment.hand_over(row.number, row.payload)
-    run.session.room.faults("after-hand-over", run.session.session_id)
+    run.session.room.faults(FaultPoint.AFTER_HAND_OVER, run.session.session_id)
 
 
 async def _assign(run: AgentRun) -> list[InputRow]:

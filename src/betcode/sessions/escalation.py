@@ -109,7 +109,7 @@ class Escalation:
             run.row = row
             run.asked_to_end = True  # nothing is handed to it any more
         logger.warning("the agent does not stop its turn: %s", to.name.lower(), extra=run.session.log_extra)
-        run.session.room.faults(f"cancel-{to.name.lower()}", run.session.session_id)
+        run.session.room.faults(FaultPoint(f"cancel-{to.name.lower()}"), run.session.session_id)
 
     async def _signal(self) -> bool:
         """SIGINT for the agent; False where its holder does not know how, or does not answer."""

@@ -144,7 +144,7 @@ async def _expire(session: LiveSession, row: PromptRow, now_ns: int) -> None:
         await session.writer.write(over.said, [*over.changes, AddInput(told)])
         del session.prompts[row.request_id]
         session.inputs[told.input_id] = told
-    session.room.faults("after-expiry", session.session_id)
+    session.room.faults(FaultPoint.AFTER_EXPIRY, session.session_id)
     logger.info("a prompt expired", extra=session.log_extra | {"request_id": row.request_id})
     session.go_on()
     _notify(session, over.row, Occasion.EXPIRED, time_ordered_uuid())

@@ -11,6 +11,7 @@ import anyio.to_thread
 
 from betcode.domain.errors import BetcodeError, SessionNotFound, StorageDegraded, StorageFailed
 from betcode.domain.identifiers import SessionId
+from betcode.domain.looks import NoAnswer
 from betcode.sessions.compaction_triggers import MemoryPressure
 from betcode.sessions.fault_points import FaultPoint
 from betcode.sessions.registry import Registry
@@ -41,7 +42,7 @@ async def keep_house(registry: Registry) -> None:
         for agent in room.memory.idle_too_long(anyio.current_time() - idle_s, keep=room.settings.warm_limit):
             agent.retire_soon()
         pressure.relieve(registry)
-        full = is_full(room.runs_dir)
+        full = await _is_full(room)
         for live in list(registry.live.values()):
             with live.failure.guard(FaultPoint.MAINTENANCE):
                 room.faults(FaultPoint.MAINTENANCE, live.session_id)
@@ -50,6 +51,14 @@ async def keep_house(registry: Registry) -> None:
                     live.run.watch.look()
                     live.run.calls.look()
         registry.forget_disposable()
+
+
+async def _is_full(room: Room) -> bool:
+    """A disk that gives no answer is not known to be full."""
+    try:
+        return await room.looks.look(str(room.runs_dir), partial(is_full, room.runs_dir))
+    except NoAnswer:
+        return False
 
 
 async def send_idle_home(room: Room) -> None:

@@ -4,13 +4,22 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 
 import anyio
 
 from betcode.domain.capabilities import Capabilities
 from betcode.domain.commands import AnswerPermission, AnswerQuestions, Command, Interrupt, SendMessage
-from betcode.domain.errors import SessionClosed, SessionNotReady, SessionTimedOut, StorageDegraded, StorageFailed
+from betcode.domain.errors import (
+    AgentUnavailable,
+    SessionClosed,
+    SessionNotReady,
+    SessionTimedOut,
+    StorageDegraded,
+    StorageFailed,
+)
 from betcode.domain.identifiers import Seq, SessionId, time_ordered_uuid
+from betcode.domain.looks import NoAnswer
 from betcode.domain.phase import Phase
 from betcode.domain.ports import Provider
 from betcode.domain.rows import (
@@ -331,10 +340,18 @@ class LiveSession:
     async def admit(self) -> None:
         """Raises PoolExhausted, AgentMemoryExhausted, AgentUnavailable where one more turn cannot be."""
         if self.run is None:
-            self.provider.check(self.writer.new.environment or {})
+            await self.check_program()
             self.room.slots.admit(self)  # before any other agent is sent home for a turn that is refused
             await self.room.memory.make_room()
         self.room.slots.admit(self)
+
+    async def check_program(self) -> None:
+        """Raises AgentUnavailable where the agent cannot be started; the directories of PATH may not answer."""
+        work = partial(self.provider.check, self.writer.new.environment or {})
+        try:
+            await self.room.looks.look(f"the program of {self.provider.name}", work)
+        except NoAnswer as no_answer:
+            raise AgentUnavailable(f"The agent's program cannot be examined: {no_answer}; check PATH") from None
 
     def opened(self) -> SessionStatus:
         """Its status once a turn is open."""

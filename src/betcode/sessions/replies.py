@@ -52,6 +52,16 @@ class Replies:
         intake.changes.extend(AddAudit(entry) for entry in entries)
         intake.said += notices
 
+    def must_ask_to_go_on(self, intake: Intake, *, rests: bool) -> bool:
+        """Whether the agent takes a message of its broken turn for known, and does not continue the turn by itself.
+
+        It does so once after a crash, and not at all where it was not told to.
+        """
+        state = self._run.session.writer.state
+        if not (state.turn_interrupted and intake.is_turn_lost) or self._run.dialogue.turn_open:
+            return False
+        return state.transcript.may_be_abandoned or (rests and state.crashes.in_a_row > 1)
+
     def _run_errands(self, intake: Intake) -> None:
         """Each once: its row is open until it comes by, and then the dialogue knows that it was said."""
         if self._run.session.is_closed:

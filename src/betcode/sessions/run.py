@@ -280,10 +280,10 @@ class AgentRun:
             opened = give_times(session, intake.said, intake.changes, intake.prompts)
             if self.dialogue.conversation_began and not writer.state.conversation_began:
                 intake.said += await compacting.before_fork(session)
-            session.room.faults("after-reading", session.session_id)
+            session.room.faults(FaultPoint.AFTER_READING, session.session_id)
             state = writer.state
             status = session.status_after(self, row, intake.inputs)
-            if self._has_to_be_told(intake, rests=status is SessionStatus.IDLE):
+            if self._replies.must_ask_to_go_on(intake, rests=status is SessionStatus.IDLE):
                 self._replies.ask_to_go_on(intake)
                 status = state.status
             elif state.turn_interrupted and state.status is not status is SessionStatus.IDLE:
@@ -323,15 +323,7 @@ class AgentRun:
         session.followers.look_for_laggards()
         return False
 
-    def _has_to_be_told(self, intake: Intake, *, rests: bool) -> bool:
-        """Whether the agent takes a message of its broken turn for known, and does not continue the turn by itself.
-
-        It does so once after a crash, and not at all where it was not told to.
-        """
-        state = self.session.writer.state
-        if not (state.turn_interrupted and intake.is_turn_lost) or self.dialogue.turn_open:
-            return False
-        return state.transcript.may_be_abandoned or (rests and state.crashes.in_a_row > 1)
+    # ------------------------------------------------------------ ending
 
     def retire_soon(self) -> None:
         """Retire it in a task of its session."""

@@ -340,5 +340,5 @@ class Supervisor:
         if live is None:
             waiting = Waiting("person") if row.pending_prompts else for_api(row.state, now_ns())
             return Summary(row, waiting=waiting)
-        row = replace(row, state=live.writer.state)
+        row = replace(row, state=live.writer.state, failure=live.failure.reason)
         return Summary(row, live.holds, live.waiting, live.desk.holder, live.followers.present_clients())

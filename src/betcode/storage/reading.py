@@ -40,7 +40,8 @@ SELECT s.key, s.session_id, s.provider, s.working_directory, s.worktree_id, s.cr
     s.forked_at, s.turns, s.worked_ms, s.working_since_ns, s.budget, s.turn_abandoned,
     m.model, m.allowed_tools, m.plan_mode, m.metadata, m.environment, m.fork_point, m.subdirectory, m.asked_place,
     (SELECT count(*) FROM pending_permissions p WHERE p.session_id = s.key AND p.state = 'open'),
-    (SELECT r.state FROM runs r WHERE r.session = s.key ORDER BY r.key DESC LIMIT 1)
+    (SELECT r.state FROM runs r WHERE r.session = s.key ORDER BY r.key DESC LIMIT 1),
+    coalesce((SELECT b.failure FROM session_bonds b WHERE b.session = s.key), '')
 """
 _FIND_SESSION = f"""{_SESSION}
 FROM sessions s JOIN session_makings m ON m.session = s.key WHERE s.session_id = ? AND s.deleted = 0
@@ -196,7 +197,7 @@ def _session_row(row: Sequence[Any]) -> SessionRow:
     crashes, api_pause, api_pause_until_ns = row[25:28]
     forked_at, turns, worked_ms, working_since_ns, budget, abandoned = row[28:34]
     made_model, allowed_tools, plan_mode, metadata, environment, fork_point = row[34:40]
-    subdirectory, asked_place, pending, run_state = row[40:]
+    subdirectory, asked_place, pending, run_state, failure = row[40:]
     new = NewSession(
         session_id=SessionId(session_id),
         provider=provider,
@@ -238,7 +239,8 @@ def _session_row(row: Sequence[Any]) -> SessionRow:
         working_since_ns=working_since_ns,
         budget=budget_of(budget),
     )
-    return SessionRow(SessionKey(key), new, state, pending, None if run_state is None else RunState(run_state))
+    newest = None if run_state is None else RunState(run_state)
+    return SessionRow(SessionKey(key), new, state, pending, newest, failure)
 
 
 def _crash_history(stored: str) -> CrashHistory:

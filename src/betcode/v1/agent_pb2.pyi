@@ -2065,6 +2065,7 @@ class SessionSummary(_message.Message):
     BUDGET_USE_FIELD_NUMBER: _builtins.int
     FORKED_FROM_FIELD_NUMBER: _builtins.int
     WORKTREE_NAME_FIELD_NUMBER: _builtins.int
+    FAILURE_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     model: _builtins.str
     working_directory: _builtins.str
@@ -2095,6 +2096,10 @@ class SessionSummary(_message.Message):
     """the session whose history it began with; since 0.2.0"""
     worktree_name: _builtins.str
     """as far as the worktree is known; since 0.2.0"""
+    failure: _builtins.str
+    """Why it failed: an internal error stopped it, or closed it. Empty: it did not, or a message was accepted since.
+    Since 0.2.0
+    """
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
@@ -2152,10 +2157,11 @@ class SessionSummary(_message.Message):
         budget_use: Global___BudgetUse | None = ...,
         forked_from: _builtins.str = ...,
         worktree_name: _builtins.str = ...,
+        failure: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["budget", b"budget", "budget_use", b"budget_use", "created_at", b"created_at", "updated_at", b"updated_at", "waiting_until", b"waiting_until"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["budget", b"budget", "budget_use", b"budget_use", "client_count", b"client_count", "clients", b"clients", "created_at", b"created_at", "forked_from", b"forked_from", "holds", b"holds", "id", b"id", "input_lock_client_id", b"input_lock_client_id", "last_message_preview", b"last_message_preview", "last_sequence", b"last_sequence", "message_count", b"message_count", "metadata", b"metadata", "model", b"model", "name", b"name", "pending_prompts", b"pending_prompts", "provider", b"provider", "run_state", b"run_state", "status", b"status", "total_cost_usd", b"total_cost_usd", "total_input_tokens", b"total_input_tokens", "total_output_tokens", b"total_output_tokens", "updated_at", b"updated_at", "waiting_for", b"waiting_for", "waiting_until", b"waiting_until", "working_directory", b"working_directory", "worktree_id", b"worktree_id", "worktree_name", b"worktree_name"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["budget", b"budget", "budget_use", b"budget_use", "client_count", b"client_count", "clients", b"clients", "created_at", b"created_at", "failure", b"failure", "forked_from", b"forked_from", "holds", b"holds", "id", b"id", "input_lock_client_id", b"input_lock_client_id", "last_message_preview", b"last_message_preview", "last_sequence", b"last_sequence", "message_count", b"message_count", "metadata", b"metadata", "model", b"model", "name", b"name", "pending_prompts", b"pending_prompts", "provider", b"provider", "run_state", b"run_state", "status", b"status", "total_cost_usd", b"total_cost_usd", "total_input_tokens", b"total_input_tokens", "total_output_tokens", b"total_output_tokens", "updated_at", b"updated_at", "waiting_for", b"waiting_for", "waiting_until", b"waiting_until", "working_directory", b"working_directory", "worktree_id", b"worktree_id", "worktree_name", b"worktree_name"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -40,6 +40,8 @@ def words_for(waiting_for: str, until: datetime | None, now: datetime) -> str:
 
 def standing(one: v1.SessionSummary, now: datetime) -> str:
     """How a session stands, in a list: what it waits for, that its agent is not started again, or its status."""
+    if one.failure and one.status not in ("active", "closed"):
+        return "failed"
     is_broken = one.status == "idle" and one.run_state == "crashed"
     return waiting_words(one, now) or ("crashed" if is_broken else one.status)
 
