@@ -241,7 +241,7 @@ CASES = [
     Case(FaultPoint.RECOVERY_WAIT, killed_agent),
     Case(FaultPoint.RECOVERY_RESUME, killed_agent),
     Case(FaultPoint.CLASSIFY_EXIT, dying_agent),
-    Case(FaultPoint.HANG_END, open_turn, {"hang_after_s": 0.4}),
+    Case(FaultPoint.HANG_END, open_turn, {"hang_after_s": 2.0}),
     Case(FaultPoint.CANCEL_STEPS, cancelled_deaf_turn),
     Case(FaultPoint.CANCEL_STEP, cancelled_deaf_turn),
     Case(FaultPoint.CANCEL_SWEEP, cancelled_turn),
@@ -288,7 +288,7 @@ async def test_an_error_in_one_session_stops_that_session_alone(tmp_path: Path, 
     injection = Injection(case.place, is_on=False)
     engine = FaultyEngine(tmp_path, injection, EngineSettings(**case.settings))  # type: ignore[arg-type]
     async with engine.opened(case.bond) as pair:
-        await pair.healthy.say("wait go\nsay done")
+        await pair.healthy.say("say waiting\nbeat go\nsay done")
         await pair.healthy.until(is_waiting)
         if case.at_start:
             await case.provoke(pair)
