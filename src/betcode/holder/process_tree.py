@@ -9,7 +9,7 @@ the reaper started. So a child of a reaper is a suspect when it was started afte
 seen as a child of the reaper while the holder lived.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from enum import Enum
 
 from betcode.holder.platform import Process
@@ -102,12 +102,6 @@ class ProcessTree:
         """The holder has no descendants any more: nothing of its run is left."""
         self._holders = {key: run for key, run in self._holders.items() if run != run_id}
         self._inside = {key: known for key, known in self._inside.items() if known.run_id != run_id}
-
-    def remember(self, inside: Iterable[Key], outside: Iterable[Key], lost_since: int | None) -> None:
-        """What an earlier daemon of this boot knew, and when the oldest holder began that died meanwhile."""
-        self._inside |= {key: Judgement(Membership.INSIDE) for key in inside}
-        self._outside |= {key for key in outside if key not in self._inside}
-        self._lost_since = lost_since
 
     # ------------------------------------------------------------ what the process table shows
 

@@ -158,14 +158,6 @@ def test_where_a_parent_is_younger_than_its_child_the_table_is_read_again() -> N
     assert tree.judge(31, now.get, {(one.pid, one.start): () for one in now.values()}) is None
 
 
-def test_what_an_earlier_daemon_knew_is_remembered() -> None:
-    tree = ProcessTree()
-    tree.remember(inside=[(104, 62)], outside=[(40, 70)], lost_since=50)
-    now = table(FREED, NEW_SERVER, Process(106, 1, 63, zombie=False, session=106))
-    found = {pid: judged(tree, pid, now).membership for pid in (104, 40, 106)}
-    assert found == {104: INSIDE, 40: OUTSIDE, 106: SUSPECT}
-
-
 @pytest.mark.parametrize(
     ("group", "run"),
     [
