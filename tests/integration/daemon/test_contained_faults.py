@@ -59,6 +59,10 @@ async def works(talk: Talk, _: Path) -> None:
     await talk.say("beat go")
 
 
+async def has_begun(talk: Talk, _: Path) -> None:
+    await begins(talk, "say hello\nbeat go")
+
+
 async def is_closed(talk: Talk, _: Path) -> None:
     await begins(talk, "say hello\nbeat go")
     await talk.client.close(talk.session_id)
@@ -71,7 +75,7 @@ PLACES: dict[FaultPoint, Callable[[Talk, Path], Awaitable[None]]] = {
     FaultPoint.HANG_END: hangs,
     FaultPoint.CALL_SCREENING: works,
     FaultPoint.WIND_UP: is_closed,
-    FaultPoint.ADOPT_INIT: works,
+    FaultPoint.ADOPT_INIT: has_begun,
 }
 
 
