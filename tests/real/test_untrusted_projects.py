@@ -1,6 +1,7 @@
 """Real Codex and opencode in a repository that nobody has trusted: nothing of it runs; after trust it does."""
 
 from pathlib import Path
+from shutil import rmtree
 
 import pytest
 
@@ -71,10 +72,12 @@ async def test_opencode_runs_nothing_of_an_untrusted_project_and_everything_afte
         assert project.ran == []
         [notice] = notices(talk.events)
         assert "opencode.json" in notice.details["files"]
+        assert ".opencode/tool" in notice.details["files"]
+        rmtree(world.work / ".opencode")  # trusted, it would install packages there first
         await world.client.policy.trust(str(world.work), trusted=True)
         again = await world.session()
         await again.turn("Hello " + script({"text": "Hello."}))
-        assert set(project.ran) == {"mcp", "tool"}
+        assert project.ran == ["mcp"]
 
 
 async def test_opencode_does_not_start_where_an_untrusted_project_brings_plugins(tmp_path: Path) -> None:
@@ -85,7 +88,8 @@ async def test_opencode_does_not_start_where_an_untrusted_project_brings_plugins
         talk = await world.session()
         events = await talk.turn("Hello " + script({"text": "Hello."}))
         [error] = [event.error for event in events if event.HasField("error")]
-        assert ".opencode/plugin: plugins" in error.message
+        assert "opencode.json: " in error.message
+        assert "plugins (file://" in error.message
         assert "betcode policy trust" in error.message
         assert project.ran == []
         await world.client.policy.trust(str(world.work), trusted=True)
