@@ -154,7 +154,7 @@ def test_what_the_agent_asks_is_answered_from_another_terminal(here: ObeyShell) 
 def test_without_a_terminal_what_the_agent_asks_is_denied(here: ObeyShell) -> None:
     asking = here.made()
     done = here.run("session", "send", asking, "tool")
-    assert done.returncode == 3, done.stderr
+    assert done.returncode == 1, done.stderr
     assert "Denied: nobody could be asked" in done.stderr
     assert here.told_json("session", "info", asking)["session"]["status"] == "running"
     facts = json.loads(here.run("session", "send", "--json", "--on-ask", "deny", asking, "tool").stdout)

@@ -1,4 +1,4 @@
-"""How a command of obey ends: 0 done, 1 it did not work, 2 wrong usage, 3 permission denied; and what helps then."""
+"""How a command of obey ends: 0 done, 1 it did not work, 2 wrong usage; and what helps then."""
 
 from collections.abc import Mapping
 from enum import IntEnum
@@ -10,7 +10,6 @@ class ObeyExit(IntEnum):
     OK = 0
     FAILED = 1
     USAGE = 2
-    DENIED = 3  # since 0.2.0
 
 
 class Failed(Exception):

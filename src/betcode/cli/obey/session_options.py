@@ -34,7 +34,7 @@ def add_session(verbs: "Commands[Parser]", command: Command) -> None:
     send.add_argument(
         "--on-ask",
         choices=["deny", "wait"],
-        help="when the agent asks for permission: deny and exit with 3, or wait for an answer from another terminal "
+        help="when the agent asks for permission: deny and exit with 1, or wait for an answer from another terminal "
         "(default: wait on a terminal, otherwise deny)",
     )
     watch = command(verbs, "watch", "show what happens in a session, or in all, as it happens", "session_watch:watch")

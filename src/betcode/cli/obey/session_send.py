@@ -84,7 +84,7 @@ async def _send(options: Options, message: str) -> int:
         screen.end_answer()
     if is_error:
         raise Failed(reply.error, f"obey session info {session.id} says how it is")
-    return ObeyExit.DENIED if reply.is_denied else ObeyExit.OK
+    return ObeyExit.FAILED if reply.is_denied else ObeyExit.OK
 
 
 async def _deny(client: ObeyClient, asked: v1.SessionActivityEvent, reply: Reply) -> None:
