@@ -73,7 +73,7 @@ def build_parser() -> Parser:
     add_db(commands, _noun, _command)
     add_cassette(commands, _noun, _command, _ID)
     doctor = _command(
-        commands, "doctor", "look for what is wrong here, and say how to mend it", "doctor_command:doctor"
+        commands, "doctor", "find problems on this machine and say how to fix them", "doctor_command:doctor"
     )
     doctor.add_argument(
         "--repair",

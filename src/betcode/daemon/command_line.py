@@ -24,7 +24,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="betcode daemon run", description="Serve sessions until told to stop.", allow_abbrev=False)
+    parser = _Parser(prog="betcode daemon run", description="Serve sessions until stopped.", allow_abbrev=False)
     parser.add_argument("--socket", type=Path, help="the gRPC socket (BETCODE_SOCKET)")
     parser.add_argument("--state-dir", type=Path, help="database, journals and log (BETCODE_STATE_DIR)")
     parser.add_argument("--config-dir", type=Path, help="settings.json (BETCODE_CONFIG_DIR)")

@@ -103,7 +103,7 @@ def _tried(title: str, version: str, later: str, upgrade_url: str) -> Agent:
 
 
 _STALE_RULES = "rules that change while an agent runs apply only to the next agent"
-_UNNAMED_DENIALS = "a denial by a rule is not always told from other errors (denied_by, exit code 3)"
+_UNNAMED_DENIALS = "a denial by a rule is not always distinguished from other errors (denied_by, exit code 3)"
 
 # By the name of the provider, or of the profile where one has several.
 AGENTS: Mapping[str, Agent] = MappingProxyType(

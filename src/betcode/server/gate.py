@@ -103,7 +103,7 @@ class Tickets:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Which process calls, as far as that can be told."""
+    """Which process calls, as far as that is known."""
 
     short: str  # behind the name of the client
     peer: str  # in words, for the audit

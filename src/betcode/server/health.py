@@ -189,7 +189,7 @@ class Health:
         )
 
     async def _examined_runs(self) -> list[v1.UnusableRun]:
-        """A disk that does not answer is told by the components; it does not keep the answer back."""
+        """A disk that does not answer is reported by the components; it does not keep the answer back."""
         runs: list[UnusableRun] = []
         with anyio.move_on_after(CHECK_BOUND_S):
             runs = await self._unusable_runs()

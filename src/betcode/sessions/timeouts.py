@@ -56,9 +56,9 @@ async def _time_out(registry: Registry, session: SessionId) -> None:
             await cancel_turn(live, cancel_queued=True)
             logger.info("the session's timeout is reached: its turn is cancelled", extra=live.log_extra)
     except BetcodeError as trouble:
-        logger.warning("a session's turn goes on past its timeout: %s", trouble, extra={"session_id": session})
+        logger.warning("a session's turn continues past its timeout: %s", trouble, extra={"session_id": session})
     except Exception as error:
-        logger.exception("a session's turn goes on past its timeout", extra={"session_id": session})
+        logger.exception("a session's turn continues past its timeout", extra={"session_id": session})
         registry.report_failure(session, FaultPoint.SESSION_TIMEOUT, error)
 
 

@@ -152,7 +152,7 @@ def told(error: BaseException, doing: str = "written") -> BetcodeError:
 
 def degraded(reason: str, doing: str = "written") -> StorageDegraded:
     return StorageDegraded(
-        f"The database cannot be {doing}: {reason}. It goes on by itself when that has passed", reason=reason
+        f"The database cannot be {doing}: {reason}. It recovers by itself once that is resolved", reason=reason
     )
 
 

@@ -7,5 +7,5 @@ LATEST_NS = 9_000_000_000_000_000_000
 
 
 def now_ns() -> int:
-    """Nanoseconds since 1970. A clock that was set beyond LATEST_NS stands still there."""
+    """Nanoseconds since 1970. A clock that was set beyond LATEST_NS stays there."""
     return min(time.time_ns(), LATEST_NS)

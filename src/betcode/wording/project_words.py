@@ -1,4 +1,4 @@
-"""What a person is told about a project that nobody has trusted."""
+"""The texts about a project that nobody has trusted."""
 
 from betcode.v1 import policy_pb2 as v1
 from betcode.wording.terminal_text import one_line
