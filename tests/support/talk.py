@@ -104,6 +104,7 @@ class Talk:
         return summary
 
 
-def assert_whole(events: Sequence[v1.AgentEvent]) -> None:
-    """Numbers from 1, without a gap, a repeat or a swap."""
+def assert_whole(events: Sequence[v1.AgentEvent], *, outside_notices: int = 0) -> None:
+    """Numbers from 1, without a gap, a repeat or a swap; and no turn of ours was taken for one made outside."""
+    assert [event.notice.details.get("event") for event in events].count("outside") == outside_notices
     assert [event.sequence for event in events] == list(range(1, len(events) + 1))

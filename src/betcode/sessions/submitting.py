@@ -16,6 +16,7 @@ from betcode.sessions.abilities import check_files
 from betcode.sessions.attachments import stored
 from betcode.sessions.clients import ClientName
 from betcode.sessions.live import LiveSession
+from betcode.sessions.outside_turns import import_outside_turns
 from betcode.sessions.requests import check_message
 from betcode.sessions.told import Accepted
 from betcode.sessions.whereabouts import trouble_with_place
@@ -30,6 +31,7 @@ async def submit(
     message = check_message(message, session.room.settings)
     misplaced = await trouble_with_place(session.room, session.writer.new)
     logged_out = await _login_refusal(session)
+    await import_outside_turns(session)  # they come before the message in the history
     async with session.changing():
         session.refuse_if_closed()
         known = session.inputs.get(message.message_id) or await session.room.store.find_input(

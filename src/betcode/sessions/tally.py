@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from betcode.domain.identifiers import Seq
+from betcode.domain.outside_turns import OUTSIDE
 from betcode.domain.rows import SessionState
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1.agent_pb2 import AgentEvent
@@ -114,7 +115,8 @@ class Tally:
         self._context_tokens = min(usage.context_tokens, _LARGEST) or self._context_tokens
 
     def _turn_complete(self, event: AgentEvent) -> None:
-        self._turns += 1
+        if event.turn_complete.origin != OUTSIDE:  # which no budget pays for, and no snapshot was made of
+            self._turns += 1
         marks, why = self._marks, event.turn_complete.stop_reason
         if why in _CUT_OFF:
             self._count_work(self._updated_ns)

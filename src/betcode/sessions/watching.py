@@ -20,6 +20,7 @@ from betcode.sessions.clients import ClientName
 from betcode.sessions.fault_points import FaultPoint
 from betcode.sessions.live import LiveSession
 from betcode.sessions.looking import Lookouts
+from betcode.sessions.outside_turns import import_outside_turns
 from betcode.sessions.prompt_times import touch
 from betcode.sessions.registry import Registry
 from betcode.sessions.tally import KIND_OF
@@ -108,6 +109,7 @@ class Watching:
             SessionNotFound, SequenceOutOfRange
         """
         async with self.registry.using(session) as live, AsyncExitStack() as stack:
+            await import_outside_turns(live)
             newest = live.writer.tail.head
             if after > newest:
                 raise SequenceOutOfRange(session, after, newest)

@@ -7,12 +7,13 @@ from pathlib import Path
 from betcode.domain.capabilities import Capabilities
 from betcode.domain.compatibility import AGENTS
 from betcode.domain.errors import AgentUnavailable
+from betcode.domain.outside_turns import LastRun, OutsideTurns
 from betcode.domain.ports import Dialogue, Launch, LaunchContext
 from betcode.domain.project_files import Program
 from betcode.domain.provider_about import Login, ProviderAbout, Standing
 from betcode.domain.provider_config import check_keys
 from betcode.domain.rows import NewSession
-from betcode.providers.claude import launch
+from betcode.providers.claude import launch, outside
 from betcode.providers.claude.dialogue import ClaudeDialogue
 from betcode.providers.claude.login import ADVICE, login
 from betcode.providers.claude.models import model_refusal
@@ -77,6 +78,15 @@ class ClaudeProvider:
 
     def model_refusal(self, model: str, environment: Mapping[str, str]) -> str:
         return model_refusal(model, environment)
+
+    def outside_turns(
+        self, session: NewSession, conversation_id: str, environment: Mapping[str, str], last: LastRun
+    ) -> OutsideTurns | None:
+        try:
+            return outside.outside_turns(session, conversation_id, environment, last)
+        except UnreadableState as trouble:
+            logger.warning("the dialogue's state cannot be read (%s): no turns made outside are looked for", trouble)
+            return None
 
     def launch(self, session: NewSession, context: LaunchContext) -> Launch:
         """Raises AgentUnavailable."""

@@ -70,6 +70,7 @@ class State(Struct, omit_defaults=True):
     chosen: dict[str, str] = field(default_factory=dict)  # the model and effort that a person set by a command
     settled: list[str] = field(default_factory=list)  # messages that are consumed or cancelled
     point: str = ""  # the newest message of the conversation, where it can be forked
+    transcript_ns: int = 0  # wall time up to which the transcript was searched for turns made outside; 0: not yet
     pause: str = ""  # why the model's API does not answer
     pause_until_ns: int = 0  # wall time; 0: not known
 
@@ -129,6 +130,7 @@ def carried_over(state: State) -> State:
         chosen=state.chosen,
         settled=state.settled,
         point=state.point,
+        transcript_ns=state.transcript_ns,
         pause=state.pause,
         pause_until_ns=state.pause_until_ns,
     )
