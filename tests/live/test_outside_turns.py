@@ -1,13 +1,16 @@
 """Turns that a person makes with `claude --resume`, beside the daemon."""
 
+import json
 import subprocess
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 import pytest
 
 from betcode.v1 import agent_pb2 as v1
 from support.claude import CLAUDE, needs_claude
+from support.command import Terminal
 from support.daemon import becomes_true
 from support.model_script import bash, say
 from support.patience import PATIENCE_S
@@ -87,3 +90,45 @@ async def test_a_client_that_attaches_sees_them_without_a_message(tmp_path: Path
         await again.until(lambda event: event.turn_complete.origin == "outside")
         assert outside_inputs(again.events) == ["[[fake:two]]"]
         assert len(outside_notices(again.events)) == 1
+
+
+def has_written(world: World, text: str) -> bool:
+    """Whether the agent's transcript has these words."""
+    home = Path(world.environment["HOME"])
+    return any(text in path.read_text() for path in home.glob(".claude/projects/*/*.jsonl"))
+
+
+async def typed_into_claude(world: World, session_id: str, prompt: str, answer: str) -> None:
+    """A turn in Claude Code's own screen."""
+    environment = {**world.environment, "TERM": "xterm-256color"}
+    terminal = Terminal([str(CLAUDE), f"--resume={session_id}"], environment, world.work)
+    try:
+        await anyio.to_thread.run_sync(terminal.expect, "One.")  # it shows the conversation
+        terminal.type(prompt)
+        await anyio.to_thread.run_sync(terminal.expect, prompt)
+        terminal.type("\r")
+        await anyio.to_thread.run_sync(terminal.expect, answer)
+        await becomes_true(lambda: has_written(world, f'"{answer}"'))
+    finally:
+        terminal.close()
+
+
+async def test_a_turn_typed_into_claude_beside_an_idle_agent_is_imported(tmp_path: Path) -> None:
+    scripts = {"one": [say("One.")], "two": [say("Two.")], "three": [say("Three.")]}
+    async with claude_world(tmp_path, scripts) as world:
+        known = {
+            "hasCompletedOnboarding": True,
+            "customApiKeyResponses": {"approved": ["stand-in"]},
+            "projects": {str(world.work): {"hasTrustDialogAccepted": True}},
+        }
+        (Path(world.environment["HOME"]) / ".claude.json").write_text(json.dumps(known))
+        talk = await world.session()
+        await talk.turn("[[fake:one]]")
+        await typed_into_claude(world, talk.session_id, "[[fake:two]]", "Two.")
+        assert world.runs[0].alive
+        world.daemon.reload({"agents": {"idle_retire": "50ms"}})
+        await retired(world, talk)
+        events = await talk.turn("[[fake:three]]")
+        assert outside_inputs(events) == ["[[fake:two]]"]
+        assert settled_text(events) == "Two.Three."
+        assert_whole(talk.events, outside_notices=1)

@@ -127,7 +127,8 @@ def test_own_and_outside_turns_are_told_apart() -> None:
             line("user", 1204, "<bash-input>ls</bash-input>"),
             answer(1205, "to the shell"),
             prompt(3000, "second"),
-            line("user", 3001, "[Request interrupted by user]"),
+            answer(3001, "No response requested."),
+            line("user", 3002, "[Request interrupted by user]"),
         ],
         WINDOW,
     )

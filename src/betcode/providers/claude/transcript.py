@@ -23,6 +23,7 @@ _INTERACTIVE = "cli"
 _PROMPTS = frozenset({"typed", "queued", "suggestion_accepted", "sdk"})
 _PROGRAM_TURNS = frozenset({"scheduled", "task_notification", "auto_continuation", "peer", "host_synthetic"})
 _INTERRUPTED = "[Request interrupted by user"
+_RESUMED = "No response requested."  # put after an interrupted turn by the program that resumes
 _KINDS = (b'"type":"user"', b'"type":"assistant"')
 _CLOCK_SLACK_NS = 60 * 1_000_000_000  # a line from a later time than that has no time that can be believed
 _UNFINISHED_FOR_NS = 600 * 1_000_000_000  # a turn without an end is taken as it is when it was silent for so long
@@ -136,7 +137,9 @@ def find_outside(lines: Iterable[bytes], window: Window) -> FoundTurns:
         if not (line.entrypoint == _INTERACTIVE or at_ns > window.ended_ns):
             continue
         if line.type == "assistant" or _has(line, "tool_result"):
-            if turn is not None:
+            if turn is not None and _text(line) == _RESUMED:
+                turn.has_ended = True
+            elif turn is not None:
                 turn.lines.append((at_ns, raw))
                 turn.last_uuid, turn.last_ns = line.uuid or turn.last_uuid, at_ns
                 turn.has_ended = line.type == "assistant" and not _has(line, "tool_use") and not _calls_tool(line)
