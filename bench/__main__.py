@@ -17,6 +17,7 @@ from rich.table import Table
 from bench import (
     asking,
     backlog,
+    bursts,
     cancel,
     commands,
     deliveries,
@@ -54,6 +55,7 @@ BENCHES: Mapping[str, Bench] = {
     "searching": searching.measure,
     "rules": ruling.measure,
     "asking": asking.measure,
+    "bursts": bursts.measure,
     "worktrees": worktrees.measure,
     "noting": noting.measure,
     "screen": screen.measure,

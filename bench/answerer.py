@@ -1,6 +1,7 @@
 """An agent that answers every message with one word, at once, on any of the wires that providers speak.
 
 Which wire it is, its arguments tell: `app-server` is Codex', `--input-format` that of the claude CLI, else it is ACP.
+A message `collect NUMBER` on the wire of the claude CLI makes it read so many more before it answers any.
 Standard library only.
 """
 
@@ -82,10 +83,21 @@ def main() -> None:
         print("999.0.0")
         return
     wire = codex if "app-server" in sys.argv else claude if "--input-format" in sys.argv else acp
+    collected: list[Frame] = []
+    missing = 0
     for line in sys.stdin:
-        for frame in wire(json.loads(line)):
-            sys.stdout.write(json.dumps(frame, separators=(",", ":")) + "\n")
+        said = json.loads(line)
+        collected.append(said)
+        if wire is claude and said["type"] == "user":
+            _, _, number = said["message"]["content"].rpartition("collect ")
+            missing = int(number) if number.isdigit() else missing - 1
+        if missing > 0:
+            continue
+        for each in collected:
+            for frame in wire(each):
+                sys.stdout.write(json.dumps(frame, separators=(",", ":")) + "\n")
         sys.stdout.flush()
+        collected.clear()
 
 
 if __name__ == "__main__":

@@ -21,14 +21,18 @@ def ask(number: int, heard_ns: int) -> None:
 
 
 def main() -> None:
-    """The first message says how often to ask."""
+    """A message says how often to ask: one after the other, or, as `at once NUMBER`, without waiting for answers."""
     number, heard_ns, message = 0, 0, ""
     for line in sys.stdin:
         now_ns = time.monotonic_ns()
         frame = json.loads(line)
         if frame["type"] == "user":
-            number, heard_ns, message = int(frame["message"]["content"]), 0, frame["uuid"]
+            how, _, times = frame["message"]["content"].rpartition(" ")
+            number, heard_ns, message = int(times), 0, frame["uuid"]
             say({"type": "system", "subtype": "init", "session_id": "bench", "model": "bench", "tools": ["Bash"]})
+            while how and number > 1:
+                ask(number, heard_ns)
+                number -= 1
         elif frame["type"] == "control_response":
             number, heard_ns = number - 1, now_ns
         if number >= 0 and message:

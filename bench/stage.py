@@ -66,6 +66,10 @@ class Program:
     def resume(self) -> None:
         self._process.send_signal(signal.SIGCONT)
 
+    def finish(self) -> None:
+        """Ask it for its last line."""
+        self._process.send_signal(signal.SIGTERM)
+
 
 class Daemon:
     """A daemon process that serves."""

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from betcode.client.errors import answer_refused
@@ -14,11 +14,16 @@ _REUSED_S = 20.0  # the daemon takes one for a minute
 
 @dataclass(slots=True)
 class TicketCache:
-    """The last ticket, for the calls that follow soon: fetching one costs as much as a call."""
+    """The last ticket, for the calls that follow soon: fetching one costs as much as a call.
+
+    Calls that start at once share one fetch. A daemon that does not answer therefore delays them once.
+    """
 
     _ticket: str = ""
     _until: float = 0.0
     _socket: tuple[int, int] = (0, 0)  # which file it came from: another daemon has another one
+    _fetches: int = 0
+    _fetching: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def get(self, socket: Path) -> str:
         """A ticket of the daemon that has this socket now; empty where there is no such socket.
@@ -32,8 +37,12 @@ class TicketCache:
             return ""
         found = (facts.st_ino, facts.st_ctime_ns)
         if found != self._socket or time.monotonic() >= self._until or not self._ticket:
-            self._ticket = await fetch_ticket(socket)
-            self._socket, self._until = found, time.monotonic() + _REUSED_S
+            fetches = self._fetches
+            async with self._fetching:
+                if self._fetches == fetches or found != self._socket:  # nobody has fetched it while we waited
+                    self._ticket = await fetch_ticket(socket)
+                    self._socket, self._until = found, time.monotonic() + _REUSED_S
+                    self._fetches += 1
         return self._ticket
 
 

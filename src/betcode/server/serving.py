@@ -87,8 +87,8 @@ _CALLS_GRACE_S = 2.0  # for calls that are under way when the daemon stops
 _STREAMS_GRACE_S = 0.5  # for streams to be told; who does not read asks again where it was
 _LINGER_S = 0.1  # a client that writes to a closed connection may lose what it was told before
 _STOP_BOUND_S = 6.0
-_STREAMS_LIMIT = 1_000  # of one connection
-_PENDING_LIMIT = 8 * _STREAMS_LIMIT  # calls of all connections that wait for the event loop; beyond, some are refused
+STREAMS_LIMIT = 256  # of one connection: further calls wait in its client, so that they do not delay other clients
+_PENDING_LIMIT = 8_000  # calls of all connections that wait for the event loop; beyond, some are refused
 _LEAST_PING_S = 1.0  # clients may ask so often whether we live
 _MOST_OF_GRPC_BYTES = 2**31 - 1
 _ROOM_FOR_THE_REST_BYTES = 1024 * 1024
@@ -244,7 +244,7 @@ def _options(settings: EngineSettings) -> list[tuple[str, int]]:
         ("grpc.http2.min_ping_interval_without_data_ms", int(_LEAST_PING_S * 1000)),
         # Streams that a client resets count until the server has let go of them: one that resets streams in a loop is
         # refused more. Without it such calls fill the queue that all clients share, and theirs are refused instead.
-        ("grpc.max_concurrent_streams", _STREAMS_LIMIT),
+        ("grpc.max_concurrent_streams", STREAMS_LIMIT),
         ("grpc.server.max_pending_requests", _PENDING_LIMIT),
         ("grpc.server.max_pending_requests_hard_limit", 2 * _PENDING_LIMIT),
     ]

@@ -13,6 +13,7 @@ from betcode.domain.records import Record, RecordKind
 from betcode.domain.rows import (
     OPENS_TURN,
     InputKind,
+    InputRow,
     InputState,
     RunRow,
 )
@@ -50,6 +51,7 @@ class Intake(PromptIntake):
     async def take(self, dialogue: Dialogue, run: RunRow, records: Sequence[Record]) -> RunRow:
         """Translate the records and return the run as it is after them."""
         was_open = dialogue.turn_open
+        handed_over = self._commands_of(run)
         for record in records:
             try:
                 made = dialogue.receive(record)
@@ -57,12 +59,13 @@ class Intake(PromptIntake):
                 # A dialogue guards itself; this one did not, and the record must not be met twice.
                 logger.exception("a record could not be translated", extra={"offset": record.offset})
                 made = [events.malformed(f"The agent said something that could not be understood (at {record.offset})")]
-            if record.kind is RecordKind.IN and self._is_own(run, record.number):
+            command = handed_over.get(record.number) if record.kind is RecordKind.IN else None
+            if command is not None and command.kind is InputKind.CONTROL:  # said by the engine itself, and no person
                 made = [event for event in made if event.status_change.status != v1.EXECUTING_TOOL]  # as said before
             if made:
                 await self._take_events(made, run)
-            if record.kind is RecordKind.IN:
-                self._handed_over(run, record.number)
+            if command is not None:
+                self._move(command.input_id, InputState.CONSUMED)
             elif record.kind is RecordKind.EXIT:
                 self.exit = record
             elif record.kind is RecordKind.NOTE and (refused := refused_at_the_holder(self.session_id, record)):
@@ -128,16 +131,13 @@ class Intake(PromptIntake):
         self.let_go |= state is InputState.CANCELLED
         return True
 
-    def _handed_over(self, run: RunRow, number: int) -> None:
-        """An answer or a control command is done with once the holder has it; a message is so only when consumed."""
-        for row in list(self.inputs.values()):
-            if row.run == run.key and row.number == number and row.kind not in OPENS_TURN:
-                self._move(row.input_id, InputState.CONSUMED)
+    def _commands_of(self, run: RunRow) -> dict[int, InputRow]:
+        """The answers and control commands of a run by number: once the holder has one, it is done with.
 
-    def _is_own(self, run: RunRow, number: int) -> bool:
-        """Whether the engine itself said it, and no person."""
+        A message is done with only when it is consumed.
+        """
         rows = self.inputs.values()
-        return any(row.run == run.key and row.number == number and row.kind is InputKind.CONTROL for row in rows)
+        return {row.number: row for row in rows if row.kind not in OPENS_TURN and row.run == run.key}
 
     def _is_busy(self, dialogue: Dialogue, run: RunRow) -> bool:
         mine = (row for row in self.inputs.values() if row.run == run.key)

@@ -227,12 +227,13 @@ class LiveSession:
     def settle(self) -> None:
         """After something was taken in: keep, take or give back the slot as the agent works, waits or rests."""
         slots, run = self.room.slots, self.run
-        owed = any(self._needs_slot(row) for row in self.inputs.values())
-        working = run is not None and (run.dialogue.turn_open or self.unconsumed(run))
-        if not owed and (self.prompts or not working):
-            slots.give_back(self)  # or its place in line
-        elif not owed and not slots.has(self):
-            slots.take(self)  # background work began a turn by itself
+        works = run is not None and (run.dialogue.turn_open or self.unconsumed(run)) and not self.prompts
+        # In this order: an agent at work with a slot keeps it, however many messages are open.
+        if not (works and slots.has(self)) and not any(self._needs_slot(row) for row in self.inputs.values()):
+            if works:
+                slots.take(self)  # background work began a turn by itself
+            else:
+                slots.give_back(self)  # or its place in line
         self.go_on()
 
     def status_after(self, run: AgentRun | None, row: RunRow | None, inputs: dict[str, InputRow]) -> SessionStatus:

@@ -4,6 +4,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
+import anyio.lowlevel
+
 from betcode.domain.audit import DecidedBy
 from betcode.domain.bounds import bound
 from betcode.domain.changes import AddAudit, AddBlob, Change, SavePrompt
@@ -60,6 +62,8 @@ class PromptIntake:
 
         A deny of either kind is stronger than an allowance, and so is a person's edit.
         """
+        # Rules take about a millisecond for each: a thousand prompts in one batch must not block the event loop.
+        await anyio.lowlevel.cancel_shielded_checkpoint()
         if self._came_before(row.request_id):
             self._refuse_again(row)
             return True

@@ -2,7 +2,10 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
+import anyio
+import anyio.lowlevel
 import pytest
 
 from betcode.domain.audit import Audited, AuditEntry, DecidedBy, input_hash
@@ -17,6 +20,9 @@ from betcode.providers.claude import ClaudeProvider
 from betcode.sessions.intake import Intake
 from betcode.sessions.screening import Screened
 from betcode.v1 import agent_pb2 as v1
+
+if TYPE_CHECKING:
+    from _collections_abc import dict_values
 
 pytestmark = pytest.mark.anyio
 
@@ -76,6 +82,57 @@ async def taken(
 
 def kinds(intake: Intake) -> list[str | None]:
     return [event.WhichOneof("event") for event in intake.said]
+
+
+class _CountedRows(dict[str, InputRow]):
+    """Counts how often somebody looks through all of them."""
+
+    scans = 0
+
+    def values(self) -> "dict_values[str, InputRow]":
+        self.scans += 1
+        return super().values()
+
+
+@pytest.mark.parametrize("open_messages", [10, 500])
+async def test_records_of_one_batch_do_not_each_look_through_all_open_messages(open_messages: int) -> None:
+    numbers = range(1, open_messages + 1)
+    rows = _CountedRows(
+        {
+            f"m-{number}": InputRow(
+                f"m-{number}", SessionKey(1), InputKind.MESSAGE, b"", created_ns=1, run=RunKey(1), number=number
+            )
+            for number in numbers
+        }
+    )
+    dialogue = ClaudeProvider().dialogue(NewSession(SessionId(CONVERSATION), "claude", "/"), CONVERSATION)
+    run = RunRow(RunKey(1), SessionKey(1), RunId("r"), RunState.RUNNING, started_ns=1)
+    intake = Intake(SessionKey(1), Seq(1), rows, {}, {}, SessionId(CONVERSATION), now_ns=2)
+    given = [Record(RecordKind.IN, number, number, number, b"{}", offset=number, end=number + 1) for number in numbers]
+    await intake.take(dialogue, run, given)
+    assert rows.scans <= 3
+    assert len(rows) == open_messages
+
+
+async def test_the_event_loop_runs_between_the_prompts_of_one_batch() -> None:
+    turns_at: list[int] = []
+    turns = 0
+
+    async def count_turns() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await anyio.lowlevel.checkpoint()
+
+    def seen(request: v1.PermissionRequest) -> Screened:
+        turns_at.append(turns)
+        return allowed(request)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(count_turns)
+        await taken(seen, *(REQUEST.replace("r-1", f"r-{number}") for number in range(20)))
+        tasks.cancel_scope.cancel()
+    assert len(set(turns_at)) == 20
 
 
 async def test_what_is_decided_by_rule_is_no_prompt() -> None:
