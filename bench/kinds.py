@@ -103,6 +103,8 @@ def _set_up(root: Path, base_url: str, found: Gateway) -> Path:
         "openclaw": {"url": found.url, "token_file": str(found.token_file)},
     }
     (root / "config" / "settings.json").write_text(json.dumps({"agents": agents}))
+    (root / ".codex").mkdir()
+    (root / ".codex" / "auth.json").write_text('{"OPENAI_API_KEY": "bench"}')  # without a login it would be refused
     return program
 
 

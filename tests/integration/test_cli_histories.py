@@ -91,7 +91,7 @@ def test_an_export_is_the_whole_history_in_the_format_asked_for(here: Shell) -> 
     assert exported["events"] == shown["events"]
     assert exported["session"].items() <= shown["session"].items()  # who is connected is shown, not exported
     markdown = here.run("session", "export", session, "--format", "markdown").stdout
-    assert "> say <b>bold</b>" in markdown
+    assert "> say \\<b>bold\\</b>" in markdown
     assert here.run("session", "export", session, "-o", "talk.html").stderr == "Written to talk.html\n"
     page = here.work / "talk.html"
     assert "&lt;b&gt;bold&lt;/b&gt;" in page.read_text()
