@@ -30,7 +30,7 @@ def test_start_returns_when_it_serves_and_stop_when_it_is_gone(tmp_path: Path) -
         assert here.json("daemon", "stop", "--json") == {"stopped": False, "pid": 0}
 
 
-@pytest.mark.behaviour("transport.unix.socket", "transport.unix.fallback")
+@pytest.mark.behaviour("transport.unix.socket", "transport.unix.fallback", "obey.socket")
 @pytest.mark.parametrize("has_runtime_directory", [True, False])
 def test_the_daemon_listens_where_commands_look_for_it(tmp_path: Path, has_runtime_directory: bool) -> None:
     runtime = tmp_path / "r"
@@ -42,9 +42,12 @@ def test_the_daemon_listens_where_commands_look_for_it(tmp_path: Path, has_runti
         } | {"XDG_RUNTIME_DIR": str(runtime)}
         config = Path(here.environment["HOME"]) / ".config" / "betcode"
         expected = (runtime / "betcode" if has_runtime_directory else config) / "daemon.sock"
+        state = Path(here.environment["HOME"]) / ".local" / "state" / "betcode"
+        expected_obey = runtime / "obey" / "daemon.sock" if has_runtime_directory else state / "obey.sock"
         try:
             assert here.json("daemon", "start", "--json")["socket"] == str(expected)
             assert expected.is_socket()
+            assert expected_obey.is_socket()
             assert stat.S_IMODE(expected.stat().st_mode) == 0o600
             assert stat.S_IMODE(expected.parent.stat().st_mode) == 0o700
             assert here.run("session", "list").returncode == 0

@@ -76,10 +76,12 @@ def choose_places(
     """A flag wins over its BETCODE_ variable, which wins over the platform's habit."""
     home = home_directory(environ)
     config = _chosen(config_dir, environ.get("BETCODE_CONFIG_DIR")) or _config_home(environ, home) / _APP
-    state = _chosen(state_dir, environ.get("BETCODE_STATE_DIR")) or _state_home(environ, home) / _APP
+    default_state = _state_home(environ, home) / _APP
+    state = _chosen(state_dir, environ.get("BETCODE_STATE_DIR")) or default_state
     chosen_socket = _chosen(socket, environ.get("BETCODE_SOCKET"))
     # A state directory of one's own is a daemon of one's own: it must not meet another one at the usual sockets.
-    own_state = state_dir is not None or bool(environ.get("BETCODE_STATE_DIR"))
+    # Naming the default one changes nothing: commands start the daemon with the directory that they use.
+    own_state = state != default_state
     runtime = None if own_state else _runtime_directory(environ)
     if chosen_socket is None:
         usual = config / "daemon.sock" if runtime is None else runtime / _APP / "daemon.sock"

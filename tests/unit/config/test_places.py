@@ -28,6 +28,14 @@ def test_the_runtime_directory_is_the_users_own_where_nothing_names_it(
     assert choose_places({"HOME": "/h"}).socket == Path("/h/.config/betcode/daemon.sock")
 
 
+def test_naming_the_default_state_directory_changes_nothing(tmp_path: Path) -> None:
+    environ = {"HOME": "/h", "XDG_RUNTIME_DIR": str(tmp_path)}
+    places = choose_places(environ)
+    assert places.obey_socket == tmp_path / "obey" / "daemon.sock"
+    assert choose_places(environ, state_dir=places.state_dir) == places
+    assert choose_places({**environ, "BETCODE_STATE_DIR": str(places.state_dir)}) == places
+
+
 def test_the_runtime_directories_of_users_are_below_run() -> None:
     assert Path("/run/user") == RUNTIME_DIRECTORIES
 

@@ -54,6 +54,16 @@ def test_the_program_behind_npms_launcher_is_run(tmp_path: Path) -> None:
     assert launch.cwd == tmp_path
 
 
+def test_a_codex_that_is_not_installed_is_not_called_logged_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    environment = {"HOME": str(tmp_path), "PATH": str(tmp_path)}
+    assert CodexProvider().login_refusal(environment) == ""
+    _program(tmp_path / "codex")
+    assert CodexProvider().login_refusal(environment).startswith("Codex is not logged in")
+
+
 def test_a_codex_that_is_not_there_is_a_sentence_with_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(AgentUnavailable, match=r"agents\.codex\.path"):
         CodexProvider(CodexSettings(str(tmp_path / "none"))).check({})

@@ -93,6 +93,10 @@ class CodexProvider:
 
     def login_refusal(self, environment: Mapping[str, str]) -> str:
         """Without a login Codex would retry its API for half a minute, and then fail."""
+        try:
+            self.check(environment)
+        except AgentUnavailable:
+            return ""  # what is missing is the program, and `check` says so
         found, basis = _login(environment)
         if found is not Login.NO:
             return ""
