@@ -80,6 +80,29 @@ def test_attach_asks_too(here: Shell) -> None:
     assert trusted(here) == [str(here.work)]
 
 
+@pytest.mark.parametrize("command", [("run", "hello"), ("session", "new"), ("--plain",)])
+def test_ctrl_c_at_the_question_answers_nothing_and_starts_nothing(here: Shell, command: tuple[str, ...]) -> None:
+    for _ in range(2):  # the second time shows that the first recorded no answer
+        with here.terminal(*command) as person:
+            person.expect("[y/N]")
+            person.interrupt()
+            person.expect("Interrupted: no answer was recorded")
+            assert person.ended() == 130
+    assert json.loads(here.run("session", "list", "--json").stdout)["sessions"] == []
+    assert not (here.work / "agent.pids").exists()
+    assert trusted(here) == []
+
+
+def test_ctrl_c_at_the_question_of_attach_keeps_the_session(here: Shell) -> None:
+    session = here.run("session", "new").stdout.strip()
+    for _ in range(2):
+        with here.terminal("attach", "--plain", session) as person:
+            person.expect("[y/N]")
+            person.interrupt()
+            assert person.ended() == 130
+    assert [one["id"] for one in here.json("session", "list", "--json")["sessions"]] == [session]
+
+
 def test_a_directory_without_anything_to_trust_asks_nothing(here: Shell) -> None:
     (here.work / ".mcp.json").unlink()
     write_rules(here.work / ".claude" / "settings.json", deny=["Bash(rm *)"])

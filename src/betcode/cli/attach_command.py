@@ -97,7 +97,7 @@ async def _open_here(options: Options) -> int:
             here.say_which(screen)
         else:
             session_id = await started_session(client, options, screen)
-        await settle_trust(client, options, screen, session_id)
+        await settle_trust(client, options, screen, session_id, is_new=not here.sessions)
         return await converse(options, client, screen, session_id, show_all=False)
 
 

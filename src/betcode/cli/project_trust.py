@@ -4,17 +4,22 @@ from contextlib import suppress
 
 from betcode.cli.keyboard import can_ask
 from betcode.cli.options import Options
-from betcode.cli.questions import says_yes
+from betcode.cli.questions import QuestionInterrupted, answer_of, is_yes
 from betcode.cli.screen import Screen
 from betcode.client import Client, ClientError
 from betcode.v1 import policy_pb2 as v1
 from betcode.wording.project_words import declined_words, item_lines, needs_question, question_words
 
 
-async def settle_trust(client: Client, options: Options, screen: Screen, session_id: str) -> tuple[str, ...]:
+async def settle_trust(
+    client: Client, options: Options, screen: Screen, session_id: str, *, is_new: bool = False
+) -> tuple[str, ...]:
     """Trust with --trust, or ask on a terminal; the paths of what the agent is going to ignore.
 
     A person who said no is asked again only when the project brings something else.
+
+    Raises:
+        QuestionInterrupted: the person pressed Ctrl-C. No answer is recorded, and a session that `is_new` is deleted.
     """
     found = await _inspected(client, session_id)
     if found is None or found.trusted or not found.items:
@@ -24,7 +29,14 @@ async def settle_trust(client: Client, options: Options, screen: Screen, session
     if needs_question(found) and can_ask() and options.places.remote is None:
         for line in item_lines(found):
             screen.show(line)
-        if await says_yes(screen, f"{question_words(found)} [y/N] "):
+        try:
+            answer = await answer_of(screen, f"{question_words(found)} [y/N] ")
+        except QuestionInterrupted:
+            if is_new:
+                with suppress(ClientError):  # it has no message yet
+                    await client.delete(session_id)
+            raise
+        if is_yes(answer):
             await client.policy.trust(found.project, trusted=True)
             return ()
         screen.note(declined_words(found))

@@ -5,25 +5,60 @@ import signal
 import anyio
 
 from betcode.cli.either import unless
+from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.keyboard import Keyboard
 from betcode.cli.screen import Screen
 
 
+class QuestionInterrupted(CommandFailed):
+    """Ctrl-C at a question: no answer, neither yes nor no."""
+
+    def __init__(self) -> None:
+        super().__init__("Interrupted: no answer was recorded", ExitCode.INTERRUPTED)
+
+
 async def says_yes(screen: Screen, question: str) -> bool:
     """Whether a person who is there wants it; what was typed before the question is no answer."""
-    return await asked(screen, question) in ("y", "yes")
+    return is_yes(await asked(screen, question))
+
+
+def is_yes(answer: str) -> bool:
+    return answer in ("y", "yes")
 
 
 async def asked(screen: Screen, question: str) -> str:
     """What a person who is there types; `quit` at the end of input, and after Ctrl-C."""
+    try:
+        return await answer_of(screen, question)
+    except QuestionInterrupted:
+        return "quit"
+
+
+async def answer_of(screen: Screen, question: str) -> str:
+    """What a person who is there types; `quit` at the end of input.
+
+    Raises:
+        QuestionInterrupted: the person pressed Ctrl-C.
+    """
     keyboard = Keyboard()
+    was_interrupted = False
     with anyio.open_signal_receiver(signal.SIGINT) as signals:  # before anybody can see the question
+
+        async def interrupt() -> None:
+            nonlocal was_interrupted
+            await signals.__anext__()
+            was_interrupted = True
+
         keyboard.forget_what_was_typed()
         screen.ask(question)
-        answer = await unless(signals.__anext__, keyboard.line)
-    if answer is not None:
-        screen.typed()
-    return "quit" if answer is None else answer.strip().lower()
+        answer = await unless(interrupt, keyboard.line)
+    if was_interrupted:
+        screen.passed()
+        raise QuestionInterrupted
+    if answer is None:
+        return "quit"
+    screen.typed()
+    return answer.strip().lower()
 
 
 async def interrupted() -> None:

@@ -89,7 +89,7 @@ async def _say(options: Options, prompt: str, files: Sequence[AttachedFile], bef
             session_id = await session_to_continue(client, options)
         else:
             session_id, is_new = await started_session(client, options, screen), True
-        ignored = await settle_trust(client, options, screen, session_id)
+        ignored = await settle_trust(client, options, screen, session_id, is_new=is_new)
         left_s, before.deadline = before.deadline - anyio.current_time(), math.inf
         turn = HeadlessTurn(
             client,

@@ -22,7 +22,7 @@ async def _new(options: Options) -> int:
     screen = standard_screen()
     async with connected(options, screen) as client:
         session_id = await started_session(client, options, screen)
-        ignored = await settle_trust(client, options, screen, session_id)
+        ignored = await settle_trust(client, options, screen, session_id, is_new=True)
         if options.text("name"):
             await client.rename(session_id, options.text("name"))
         if options.as_json:
