@@ -86,7 +86,9 @@ def process(pid: int) -> Process | None:
         return None
     if len(fields) < 20:
         return None
-    return Process(pid, int(fields[1]), int(fields[19]), fields[0] in (b"Z", b"X", b"x"), int(fields[3]))
+    # A process whose first thread has ended is in state Z too, while its other threads run.
+    has_ended = fields[0] in (b"Z", b"X", b"x") and int(fields[17]) <= 1
+    return Process(pid, int(fields[1]), int(fields[19]), has_ended, int(fields[3]))
 
 
 def environment_markers(pid: int) -> frozenset[str]:
@@ -97,13 +99,26 @@ def environment_markers(pid: int) -> frozenset[str]:
     names = (RUN_MARKER, HOLDER_MARKER)
     if sys.platform != "linux":
         return frozenset(run for name in names for run, one in all_marked(name) if one.pid == pid)
-    try:
-        with open(f"/proc/{pid}/environ", "rb", buffering=0) as environ:
-            values = environ.read(1024 * 1024).split(b"\0")
-    except OSError:
-        return frozenset()
+    values = _environment(pid).split(b"\0")
     beginnings = tuple(os.fsencode(f"{name}=") for name in names)
     return frozenset(os.fsdecode(value.partition(b"=")[2]) for value in values if value.startswith(beginnings))
+
+
+def _environment(pid: int) -> bytes:
+    """As a process was started with it; empty where it cannot be read."""
+    path = f"/proc/{pid}"
+    try:
+        # A thread that has ended has no environment: the first one may have.
+        for task in (path, *(f"{path}/task/{task}" for task in os.listdir(f"{path}/task") if task != str(pid))):
+            try:
+                with open(f"{task}/environ", "rb", buffering=0) as environ:
+                    if found := environ.read(1024 * 1024):
+                        return found
+            except (ProcessLookupError, FileNotFoundError):
+                continue
+    except OSError:
+        return b""
+    return b""
 
 
 def command_line(pid: int) -> str:
@@ -227,11 +242,7 @@ def all_marked(name: str = RUN_MARKER) -> list[tuple[str, Process]]:
     found = []
     for entry in os.listdir("/proc"):
         if entry.isdigit():
-            try:
-                with open(f"/proc/{entry}/environ", "rb", buffering=0) as environ:
-                    values = environ.read(1024 * 1024).split(b"\0")
-            except OSError:
-                continue
+            values = _environment(int(entry)).split(b"\0")
             named = [os.fsdecode(value) for value in values if value.startswith(os.fsencode(beginning))]
             if named and (one := process(int(entry))) and not one.zombie:
                 found += [(value.removeprefix(beginning), one) for value in named]
