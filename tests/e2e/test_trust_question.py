@@ -27,7 +27,7 @@ async def test_yes_trusts_the_project_before_the_first_agent_starts(tmp_path: Pa
     async with obedient_daemon(tmp_path) as daemon:
         bring_servers(daemon)
         async with open_screen(daemon, provider="claude", size=(120, 30)) as screen:
-            await screen.shows("(lab)", "Trust this project?", "No: run without")
+            await screen.shows("(lab)", "MCP server lab: true", "Trust this project?", "No: run without")
             await screen.press("down", "enter")
             await screen.hides("Trust this project?")
             await screen.notes_say("Trusted.")
@@ -64,3 +64,13 @@ async def test_a_small_terminal_shows_the_question_whole(tmp_path: Path) -> None
         bring_servers(daemon)
         async with open_screen(daemon, provider="claude", size=(40, 20)) as screen:
             await screen.shows("Trust this project?", "No: run without", "Yes: I trust")
+
+
+async def test_a_long_list_is_scrolled_and_leaves_the_answers_visible(tmp_path: Path) -> None:
+    servers = {f"server{number}": {"command": "run", "args": ["x" * 70]} for number in range(9)}
+    async with obedient_daemon(tmp_path) as daemon:
+        (daemon.work / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
+        async with open_screen(daemon, provider="claude", size=(80, 20)) as screen:
+            await screen.shows("MCP server server0: run", "Trust this project?", "No: run without", "Yes: I trust")
+            await screen.press("shift+tab", "end")
+            await screen.shows("MCP server server8: run", "Trust this project?")

@@ -52,6 +52,7 @@ def test_a_script_trusts_with_an_option(here: Shell) -> None:
 def test_a_person_is_asked_once_and_says_no(here: Shell) -> None:
     with here.terminal("run", "hello") as person:
         person.expect(".mcp.json: MCP servers (lab)")
+        person.expect("MCP server lab: true")
         person.expect("Trust this project? Otherwise the agent runs without them. [y/N]")
         person.type("\n")
         person.expect("Not trusted. To trust it later: betcode policy trust")
@@ -59,6 +60,12 @@ def test_a_person_is_asked_once_and_says_no(here: Shell) -> None:
     assert "--setting-sources=user" in last_agent(here)
     with here.terminal("run", "hello again") as person:
         assert "Trust this project?" not in person.expect("is not trusted")
+        assert person.ended() == 0
+    (here.work / ".mcp.json").write_text(json.dumps({"mcpServers": {"lab": {"command": "false"}}}))
+    with here.terminal("run", "hello again") as person:
+        person.expect("MCP server lab: false")
+        person.expect("[y/N]")
+        person.type("n\n")
         assert person.ended() == 0
     (here.work / ".mcp.json").write_text(json.dumps({"mcpServers": {"another": {"command": "true"}}}))
     with here.terminal("session", "new") as person:

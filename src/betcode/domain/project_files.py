@@ -34,11 +34,15 @@ class ProjectItem:
     path: str
     brings: str  # such as "hooks (Stop), environment (PATH)"
     can_be_ignored: bool = True  # there is a way to start the program without it
+    details: tuple[str, ...] = ()  # what would run, such as "hook Stop: make lint"; without secrets, at most 50
+    detail_count: int = 0  # with those that are not in `details`
+    content: str = ""  # a digest of what it contains
 
     def __str__(self) -> str:
         return f"{self.path}: {self.brings}"
 
 
 def digest(items: Iterable[ProjectItem]) -> str:
-    """Changes when the project brings something else; the order does not count."""
-    return hashlib.sha256("\0".join(sorted(map(str, items))).encode("utf-8", "replace")).hexdigest()[:32]
+    """Changes when the project brings something else or a content changes; the order does not count."""
+    texts = sorted(f"{item}\0{item.content}" for item in items)
+    return hashlib.sha256("\0".join(texts).encode("utf-8", "replace")).hexdigest()[:32]

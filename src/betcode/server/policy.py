@@ -79,6 +79,8 @@ class PolicyCalls:
                 path=item.path,
                 brings=item.brings,
                 prevents_start=item in found.unavoidable,
+                details=item.details,
+                detail_count=item.detail_count,
             )
         return response
 

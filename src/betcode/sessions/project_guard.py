@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -29,6 +30,7 @@ logger = logging.getLogger(__name__)
 _OURS = frozenset(key.partition(".")[0] for key, setting in SETTINGS.items() if setting.of_project)
 _SHOWN = 5
 _LONGEST = 600
+_MOST_RUNS = 50  # lines in the details of a notice
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +137,12 @@ def ignored_notice(found: Inspected) -> v1.AgentEvent:
         f"To trust it: betcode policy trust {directory}. Ignored: {what}"
     )
     return events.notice(
-        v1.NOTICE_KIND_PROJECT, message, directory=directory, files="\n".join(map(str, found.items)), level="warning"
+        v1.NOTICE_KIND_PROJECT,
+        message,
+        directory=directory,
+        files="\n".join(map(str, found.items)),
+        runs="\n".join(islice((line for item in found.items for line in item.details), _MOST_RUNS)),
+        level="warning",
     )
 
 

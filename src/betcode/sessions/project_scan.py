@@ -7,18 +7,23 @@ What cannot be understood counts as something that runs. Text for the model alon
 import json
 import os
 import tomllib
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from betcode.config.plain_file import read_plain
 from betcode.domain.project_files import Program, ProjectItem
+from betcode.sessions.project_content import digest_bytes, digest_of, look_through
+from betcode.sessions.project_details import cleaned, environment_details, file_details, setting_details
 
 _LIMIT_BYTES = 1024 * 1024
 _MOST_ITEMS = 50
 _MOST_NAMES = 6
 _NAME_CHARACTERS = 60
+_MOST_DETAILS = 50
+_COUNTED_DETAILS = 1000
 _UNREADABLE = "settings that cannot be read"
 
 # Of Claude Code's settings: these neither run anything nor let anything through. Any other key counts.
@@ -79,75 +84,93 @@ def scan(
     return tuple(islice(found, _MOST_ITEMS))
 
 
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A settings file as it was read."""
+
+    path: Path
+    settings: Mapping[str, Any] | None  # None: it cannot be read or parsed
+    digest: str  # of its bytes
+
+    def item(self, program: Program, counted: Mapping[str, Any], brings: str, *, can_be_ignored: bool = True) -> Found:
+        """What it brings, if anything; `counted` are the settings that run something or let something through."""
+        if self.settings is None:
+            yield _item(program, self.path, _UNREADABLE, (), self.digest, can_be_ignored=can_be_ignored)
+        elif brings:
+            content = digest_of(counted, self.digest)
+            details = setting_details(counted)
+            yield _item(program, self.path, brings, details, content, can_be_ignored=can_be_ignored)
+
+
+def _item(
+    program: Program, path: Path, brings: str, details: Iterable[str], content: str, *, can_be_ignored: bool = True
+) -> ProjectItem:
+    lines = tuple(islice(details, _COUNTED_DETAILS))
+    return ProjectItem(program, str(path), brings, can_be_ignored, lines[:_MOST_DETAILS], len(lines), content)
+
+
 def _claude(place: Path, ours: frozenset[str]) -> Found:
     for name in ("settings.json", "settings.local.json"):
-        path = place / ".claude" / name
-        if os.path.lexists(path):
-            settings = _json(path)
-            brings = _UNREADABLE if settings is None else _of_claude(settings, ours)
-            if brings:
-                yield ProjectItem(Program.CLAUDE, str(path), brings)
-    path = place / ".mcp.json"
-    if os.path.lexists(path):
-        servers = _json(path)
-        if servers is None or servers.get("mcpServers") != {}:
-            yield ProjectItem(Program.CLAUDE, str(path), _UNREADABLE if servers is None else _described(servers))
+        for file in _read(place / ".claude" / name, json.loads):
+            counted, brings = _of_claude(file.settings or {}, ours)
+            yield from file.item(Program.CLAUDE, counted, brings)
+    for file in _read(place / ".mcp.json", json.loads):
+        servers = file.settings or {}
+        brings = "" if servers.get("mcpServers") == {} else _described(servers)
+        yield from file.item(Program.CLAUDE, servers, brings)
     yield from _directories(Program.CLAUDE, place / ".claude", _CODE_OF_CLAUDE)
 
 
-def _of_claude(settings: Mapping[str, Any], ours: frozenset[str]) -> str:
+def _of_claude(settings: Mapping[str, Any], ours: frozenset[str]) -> tuple[Mapping[str, Any], str]:
+    """The settings that count, and what they are in words."""
     counted = {key: value for key, value in settings.items() if key not in _HARMLESS and key not in ours}
     parts = [_described(counted)] if counted else []
     permissions = settings.get("permissions", {})
     if not isinstance(permissions, dict):
-        return _UNREADABLE
+        return settings, _UNREADABLE
     allow = permissions.get("allow")
     if allow:
         parts.append(f"allow rules{_names(allow)}")
-    parts += [f"permissions.{key}" for key in permissions if key not in _RESTRICTING | {"allow"} | ours]
-    return ", ".join(parts)
+    others = [key for key in permissions if key not in _RESTRICTING | {"allow"} | ours]
+    parts += [f"permissions.{_shown(key)}" for key in others]
+    weighed = {key: permissions[key] for key in (*(["allow"] if allow else []), *others)}
+    return {**counted, **({"permissions": weighed} if weighed else {})}, ", ".join(parts)
 
 
 def _codex(place: Path, _: frozenset[str]) -> Found:
     home = place / ".codex"
-    path = home / "config.toml"
-    if os.path.lexists(path):
-        settings = _toml(path)
-        brings = _UNREADABLE if settings is None else _described(settings)
-        if brings:
-            yield ProjectItem(Program.CODEX, str(path), brings)
-    if os.path.lexists(home / "hooks.json"):
-        yield ProjectItem(Program.CODEX, str(home / "hooks.json"), "hooks")
+    for file in _read(home / "config.toml", tomllib.loads):
+        settings = file.settings or {}
+        yield from file.item(Program.CODEX, settings, _described(settings))
+    for file in _read(home / "hooks.json", json.loads):
+        details = setting_details(file.settings or {})
+        yield _item(Program.CODEX, file.path, "hooks", details, file.digest)
     if _has_entries(home / "rules"):
-        yield ProjectItem(Program.CODEX, str(home / "rules"), "allow rules")
+        yield _directory(Program.CODEX, home / "rules", "allow rules")
 
 
 def _opencode(place: Path, _: frozenset[str]) -> Found:
     home = place / ".opencode"
     for path in (place / "opencode.json", place / "opencode.jsonc", home / "opencode.json", home / "opencode.jsonc"):
-        if os.path.lexists(path):
-            settings = _json(path)
-            if settings is None:  # it may have comments, and so plugins
-                yield ProjectItem(Program.OPENCODE, str(path), _UNREADABLE, can_be_ignored=False)
-            elif brings := _described({key: value for key, value in settings.items() if key != "$schema"}):
-                has_plugins = any(settings.get(key) for key in _PLUGINS_OF_OPENCODE)
-                yield ProjectItem(Program.OPENCODE, str(path), brings, can_be_ignored=not has_plugins)
+        for file in _read(path, json.loads):
+            counted = {key: value for key, value in (file.settings or {}).items() if key != "$schema"}
+            # One that cannot be read may have comments, and so plugins.
+            has_plugins = file.settings is None or any(counted.get(key) for key in _PLUGINS_OF_OPENCODE)
+            yield from file.item(Program.OPENCODE, counted, _described(counted), can_be_ignored=not has_plugins)
     for name in _PLUGINS_OF_OPENCODE:
         if _has_entries(home / name):
-            yield ProjectItem(Program.OPENCODE, str(home / name), "plugins", can_be_ignored=False)
+            yield _directory(Program.OPENCODE, home / name, "plugins", can_be_ignored=False)
     yield from _directories(Program.OPENCODE, home, _CODE_OF_OPENCODE)
 
 
 def _gemini(place: Path, _: frozenset[str]) -> Found:
     home = place / ".gemini"
-    path = home / "settings.json"
-    if os.path.lexists(path):
-        settings = _json(path)
-        brings = _UNREADABLE if settings is None else _described(settings)
-        if brings:
-            yield ProjectItem(Program.GEMINI, str(path), brings)
-    if os.path.lexists(home / ".env"):
-        yield ProjectItem(Program.GEMINI, str(home / ".env"), "environment")
+    for file in _read(home / "settings.json", json.loads):
+        settings = file.settings or {}
+        yield from file.item(Program.GEMINI, settings, _described(settings))
+    for file in _read(home / ".env", _variables):
+        details = environment_details(file.settings or {})
+        yield _item(Program.GEMINI, file.path, "environment", details, file.digest)
     yield from _directories(Program.GEMINI, home, ("commands", "extensions", "agents", "skills", "policies"))
 
 
@@ -162,7 +185,12 @@ _FINDERS: Mapping[Program, Callable[[Path, frozenset[str]], Found]] = {
 def _directories(program: Program, home: Path, names: Collection[str]) -> Found:
     for name in names:
         if _has_entries(home / name):
-            yield ProjectItem(program, str(home / name), f"{name}, which can run commands")
+            yield _directory(program, home / name, f"{name}, which can run commands")
+
+
+def _directory(program: Program, path: Path, brings: str, *, can_be_ignored: bool = True) -> ProjectItem:
+    names, content = look_through(path)
+    return _item(program, path, brings, file_details(names), content, can_be_ignored=can_be_ignored)
 
 
 def _described(settings: Mapping[str, Any]) -> str:
@@ -183,30 +211,30 @@ def _names(value: object) -> str:
 
 
 def _shown(text: str) -> str:
-    text = "".join(sign if sign.isprintable() else "?" for sign in text)
+    text = cleaned(text)
     return text if len(text) <= _NAME_CHARACTERS else text[: _NAME_CHARACTERS - 1] + "…"
 
 
-def _json(path: Path) -> dict[str, Any] | None:
+def _read(path: Path, parse: Callable[[str], object]) -> Iterator[_File]:
+    """The file, if there is one."""
+    if not os.path.lexists(path):
+        return
     try:
-        value = json.loads(_text(path))
-    except (OSError, ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
-
-
-def _toml(path: Path) -> dict[str, Any] | None:
+        data = read_plain(path, _LIMIT_BYTES + 1)
+    except OSError:
+        yield _File(path, None, "")
+        return
     try:
-        return tomllib.loads(_text(path))
-    except (OSError, ValueError, RecursionError):
-        return None
+        settings = parse(data.decode()) if len(data) <= _LIMIT_BYTES else None
+    except (ValueError, RecursionError):
+        settings = None
+    yield _File(path, settings if isinstance(settings, dict) else None, digest_bytes(data))
 
 
-def _text(path: Path) -> str:
-    data = read_plain(path, _LIMIT_BYTES + 1)
-    if len(data) > _LIMIT_BYTES:
-        raise ValueError("too long")
-    return data.decode()
+def _variables(text: str) -> dict[str, str]:
+    """Of a file with one NAME=value in a line."""
+    parts = (line.partition("=") for line in text.splitlines() if "=" in line and not line.lstrip().startswith("#"))
+    return {name.strip(): value.strip() for name, _, value in parts}
 
 
 def _has_entries(path: Path) -> bool:

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
+from textual.containers import Vertical, VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
@@ -28,10 +28,11 @@ class TrustQuestion(ModalScreen[bool]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog"):
-            yield Static(clean("\n".join(self._lines)), markup=False)
+            with VerticalScroll():
+                yield Static(clean("\n".join(self._lines)), markup=False)
             yield Static(clean(self._question), markup=False)
             yield OptionList(Option(_NO, id="no"), Option(_YES, id="yes"))
-            yield Static("↑ ↓ Enter: choose · Esc: no", classes="hint", markup=False)
+            yield Static("↑ ↓ Enter: choose · Esc: no · Tab: scroll the list", classes="hint", markup=False)
 
     def on_mount(self) -> None:
         self.query_one(OptionList).focus()

@@ -486,6 +486,8 @@ class ProjectItem(_message.Message):
     PATH_FIELD_NUMBER: _builtins.int
     BRINGS_FIELD_NUMBER: _builtins.int
     PREVENTS_START_FIELD_NUMBER: _builtins.int
+    DETAILS_FIELD_NUMBER: _builtins.int
+    DETAIL_COUNT_FIELD_NUMBER: _builtins.int
     program: _builtins.str
     """"claude", "codex", "opencode" or "gemini" """
     path: _builtins.str
@@ -493,6 +495,12 @@ class ProjectItem(_message.Message):
     """in words"""
     prevents_start: _builtins.bool
     """the agent cannot be started without it, and so not before the project is trusted"""
+    detail_count: _builtins.int
+    """with those that are not in `details`, at most 1000; since 0.2.0"""
+    @_builtins.property
+    def details(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """what would run, one line each, at most 50; long texts are cut, secrets redacted; since 0.2.0"""
+
     def __init__(
         self,
         *,
@@ -500,10 +508,12 @@ class ProjectItem(_message.Message):
         path: _builtins.str = ...,
         brings: _builtins.str = ...,
         prevents_start: _builtins.bool = ...,
+        details: _abc.Iterable[_builtins.str] | None = ...,
+        detail_count: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["brings", b"brings", "path", b"path", "prevents_start", b"prevents_start", "program", b"program"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["brings", b"brings", "detail_count", b"detail_count", "details", b"details", "path", b"path", "prevents_start", b"prevents_start", "program", b"program"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -4,6 +4,8 @@ from betcode.v1 import policy_pb2 as v1
 from betcode.wording.terminal_text import one_line
 
 _SHOWN = 12
+_DETAILS_OF_A_FILE = 10
+_MOST_DETAILS = 30
 _WIDTH = 300
 
 
@@ -13,9 +15,16 @@ def needs_question(found: v1.InspectProjectResponse) -> bool:
 
 
 def item_lines(found: v1.InspectProjectResponse) -> list[str]:
-    """What an agent loads once the project is trusted, one line for each file."""
+    """What an agent loads once the project is trusted: each file, and below it what it would run, one line each."""
     lines = [f"{one_line(found.project, _WIDTH)} brings files that make an agent run code or ask less:"]
-    lines += [f"  {one_line(f'{item.path}: {item.brings}', _WIDTH)}" for item in found.items[:_SHOWN]]
+    left = _MOST_DETAILS
+    for item in found.items[:_SHOWN]:
+        lines.append(f"  {one_line(f'{item.path}: {item.brings}', _WIDTH)}")
+        details = item.details[: min(_DETAILS_OF_A_FILE, left)]
+        left -= len(details)
+        lines += [f"    {one_line(detail, _WIDTH)}" for detail in details]
+        if item.detail_count > len(details):
+            lines.append(f"    and {item.detail_count - len(details)} more in this file")
     if len(found.items) > _SHOWN:
         lines.append(f"  and {len(found.items) - _SHOWN} more")
     return lines

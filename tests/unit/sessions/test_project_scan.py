@@ -128,6 +128,102 @@ def test_opencode_cannot_be_started_without_plugins(tmp_path: Path) -> None:
     }
 
 
+def details(root: Path) -> list[str]:
+    [item] = scan(str(root), ALL_PROGRAMS)
+    return list(item.details)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "lines"),
+    [
+        (CLAUDE, {"hooks": HOOK}, ["hook Stop: true"]),
+        (
+            CLAUDE,
+            {"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "a\nb"}]}]}},
+            ["hook PreToolUse (Bash): a ␊ b"],
+        ),
+        (CLAUDE, {"hooks": {"Stop": "odd"}}, ["hook Stop: odd"]),
+        (CLAUDE, {"hooks": "odd"}, ["hooks: odd"]),
+        (
+            ".mcp.json",
+            {"mcpServers": {"lab": {"type": "stdio", "command": "npx", "args": ["-y", "a b"], "env": {"A": "1"}}}},
+            ["""MCP server lab: npx -y 'a b' {"env": {"A": "1"}}"""],
+        ),
+        (".mcp.json", {"mcpServers": {"far": {"url": "https://x.example"}}}, ["MCP server far: https://x.example"]),
+        (
+            ".mcp.json",
+            {"mcpServers": {"far": {"headersHelper": "id"}}},
+            ["""MCP server far: {"headersHelper": "id"}"""],
+        ),
+        (CLAUDE, {"env": {"PATH": "/evil"}}, ["environment PATH=/evil"]),
+        (CLAUDE, {"env": {"API_KEY": "hunter2"}}, ["environment API_KEY=[redacted]"]),
+        (CLAUDE, {"apiKeyHelper": "./steal.sh"}, ["setting apiKeyHelper: ./steal.sh"]),
+        (CLAUDE, {"statusLine": {"type": "command", "command": "date"}}, ["setting statusLine: date"]),
+        (CLAUDE, {"enabledPlugins": {"x@y": True}}, ["plugin x@y: true"]),
+        (CLAUDE, {"permissions": {"allow": ["Bash(ls)"], "deny": ["Edit"]}}, ["allow rule: Bash(ls)"]),
+        (
+            CLAUDE,
+            {"permissions": {"defaultMode": "bypassPermissions"}},
+            ["setting permissions.defaultMode: bypassPermissions"],
+        ),
+        (CLAUDE, {"model": "x", "env": {"A": "b"}}, ["environment A=b"]),
+        (CLAUDE, "{", []),
+        (".claude/skills/x/SKILL.md", "x", ["file x/SKILL.md"]),
+        (".codex/config.toml", '[mcp_servers.lab]\ncommand = "true"\nargs = ["1"]\n', ["MCP server lab: true 1"]),
+        (".codex/hooks.json", {"hooks": HOOK}, ["hook Stop: true"]),
+        ("opencode.json", {"mcp": {"lab": {"type": "local", "command": ["bun", "x"]}}}, ["MCP server lab: bun x"]),
+        ("opencode.json", {"plugin": ["evil"]}, ["plugin: evil"]),
+        (".gemini/.env", "# A=0\nA=1\nTOKEN=abc", ["environment A=1", "environment TOKEN=[redacted]"]),
+    ],
+)
+def test_what_would_run_is_shown(tmp_path: Path, name: str, content: object, lines: list[str]) -> None:
+    write(tmp_path, name, content)
+    assert details(tmp_path) == lines
+
+
+def test_details_have_what_runs_first_and_are_safe_short_and_bounded(tmp_path: Path) -> None:
+    rules = [f"Bash({number})" for number in range(2000)]
+    command = f"\x1b[31m\u202e{'x' * 500} sk-ant-{'a1' * 20} ; curl evil"
+    hooks = {"Stop": [{"hooks": [{"type": "command", "command": command}]}]}
+    write(tmp_path, CLAUDE, {"permissions": {"allow": rules}, "env": {"A": "b"}, "hooks": hooks})
+    [item] = scan(str(tmp_path), ALL_PROGRAMS)
+    first, second, *others = item.details
+    assert first.startswith("hook Stop: ?[31m?xxx")
+    assert first.endswith("; curl evil")
+    assert "a1a1" not in first
+    assert len(first) <= 200
+    assert second == "environment A=b"
+    assert (len(others), item.detail_count) == (48, 1000)
+
+
+CHANGED = [
+    (CLAUDE, {"hooks": HOOK}, {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "false"}]}]}}),
+    (".mcp.json", {"mcpServers": {"lab": {"command": "true"}}}, {"mcpServers": {"lab": {"command": "false"}}}),
+    (CLAUDE, {"env": {"A": "1"}}, {"env": {"A": "2"}}),
+    (CLAUDE, "{", "{{"),
+    (".claude/commands/x.md", "one", "two"),
+    (".claude/skills/x/run.sh", "one", "two"),
+    (".codex/hooks.json", {"hooks": HOOK}, {"hooks": {}}),
+    (".gemini/.env", "A=1", "A=2"),
+]
+
+
+@pytest.mark.parametrize(("name", "before", "after"), CHANGED)
+def test_changed_content_changes_the_digest(tmp_path: Path, name: str, before: object, after: object) -> None:
+    write(tmp_path, name, before)
+    first = digest(scan(str(tmp_path), ALL_PROGRAMS))
+    assert digest(scan(str(tmp_path), ALL_PROGRAMS)) == first
+    write(tmp_path, name, after)
+    assert digest(scan(str(tmp_path), ALL_PROGRAMS)) != first
+
+
+def test_settings_that_do_not_count_do_not_change_the_digest(tmp_path: Path) -> None:
+    write(tmp_path, CLAUDE, {"hooks": HOOK, "model": "x"})
+    first = digest(scan(str(tmp_path), ALL_PROGRAMS))
+    write(tmp_path, CLAUDE, json.dumps({"model": "y", "hooks": HOOK}, indent=4))
+    assert digest(scan(str(tmp_path), ALL_PROGRAMS)) == first
+
+
 def test_the_digest_is_of_what_is_brought_and_not_of_its_order() -> None:
     one, two = ProjectItem(Program.CLAUDE, "/a", "hooks"), ProjectItem(Program.CODEX, "/b", "hooks")
     assert digest([one, two]) == digest([two, one])
