@@ -61,7 +61,7 @@ def test_into_a_pipe_the_reply_goes_as_it_is_and_on_a_terminal_it_is_safe(place:
 
 
 def test_what_waits_for_an_answer_is_said_with_the_way_to_give_it(place: Place) -> None:
-    done = place.call(["session", "send", SESSION, "ask\nsay done"])
+    done = place.call(["session", "send", "--on-ask", "wait", SESSION, "ask\nsay done"])
     assert done.stdout == "done\n"
     assert f"obey session answer {SESSION} 5f0c allow" in done.stderr
     assert "Bash: make tea" in done.stderr
