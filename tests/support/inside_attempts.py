@@ -2,8 +2,9 @@
 
     inside_attempts.py PLAN ATTEMPT
 
-PLAN is a JSON file with the addresses of the daemon. ATTEMPT is `methods`, `conversation`, or a disguise: a process in
-that disguise answers the prompt of PLAN, asks for a ticket, and writes the result to the file `report` of PLAN.
+PLAN is a JSON file with the addresses of the daemon. ATTEMPT is `methods`, `conversation`, `in_flight`, or a disguise: a
+process in that disguise answers the prompt of PLAN, asks for a ticket, and writes the result to the file `report` of
+PLAN.
 """
 
 import ctypes
@@ -11,6 +12,7 @@ import json
 import os
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -137,6 +139,43 @@ def act(plan: Plan) -> dict[str, Any]:
             found["tcp"] = code_of(lambda: stub.AnswerPermission(answer, timeout=BOUND_S, metadata=metadata))
     found["ticket"] = ticket_line(plan).partition(" ")[0]
     return found
+
+
+def in_flight(plan: Plan) -> None:
+    """Answer by TCP with a socket that is open in no process: its descriptor waits in a message that nobody reads."""
+    body = v1.AnswerPermissionRequest(
+        response=v1.PermissionResponse(request_id=plan["request"], decision=v1.ALLOW_ONCE)
+    ).SerializeToString()
+    headers = {
+        ":method": "POST",
+        ":scheme": "http",
+        ":path": "/betcode.v1.AgentService/AnswerPermission",
+        ":authority": "localhost",
+        "te": "trailers",
+        "content-type": "application/grpc",
+        "authorization": f"Bearer {Path(plan['token']).read_text().strip()}",
+    }
+    fields = b"".join(b"\0" + _hpack(name) + _hpack(value) for name, value in headers.items())
+    frames = (_frame(4, 0, 0, b""), _frame(1, 4, 1, fields), _frame(0, 1, 1, struct.pack("!xI", len(body)) + body))
+    host, _, port = plan["tcp"].rpartition(":")
+    sender, _receiver = socket.socketpair()
+    with socket.create_connection((host, int(port))) as connection:
+        daemon = int(plan["daemon"])
+        os.kill(daemon, signal.SIGSTOP)  # so that it reads the request when the descriptor is closed
+        connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"".join(frames))
+        socket.send_fds(sender, [b"x"], [connection.fileno()])
+    os.kill(daemon, signal.SIGCONT)
+    time.sleep(BOUND_S)
+
+
+def _hpack(text: str) -> bytes:
+    """A string of HTTP/2 headers, of at most 254 characters."""
+    data = text.encode()
+    return (bytes([len(data)]) if len(data) < 127 else bytes([127, len(data) - 127])) + data
+
+
+def _frame(kind: int, flags: int, stream: int, payload: bytes) -> bytes:
+    return struct.pack("!I", len(payload))[1:] + bytes([kind, flags]) + struct.pack("!I", stream) + payload
 
 
 def ticket_line(plan: Plan) -> str:
@@ -321,6 +360,8 @@ def main(path: str, attempt: str) -> None:
             print(json.dumps(methods(plan)))
         case "conversation":
             print(json.dumps(conversation(plan)))
+        case "in_flight":
+            in_flight(plan)
         case _:
             disguised(plan, path, attempt)
 

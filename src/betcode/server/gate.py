@@ -47,6 +47,10 @@ _SUSPECT = (
     "This process was started while an agent ran whose holder was killed, and may belong to it: use a terminal that "
     "was opened before or log in again"
 )
+_UNKNOWN_TCP = (
+    "The system does not say which process of this machine calls by TCP: use the unix socket, and keep the connection "
+    "open until the call is answered"
+)
 _NO_TICKET = (
     "A process of an agent is connected, and this call has no ticket to show that it does not come from there: "
     "use betcode, or wait until the agent has disconnected"
@@ -219,13 +223,13 @@ class Gate:
         return self._words[owner]
 
     async def _of_tcp(self, tcp: TcpPeer) -> Origin:
-        pids = await self._processes.not_outside()
-        for pid in await anyio.to_thread.run_sync(candidates_behind, tcp, pids):
-            found = await self._processes.judge(pid) if pid else _UNKNOWN
+        suspects, others = await self._processes.pids()
+        for pid in await anyio.to_thread.run_sync(candidates_behind, tcp, suspects, others):
+            if not pid:
+                return Origin("", f"an unknown process at {tcp}", _UNKNOWN_TCP, f"called by TCP from {tcp}")
+            found = await self._processes.judge(pid)
             if not found.is_outside:
-                origin = _origin_of(found, pid, f"called by TCP from {tcp}")
-                unknown = "The system does not say which process of this machine calls by TCP: use the unix socket"
-                return origin if pid else replace(origin, refusal=unknown)
+                return _origin_of(found, pid, f"called by TCP from {tcp}")
         return Origin(f"tcp {tcp.host}", f"TCP from {tcp}, with the token")
 
     async def _without_ticket(self) -> Origin:

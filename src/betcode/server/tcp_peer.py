@@ -14,6 +14,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 _TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
+_LISTENS = "0A"  # a state in these tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,27 +55,56 @@ def tcp_peer(spelled: str) -> TcpPeer | None:
     return TcpPeer(str(getattr(address, "ipv4_mapped", None) or address), int(port))
 
 
-def candidates_behind(peer: TcpPeer, pids: Iterable[int]) -> list[int]:
-    """Which of these processes have the other end of the connection; 0: one may, and the system does not say.
+def candidates_behind(peer: TcpPeer, suspects: Iterable[int], others: Iterable[int]) -> list[int]:
+    """The processes that have the other end of the connection; 0: the system does not name one.
 
-    Reads files of /proc: call it in a thread. Of a peer on another machine nothing is known, and none is returned.
+    All of the suspects that have it are returned, and one of the others. Reads files of /proc: call it in a thread.
+    Of a peer on another machine nothing is known, and none is returned.
     """
     # The table comes first: an address that belongs to one link alone is not recognised by itself.
-    inodes = frozenset(_inodes(peer))
-    if not inodes:
+    owners = dict(_sockets_at(peer))
+    if not owners:
         return [0] if peer.is_here else []  # it has gone, or the system has no table
-    found = []
-    for pid in pids:
+    found: list[int] = []
+    missing = set(owners)
+    for pid in suspects:
         held = _sockets(pid)
         if held is None:
             found += [0] if Path(f"/proc/{pid}").exists() else []
-        elif held & inodes:
+        elif held & owners.keys():
             found.append(pid)
-    return found
+            missing -= held
+    # A socket that waits in an unread message (SCM_RIGHTS) is open in no process, and works: it may be a suspect's.
+    hidden: list[int] = []
+    for pid in others:
+        if not missing:
+            break
+        held = _sockets(pid)
+        if held is None:
+            hidden.append(pid)
+        elif held & missing:
+            found.append(pid)
+            missing -= held
+    return found + [_hidden_holder(owners[inode], hidden) for inode in missing]
 
 
-def _inodes(peer: TcpPeer) -> Iterator[int]:
-    """The sockets of this machine whose own address is that of the peer."""
+def _hidden_holder(user: int, hidden: Iterable[int]) -> int:
+    """Which of these processes, whose descriptors cannot be read, may have a socket of a user; 0: none.
+
+    Many programs of the daemon's own user hide their descriptors. Of them only sshd counts, which forwards ports.
+    """
+    for pid in hidden:
+        try:
+            fields = dict(line.split(":\t", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+        except (OSError, ValueError):
+            continue
+        if int(fields["Uid"].split()[0]) == user and (user != os.getuid() or fields["Name"].startswith("sshd")):
+            return pid
+    return 0
+
+
+def _sockets_at(peer: TcpPeer) -> Iterator[tuple[int, int]]:
+    """The connected sockets of this machine whose own address is that of the peer: inode and user."""
     for table in _TABLES:
         try:
             lines = Path(table).read_text(encoding="ascii").splitlines()[1:]
@@ -83,8 +113,10 @@ def _inodes(peer: TcpPeer) -> Iterator[int]:
         for line in lines:
             fields = line.split()
             host, _, port = fields[1].partition(":")
-            if int(port, 16) == peer.port and _address(host) == peer.host and (inode := int(fields[9])):
-                yield inode
+            if int(port, 16) != peer.port or _address(host) != peer.host or fields[3] == _LISTENS:
+                continue
+            if inode := int(fields[9]):
+                yield inode, int(fields[7])
 
 
 def _address(text: str) -> str:

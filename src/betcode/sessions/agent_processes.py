@@ -103,11 +103,13 @@ class AgentProcesses:
         """Learn from the process table as it is now."""
         self.tree.observe(await anyio.to_thread.run_sync(processes))
 
-    async def not_outside(self) -> list[int]:
-        """Every process that is not known to be outside of all agents."""
+    async def pids(self) -> tuple[list[int], list[int]]:
+        """Every living process: those not known to be outside of all agents, and those that are."""
         table = await anyio.to_thread.run_sync(processes)
         self.tree.observe(table)
-        return [one.pid for one in table.values() if (one.pid, one.start) not in self.tree.outside and not one.zombie]
+        alive = [(one.pid, one.start) for one in table.values() if not one.zombie]
+        outside = self.tree.outside
+        return [key[0] for key in alive if key not in outside], [key[0] for key in alive if key in outside]
 
     async def watch(self) -> None:
         """Observe again and again while there are agents."""

@@ -59,6 +59,7 @@ class Attacked:
             "runs": str(places.runs),
             "session": self.victim.session_id,
             "request": self.request.request_id,
+            "daemon": str(self.daemon.pid),
             "report": str(directory / f"{name}.report"),
         }
         path = directory / f"{name}.plan"
@@ -143,6 +144,13 @@ async def test_a_conversation_may_be_watched_and_nothing_sent(here: Attacked) ->
     found = json.loads(await here.attempt("conversation"))
     assert found.pop("watch") == "OK"
     assert found == dict.fromkeys(("message", "permission", "question", "cancel", "start"), "ANSWER_REFUSED")
+    await here.assert_nothing_happened()
+
+
+async def test_a_tcp_connection_that_no_process_has_open_is_refused(here: Attacked) -> None:
+    attacker = await here.session()
+    await attacker.say(f"spawn {sys.executable} -P {inside_attempts.__file__} {await here.plan('in_flight')} in_flight")
+    await becomes_true(lambda: any("an unknown process at 127.0.0.1:" in row["peer"] for row in here.refusals()))
     await here.assert_nothing_happened()
 
 

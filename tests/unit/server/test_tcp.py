@@ -16,6 +16,7 @@ from betcode.config.settings import ListenSettings
 from betcode.config.tcp_address import TcpAddress, parse_address
 from betcode.config.token_file import WrongToken, make_token
 from betcode.domain.errors import RateLimited
+from betcode.holder.platform import processes
 from betcode.server.health_board import HealthBoard
 from betcode.server.rate_limits import RateLimits
 from betcode.server.rim import Caller
@@ -119,16 +120,32 @@ def connected(family: socket.AddressFamily, host: str) -> Iterator[TcpPeer]:
 @pytest.mark.parametrize(("family", "host"), [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")])
 def test_a_connection_is_traced_to_its_process(family: socket.AddressFamily, host: str) -> None:
     with connected(family, host) as peer:
-        assert candidates_behind(peer, (os.getpid(),)) == [os.getpid()]
-        assert candidates_behind(peer, ()) == []
+        assert candidates_behind(peer, (os.getpid(),), ()) == [os.getpid()]
+        assert candidates_behind(peer, (), (os.getpid(),)) == [os.getpid()]
+
+
+def test_a_connection_that_no_process_has_open_may_be_an_agents() -> None:
+    """Its descriptor waits in a message that nobody has read."""
+    sender, receiver = socket.socketpair()
+    with sender, receiver, socket.create_server(("127.0.0.1", 0)) as server:
+        with socket.create_connection(server.getsockname()) as client:
+            peer = TcpPeer(*client.getsockname())
+            socket.send_fds(sender, [b"x"], [client.fileno()])
+        with server.accept()[0]:
+            assert candidates_behind(peer, (), processes()) == [0]
+
+
+def test_a_listening_socket_is_not_the_other_end_of_a_connection() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        assert candidates_behind(TcpPeer(*server.getsockname()), (), (os.getpid(),)) == [0]
 
 
 def test_a_connection_of_this_machine_that_is_not_to_be_found_may_be_an_agents() -> None:
-    assert candidates_behind(TcpPeer("127.0.0.1", 1), ()) == [0]
+    assert candidates_behind(TcpPeer("127.0.0.1", 1), (), ()) == [0]
 
 
 def test_of_another_machine_nothing_is_known() -> None:
-    assert candidates_behind(TcpPeer("192.0.2.1", 4242), (os.getpid(),)) == []
+    assert candidates_behind(TcpPeer("192.0.2.1", 4242), (os.getpid(),), ()) == []
 
 
 def test_a_token_counts_whole_once_and_by_its_scheme() -> None:
