@@ -2,8 +2,8 @@
 
     inside_attempts.py PLAN ATTEMPT
 
-PLAN is a JSON file with the addresses of the daemon. ATTEMPT is `methods`, `conversation`, `in_flight`, or a disguise: a
-process in that disguise answers the prompt of PLAN, asks for a ticket, and writes the result to the file `report` of
+PLAN is a JSON file with the addresses of the daemon. ATTEMPT is `methods`, `conversation`, `in_flight`, or a disguise.
+A process in a disguise answers the prompt of PLAN, asks for a ticket, and writes the result to the file `report` of
 PLAN.
 """
 

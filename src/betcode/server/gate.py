@@ -359,6 +359,9 @@ async def _reply(connection: socket.socket, tickets: Tickets, gate: Gate) -> byt
         logger.warning("a process inside an agent asked for a ticket and was refused", extra={"peer_pid": pid})
         await gate.tell_ticket_refused(origin)
         return f"refused {origin.refusal}\n".encode()
+    # Asked last: while the process that connected lives, no other process has its pid.
+    if _has_ended(connection):
+        return b"refused the process that connected has ended: connect again\n"
     return f"ticket {tickets.issue(TicketOwner(pid, found.start, uid))}\n".encode()
 
 

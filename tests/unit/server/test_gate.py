@@ -1,17 +1,22 @@
 """Tickets: who asked for one, and for how long it counts."""
 
+import asyncio
 import os
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from betcode.domain.errors import AnswerRefused
 from betcode.holder.platform import process, start_time
-from betcode.server.gate import TICKET_LIFE_S, TICKETS_LIMIT, Gate, TicketOwner, Tickets, connected_peers
+from betcode.server.gate import TICKET_LIFE_S, TICKETS_LIMIT, Gate, TicketOwner, Tickets, connected_peers, serve_tickets
 from betcode.server.rim import Caller
+from betcode.server.socket_file import own_socket_file
 from betcode.sessions import AgentCall, AgentProcesses, ClientName
 
+PID_ATTEMPTS = 1000  # another program may be started between
 ONE, TWO, THREE = (TicketOwner(pid, 7, 1000) for pid in (1, 2, 3))
 
 
@@ -137,3 +142,52 @@ def test_looking_at_peers_leaves_no_descriptor_behind(tmp_path: Path) -> None:
             for _ in range(10):
                 assert list(connected_peers(address)) == [os.getpid()]
             assert sorted(Path("/dev/fd").iterdir()) == before
+
+
+LAST_PID = Path("/proc/sys/kernel/ns_last_pid")
+
+
+def handed_on(address: str) -> tuple[int, socket.socket]:
+    """A connection, and the pid of the process that made it and has ended."""
+    code = (
+        "import socket, sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]);"
+        "socket.send_fds(socket.socket(fileno=int(sys.argv[2])), [b'x'], [s.fileno()])"
+    )
+    ours, others = socket.socketpair()
+    with ours, others:
+        argv = [sys.executable, "-c", code, address, str(others.fileno())]
+        with subprocess.Popen(argv, pass_fds=[others.fileno()]) as connected:
+            _, [handle], _, _ = socket.recv_fds(ours, 1, 1)
+    return connected.pid, socket.socket(fileno=handle)
+
+
+def started_with_pid(wanted: int) -> "subprocess.Popen[bytes]":
+    """A program that gets a pid which was another process's."""
+    for _ in range(PID_ATTEMPTS):
+        LAST_PID.write_text(str(wanted - 1))
+        program = subprocess.Popen(["sleep", "600"])
+        if program.pid == wanted:
+            return program
+        program.kill()
+        program.wait()
+    pytest.skip(f"pid {wanted} was taken each time")
+
+
+@pytest.mark.anyio
+@pytest.mark.skipif(not os.access(LAST_PID, os.W_OK), reason="needs a system where the next pid can be chosen")
+async def test_a_ticket_is_not_given_to_a_process_that_got_the_pid_of_the_one_that_connected(tmp_path: Path) -> None:
+    """The connection was handed on, and the process that made it has ended."""
+    bench = Bench()
+    with own_socket_file(tmp_path / "tickets") as file:
+        async with serve_tickets(file, bench.tickets, bench.gate):
+            # Nothing is awaited until the pid is used again, so the server has not seen the connection yet.
+            pid, connection = handed_on(file.address)
+            with connection, started_with_pid(pid) as program:
+                try:
+                    reader, writer = await asyncio.open_unix_connection(sock=connection)
+                    line = await reader.readline()
+                    writer.close()
+                finally:
+                    program.kill()
+    assert line == b"refused the process that connected has ended: connect again\n"
+    assert len(bench.tickets) == 0
