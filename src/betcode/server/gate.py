@@ -47,6 +47,10 @@ _SUSPECT = (
     "This process was started while an agent ran whose holder was killed, and may belong to it: use a terminal that "
     "was opened before or log in again"
 )
+_NOT_CONNECTED = (
+    "The process that asked for the ticket is not connected to this socket: call from the process that asked, and "
+    "check that no other program serves at the path of the daemon's socket"
+)
 _UNKNOWN_TCP = (
     "The system does not say which process of this machine calls by TCP: use the unix socket, and keep the connection "
     "open until the call is answered"
@@ -193,6 +197,8 @@ class Gate:
     # ------------------------------------------------------------ where a call comes from
 
     async def _origin(self, caller: Caller) -> Origin:
+        if caller.tcp is not None:  # a ticket is for the socket: by TCP it says nothing of who calls
+            return await self._of_tcp(caller.tcp)
         if caller.owner is not None:
             return await self._of_ticket(TicketOwner(*caller.owner))
         if caller.ticket:
@@ -200,8 +206,6 @@ class Gate:
             if owner is None:
                 return Origin("", "", "The ticket is unknown or has run out: ask the ticket socket for another", _BAD)
             return await self._of_ticket(owner)
-        if caller.tcp is not None:
-            return await self._of_tcp(caller.tcp)
         return await self._without_ticket()
 
     async def _of_ticket(self, owner: TicketOwner) -> Origin:
@@ -211,6 +215,9 @@ class Gate:
             return Origin("", "", "The process that asked for the ticket has ended: ask for another", _BAD)
         if not found.is_outside:
             return _origin_of(found, owner.pid, "called with a ticket")
+        if owner.pid not in connected_peers(self._grpc_address):
+            words = f"unknown; the ticket is that of {self._lineage(owner)}"
+            return Origin("", words, _NOT_CONNECTED, "brought a ticket of a process that is not connected")
         return Origin(f"pid {owner.pid}", self._lineage(owner))
 
     def _lineage(self, owner: TicketOwner) -> str:

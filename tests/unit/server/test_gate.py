@@ -5,6 +5,8 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from betcode.holder.platform import process, start_time
 from betcode.server.gate import TICKET_LIFE_S, TICKETS_LIMIT, Gate, TicketOwner, Tickets, connected_peers, serve_tickets
 from betcode.server.rim import Caller
 from betcode.server.socket_file import own_socket_file
+from betcode.server.tcp_peer import TcpPeer
 from betcode.sessions import AgentCall, AgentProcesses, ClientName
 
 PID_ATTEMPTS = 1000  # another program may be started between
@@ -71,12 +74,12 @@ def test_the_oldest_of_too_many_tickets_are_forgotten() -> None:
 class Bench:
     """A gate with a clock, and what it wrote into the audit."""
 
-    def __init__(self) -> None:
+    def __init__(self, address: str = "nowhere") -> None:
         self.clock = Clock()
         self.tickets = Tickets(self.clock)
         self.calls: list[AgentCall] = []
         self.processes = AgentProcesses()
-        self.gate = Gate(self.tickets, self.processes, "nowhere", self._note)
+        self.gate = Gate(self.tickets, self.processes, address, self._note)
 
     async def _note(self, call: AgentCall) -> None:
         self.calls.append(call)
@@ -87,9 +90,39 @@ class Bench:
         return Caller(ClientName("phone", "app"), self.tickets.issue(owner))
 
 
+@pytest.fixture
+def connected_at(tmp_path: Path) -> Iterator[str]:
+    """The address of a socket to which this process is connected."""
+    address = str(tmp_path / "daemon")
+    with socket.socket(socket.AF_UNIX) as server, socket.socket(socket.AF_UNIX) as client:
+        server.bind(address)
+        server.listen()
+        client.connect(address)
+        with server.accept()[0]:
+            yield address
+
+
 @pytest.mark.anyio
-async def test_a_stream_opened_with_a_ticket_may_answer_for_as_long_as_it_lasts() -> None:
+async def test_a_ticket_counts_only_while_its_process_is_connected() -> None:
+    """Whoever takes the place of the socket sees the tickets of clients, which are connected to the wrong server."""
     bench = Bench()
+    with pytest.raises(AnswerRefused, match="is not connected to this socket"):
+        await bench.gate.admit(bench.caller())
+    [call] = bench.calls
+    assert call.how == "brought a ticket of a process that is not connected"
+    assert call.peer.startswith(f"unknown; the ticket is that of pid {os.getpid()} (")
+
+
+@pytest.mark.anyio
+async def test_a_ticket_does_not_count_by_tcp() -> None:
+    bench = Bench()
+    with pytest.raises(AnswerRefused, match="calls by TCP"):
+        await bench.gate.admit(replace(bench.caller(), tcp=TcpPeer("127.0.0.1", 1)))
+
+
+@pytest.mark.anyio
+async def test_a_stream_opened_with_a_ticket_may_answer_for_as_long_as_it_lasts(connected_at: str) -> None:
+    bench = Bench(connected_at)
     caller = bench.caller()
     of_stream = bench.gate.recognise(caller)
     bench.clock.now += TICKET_LIFE_S + 1
@@ -115,9 +148,9 @@ async def test_a_ticket_of_a_process_that_has_ended_does_not_count_for_the_next_
 
 
 @pytest.mark.anyio
-async def test_a_process_that_is_found_to_be_an_agents_loses_its_ticket() -> None:
+async def test_a_process_that_is_found_to_be_an_agents_loses_its_ticket(connected_at: str) -> None:
     """A ticket is checked again with each use: what was not known when it was given may be known now."""
-    bench = Bench()
+    bench = Bench(connected_at)
     caller = bench.gate.recognise(bench.caller())
     await bench.gate.admit(caller)
     parent = process(os.getppid())
