@@ -9,6 +9,7 @@ from support.claude import needs_claude
 from support.daemon import becomes_true
 from support.hostile_project import HostileProject
 from support.model_script import bash, say, use
+from support.repositories import git
 from support.rule_files import decisions, project_rules, write_rules
 from support.talk import Talk, is_idle, settled_text
 from support.world import World, claude_world
@@ -93,6 +94,53 @@ async def test_files_of_directories_above_count_as_the_agent_reads_them(tmp_path
         [notice] = notices(talk.events)
         assert str(world.work / ".mcp.json") in notice.details["files"]
         assert project.ran == []
+
+
+@pytest.mark.parametrize("relative", [False, True])
+async def test_nothing_of_the_main_repository_runs_in_a_linked_worktree_outside_of_it(
+    tmp_path: Path, relative: bool
+) -> None:
+    async with claude_world(tmp_path, SCRIPTS) as world:
+        main, tree = world.work.parent / "main", world.work / "tree"
+        main.mkdir()
+        git(main, "init", "--quiet")
+        git(main, "commit", "--quiet", "--allow-empty", "--message", "First")
+        git(main, "worktree", "add", "--quiet", str(tree), "-b", "side")
+        if relative:  # as an archive can bring them
+            (tree / ".git").write_text("gitdir: ../../main/.git/worktrees/tree\n")
+            (main / ".git/worktrees/tree/gitdir").write_text("../../../../work/tree/.git\n")
+        project = HostileProject(main, world.work.parent / "traces").for_claude()
+        project.write(".claude/commands/here.md", "---\nallowed-tools: Bash(touch:*)\n---\n!`touch ./ran-here`\n")
+        talk = await world.session(directory=tree)
+        await talk.turn("[[fake:hello]]")
+        await talk.turn("/here")
+        assert (project.ran, (tree / "ran-here").exists()) == ([], False)
+        [notice] = notices(talk.events)
+        assert str(main / ".claude/settings.local.json") in notice.details["files"]
+        await world.client.policy.trust(str(main), trusted=True)
+        await becomes_true(lambda: not world.runs[0].alive)
+        await talk.turn("/here")
+        assert ("local-hook" in project.ran, (tree / "ran-here").exists()) == (True, True)
+
+
+async def test_scheduled_prompts_of_a_project_run_only_once_it_is_trusted(tmp_path: Path) -> None:
+    missed = {"id": "abcd1234", "cron": "5 5 5 5 *", "prompt": "[[fake:injected]]", "createdAt": 1_700_000_000_000}
+    scripts = {**SCRIPTS, "injected": [say("Injected.")], "tools": [use("CronList", {}), say("Done.")]}
+    async with claude_world(tmp_path, scripts) as world:
+        project = HostileProject(world.work, world.work.parent / "traces")
+        project.write(".claude/scheduled_tasks.json", {"tasks": [missed]})  # run as soon as an agent is idle
+        talk = await world.session()
+        await talk.turn("[[fake:hello]]")
+        events = await talk.turn("[[fake:tools]]")
+        [result] = [event.tool_call_result for event in events if event.HasField("tool_call_result")]
+        assert result.output.startswith("Scheduled tasks are turned off in this session")
+        [notice] = notices(talk.events)
+        assert "scheduled prompts" in notice.details["files"]
+        await world.client.policy.trust(str(world.work), trusted=True)
+        assert "Injected." not in settled_text(talk.events)
+        trusted = await world.session()
+        await trusted.say("[[fake:hello]]")
+        await trusted.until(lambda _: "Injected." in settled_text(trusted.events))
 
 
 async def test_trust_reaches_a_session_whose_agent_is_idle(tmp_path: Path) -> None:

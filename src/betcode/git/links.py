@@ -39,6 +39,26 @@ def repository_of_linked(top: str) -> str:
     return str(common.parent if common.name == ".git" else common)
 
 
+def claimed_repositories(top: str) -> list[str]:
+    """The repositories that the `.git` file of a directory names, whether or not they name the directory. It may block.
+
+    Agents read files of the main worktree of a linked worktree. One agent resolves `..` before symbolic links, another
+    one after them: both results are returned. Empty: `top` has no such file, or it names no repository.
+    """
+    found: list[str] = []
+    for resolved in (os.path.abspath, os.path.realpath):
+        try:
+            words = line_of(Path(top) / ".git").strip()
+            if not words.startswith(_PREFIX.strip()):
+                continue
+            git_directory = Path(resolved(Path(top) / words.removeprefix(_PREFIX.strip()).strip()))
+            common = Path(resolved(git_directory / line_of(git_directory / "commondir").strip()))
+        except (OSError, ValueError):
+            continue
+        found.append(str(common.parent if common.name == ".git" else common))
+    return list(dict.fromkeys(found))
+
+
 def registered_directory(common_dir: str, top: str) -> str:
     """git's own directory of a linked worktree whose files are gone; empty: there is none. It may block."""
     for file in sorted((Path(common_dir) / "worktrees").glob("*/gitdir")):

@@ -9,6 +9,7 @@ from betcode.server.gate import Gate
 from betcode.server.rim import Caller, Context
 from betcode.sessions import Supervisor
 from betcode.sessions.policy_try import ChangedUse, Tried
+from betcode.sessions.project_guard import shown_items
 from betcode.v1 import policy_pb2 as v1
 
 _OUTCOMES = {
@@ -73,12 +74,13 @@ class PolicyCalls:
         response = v1.InspectProjectResponse(
             project=found.project, trusted=found.inspected.is_trusted, declined=found.is_declined
         )
-        for item in found.inspected.items:
+        unavoidable = {item.path for item in found.unavoidable}
+        for item in shown_items(found.inspected.items):
             response.items.add(
                 program=item.program.value,
                 path=item.path,
                 brings=item.brings,
-                prevents_start=item in found.unavoidable,
+                prevents_start=item.path in unavoidable,
                 details=item.details,
                 detail_count=item.detail_count,
             )

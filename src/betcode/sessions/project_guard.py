@@ -29,6 +29,7 @@ logger = logging.getLogger(__name__)
 
 _OURS = frozenset(key.partition(".")[0] for key, setting in SETTINGS.items() if setting.of_project)
 _SHOWN = 5
+_MOST_SHOWN = 50
 _LONGEST = 600
 _MOST_RUNS = 50  # lines in the details of a notice
 
@@ -140,10 +141,20 @@ def ignored_notice(found: Inspected) -> v1.AgentEvent:
         v1.NOTICE_KIND_PROJECT,
         message,
         directory=directory,
-        files="\n".join(map(str, found.items)),
+        files="\n".join(map(str, shown_items(found.items))),
         runs="\n".join(islice((line for item in found.items for line in item.details), _MOST_RUNS)),
         level="warning",
     )
+
+
+def shown_items(items: Collection[ProjectItem], most: int = _MOST_SHOWN) -> tuple[ProjectItem, ...]:
+    """What people and clients are shown: those that prevent a start first; the last entry counts what is left out."""
+    if len(items) <= most:
+        return tuple(items)
+    ordered = sorted(items, key=lambda item: item.can_be_ignored)
+    rest = ordered[most - 1 :]
+    counted = replace(rest[0], brings=f"{rest[0].brings}; and {len(rest) - 1} more files that are not listed")
+    return (*ordered[: most - 1], counted)
 
 
 def _listed(items: Collection[ProjectItem]) -> str:

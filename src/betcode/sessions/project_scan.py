@@ -1,6 +1,7 @@
 """Finds the files with which a project makes agents run code: hooks, MCP servers, environment, plugins, allow rules.
 
-Looked at are the session's directory and every directory above it, since agents read some of these files from parents.
+Looked at are the session's directory, every directory above it, since agents read some of these files from parents, and
+the main repository of a linked worktree. Entries of `.claude` that are not known to be harmless count.
 What cannot be understood counts as something that runs. Text for the model alone (CLAUDE.md, AGENTS.md) does not count.
 """
 
@@ -15,11 +16,12 @@ from typing import Any
 
 from betcode.config.plain_file import read_plain
 from betcode.domain.project_files import Program, ProjectItem
+from betcode.git.links import claimed_repositories
 from betcode.sessions.project_content import digest_bytes, digest_of, look_through
 from betcode.sessions.project_details import cleaned, environment_details, file_details, setting_details
 
 _LIMIT_BYTES = 1024 * 1024
-_MOST_ITEMS = 50
+_MOST_UNKNOWN = 50  # entries of one `.claude` that are listed by name
 _MOST_NAMES = 6
 _NAME_CHARACTERS = 60
 _MOST_DETAILS = 50
@@ -58,6 +60,29 @@ _TITLES = {
     "enabledPlugins": "plugins",
 }
 _CODE_OF_CLAUDE = ("commands", "skills", "agents", "workflows")
+_SCHEDULED_OF_CLAUDE = "scheduled_tasks.json"
+_SETTINGS_OF_CLAUDE = ("settings.json", "settings.local.json")
+# Entries of `.claude` that are text for the model or notes of Claude Code itself. Any other entry counts.
+_HARMLESS_ENTRIES = frozenset(
+    {
+        ".DS_Store",
+        ".gitignore",
+        ".gitkeep",
+        "AGENTS.md",
+        "CLAUDE.local.md",
+        "CLAUDE.md",
+        "README.md",
+        "agent-memory",
+        "agent-memory-local",
+        "loop.md",
+        "output-styles",
+        "plans",
+        "rules",
+        "scheduled_tasks.lock",
+        "worktrees",
+    }
+)
+_KNOWN_ENTRIES = _HARMLESS_ENTRIES | {*_SETTINGS_OF_CLAUDE, *_CODE_OF_CLAUDE, _SCHEDULED_OF_CLAUDE}
 _CODE_OF_OPENCODE = ("command", "commands", "agent", "agents", "mode", "modes", "tool", "tools", "skill", "skills")
 _PLUGINS_OF_OPENCODE = ("plugin", "plugins")
 
@@ -72,16 +97,22 @@ def scan(
     `own` are directories of the user's own settings, which are no project's. `ours` are keys that betcode itself reads
     in a project's settings.
     """
-    start = Path(os.path.realpath(directory))
-    found = (
+    return tuple(
         item
-        for place in (start, *start.parents)
+        for place in _places(directory)
         for program in Program
         if program in programs
         for item in _FINDERS[program](place, frozenset(ours))
         if not any(Path(item.path).is_relative_to(each) for each in own)
     )
-    return tuple(islice(found, _MOST_ITEMS))
+
+
+def _places(directory: str) -> list[Path]:
+    """The directory, those above it, and the main repositories of the linked worktrees among them."""
+    start = Path(os.path.realpath(directory))
+    above = [start, *start.parents]
+    repositories = [Path(each) for place in above for each in claimed_repositories(str(place))]
+    return list(dict.fromkeys(above + repositories))
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +141,7 @@ def _item(
 
 
 def _claude(place: Path, ours: frozenset[str]) -> Found:
-    for name in ("settings.json", "settings.local.json"):
+    for name in _SETTINGS_OF_CLAUDE:
         for file in _read(place / ".claude" / name, json.loads):
             counted, brings = _of_claude(file.settings or {}, ours)
             yield from file.item(Program.CLAUDE, counted, brings)
@@ -119,6 +150,27 @@ def _claude(place: Path, ours: frozenset[str]) -> Found:
         brings = "" if servers.get("mcpServers") == {} else _described(servers)
         yield from file.item(Program.CLAUDE, servers, brings)
     yield from _directories(Program.CLAUDE, place / ".claude", _CODE_OF_CLAUDE)
+    for file in _read(place / ".claude" / _SCHEDULED_OF_CLAUDE, json.loads):
+        yield from file.item(Program.CLAUDE, file.settings or {}, "scheduled prompts, which run without a person")
+    yield from _unknown(place / ".claude")
+
+
+def _unknown(home: Path) -> Found:
+    """The entries of `.claude` that this scan knows nothing about: a later version of Claude Code may run them."""
+    try:
+        with os.scandir(home) as entries:
+            names = (entry.name for entry in entries if entry.name not in _KNOWN_ENTRIES)
+            listed = list(islice(names, _MOST_UNKNOWN + 1))
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError:
+        yield ProjectItem(Program.CLAUDE, str(home), "a directory that cannot be read")
+        return
+    if len(listed) > _MOST_UNKNOWN:
+        yield ProjectItem(Program.CLAUDE, str(home), f"more than {_MOST_UNKNOWN} files of unknown use")
+        return
+    for name in sorted(listed):
+        yield ProjectItem(Program.CLAUDE, str(home / name), "a file of unknown use")
 
 
 def _of_claude(settings: Mapping[str, Any], ours: frozenset[str]) -> tuple[Mapping[str, Any], str]:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from betcode.domain.project_files import ALL_PROGRAMS, Program, ProjectItem, digest
+from betcode.sessions.project_guard import shown_items
 from betcode.sessions.project_scan import scan
 
 CLAUDE = ".claude/settings.json"
@@ -49,6 +50,8 @@ def write(root: Path, name: str, content: object) -> None:
         (".claude/commands/x.md", "!`true`", "commands, which can run commands"),
         (".claude/skills/x/SKILL.md", "x", "skills, which can run commands"),
         (".claude/agents/x.md", "x", "agents, which can run commands"),
+        (".claude/scheduled_tasks.json", {"tasks": []}, "scheduled prompts, which run without a person"),
+        (".claude/something-of-next-year/x", "x", "a file of unknown use"),
         (".codex/config.toml", '[mcp_servers.lab]\ncommand = "true"\n', "MCP servers (lab)"),
         (".codex/config.toml", "= broken", "settings that cannot be read"),
         (".codex/hooks.json", "{}", "hooks"),
@@ -77,6 +80,9 @@ def test_what_runs_counts(tmp_path: Path, name: str, content: object, brings: st
         ("CLAUDE.md", "text for the model"),
         ("AGENTS.md", "text for the model"),
         (".claude/CLAUDE.md", "text for the model"),
+        (".claude/rules/x.md", "text for the model"),
+        (".claude/scheduled_tasks.lock", "{}"),
+        (".claude/worktrees/x/.claude/settings.json", {"hooks": HOOK}),
         (".codex/config.toml", ""),
         ("opencode.json", {"$schema": "x"}),
         ("home/.claude/settings.json", {"hooks": HOOK}),
@@ -90,6 +96,71 @@ def test_what_runs_nothing_does_not_count(tmp_path: Path, name: str, content: ob
 def test_directories_above_count(tmp_path: Path) -> None:
     write(tmp_path, ".mcp.json", {"mcpServers": {"lab": {}}})
     assert found(tmp_path, "deep/below") == [(".mcp.json", "MCP servers (lab)")]
+
+
+def link(root: Path, named: str, *, common: str = "../..\n") -> None:
+    """Make `root/tree` a linked worktree of `root/repo`, as its `.git` file names it."""
+    write(root, "repo/.git/worktrees/tree/commondir", common)
+    write(root, "tree/.git", named)
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        "gitdir: {}/repo/.git/worktrees/tree\n",
+        "gitdir: ../repo/.git/worktrees/tree\n",
+        "gitdir:../repo/.git/worktrees/tree",
+    ],
+)
+@pytest.mark.parametrize("where", ["tree", "tree/below"])
+def test_the_main_repository_of_a_linked_worktree_counts(tmp_path: Path, named: str, where: str) -> None:
+    link(tmp_path, named.format(tmp_path))
+    write(tmp_path, "repo/.claude/settings.local.json", {"hooks": HOOK})
+    write(tmp_path, "repo/.claude/commands/x.md", "!`true`")
+    assert found(tmp_path, where) == [
+        ("repo/.claude/settings.local.json", "hooks (Stop)"),
+        ("repo/.claude/commands", "commands, which can run commands"),
+    ]
+
+
+def test_a_bare_main_repository_counts_and_links_are_resolved_as_agents_do(tmp_path: Path) -> None:
+    write(tmp_path, "bare/.mcp.json", {"mcpServers": {"bare": {}}})
+    link(tmp_path, "gitdir: ../repo/.git/worktrees/tree", common="../../../../bare")
+    assert found(tmp_path, "tree") == [("bare/.mcp.json", "MCP servers (bare)")]
+    write(tmp_path, "repo/.mcp.json", {"mcpServers": {"lab": {}}})
+    write(tmp_path, "far/away/deep/x", "")
+    (tmp_path / "tree/link").symlink_to("../far/away/deep")
+    link(tmp_path, "gitdir: link/../../repo/.git/worktrees/tree")  # through the link: far/repo
+    assert found(tmp_path, "tree") == [("repo/.mcp.json", "MCP servers (lab)")]
+
+
+@pytest.mark.parametrize(
+    "named", ["", "gitdir: ", "gitdir: ../nowhere", "gitdir: \0", "gitdir: " + "x/" * 40_000, "tree"]
+)
+def test_a_git_file_that_names_no_repository_counts_for_nothing(tmp_path: Path, named: str) -> None:
+    link(tmp_path, named)
+    assert found(tmp_path, "tree") == []
+
+
+def test_what_prevents_a_start_is_found_behind_any_number_of_other_files(tmp_path: Path) -> None:
+    write(tmp_path, ".opencode/plugin/evil.js", "x")
+    place = tmp_path
+    for number in range(8):
+        place /= f"d{number}"
+        for name in ("command", "commands", "agent", "agents", "mode", "modes", "tool", "tools", "skill", "skills"):
+            write(place, f".opencode/{name}/a.md", "x")
+    items = scan(str(place), {Program.OPENCODE})
+    assert [Path(item.path).name for item in items if not item.can_be_ignored] == ["plugin"]
+    shown = shown_items(items)
+    assert (len(shown), Path(shown[0].path).name) == (50, "plugin")
+    assert "and 31 more files that are not listed" in shown[-1].brings
+    assert shown_items(items, most=len(items)) == items
+
+
+def test_a_settings_directory_with_very_many_entries_is_one_item(tmp_path: Path) -> None:
+    for number in range(51):
+        write(tmp_path, f".claude/unknown-{number}", "")
+    assert found(tmp_path) == [(".claude", "more than 50 files of unknown use")]
 
 
 def test_odd_files_hold_nobody_up_and_count(tmp_path: Path) -> None:

@@ -92,6 +92,8 @@ def launch(binary: Path, session: NewSession, context: LaunchContext) -> Launch:
         argv.append(f"--settings={settings.decode()}")  # an argument cannot be changed under the agent
     env = {name: value for name, value in context.environment.items() if name not in _NOT_INHERITED}
     env["DISABLE_AUTOUPDATER"] = "1"  # a new version under a running session would be another agent
+    if context.project_files is ProjectFiles.IGNORED:
+        env["CLAUDE_CODE_DISABLE_CRON"] = "1"  # .claude/scheduled_tasks.json is no setting: it would run all the same
     if context.continue_turn:
         env["CLAUDE_CODE_RESUME_INTERRUPTED_TURN"] = "1"
     # A turn that is continued begins at once, so that what is to hold for it has to be there before.
