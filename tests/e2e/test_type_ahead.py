@@ -1,6 +1,8 @@
 """Keys for the real process on a real terminal: all in one write, and before the screen has drawn anything."""
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -44,3 +46,21 @@ def test_leaving_behind_a_message_sends_it_first(here: Shell) -> None:
         screen.shows("> say last words")
         screen.type("\x11")
         assert screen.ended() == 0
+
+
+@pytest.mark.parametrize("typed", ["say typed ahead\r", "\r\rsay typed ahead\r", "\x1b[27usay typed ahead\r"])
+def test_what_is_typed_before_the_trust_question_is_painted_does_not_answer_it(tmp_path: Path, typed: str) -> None:
+    with shell(tmp_path) as here:
+        (here.work / ".mcp.json").write_text(json.dumps({"mcpServers": {"lab": {"command": "true"}}}))
+        assert here.run("daemon", "start").returncode == 0
+        with painted(here) as screen:
+            screen.type(typed)
+            screen.shows("Trust this project?")
+            assert not (here.work / "agent.pids").exists()
+            screen.type(as_bytes("down", "enter"))
+            screen.shows("> say typed ahead")
+            screen.type("\x11")
+            assert screen.ended() == 0
+        assert [one["directory"] for one in here.json("policy", "trusted", "--json")["projects"]] == [str(here.work)]
+        pid = (here.work / "agent.pids").read_text().split()[-1]
+        assert "--setting-sources=user" not in Path(f"/proc/{pid}/cmdline").read_text().split("\0")

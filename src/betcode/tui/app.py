@@ -24,12 +24,12 @@ from betcode.tui.attention import Attention, attend
 from betcode.tui.input_sequencer import SequencedApp
 from betcode.tui.kept_screens import KeptScreens
 from betcode.tui.pending_board import PendingBoard
+from betcode.tui.project_trust import ProjectTrust
 from betcode.tui.session_screen import SessionScreen
 from betcode.tui.sessions.directory import Directory
 from betcode.tui.tasks import TaskFailed, begin
 from betcode.tui.themes import PLAIN, ThemeMemory, register_themes
 from betcode.v1 import agent_pb2 as v1
-from betcode.wording.project_words import declined_words, item_lines, needs_question, question_words
 from betcode.wording.terminal_text import clean, one_line
 
 _NOTES_EVERY_S = 0.5
@@ -87,7 +87,7 @@ class BetcodeApp(SequencedApp[int]):
         self.directory = Directory(client)
         self._opening = opening
         self._kept = KeptScreens()
-        self._asked_to_trust: set[str] = set()  # projects
+        self._trust = ProjectTrust(self)
         self._start_hold = ExitStack()
         self._start_hold.enter_context(self.input.hold(math.inf))  # until there is something to type in
         self._installed = count()
@@ -161,29 +161,11 @@ class BetcodeApp(SequencedApp[int]):
         self.directory.numbers.add(screen.session_id)
         await (self.push_screen(screen) if is_first else self.switch_screen(screen))
         self.session_id = screen.session_id
-        begin(self, self._ask_for_trust, screen.session_id)
         for old in self._kept.keep(screen):
             self.uninstall_screen(old)
             await old.remove()
             self._let_go()
-
-    async def _ask_for_trust(self, session_id: str) -> None:
-        """Before a person says anything in a project that nobody has trusted; the daemon remembers a no."""
-        from betcode.tui.trust_question import TrustQuestion
-
-        try:
-            found = await self.client.policy.inspect(session_id=session_id)
-            if not needs_question(found) or found.project in self._asked_to_trust:
-                return
-            self._asked_to_trust.add(found.project)
-            if await self.push_screen_wait(TrustQuestion(item_lines(found), question_words(found))):
-                await self.client.policy.trust(found.project, trusted=True)
-                self.notify("Trusted. The next agent that starts here loads the project's settings", markup=False)
-            else:
-                await self.client.policy.decline(found.project)
-                self.notify(declined_words(found), markup=False)
-        except ClientError as error:
-            self.say_error(error)
+        await self._trust.ask(screen.session_id)
 
     def _let_go(self) -> None:
         """Textual keeps whatever watched the theme until that changes: the writing desks of all sessions ever shown."""

@@ -7,6 +7,7 @@ messages it caused, changes of focus, and screens it opened.
 """
 
 import asyncio
+import math
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
@@ -41,6 +42,8 @@ class InputSequencer:
         self._waiting: deque[events.Event] = deque()
         self._is_settling = False
         self._holds: dict[object, float] = {}  # and when each expires
+        self._aside: list[events.Event] = []
+        self._aside_before = -math.inf  # input that was typed earlier is put aside
         self._screen: Screen[Any] | None = None  # that the last event left on top
         self._changed = asyncio.Event()
 
@@ -51,7 +54,9 @@ class InputSequencer:
 
     async def receive(self, event: events.Event) -> None:
         """Deliver the event now if nothing is before it, otherwise queue it."""
-        if self._is_settling or self._waiting or self._is_held:
+        if event.time < self._aside_before:
+            self._aside.append(event)
+        elif self._is_settling or self._waiting or self._is_held:
             if len(self._waiting) < _LIMIT:
                 self._waiting.append(event)
                 self._changed.set()
@@ -67,6 +72,23 @@ class InputSequencer:
             yield
         finally:
             del self._holds[token]
+            self._changed.set()
+
+    @contextmanager
+    def aside(self, before: float) -> Iterator[None]:
+        """Keep what was typed before this time until the block ends, and deliver what was typed later.
+
+        For a question that opens by itself: nobody had seen it when they typed.
+        """
+        self._aside_before = before
+        self._aside.extend(event for event in self._waiting if event.time < before)
+        self._waiting = deque(event for event in self._waiting if event.time >= before)
+        try:
+            yield
+        finally:
+            self._aside_before = -math.inf
+            self._waiting.extendleft(reversed(self._aside))
+            self._aside.clear()
             self._changed.set()
 
     async def run(self) -> None:

@@ -1,12 +1,16 @@
 """The question whether to trust a project, on the screen: no letter answers it, so that typing ahead never trusts."""
 
-from collections.abc import Sequence
+import asyncio
+import time
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
+from textual.geometry import Region
 from textual.screen import ModalScreen
+from textual.strip import Strip
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
@@ -16,26 +20,60 @@ _NO = "No: run without the project's settings"
 _YES = "Yes: I trust this project"
 
 
-class TrustQuestion(ModalScreen[bool]):
+class _PaintedText(Static):
+    """A text that knows when it was first painted."""
+
+    def __init__(self, text: str, *, markup: bool) -> None:
+        super().__init__(text, markup=markup)
+        self.is_painted = asyncio.Event()
+        self.painted_at = 0.0
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        if not self.is_painted.is_set():
+            self.painted_at = time.monotonic()
+            self.is_painted.set()
+        return super().render_lines(crop)
+
+
+class TrustQuestion(ModalScreen[None]):
     """Yes by the arrow and Enter, or by the mouse. Enter alone and Escape are no."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(False)", "no")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "decline", "no")]
 
-    def __init__(self, lines: Sequence[str], question: str) -> None:
+    def __init__(self, lines: Sequence[str], question: str, on_answer: Callable[[], object]) -> None:
         super().__init__(id="trust")
+        self.answer: bool | None = None  # None: there is none
+        self.closed = asyncio.Event()
         self._lines = lines
-        self._question = question
+        self._text = _PaintedText(clean(question), markup=False)
+        self._on_answer = on_answer  # called before the question disappears
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog"):
             with VerticalScroll():
                 yield Static(clean("\n".join(self._lines)), markup=False)
-            yield Static(clean(self._question), markup=False)
+            yield self._text
             yield OptionList(Option(_NO, id="no"), Option(_YES, id="yes"))
             yield Static("↑ ↓ Enter: choose · Esc: no · Tab: scroll the list", classes="hint", markup=False)
 
     def on_mount(self) -> None:
         self.query_one(OptionList).focus()
 
+    async def painted(self) -> float:
+        """Return when a person can see the question, with the time since when."""
+        await self._text.is_painted.wait()
+        return self._text.painted_at
+
+    def on_unmount(self) -> None:
+        self.closed.set()
+
     def on_option_list_option_selected(self, message: OptionList.OptionSelected) -> None:
-        self.dismiss(message.option_id == "yes")
+        self._give(message.option_id == "yes")
+
+    def action_decline(self) -> None:
+        self._give(False)
+
+    def _give(self, answer: bool) -> None:
+        self.answer = answer
+        self._on_answer()
+        self.dismiss()
