@@ -92,7 +92,9 @@ async def test_while_git_writes_files_it_is_taken_back(
     daemon: Daemon, repository: Path, tmp_path: Path, with_git: bool
 ) -> None:
     started = tmp_path / "started"
-    git(repository, "config", "filter.slow.smudge", f"touch '{started}'; sleep 1000; cat")
+    # A filter of the user: those that a repository defines are not run.
+    settings = tmp_path / "daemon" / "home" / ".gitconfig"
+    git(repository, "config", "--file", str(settings), "filter.slow.smudge", f"touch '{started}'; sleep 1000; cat")
     (repository / ".gitattributes").write_text("*.slow filter=slow\n")
     (repository / "z.slow").write_text("z")
     git(repository, "add", "-A")
