@@ -21,12 +21,15 @@ def seen(message: Any) -> Any:
     return MessageToDict(message, preserving_proto_field_name=True, always_print_fields_with_no_presence=True)
 
 
-def gather(stream: Iterable[Any], found: list[Any]) -> threading.Thread:
-    """What a stream tells, until it ends or is cancelled."""
+def gather(stream: Iterable[Any], found: list[Any], stopped: threading.Event | None = None) -> threading.Thread:
+    """What a stream tells, until it ends or is cancelled; `stopped` is set when a session has stopped."""
 
     def read() -> None:
         try:
-            found.extend(map(seen, stream))
+            for each in stream:
+                found.append(seen(each))
+                if stopped is not None and found[-1]["new_status"] == "SESSION_STATUS_STOPPED":
+                    stopped.set()
         except grpc.RpcError as error:
             if error.code() is not grpc.StatusCode.CANCELLED:
                 found.append(str(error))
@@ -46,7 +49,8 @@ def main(stubs: str, socket: str, asked: dict[str, Any]) -> None:
     told: dict[str, Any] = {"of_all": [], "statuses": []}
 
     every = daemon.WatchAllSessions(v1.WatchAllSessionsRequest(campaign_id=asked["campaign"]))
-    of_all = gather(every, told["of_all"])
+    all_stopped = threading.Event()
+    of_all = gather(every, told["of_all"], all_stopped)
     request = v1.CreateSessionRequest(
         campaign_id=asked["campaign"],
         provider=asked["provider"],
@@ -79,6 +83,7 @@ def main(stubs: str, socket: str, asked: dict[str, Any]) -> None:
     stop = v1.StopSessionRequest(session_id=created.id, graceful=True)
     told["stopped"] = seen(daemon.StopSession(stop, **wait).session)
     of_one.join(PATIENCE_S)
+    all_stopped.wait(PATIENCE_S)
     every.cancel()
     of_all.join(PATIENCE_S)
     told["listed_afterwards"] = listed()
