@@ -94,7 +94,8 @@ async def test_a_conversation_that_codex_has_lost_is_a_clear_end(world: CodexWor
     events = await talk.turn("Still there? " + script({"text": "No."}))
     error = next(event.error for event in events if event.HasField("error"))
     assert "no longer has this conversation" in error.message
-    assert not [run for run in world.runs(tmp_path) if run.alive]
+    # The error is logged first; the agent's process ends a moment later.
+    await becomes_true(lambda: not [run for run in world.runs(tmp_path) if run.alive])
 
 
 async def _thread_of(talk: Talk) -> str:
