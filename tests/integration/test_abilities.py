@@ -14,7 +14,7 @@ from betcode.domain.errors import AgentCannot, BetcodeError, CompactionUnsupport
 from betcode.domain.identifiers import MessageId, Seq, time_ordered_uuid
 from betcode.domain.recovery import CrashPolicy
 from betcode.domain.rows import NewSession
-from betcode.sessions import PermissionAnswer
+from betcode.engine import PermissionAnswer
 from betcode.v1 import agent_pb2 as v1
 from support.engine import ME, Engine, a_session, engine
 from support.rule_files import write_rules

@@ -12,8 +12,8 @@ import anyio.to_thread
 import pytest
 
 from betcode.client import Client, NewConversation, open_client
+from betcode.engine.shell.holder_client import attach
 from betcode.holder.launch import HolderDidNotStart, HolderSpec, holder_pid, start_holder
-from betcode.sessions.attachment import attach
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import AGENT_HEAD, AGENTS, Daemon, becomes_true, obedient_daemon, running_daemon
 from support.patience import PATIENCE_S

@@ -8,9 +8,9 @@ import pytest
 
 from betcode.domain.identifiers import Seq
 from betcode.domain.rows import SessionState, StoredEvent
-from betcode.sessions import events
-from betcode.sessions.cut_short import cut_short
-from betcode.sessions.tally import KIND_OF
+from betcode.engine.core import events
+from betcode.engine.core.counters import KIND_OF
+from betcode.engine.shell.partial_output import cut_short
 from betcode.v1 import agent_pb2 as v1
 from support.stored import making, store_at
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import pytest
 
+from betcode.engine import AgentProcesses
 from betcode.holder.platform import RUN_MARKER, environment_markers, has_children, process
 from betcode.holder.process_tree import Membership
-from betcode.sessions import AgentProcesses
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")]
 

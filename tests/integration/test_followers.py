@@ -11,16 +11,17 @@ from betcode.config.settings import EngineSettings
 from betcode.domain.errors import NoInputLock
 from betcode.domain.identifiers import Seq
 from betcode.domain.rows import Batch, SessionState
-from betcode.sessions import events, followers
-from betcode.sessions.clients import NOBODY, ClientName
-from betcode.sessions.followers import CROWD, PRESENCE_EVERY_S, Followers
-from betcode.sessions.lock_desk import LockDesk
-from betcode.sessions.memory import AgentMemory
-from betcode.sessions.room import Room
-from betcode.sessions.roster import Roster
-from betcode.sessions.session_tasks import SessionTasks
-from betcode.sessions.slots import Slots
-from betcode.sessions.writer import SessionWriter
+from betcode.engine.agents.memory import AgentMemory
+from betcode.engine.agents.slots import Slots
+from betcode.engine.client_name import NOBODY, ClientName
+from betcode.engine.context import Room
+from betcode.engine.core import events
+from betcode.engine.follow import followers
+from betcode.engine.follow.connection_store import Roster
+from betcode.engine.follow.followers import CROWD, PRESENCE_EVERY_S, Followers
+from betcode.engine.shell.input_lock_service import LockDesk
+from betcode.engine.shell.session_tasks import SessionTasks
+from betcode.engine.shell.writer import SessionWriter
 from betcode.v1 import agent_pb2 as v1
 from support.patience import PATIENCE_S
 from support.stored import making, store_at

@@ -17,6 +17,7 @@ import anyio.to_thread
 import pytest
 
 from betcode.domain.records import RecordKind
+from betcode.engine.shell.holder_client import AgentGone, HolderGone, HolderRefused, attach
 from betcode.holder import protocol
 from betcode.holder.launch import (
     HolderDidNotStart,
@@ -28,7 +29,6 @@ from betcode.holder.launch import (
     start_holder,
 )
 from betcode.holder.platform import ShortName, processes, resident_bytes
-from betcode.sessions.attachment import AgentGone, HolderGone, HolderRefused, attach
 from support.holding import Held, agent_command, gone, held, holder_left, lock_fallen
 from support.patience import PATIENCE_S
 

@@ -9,10 +9,10 @@ import anyio
 import pytest
 
 from betcode.domain.records import RecordKind
+from betcode.engine.shell.holder_client import Attachment, HolderGone, attach
 from betcode.holder.launch import descends_from, end_leftovers
 from betcode.holder.platform import marked
 from betcode.holder.protocol import REFUSED_NOTE
-from betcode.sessions.attachment import Attachment, HolderGone, attach
 from support.holding import Held, agent_command, gone, held, lock_fallen, more
 from support.patience import PATIENCE_S
 from support.runs import lives

@@ -11,13 +11,13 @@ from betcode.config.settings import EngineSettings
 from betcode.domain.changes import SavePrompt
 from betcode.domain.identifiers import RunKey, Seq
 from betcode.domain.rows import PromptKind, PromptRow, SessionState
-from betcode.sessions.deadlines import Deadlines
-from betcode.sessions.expiry import keep_times
-from betcode.sessions.memory import AgentMemory
-from betcode.sessions.registry import Registry
-from betcode.sessions.room import Room
-from betcode.sessions.roster import Roster
-from betcode.sessions.slots import Slots
+from betcode.engine.agents.memory import AgentMemory
+from betcode.engine.agents.slots import Slots
+from betcode.engine.context import Room
+from betcode.engine.follow.connection_store import Roster
+from betcode.engine.maintenance.deadlines import Deadlines
+from betcode.engine.maintenance.prompt_expiry import keep_times
+from betcode.engine.registry import Registry
 from support.stored import making, store_at
 
 pytestmark = pytest.mark.anyio

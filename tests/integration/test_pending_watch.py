@@ -13,7 +13,7 @@ from betcode.domain.changes import SavePrompt
 from betcode.domain.identifiers import RunKey, Seq, SessionKey
 from betcode.domain.ports import Store
 from betcode.domain.rows import PromptKind, PromptRow, PromptState
-from betcode.sessions.pending_watch import PendingChanges, watch_pending
+from betcode.engine.follow.pending_watch import PendingChanges, watch_pending
 from betcode.storage import SqliteStore
 from support.patience import PATIENCE_S
 from support.stored import new_session, store_at

@@ -10,7 +10,7 @@ import pytest
 
 from betcode.client import Client, open_client
 from betcode.domain.records import RecordKind
-from betcode.sessions.trust import FILE_NAME, TrustedProjects
+from betcode.engine.permissions.trust import FILE_NAME, TrustedProjects
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import Daemon, agent_program, becomes_true, obedient_daemon, running_daemon
 from support.rule_files import decisions, project_rules, user_rules, write_rules

@@ -16,8 +16,8 @@ from betcode.domain.budget import Amounts, Budget
 from betcode.domain.errors import SessionFailed, StorageDegraded
 from betcode.domain.identifiers import Seq
 from betcode.domain.ports import SessionFilter
-from betcode.sessions import AgentsAtStop, ClientName
-from betcode.sessions.fault_points import FaultPoint
+from betcode.engine import AgentsAtStop, ClientName
+from betcode.engine.fault_points import FaultPoint
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import becomes_true
 from support.engine import ME, Engine

@@ -8,9 +8,9 @@ from betcode.config.places import choose_places
 from betcode.config.settings import EngineSettings
 from betcode.domain.audit import AuditFilter
 from betcode.domain.errors import InvalidRequest
+from betcode.engine import open_supervisor
+from betcode.engine.permissions.rule_files import RuleBook
 from betcode.rules import Outcome, ToolUse, screen
-from betcode.sessions import open_supervisor
-from betcode.sessions.rule_book import RuleBook
 from support.rule_files import write_rules
 from support.stored import store_at
 

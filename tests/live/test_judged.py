@@ -10,8 +10,8 @@ import anyio
 import pytest
 
 from betcode.client.errors import ClientError
+from betcode.engine.maintenance.orphan_check import breaches
 from betcode.holder.launch import holder_pid
-from betcode.sessions.census import breaches
 from betcode.v1 import agent_pb2 as v1
 from support.claude import needs_claude
 from support.model_script import bash, say

@@ -11,8 +11,8 @@ import anyio.lowlevel
 import pytest
 
 from betcode.client import Client, open_client
+from betcode.engine.shell.holder_client import attach
 from betcode.holder.launch import holder_pid
-from betcode.sessions.attachment import attach
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1.admin_pb2 import AGENTS_AT_STOP_ALL_END
 from support.daemon import Daemon, becomes_true, running_daemon

@@ -10,9 +10,9 @@ from grpc import aio
 from grpc_health.v1 import health_pb2
 
 from betcode.client import Client, open_client
+from betcode.engine import EngineFacts
+from betcode.engine.maintenance.adoption import Found
 from betcode.server.health_checks import SQLITE, components, look_at
-from betcode.sessions import EngineFacts
-from betcode.sessions.adoption import Found
 from betcode.storage import open_store
 from betcode.v1 import health_pb2 as v1
 from support.command import shell

@@ -13,9 +13,9 @@ import anyio.abc
 import pytest
 
 from betcode.domain.records import RecordKind
+from betcode.engine.shell.holder_client import HolderGone, attach
 from betcode.holder import protocol
 from betcode.holder.platform import resident_bytes
-from betcode.sessions.attachment import HolderGone, attach
 from support.holding import AGENTS, Held, agent_command, held
 from support.patience import PATIENCE_S
 

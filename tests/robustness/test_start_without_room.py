@@ -14,8 +14,8 @@ from betcode.domain.errors import StorageDegraded
 from betcode.domain.identifiers import Seq, SessionId, new_message_id, new_session_id
 from betcode.domain.ports import Launch, LaunchContext
 from betcode.domain.rows import NewSession
+from betcode.engine import ClientName, Supervisor, open_supervisor
 from betcode.providers.claude import ClaudeProvider
-from betcode.sessions import ClientName, Supervisor, open_supervisor
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import agent_program
 from support.runs import runs_in

@@ -15,9 +15,9 @@ from betcode.domain.commands import SendMessage
 from betcode.domain.identifiers import MessageId, Seq, SessionId, new_session_id, time_ordered_uuid
 from betcode.domain.recovery import CrashPolicy
 from betcode.domain.rows import NewSession, PromptRow
+from betcode.engine import ClientName, PermissionAnswer, Supervisor, open_supervisor
 from betcode.providers.claude import ClaudeProvider
 from betcode.server import views
-from betcode.sessions import ClientName, PermissionAnswer, Supervisor, open_supervisor
 from betcode.storage import SqliteStore
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import agent_program, becomes_true

@@ -9,8 +9,8 @@ from betcode.config.settings import EngineSettings
 from betcode.domain.bonds import Bond
 from betcode.domain.identifiers import SessionId
 from betcode.domain.recovery import CrashPolicy
+from betcode.engine import open_supervisor
 from betcode.providers.claude import ClaudeProvider
-from betcode.sessions import open_supervisor
 from support.daemon import agent_program, becomes_true
 from support.engine import Engine, a_session
 from support.runs import runs_in

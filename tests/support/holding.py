@@ -11,9 +11,9 @@ from pathlib import Path
 import anyio
 
 from betcode.domain.records import Record, RecordKind
+from betcode.engine.shell.holder_client import Attachment, HolderGone
 from betcode.holder.launch import HolderSpec, end_leftovers, is_alive, start_holder
 from betcode.holder.reader import JournalReader
-from betcode.sessions.attachment import Attachment, HolderGone
 from support.patience import PATIENCE_S
 
 AGENTS = Path(__file__).with_name("agents")

@@ -9,8 +9,8 @@ from betcode.config.settings import EngineSettings, Settings
 from betcode.domain.recovery import CrashPolicy
 from betcode.domain.rows import SessionRow
 from betcode.domain.worktrees import TurnSnapshot
+from betcode.engine import Supervisor, open_supervisor
 from betcode.providers.claude import ClaudeProvider
-from betcode.sessions import Supervisor, open_supervisor
 from betcode.storage import SqliteStore
 from betcode.worktrees import Snapshots, Worktrees
 from support.daemon import agent_program, becomes_true

@@ -12,9 +12,9 @@ from betcode.config.keeping import Keeper
 from betcode.config.loading import Loaded
 from betcode.config.places import Places, choose_places
 from betcode.config.settings import EngineSettings, Settings
+from betcode.engine import AgentsAtStop, Parting, Supervisor, open_supervisor
 from betcode.providers.demo import DemoProvider
 from betcode.server import About, Release, make_private_directory, serve
-from betcode.sessions import AgentsAtStop, Parting, Supervisor, open_supervisor
 from betcode.storage import SqliteStore
 from support.stored import store_at
 from support.worktree_room import worktrees_of

@@ -6,8 +6,8 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from pathlib import Path
 
 from betcode.config.settings import Settings
+from betcode.engine import Supervisor
 from betcode.git.running import Git
-from betcode.sessions import Supervisor
 from betcode.storage import SqliteStore
 from betcode.worktrees import Snapshots, Worktrees, open_snapshots, open_worktrees
 from betcode.worktrees.room import Faults, no_faults

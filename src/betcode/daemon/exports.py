@@ -7,8 +7,8 @@ from pathlib import Path
 from betcode._version import __version__
 from betcode.config.settings import ObservabilitySettings
 from betcode.domain.counts import Counts
+from betcode.engine import Supervisor
 from betcode.server import Door
-from betcode.sessions import Supervisor
 from betcode.telemetry.exporting import Telemetry, open_telemetry
 from betcode.telemetry.metrics import Gauges
 

@@ -1,7 +1,7 @@
 """Faults that tests inject into a daemon by its environment. Without the variable nothing happens.
 
 `after-commit:7` ends the process with SIGKILL at the seventh time that the place is reached. `raise:PLACE@SESSION`
-raises an error each time that this session reaches the place (see `sessions/fault_points.py`); without `@SESSION`,
+raises an error each time that this session reaches the place (see `engine/fault_points.py`); without `@SESSION`,
 each time that any session does. Several faults are separated by `;`.
 """
 
@@ -9,7 +9,7 @@ import os
 import signal
 from collections.abc import Mapping
 
-from betcode.sessions import Faults, no_faults
+from betcode.engine import Faults, no_faults
 
 VARIABLE = "BETCODE_FAULT"
 _RAISE = "raise:"

@@ -9,9 +9,9 @@ from betcode.config.keeping import Keeper
 from betcode.config.settings import EngineSettings, Settings
 from betcode.daemon.stop import Stop
 from betcode.domain.features import FeatureFlags
+from betcode.engine import Supervisor
 from betcode.notify import Notifying
 from betcode.server import Door
-from betcode.sessions import Supervisor
 from betcode.telemetry import set_log_level
 from betcode.worktrees import Worktrees
 

@@ -27,12 +27,12 @@ from betcode.daemon.stop import EXIT_CANNOT_SERVE, EXIT_OK, Stop, on_signals
 from betcode.domain.counts import Counts
 from betcode.domain.errors import BetcodeError
 from betcode.domain.features import FeatureFlags
+from betcode.engine import Faults, OwnProcesses, Supervisor, open_supervisor
 from betcode.git.running import Git
 from betcode.holder.launch import allow_many_open_files, runs_inside
 from betcode.holder.platform import RUN_MARKER
 from betcode.notify import open_notifying
 from betcode.server import About, ObeyDoor, Release, SocketTaken, TcpDoors, make_private_directory, prepare, serve
-from betcode.sessions import Faults, OwnProcesses, Supervisor, open_supervisor
 from betcode.storage import open_store
 from betcode.telemetry import set_up_logging
 from betcode.util.start_signals import START_SIGNALS

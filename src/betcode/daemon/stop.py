@@ -7,7 +7,7 @@ import signal
 
 import anyio
 
-from betcode.sessions import AgentsAtStop, Parting
+from betcode.engine import AgentsAtStop, Parting
 from betcode.util.start_signals import HELD, START_SIGNALS
 
 logger = logging.getLogger(__name__)

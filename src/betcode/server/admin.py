@@ -5,9 +5,9 @@ import os
 from collections.abc import Awaitable, Callable, Mapping
 
 from betcode.domain.errors import InvalidRequest
+from betcode.engine import AgentsAtStop, Parting
 from betcode.server.gate import Gate
 from betcode.server.rim import Caller
-from betcode.sessions import AgentsAtStop, Parting
 from betcode.v1 import admin_pb2 as v1
 
 logger = logging.getLogger(__name__)

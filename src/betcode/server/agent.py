@@ -7,12 +7,12 @@ from betcode.domain.errors import InvalidRequest, SessionClosed, SessionNotFound
 from betcode.domain.identifiers import Seq, SessionId
 from betcode.domain.rows import Batch, SessionRow, join_events
 from betcode.domain.session import SessionStatus
+from betcode.engine import Supervisor
 from betcode.server import budgets, requests, views
 from betcode.server.export import exported, exporter_for
 from betcode.server.gate import Gate
 from betcode.server.rate_limits import RateLimits
 from betcode.server.rim import Caller, Context, greet, warnings_in
-from betcode.sessions import Supervisor
 from betcode.v1 import agent_pb2 as v1
 
 SUBMIT = "betcode.v1.AgentService.Submit"  # what a conversation asks for is judged as this call would be

@@ -18,11 +18,11 @@ from betcode.config.reading import WrongFile, read_file, read_text
 from betcode.config.schema import SETTINGS
 from betcode.domain.errors import Conflict, InvalidRequest
 from betcode.domain.looks import NoAnswer
+from betcode.engine import Lookouts, Supervisor
 from betcode.rules import Action, Rule
 from betcode.server.config_views import add_entries, message_of, wanted_values
 from betcode.server.gate import Gate
 from betcode.server.rim import Caller, Handler, Rim
-from betcode.sessions import Lookouts, Supervisor
 from betcode.v1 import config_pb2 as v1
 
 logger = logging.getLogger(__name__)

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from betcode.sessions import ClientName
+from betcode.engine import ClientName
 
 logger = logging.getLogger(__name__)
 

@@ -14,13 +14,13 @@ from betcode.domain.errors import (
     SequenceOutOfRange,
 )
 from betcode.domain.identifiers import Seq, SessionId
+from betcode.engine import Supervisor
 from betcode.server import views
 from betcode.server.agent import SUBMIT, AgentCalls
 from betcode.server.errors import InternalFault, error_event
 from betcode.server.gate import Gate
 from betcode.server.rim import Caller, Context, decode, greet, warnings_in
 from betcode.server.scrutiny import Scrutiny, Uses
-from betcode.sessions import Supervisor
 from betcode.v1 import agent_pb2 as v1
 
 logger = logging.getLogger(__name__)

@@ -2,8 +2,8 @@
 
 from contextlib import AbstractAsyncContextManager
 
+from betcode.engine import Supervisor
 from betcode.server.rim import Caller, Context, Handler, Rim
-from betcode.sessions import Supervisor
 from betcode.v1 import agent_pb2, worktree_pb2
 from betcode.worktrees import Diff, Worktrees
 

@@ -22,6 +22,7 @@ import anyio.to_thread
 from google.protobuf.message import Message
 
 from betcode.domain.errors import AnswerRefused
+from betcode.engine import NOBODY, AgentCall, AgentProcesses, ClientName
 from betcode.holder.lineage import lineage
 from betcode.holder.platform import peer_of, process, start_time
 from betcode.holder.process_tree import Judgement, Membership
@@ -29,7 +30,6 @@ from betcode.server.access import Access, access_of
 from betcode.server.rim import Caller
 from betcode.server.socket_file import SocketFile
 from betcode.server.tcp_peer import TcpPeer, candidates_behind
-from betcode.sessions import NOBODY, AgentCall, AgentProcesses, ClientName
 
 logger = logging.getLogger(__name__)
 

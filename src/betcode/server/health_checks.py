@@ -15,7 +15,7 @@ import anyio.to_thread
 
 from betcode.domain.errors import BetcodeError
 from betcode.domain.health import Outcome, pool_outcome
-from betcode.sessions import EngineFacts
+from betcode.engine import EngineFacts
 
 Facts = Callable[[], EngineFacts]
 Result = TypeVar("Result")

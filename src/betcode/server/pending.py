@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from betcode.domain.errors import InvalidRequest, SessionNotFound
 from betcode.domain.identifiers import SessionId
 from betcode.domain.rows import PromptRow, PromptState, SessionRow
+from betcode.engine import Supervisor
+from betcode.engine.follow.pending_watch import Resolved
 from betcode.server import views
 from betcode.server.rim import Caller, Context, greet
-from betcode.sessions import Supervisor
-from betcode.sessions.pending_watch import Resolved
 from betcode.v1 import agent_pb2 as v1
 
 _RESOLUTIONS: Mapping[PromptState, str] = {

@@ -4,12 +4,12 @@ from contextlib import aclosing
 
 from betcode.domain.errors import InvalidRequest
 from betcode.domain.text import shortened
+from betcode.engine import Supervisor
+from betcode.engine.permissions.policy_dry_run import ChangedUse, Tried
+from betcode.engine.permissions.project_guard import shown_items
 from betcode.rules import Outcome, Rule
 from betcode.server.gate import Gate
 from betcode.server.rim import Caller, Context
-from betcode.sessions import Supervisor
-from betcode.sessions.policy_try import ChangedUse, Tried
-from betcode.sessions.project_guard import shown_items
 from betcode.v1 import policy_pb2 as v1
 
 _OUTCOMES = {

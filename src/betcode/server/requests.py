@@ -24,8 +24,8 @@ from betcode.domain.identifiers import (
 from betcode.domain.ports import SessionFilter
 from betcode.domain.rows import NewSession
 from betcode.domain.session import SessionStatus
+from betcode.engine import PermissionAnswer
 from betcode.server import budgets
-from betcode.sessions import PermissionAnswer
 from betcode.util.wall_clock import now_ns
 from betcode.v1 import agent_pb2 as v1
 

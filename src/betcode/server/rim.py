@@ -20,6 +20,7 @@ from grpc import aio
 
 from betcode.domain.errors import BetcodeError, DaemonStopping, InvalidRequest
 from betcode.domain.text import shortened
+from betcode.engine import ClientName
 from betcode.server.connected import Connected
 from betcode.server.errors import InternalFault, status_of
 from betcode.server.release import Release
@@ -27,7 +28,6 @@ from betcode.server.scrutiny import Scrutiny, Uses
 from betcode.server.tcp_peer import TcpPeer, tcp_peer
 from betcode.server.traced import note_frame, traced
 from betcode.server.value_checks import check_values
-from betcode.sessions import ClientName
 from betcode.telemetry.work import Span
 from betcode.v1 import agent_pb2 as v1
 

@@ -18,6 +18,7 @@ from betcode.config.places import Places
 from betcode.config.settings import EngineSettings, ListenSettings, ObeySettings
 from betcode.domain.activities import Reports
 from betcode.domain.features import FeatureFlags
+from betcode.engine import Supervisor
 from betcode.server.admin import AdminCalls, AskStop
 from betcode.server.agent import AgentCalls
 from betcode.server.audit import AuditCalls
@@ -43,7 +44,6 @@ from betcode.server.worktree import WorktreeCalls
 from betcode.server.worktree_keeping import WorktreeKeepingCalls
 from betcode.server.worktree_making import WorktreeMakingCalls
 from betcode.server.worktree_switching import SwitchingCalls
-from betcode.sessions import Supervisor
 from betcode.util.background_loops import keep_running
 from betcode.v1 import (
     admin_pb2,

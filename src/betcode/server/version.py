@@ -6,9 +6,9 @@ from betcode.domain.client_capabilities import validate_client_capabilities
 from betcode.domain.compatibility import AGENTS, API_VERSION, CLIENTS, client_refusal, client_warnings
 from betcode.domain.deprecations import warning
 from betcode.domain.features import flag_message
+from betcode.engine import Reported
 from betcode.server.release import Release
 from betcode.server.rim import Caller, Handler, Rim
-from betcode.sessions import Reported
 from betcode.v1 import version_pb2 as v1
 
 _AGENT = "claude"

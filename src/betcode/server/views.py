@@ -6,8 +6,8 @@ from types import MappingProxyType
 from betcode.domain.documents import SearchPage
 from betcode.domain.identifiers import SessionId
 from betcode.domain.rows import GrantRow, InputState, PromptKind, PromptRow
+from betcode.engine import Compacted, Summary, Withdrawn
 from betcode.server import budgets
-from betcode.sessions import Compacted, Summary, Withdrawn
 from betcode.util.wall_clock import now_ns
 from betcode.v1 import agent_pb2 as v1
 

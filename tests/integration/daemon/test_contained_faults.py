@@ -11,7 +11,7 @@ import pytest
 
 from betcode.client import Client, NewConversation, open_client
 from betcode.domain.identifiers import new_session_id
-from betcode.sessions.fault_points import FaultPoint
+from betcode.engine.fault_points import FaultPoint
 from betcode.v1 import agent_pb2 as v1
 from support.command import Shell
 from support.daemon import Daemon, agent_program

@@ -150,8 +150,8 @@ async def test_sessions_are_restored_before_anyone_can_ask(tmp_path: Path) -> No
             await stream.until(lambda event: event.text_delta.text == "waiting")
         await daemon.restart()
         targets = [json.loads(line)["target"] for line in daemon.log.splitlines()]
-        last_start = targets[len(targets) - targets[::-1].index("betcode.sessions.adoption") - 1 :]
-        assert last_start.index("betcode.sessions.adoption") < last_start.index("betcode.server.serving")
+        last_start = targets[len(targets) - targets[::-1].index("betcode.engine.maintenance.adoption") - 1 :]
+        assert last_start.index("betcode.engine.maintenance.adoption") < last_start.index("betcode.server.serving")
         async with daemon.agent_service() as agent:
             (summary,) = (await agent.ListSessions(v1.ListSessionsRequest())).sessions
             assert (summary.status, summary.run_state) == ("active", "running")

@@ -10,8 +10,8 @@ import pytest
 
 from betcode.client import open_client
 from betcode.config.lockfile import is_held
+from betcode.engine.maintenance.orphan_check import breaches
 from betcode.holder.launch import held_runs, holder_pids
-from betcode.sessions.census import breaches
 from support.daemon import Daemon, becomes_true, obedient_daemon
 from support.patience import PATIENCE_S
 from support.runs import process_of
@@ -132,7 +132,7 @@ async def test_nobody_is_let_in_before_it_is_done(tmp_path: Path) -> None:
         await lost_turns(daemon, [await obedient_talk(daemon, client)])
         await daemon.start()
         targets = [json.loads(line)["target"] for line in daemon.log.splitlines()]
-        last = len(targets) - 1 - targets[::-1].index("betcode.sessions.adoption")
+        last = len(targets) - 1 - targets[::-1].index("betcode.engine.maintenance.adoption")
         assert "betcode.server.serving" in targets[last:]
         assert "betcode.server.serving" not in targets[last - 1 : last]
         assert is_held(daemon.places.lock)

@@ -12,9 +12,10 @@ from betcode.client import open_client
 from betcode.config.settings import EngineSettings
 from betcode.domain.commands import SendMessage
 from betcode.domain.identifiers import Seq, SessionId, new_message_id
+from betcode.engine import ClientName, Supervisor, open_supervisor
+from betcode.engine.maintenance import adoption
 from betcode.holder.launch import holder_pids
 from betcode.providers.claude import ClaudeProvider
-from betcode.sessions import ClientName, Supervisor, adoption, open_supervisor
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import agent_program, obedient_daemon
 from support.stored import store_at

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from betcode.client import ClientError, ClientIdentity, open_client
-from betcode.sessions.followers import PRESENCE_EVERY_S
+from betcode.engine.follow.followers import PRESENCE_EVERY_S
 from betcode.v1 import agent_pb2 as v1
 from support.daemon import Agent, Daemon, obedient_daemon
 from support.patience import PATIENCE_S

@@ -12,8 +12,8 @@ import pytest
 from betcode.domain.commands import SendMessage
 from betcode.domain.identifiers import MessageId, Seq, SessionId, SessionKey, new_session_id, time_ordered_uuid
 from betcode.domain.rows import Batch, NewSession
-from betcode.sessions import ClientName, Supervisor
-from betcode.sessions.tail import Tail
+from betcode.engine import ClientName, Supervisor
+from betcode.engine.follow.tail import Tail
 from betcode.storage import SqliteStore
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1.agent_pb2_grpc import AgentServiceStub

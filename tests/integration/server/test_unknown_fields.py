@@ -9,9 +9,9 @@ from grpc import aio
 from betcode.config.places import choose_places
 from betcode.domain.identifiers import Seq, new_session_id
 from betcode.domain.rows import NewSession, SessionState, StoredEvent
+from betcode.engine.core.counters import KIND_OF
 from betcode.server import Release
 from betcode.server.scrutiny import unknown_fields
-from betcode.sessions.tally import KIND_OF
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1.agent_pb2_grpc import AgentServiceStub
 from support.daemon import obedient_daemon

@@ -72,7 +72,7 @@ async def test_each_level_has_what_belongs_to_it_and_every_line_says_where_it_co
     for entry in logged:
         assert {"timestamp", "level", "span", "target", "message"} <= set(entry), entry
         assert all(isinstance(entry[name], str) and entry[name] for name in ("timestamp", "level", "span", "target"))
-        if str(entry["target"]).startswith("betcode.sessions") and entry["span"] in ("turn", "agent.spawn"):
+        if str(entry["target"]).startswith("betcode.engine") and entry["span"] in ("turn", "agent.spawn"):
             assert entry["session_id"] == talk.session_id
     spans = {str(entry["span"]) for entry in logged}
     assert {"daemon", "turn", "turn.permission", "permission", "agent", "agent.spawn", "append"} <= spans

@@ -10,9 +10,9 @@ import pytest
 from betcode.config.places import Places, choose_places
 from betcode.config.settings import EngineSettings
 from betcode.domain.worktrees import WorktreeRow
+from betcode.engine import Supervisor, open_supervisor
 from betcode.providers.demo import DemoProvider
 from betcode.server import make_private_directory
-from betcode.sessions import Supervisor, open_supervisor
 from betcode.storage import SqliteStore
 from betcode.worktrees import Worktrees
 from betcode.worktrees.room import Faults

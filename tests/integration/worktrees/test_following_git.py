@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from betcode.config.settings import EngineSettings
 from betcode.domain.worktrees import WorktreeState
+from betcode.engine import open_supervisor
 from betcode.providers.demo import DemoProvider
-from betcode.sessions import open_supervisor
 from betcode.worktrees import SeenWorktree, Worktrees
 from integration.worktrees.conftest import Bench
 from support.repositories import git, make_repository

@@ -9,8 +9,8 @@ import pytest
 
 from betcode.config.settings import EngineSettings
 from betcode.domain.worktrees import WorktreeState
+from betcode.engine import open_supervisor
 from betcode.providers.demo import DemoProvider
-from betcode.sessions import open_supervisor
 from betcode.storage import SqliteStore
 from betcode.worktrees import Worktrees
 from support.engine import Engine

@@ -14,7 +14,7 @@ from betcode.domain.identifiers import MessageId, new_session_id, time_ordered_u
 from betcode.domain.rows import NewSession
 from betcode.domain.session import SessionStatus
 from betcode.domain.worktrees import WorktreeRow, WorktreeState
-from betcode.sessions import ClientName
+from betcode.engine import ClientName
 from betcode.worktrees import Contents
 from betcode.worktrees.deleting import delete
 from betcode.worktrees.removal_steps import Removal, Step

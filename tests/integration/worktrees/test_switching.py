@@ -11,7 +11,7 @@ from betcode.domain.errors import InvalidRequest, WorktreeNotFound, WorktreeUnus
 from betcode.domain.identifiers import SessionId
 from betcode.domain.looks import Looks
 from betcode.domain.rows import NewSession
-from betcode.sessions import Supervisor
+from betcode.engine import Supervisor
 from betcode.worktrees import SeenWorktree, Switched
 from integration.worktrees.conftest import Bench
 from support.engine import Engine

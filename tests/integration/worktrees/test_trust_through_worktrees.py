@@ -10,9 +10,9 @@ import anyio
 import pytest
 
 from betcode.domain.worktrees import SetupState
+from betcode.engine.permissions.trust import Trust, claude_config
 from betcode.git.links import repository_of_linked
 from betcode.rules import Outcome, ToolUse, screen
-from betcode.sessions.trust import Trust, claude_config
 from betcode.worktrees import Wanted
 from integration.worktrees.conftest import Bench
 from support.patience import PATIENCE_S

@@ -11,8 +11,8 @@ import anyio
 
 from betcode.domain.identifiers import SessionId
 from betcode.domain.rows import NewSession
+from betcode.engine.maintenance.orphan_check import breaches
 from betcode.holder.platform import resident_bytes
-from betcode.sessions.census import breaches
 from betcode.v1 import agent_pb2 as v1
 from betcode.v1.admin_pb2 import AGENTS_AT_STOP_ALL_END
 from support.daemon import Daemon

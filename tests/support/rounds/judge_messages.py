@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from betcode.sessions.replies import OWN_CLIENT
+from betcode.engine.shell.auto_responses import OWN_CLIENT
 from betcode.v1 import agent_pb2 as v1
 from support.rounds.evidence import SessionEvidence
 

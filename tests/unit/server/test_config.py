@@ -9,9 +9,9 @@ from betcode.config.changing import state_of
 from betcode.config.keeping import Keeper
 from betcode.config.loading import load_settings
 from betcode.config.places import choose_places
+from betcode.engine import ClientName
 from betcode.server.config import ConfigCalls
 from betcode.server.rim import Caller
-from betcode.sessions import ClientName
 from betcode.v1 import config_pb2 as v1
 
 BEFORE, AFTER = '{"agents": {"turn_limit": 3}}', '{"agents": {"turn_limit": 4}}'

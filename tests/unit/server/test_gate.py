@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from betcode.domain.errors import AnswerRefused
+from betcode.engine import AgentCall, AgentProcesses, ClientName
 from betcode.holder.platform import process, start_time
 from betcode.server.gate import TICKET_LIFE_S, TICKETS_LIMIT, Gate, TicketOwner, Tickets, connected_peers, serve_tickets
 from betcode.server.rim import Caller
 from betcode.server.socket_file import own_socket_file
 from betcode.server.tcp_peer import TcpPeer
-from betcode.sessions import AgentCall, AgentProcesses, ClientName
 
 PID_ATTEMPTS = 1000  # another program may be started between
 ONE, TWO, THREE = (TicketOwner(pid, 7, 1000) for pid in (1, 2, 3))

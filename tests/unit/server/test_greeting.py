@@ -6,8 +6,8 @@ from typing import cast
 import anyio
 import pytest
 
+from betcode.engine import ClientName
 from betcode.server.rim import Caller, Context, greet
-from betcode.sessions import ClientName
 from support.patience import PATIENCE_S
 
 

@@ -11,12 +11,12 @@ import anyio
 import pytest
 
 from betcode.domain.health import POOL_FULL, Outcome
+from betcode.engine import ClientName, EngineFacts
+from betcode.engine.maintenance.adoption import Found
 from betcode.holder.platform import resident_bytes
 from betcode.server.health import About, Health, metadata_of
 from betcode.server.health_checks import Component, Listener, components, look_at
 from betcode.server.rim import Caller
-from betcode.sessions import ClientName, EngineFacts
-from betcode.sessions.adoption import Found
 from betcode.v1 import health_pb2 as v1
 
 

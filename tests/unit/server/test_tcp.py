@@ -16,13 +16,13 @@ from betcode.config.settings import ListenSettings
 from betcode.config.tcp_address import TcpAddress, parse_address
 from betcode.config.token_file import WrongToken, make_token
 from betcode.domain.errors import RateLimited
+from betcode.engine import ClientName
 from betcode.holder.platform import processes
 from betcode.server.health_board import HealthBoard
 from betcode.server.rate_limits import RateLimits
 from betcode.server.rim import Caller
 from betcode.server.tcp import TcpDoors, TokenCheck, serve_tcp
 from betcode.server.tcp_peer import TcpPeer, candidates_behind, tcp_peer
-from betcode.sessions import ClientName
 from support.patience import PATIENCE_S
 from support.tcp import certificate
 

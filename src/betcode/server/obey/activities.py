@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from betcode.domain.identifiers import SessionId, ulid_spelling
 from betcode.domain.phase import Phase
-from betcode.sessions.beginning import STARTED
-from betcode.sessions.closing import FAILED, STOPPED
+from betcode.engine.operations.close import FAILED, STOPPED
+from betcode.engine.operations.lifecycle.warm_start import STARTED
 from betcode.v1 import agent_pb2 as v1
 from obey.local.v1 import local_pb2 as pb
 

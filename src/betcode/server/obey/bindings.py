@@ -1,7 +1,7 @@
 """Which campaign a session belongs to."""
 
 from betcode.campaigns import Campaigns
-from betcode.sessions import Standing
+from betcode.engine import Standing
 
 
 class Bindings:

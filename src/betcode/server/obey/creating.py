@@ -15,12 +15,12 @@ from betcode.domain.errors import AgentUnavailable, BetcodeError, InvalidRequest
 from betcode.domain.identifiers import SessionId, new_message_id, new_session_id, ulid_spelling
 from betcode.domain.provider_config import PREFIX
 from betcode.domain.rows import NO_SEQ, NewSession
+from betcode.engine import Standing, Supervisor
 from betcode.server.obey.errors import Obey, ObeyError
 from betcode.server.obey.names import default_name, kind_of, provider_name, session_of
 from betcode.server.obey.reading import ReadingCalls
 from betcode.server.obey.times import span_ns
 from betcode.server.rim import Caller
-from betcode.sessions import Standing, Supervisor
 from betcode.util.wall_clock import now_ns
 from obey.local.v1 import local_pb2 as pb
 

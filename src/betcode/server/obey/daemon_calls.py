@@ -10,6 +10,7 @@ from betcode.campaigns import Campaigns, EventRouter, Executor, Exit, Output
 from betcode.domain.activities import PushedActivity, Reports
 from betcode.domain.campaign_events import CampaignEvent
 from betcode.domain.errors import InvalidRequest
+from betcode.engine import AgentsAtStop, Supervisor
 from betcode.server.admin import AskStop
 from betcode.server.gate import Gate
 from betcode.server.obey.bindings import Bindings
@@ -18,7 +19,6 @@ from betcode.server.obey.pushed import pushed
 from betcode.server.obey.times import moment_ns, span_ns
 from betcode.server.obey.views import session_summary
 from betcode.server.rim import Caller, Context, decode
-from betcode.sessions import AgentsAtStop, Supervisor
 from obey.local.v1 import local_pb2 as pb
 
 logger = logging.getLogger(__name__)

@@ -3,8 +3,8 @@
 import re
 
 from betcode.domain.error_codes import ErrorCode
+from betcode.engine.operations.lifecycle.timeouts import REACHED
 from betcode.server.obey.errors import Obey, ObeyError
-from betcode.sessions.timeouts import REACHED
 from betcode.v1 import agent_pb2 as v1
 
 # Providers tell in their own words that the model, or the service in front of it, could not be reached.

@@ -3,12 +3,12 @@
 from betcode.campaigns import Campaigns
 from betcode.domain.identifiers import SessionId
 from betcode.domain.phase import Phase
+from betcode.engine import Standing, Supervisor
 from betcode.server.obey.bindings import Bindings
 from betcode.server.obey.names import STATUS, provider_of, session_of
 from betcode.server.obey.outcome import trouble_of
 from betcode.server.obey.views import session_info
 from betcode.server.rim import Caller
-from betcode.sessions import Standing, Supervisor
 from betcode.v1 import agent_pb2 as v1
 from obey.local.v1 import local_pb2 as pb
 

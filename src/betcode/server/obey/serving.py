@@ -14,6 +14,7 @@ from grpc import aio
 
 from betcode.config.settings import ObeySettings
 from betcode.domain.activities import Reports
+from betcode.engine import Supervisor
 from betcode.server.admin import AskStop
 from betcode.server.gate import Gate
 from betcode.server.obey.errors import status_of
@@ -21,7 +22,6 @@ from betcode.server.reflection import lazy_reflection
 from betcode.server.release import Release
 from betcode.server.rim import Handler, Rim, named
 from betcode.server.socket_file import SocketFile, SocketTaken, own_socket_file, watch
-from betcode.sessions import Supervisor
 from obey.local.v1 import local_pb2 as pb
 
 logger = logging.getLogger(__name__)

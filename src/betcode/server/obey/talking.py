@@ -6,6 +6,7 @@ from dataclasses import replace
 from betcode.domain.commands import SendMessage
 from betcode.domain.errors import InvalidRequest, SessionClosed
 from betcode.domain.identifiers import Seq, new_message_id
+from betcode.engine import ClientName, PermissionAnswer, Supervisor
 from betcode.server.gate import Gate
 from betcode.server.obey.activities import Activities
 from betcode.server.obey.errors import Obey, ObeyError
@@ -13,7 +14,6 @@ from betcode.server.obey.names import session_of
 from betcode.server.obey.outcome import Outcome
 from betcode.server.obey.reading import ReadingCalls
 from betcode.server.rim import Caller, Context, greet
-from betcode.sessions import ClientName, PermissionAnswer, Supervisor
 from betcode.v1 import agent_pb2 as v1
 from obey.local.v1 import local_pb2 as pb
 

@@ -2,8 +2,8 @@
 
 from betcode.domain.identifiers import ulid_spelling
 from betcode.domain.phase import Phase, Transition
+from betcode.engine import Standing
 from betcode.server.obey.names import STATUS, provider_of
-from betcode.sessions import Standing
 from obey.local.v1 import local_pb2 as pb
 
 _DEFAULT_MODEL = "default"  # until the agent says which one that is

@@ -6,14 +6,14 @@ from betcode.campaigns import Campaigns
 from betcode.domain.activities import Reports
 from betcode.domain.errors import SessionNotFound
 from betcode.domain.identifiers import NotAnIdentifier, Seq, SessionId, parse_session_id
+from betcode.engine import Supervisor
+from betcode.engine.follow.growth import Grown
 from betcode.server.obey.activities import Activities
 from betcode.server.obey.bindings import Bindings
 from betcode.server.obey.names import session_of
 from betcode.server.obey.pushed import activity_of, is_about
 from betcode.server.obey.views import status_event
 from betcode.server.rim import Caller, Context, greet
-from betcode.sessions import Supervisor
-from betcode.sessions.growth import Grown
 from betcode.v1 import agent_pb2 as v1
 from obey.local.v1 import local_pb2 as pb
 

@@ -1,0 +1,1 @@
+"""Facts about agents and their processes: slots, memory, reports, process membership."""

@@ -1,0 +1,58 @@
+"""The kinds of agents that sessions can have, as they stand on this machine now."""
+
+from collections.abc import Mapping
+from functools import partial
+
+from betcode.domain.capabilities import Capabilities
+from betcode.domain.errors import InvalidRequest
+from betcode.domain.identifiers import new_session_id
+from betcode.domain.looks import NoAnswer
+from betcode.domain.models import KnowsModels
+from betcode.domain.ports import Provider
+from betcode.domain.provider_about import ProviderAbout, Standing
+from betcode.domain.provider_config import PREFIX
+from betcode.domain.rows import NewSession
+from betcode.engine.context import Room
+
+_PROFILE = PREFIX + "profile"
+
+
+class Kinds:
+    """What `betcode providers` and its like want to know."""
+
+    def __init__(self, room: Room) -> None:
+        self._room = room
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._room.providers)
+
+    def refuse_unknown(self, name: str) -> None:
+        """Raises InvalidRequest where there is no such kind."""
+        refuse_unknown(self._room.providers, name)
+
+    async def about(self, name: str, environment: Mapping[str, str]) -> ProviderAbout:
+        """How it stands where sessions have this environment; looked at off the event loop."""
+        try:
+            return await self._room.looks.look(f"provider {name}", partial(self._look, name, environment))
+        except NoAnswer as no_answer:
+            return ProviderAbout(name, Standing(missing=f"It cannot be told whether it is there: {no_answer}"))
+
+    def capabilities(self, name: str, profile: str = "") -> Capabilities:
+        """Of a session of this kind that says nothing more than perhaps its profile."""
+        told = {_PROFILE: profile} if profile else {}
+        return self._room.providers[name].capabilities_for(NewSession(new_session_id(), name, "/", metadata=told))
+
+    def model_refusal(self, name: str, model: str, environment: Mapping[str, str]) -> str:
+        """Why this kind cannot use that model, in a sentence; empty where it can, or does not know its models."""
+        provider = self._room.providers[name]
+        return provider.model_refusal(model, environment) if isinstance(provider, KnowsModels) else ""
+
+    def _look(self, name: str, environment: Mapping[str, str]) -> ProviderAbout:
+        return self._room.providers[name].about(environment)
+
+
+def refuse_unknown(providers: Mapping[str, Provider], name: str) -> None:
+    """Raises InvalidRequest, with those that there are."""
+    if name not in providers:
+        raise InvalidRequest(f"No such provider {name[:80]!r}: choose one of {', '.join(sorted(providers))}")

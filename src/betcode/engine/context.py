@@ -1,0 +1,88 @@
+"""What all sessions of one daemon share."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import anyio
+from anyio.abc import TaskGroup
+
+from betcode.config.settings import EngineSettings
+from betcode.domain.counts import Counts
+from betcode.domain.errors import StorageDegraded
+from betcode.domain.notification import Notifier
+from betcode.domain.ports import Provider, Store
+from betcode.domain.recovery import CrashPolicy
+from betcode.domain.turn_trace import TraceSink
+from betcode.domain.turn_watch import TurnWatch
+from betcode.domain.worktrees import WorktreePlaces
+from betcode.engine.agents.agent_processes import AgentProcesses
+from betcode.engine.agents.agent_reports import Reports
+from betcode.engine.agents.login_shell import LoginShell
+from betcode.engine.agents.memory import AgentMemory
+from betcode.engine.agents.slots import Slots
+from betcode.engine.fault_points import Faults, no_faults
+from betcode.engine.follow.connection_store import Roster
+from betcode.engine.follow.growth import Growth
+from betcode.engine.maintenance.database_quota import DatabaseRoom
+from betcode.engine.maintenance.deadlines import Deadlines
+from betcode.engine.maintenance.run_problems import RunProblems
+from betcode.engine.operations.lifecycle.phases import PhaseBoard
+from betcode.engine.permissions.rule_files import RuleShelf
+from betcode.util.bounded_io import Lookouts
+
+NOT_WRITABLE_YET = "The daemon has started without being able to write to its database, which can only be read"
+
+
+@dataclass(slots=True)
+class Room:
+    store: Store
+    providers: Mapping[str, Provider]
+    settings: EngineSettings  # the only part that changes: settings may be read again
+    runs_dir: Path
+    tasks: TaskGroup  # of the engine itself; a session starts its own with `LiveSession.tasks`
+    slots: Slots
+    memory: AgentMemory
+    roster: Roster
+    processes: AgentProcesses = field(default_factory=AgentProcesses)
+    login_shell: LoginShell = field(default_factory=LoginShell)
+    faults: Faults = no_faults
+    stopping: anyio.Event = field(default_factory=anyio.Event)  # no agent is begun any more
+    adopted: anyio.Event = field(default_factory=anyio.Event)  # all agents of an earlier daemon are known
+    crashes: CrashPolicy = field(default_factory=CrashPolicy)
+    database: DatabaseRoom = field(default_factory=DatabaseRoom)
+    deadlines: Deadlines = field(default_factory=Deadlines)  # of prompts
+    notifier: Notifier | None = None
+    rules: RuleShelf = field(default_factory=RuleShelf)
+    fixed: frozenset[str] = frozenset()  # settings that no project can change
+    looks: Lookouts = field(default_factory=Lookouts)  # at the directories of new sessions
+    counts: Counts = field(default_factory=Counts)  # what all sessions did
+    default_provider: Callable[[Mapping[str, str]], str] = lambda _: ""  # of sessions with this environment; "": any
+    umask: int = -1  # the user's, for what agents write; -1: our own
+    traces: TraceSink | None = None  # None: nobody wants them
+    places: WorktreePlaces | None = None  # of sessions that belong to worktrees
+    places_known: anyio.Event = field(default_factory=anyio.Event)
+    watch: TurnWatch | None = None  # of turns as they begin and end
+    phases: PhaseBoard = field(default_factory=PhaseBoard)
+    growth: Growth = field(default_factory=Growth)
+    timeouts: Deadlines = field(default_factory=Deadlines)  # of sessions
+    run_problems: RunProblems = field(default_factory=RunProblems)
+    reports: Reports = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.reports = Reports(self.store)
+
+    @property
+    def may_begin(self) -> bool:
+        """Whether an agent may be started: those of an earlier daemon are known, and this one does not stop."""
+        return self.adopted.is_set() and not self.stopping.is_set()
+
+    def refuse_before_adoption(self) -> None:
+        """Raises StorageDegraded."""
+        if not self.adopted.is_set():
+            raise StorageDegraded(f"{NOT_WRITABLE_YET}. Try again when that has passed", retry_after_ms="2000")
+
+    def place_with(self, places: WorktreePlaces) -> None:
+        """Ask these from now on where sessions belong and where their agents start."""
+        self.places = places
+        self.places_known.set()

@@ -1,0 +1,156 @@
+"""Taking an answer to a prompt: the first one wins, and everyone hears of it."""
+
+import logging
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+from betcode.domain.changes import AddInput, Change, SavePrompt
+from betcode.domain.errors import InvalidRequest, PermissionStale, PromptNotFound
+from betcode.domain.looks import NoAnswer
+from betcode.domain.rows import PromptKind, PromptRow
+from betcode.engine.client_name import ClientName
+from betcode.engine.core import carried_answers, events
+from betcode.engine.core.capability_checks import check_answer, unheard
+from betcode.engine.core.decision_records import recorded, signed
+from betcode.engine.core.decision_types import Decision, answered_before, same_as_before
+from betcode.engine.core.questions import check_answers, questions_of
+from betcode.engine.fault_points import FaultPoint
+from betcode.engine.operations.grants import granted, with_grant
+from betcode.engine.shell.session import LiveSession
+from betcode.util.wall_clock import now_ns
+from betcode.v1 import agent_pb2 as v1
+
+logger = logging.getLogger(__name__)
+
+
+async def answer_prompt(session: LiveSession, request_id: str, decision: Decision, client: ClientName) -> bool:
+    """Record who decided what, once; the agent hears it as soon as it has a slot. True: it had been said before.
+
+    Raises:
+        PromptNotFound: there never was such a prompt.
+        PermissionStale: it was answered differently, or cannot be answered any more.
+        InvalidRequest: a deny rule speaks of what would run, or may for all that can be told; the prompt stays open.
+    """
+    async with _noting_stale(session, request_id), session.changing():
+        if session.budget.prompt is not None and session.budget.prompt.request_id == request_id:
+            await session.budget.answer(decision, client)
+            return False
+        prompt = session.prompts.get(request_id) or session.open_left(request_id)
+        if prompt is None:
+            return same_as_before(await _prompt_of_the_past(session, request_id), decision)
+        _refuse_if_cancelled(session, prompt)
+        check_answer(decision, request_id, session.provider.name, session.capabilities)
+        await _refuse_if_denied(session, prompt, decision)
+        await _resolve(session, prompt, decision, client)
+        return False
+
+
+async def answer_questions(
+    session: LiveSession, request_id: str, answers: Mapping[str, str], client: ClientName
+) -> tuple[bool, bool]:
+    """Whether it had been answered so before, and whether all questions asked together are answered now.
+
+    What is answered of a group is kept; the agent hears of it when nothing is missing.
+
+    Raises:
+        PromptNotFound, InvalidRequest
+        PermissionStale: one of them was answered differently, or none can be answered any more.
+    """
+    async with _noting_stale(session, request_id), session.changing():
+        prompt = session.prompts.get(request_id) or session.open_left(request_id)
+        row = prompt or await _prompt_of_the_past(session, request_id)
+        if prompt is None and row.kind is PromptKind.QUESTION and not answers.keys() <= row.answers.keys():
+            same_as_before(row, Decision(v1.ALLOW_ONCE, answers=answers))  # who is too late need not know its wording
+        check_answers(row, answers)
+        for text, answer in answers.items():
+            if row.answers.get(text, answer) != answer:
+                raise answered_before(row, text)
+        given = {**row.answers, **answers}
+        if prompt is None:
+            return same_as_before(row, Decision(v1.ALLOW_ONCE, answers=given)), True
+        _refuse_if_cancelled(session, prompt)
+        if all(question.question in given for question in questions_of(prompt)):
+            await _resolve(session, prompt, Decision(v1.ALLOW_ONCE, answers=given), client)
+            return False, True
+        if given == prompt.answers:
+            return True, False
+        kept = replace(signed(prompt, client, now_ns()), answers=given)
+        await session.writer.write((), [SavePrompt(kept)])
+        (session.left if request_id in session.left else session.prompts)[request_id] = kept
+        return False, False
+
+
+@asynccontextmanager
+async def _noting_stale(session: LiveSession, request_id: str) -> AsyncIterator[None]:
+    """Somebody saw a prompt as it is not any more."""
+    try:
+        yield
+    except PermissionStale as stale:
+        facts = {"span": "permission", "request_id": request_id}
+        logger.warning("an answer came too late: %s", stale.message, extra=session.log_extra | facts)
+        raise
+
+
+async def _resolve(session: LiveSession, prompt: PromptRow, decision: Decision, client: ClientName) -> None:
+    """The answer, what it grants, what the agent is told of it and the audit: one commit; the lock is held.
+
+    Where the agent is gone, the answer waits for the one that goes on with the turn.
+    """
+    is_left = prompt.request_id in session.left
+    answered, entry = recorded(session.session_id, prompt, decision, client)
+    answered = carried_answers.answered(answered) if is_left else answered
+    inputs = [] if is_left else [session.answer_row(decision.command(prompt))]
+    changes: list[Change] = [SavePrompt(answered), entry, *(AddInput(row) for row in inputs)]
+    grants = session.grants
+    if decision.grant is not None:
+        grant, more = granted(session, decision.grant, client, prompt.request_id)
+        changes += more
+        grants = with_grant(grants, grant)
+    said = [events.answered(prompt.request_id, decision, client)]
+    if note := unheard(decision, session.provider.name, session.capabilities):
+        said.append(events.notice(v1.NOTICE_KIND_AGENT, note, request_id=prompt.request_id))
+    await session.writer.write(said, changes)
+    if is_left:
+        session.left[prompt.request_id] = answered
+        session.recovery.hurry()
+    else:
+        del session.prompts[prompt.request_id]
+    session.inputs |= {row.input_id: row for row in inputs}
+    session.grants = grants
+    logger.info("answered %s", decision.name, extra=session.log_extra | {"request_id": prompt.request_id})
+    session.room.faults(FaultPoint.AFTER_ANSWER, session.session_id)
+    session.go_on()
+
+
+def _refuse_if_cancelled(session: LiveSession, prompt: PromptRow) -> None:
+    """A cancel came first: the agent takes its request back, and would not hear the answer."""
+    run = session.run
+    if run is not None and run.row.cancel_step and prompt.request_id in session.prompts:
+        raise PermissionStale("The turn is being cancelled, and this request with it", request_id=prompt.request_id)
+
+
+async def _refuse_if_denied(session: LiveSession, prompt: PromptRow, decision: Decision) -> None:
+    """The agent runs what is allowed and asks no rule about it: not what an edit, or the wait, has put under a deny."""
+    if not decision.allows:
+        return
+    await session.screening.refresh()
+    try:
+        rule = await session.screening.denial_to(prompt, decision.updated_input or prompt.input_json)
+    except NoAnswer as trouble:
+        raise InvalidRequest(
+            f"It cannot be told whether a rule denies this ({trouble}): deny it, or try again later",
+            request_id=prompt.request_id,
+        ) from None
+    if rule:
+        what = "The edited input is" if decision.updated_input else "This is by now"
+        raise InvalidRequest(
+            f"{what} denied by a rule ({rule}): deny it, or change the rule", request_id=prompt.request_id
+        )
+
+
+async def _prompt_of_the_past(session: LiveSession, request_id: str) -> PromptRow:
+    found = await session.room.store.find_prompt(request_id)
+    if found is None:
+        raise PromptNotFound(request_id)
+    return found[1]

@@ -1,0 +1,123 @@
+"""Prompts that a lost agent left behind: they stay answerable as long as its turn is to be continued."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from betcode.domain.audit import Audited, AuditEntry, DecidedBy, input_hash
+from betcode.domain.changes import AddAudit, Change, SavePrompt
+from betcode.domain.errors import StorageDegraded, StorageFailed
+from betcode.domain.identifiers import RunKey, Seq, SessionId
+from betcode.domain.rows import NO_SEQ, InputKind, InputRow, Kept, PromptRow, PromptState
+from betcode.engine.core import events
+from betcode.engine.core.counters import KIND_OF
+from betcode.util.wall_clock import now_ns
+from betcode.v1 import agent_pb2 as v1
+
+if TYPE_CHECKING:
+    from betcode.engine.shell.session import LiveSession
+
+logger = logging.getLogger(__name__)
+
+STAYS_OPEN = "The agent that asked is gone. Its question stays open, and the answer is kept for the agent that goes on"
+NOT_ASKED_AGAIN = "The turn is over, and the agent that went on with it did not ask again"
+NOT_CONTINUED = "The agent that asked is gone, and its turn is not continued"
+GIVEN_UP = "The agent that asked is gone, and was given up"
+CANCELLED = "The turn was cancelled"
+_UNUSED = "The answer that was kept for {tool} was not used: the agent did not ask again"
+SUPERSEDED = "The agent that goes on has asked this again"
+SUPERSEDED_OTHERWISE = "The agent that goes on has asked otherwise"
+
+
+@dataclass(slots=True)
+class Consequences:
+    """What is said and stored."""
+
+    said: list[v1.AgentEvent] = field(default_factory=list)
+    changes: list[Change] = field(default_factory=list)
+
+
+def withdrawn(
+    session_id: SessionId, rows: Iterable[PromptRow], why: str, by: DecidedBy = DecidedBy.AGENT, stopped_by: str = ""
+) -> Consequences:
+    """These prompts can come to nothing any more, nor can answers that were kept; `by` whom, says the audit.
+
+    `stopped_by` is the client of a person.
+    """
+    client = stopped_by if by is DecidedBy.PERSON else ""
+    done = Consequences()
+    for row in rows:
+        if row.state is PromptState.OPEN:
+            done.said.append(events.resolved(row.request_id, "withdrawn", message=why))
+            done.changes.append(SavePrompt(replace(row, state=PromptState.WITHDRAWN, kept=Kept.NO, message=why)))
+            done.changes.append(audited(session_id, row, "withdrawn", by, client=client, note=why))
+            continue
+        if row.kept is not Kept.SPENT:
+            message = _UNUSED.format(tool=row.tool_name)
+            done.said.append(events.notice(v1.NOTICE_KIND_RUN, message, request_id=row.request_id))
+        done.changes.append(SavePrompt(replace(row, kept=Kept.NO)))
+    return done
+
+
+async def left_by(session: LiveSession, run: RunKey, *, is_told: bool) -> tuple[Consequences, dict[str, PromptRow]]:
+    """What an agent leaves to the next one of its turn. `is_told`: its journal is known to be whole."""
+    done = Consequences()
+    left = {**session.left, **session.prompts}
+    if session.prompts:
+        ids = " ".join(session.prompts)
+        done.said.append(events.notice(v1.NOTICE_KIND_RUN, STAYS_OPEN, request_ids=ids))
+    unheard = {row.content.decode() for row in session.inputs.values() if _is_unheard(row, is_told=is_told)}
+    for row in await _answered_in_turn(session, run):
+        kept = Kept.UNSPENT if row.request_id in unheard else Kept.SPENT
+        left[row.request_id] = replace(row, kept=kept)
+        done.changes.append(SavePrompt(left[row.request_id]))
+    return done, left
+
+
+def _is_unheard(row: InputRow, *, is_told: bool) -> bool:
+    """An answer without a number was never handed over; of one with a number only a whole journal can tell."""
+    return row.kind is InputKind.ANSWER and (row.number == 0 or is_told)
+
+
+async def _answered_in_turn(session: LiveSession, run: RunKey) -> list[PromptRow]:
+    store, key = session.room.store, session.writer.key
+    try:
+        ended = await store.newest_of_kind(key, KIND_OF["turn_complete"], session.writer.state.last_seq)
+        after = NO_SEQ if ended is None else Seq(v1.AgentEvent.FromString(ended).sequence)
+        return list(await store.answered_prompts(key, run, after))
+    except (StorageDegraded, StorageFailed):
+        # Nothing is kept then, so that a person is asked again.
+        logger.exception("what was answered in a broken turn could not be read", extra=session.log_extra)
+        return []
+
+
+def audited(
+    session_id: SessionId,
+    row: PromptRow,
+    outcome: str,
+    by: DecidedBy,
+    *,
+    rule: str = "",
+    client: str = "",
+    peer: str = "",
+    note: str = "",
+) -> AddAudit:
+    """The audit's line of what was decided about a prompt."""
+    about = (session_id, row.request_id, row.tool_name, input_hash(row.input_json))
+    return AddAudit(AuditEntry(now_ns(), *about, Audited.DECISION, outcome, by, rule, client, peer, note))
+
+
+def sorted_by_agent(rows: Iterable[PromptRow], run: RunKey | None) -> tuple[dict[str, PromptRow], dict[str, PromptRow]]:
+    """The open prompts whose agent waits, and those whose agent is gone."""
+    waited: dict[str, PromptRow] = {}
+    left: dict[str, PromptRow] = {}
+    for row in rows:
+        (waited if row.run == run and run is not None else left)[row.request_id] = row
+    return waited, left
+
+
+def open_ones(left: Mapping[str, PromptRow]) -> list[PromptRow]:
+    return [row for row in left.values() if row.state is PromptState.OPEN]

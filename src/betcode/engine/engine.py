@@ -1,0 +1,344 @@
+"""All sessions of one daemon: found, opened when something happens to them, let go when nothing does."""
+
+import logging
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from dataclasses import replace
+
+from betcode.config.settings import EngineSettings
+from betcode.domain.bonds import Bond
+from betcode.domain.budget import Budget
+from betcode.domain.commands import SendMessage
+from betcode.domain.documents import SearchPage, SearchQuestion
+from betcode.domain.errors import (
+    SessionNotFound,
+    StorageDegraded,
+    StorageFailed,
+)
+from betcode.domain.identifiers import NotAnIdentifier, Seq, SessionId, parse_session_id
+from betcode.domain.lifetimes import ExtendOn
+from betcode.domain.ports import SessionFilter
+from betcode.domain.rows import NewSession, PromptRow, SessionRow, SessionState
+from betcode.domain.session import SessionStatus
+from betcode.domain.unusable_run import UnusableRun
+from betcode.engine.agents.agent_reports import Reported
+from betcode.engine.agents.mcp_reports import ReportedServer, reported_servers
+from betcode.engine.agents.provider_status import Kinds
+from betcode.engine.client_name import ClientName
+from betcode.engine.context import NOT_WRITABLE_YET
+from betcode.engine.core.prompt_ttl import touch
+from betcode.engine.core.status import Waiting, for_api
+from betcode.engine.follow.pending_watch import PendingChanges, watch_pending
+from betcode.engine.follow.reader import Watching
+from betcode.engine.maintenance.adoption import Found, take_up
+from betcode.engine.maintenance.shutdown import AgentsAtStop, Parting, end_all
+from betcode.engine.operations.answer import AnswerDesk
+from betcode.engine.operations.audit import AuditDesk
+from betcode.engine.operations.cancel import Cancelled, cancel_turn
+from betcode.engine.operations.close import close
+from betcode.engine.operations.compact import Compacted, compact
+from betcode.engine.operations.create import create
+from betcode.engine.operations.delete import continue_deletions, delete
+from betcode.engine.operations.fork import Forked, fork
+from betcode.engine.operations.grants import GrantDesk
+from betcode.engine.operations.lifecycle.service import LifeDesk
+from betcode.engine.operations.lifecycle.timeouts import finish_stops
+from betcode.engine.operations.submit import submit
+from betcode.engine.operations.withdraw import Withdrawn, withdraw_message
+from betcode.engine.permissions.policy import Policy
+from betcode.engine.registry import Registry
+from betcode.engine.results import Accepted, EngineFacts, Summary
+from betcode.engine.shell.budget_gate import OF_NO_RUN
+from betcode.engine.validation import check_budget, check_message, check_name
+from betcode.util.wall_clock import now_ns
+
+logger = logging.getLogger(__name__)
+
+
+class Supervisor:
+    """The engine's front door."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._room = registry.room
+        self._found = Found()
+        self.watching = Watching(registry)
+        self.policy = Policy(registry.room)
+        self.answers = AnswerDesk(registry)
+        self.grants = GrantDesk(registry)
+        self.kinds = Kinds(registry.room)
+        self.audit = AuditDesk(registry.room)
+        self.lives = LifeDesk(registry)
+        self.looks = registry.room.looks
+        self.processes = registry.room.processes
+        self.place_with = registry.room.place_with
+        self.sends_idle_home = True  # when the block is left
+
+    # ------------------------------------------------------------ sessions
+
+    async def create(
+        self, new: NewSession, *, in_active_worktree: bool = False, name: str = "", bond: Bond | None = None
+    ) -> SessionId:
+        """A session with its first event; nothing is started. The same again makes no second one.
+
+        Raises:
+            InvalidRequest, WorktreeNotFound, WorktreeUnusable: it could not work, or another session has the id.
+        """
+        return await create(self._room, new, in_active_worktree=in_active_worktree, name=name, bond=bond)
+
+    async def resolve(self, text: str) -> SessionId:
+        """The session of that id, in either spelling.
+
+        Raises:
+            SessionNotFound: there is none.
+        """
+        try:
+            session = parse_session_id(text)
+        except NotAnIdentifier:
+            raise SessionNotFound(text[:100]) from None
+        await self._registry.row(session)
+        return session
+
+    async def row(self, session: SessionId) -> SessionRow:
+        """Raises SessionNotFound."""
+        return await self._registry.row(session)
+
+    async def summaries(self, which: SessionFilter) -> tuple[list[Summary], int]:
+        rows, total = await self._room.store.list_sessions(which)
+        return [self._summary(row) for row in rows], total
+
+    async def summary(self, session: SessionId) -> Summary:
+        """Raises SessionNotFound."""
+        return self._summary(await self._registry.row(session))
+
+    async def rename(self, session: SessionId, name: str) -> None:
+        """Give it a name for people; an empty one takes the name away.
+
+        Raises:
+            InvalidRequest, SessionNotFound, StorageDegraded
+        """
+        check_name(name)
+        async with self._registry.using(session) as live, live.changing():
+            try:
+                await live.writer.write((), name=name)
+            except StorageFailed:
+                await self._registry.row(session)  # it was deleted meanwhile
+                raise
+
+    async def fork(self, session: SessionId, at: Seq, name: str) -> Forked:
+        """A new session that goes on from a turn of this one.
+
+        Raises:
+            SessionNotFound, SequenceOutOfRange, InvalidRequest, AgentUnavailable, ForkRefused
+        """
+        return await fork(self._registry, session, at, name)
+
+    async def set_budget(self, session: SessionId, budget: Budget) -> SessionState:
+        """Other limits from now on; what the session is afterwards.
+
+        Raises:
+            InvalidRequest, SessionNotFound, SessionClosed, StorageDegraded
+        """
+        check_budget(budget)
+        async with self._registry.using(session) as live:
+            async with live.changing():
+                live.refuse_if_closed()
+                await live.budget.change(budget)
+            return live.writer.state
+
+    async def search(self, question: SearchQuestion) -> SearchPage:
+        """One page of what was said with these words, in one session or in all."""
+        return await self._room.store.search(question)
+
+    async def close(self, session: SessionId, client: str = "") -> bool:
+        """End it for good; False where it was closed before. Its history stays.
+
+        Raises:
+            SessionNotFound, StorageDegraded
+        """
+        async with self._registry.using(session) as live:
+            live.stopped_by = client
+            return await close(live)
+
+    async def delete(self, session: SessionId, client: str = "") -> bool:
+        """Close it and erase everything that this daemon stored of it, whatever state it is in.
+
+        Raises:
+            SessionNotFound
+            AgentUnavailable: its agent could not be ended, and still needs its rows.
+            StorageDegraded: nobody sees it any more, but some of its data could not be erased yet.
+        """
+        await delete(self._registry, session, client)
+        return True
+
+    # ------------------------------------------------------------ talking
+
+    def check_message(self, message: SendMessage) -> None:
+        """Raises InvalidRequest where no session would take it."""
+        check_message(message, self._registry.room.settings)
+
+    async def submit(
+        self, session: SessionId, message: SendMessage, client: ClientName, *, only_if_running: bool = False
+    ) -> Accepted:
+        """Accept a message; the same id again is the same message. `only_if_running`: not while a turn is open.
+
+        Raises:
+            InvalidRequest, SessionNotFound, SessionClosed, SessionNotReady, SessionTimedOut,
+            NoInputLock, PoolExhausted, AgentMemoryExhausted,
+            AgentUnavailable, StorageDegraded: and nothing was accepted.
+        """
+        async with self._registry.using(session) as live:
+            with live.desk.here(client):
+                accepted = await submit(live, message, client, only_if_running=only_if_running)
+            touch(live, ExtendOn.HUMAN)
+            return accepted
+
+    async def request_lock(self, session: SessionId, client: ClientName) -> tuple[bool, str]:
+        """Whether the client may type now, and who gave the input lock up; waits while its holder may answer.
+
+        Raises:
+            SessionNotFound, SessionClosed
+        """
+        async with self._registry.using(session) as live:
+            live.refuse_if_closed()
+            return await live.desk.request(client)
+
+    async def answer_lock_request(self, session: SessionId, client: ClientName, asking: str, *, grant: bool) -> None:
+        """Give the input lock to a client that waits for it, or refuse.
+
+        Raises:
+            SessionNotFound, NoInputLock, InvalidRequest
+        """
+        async with self._registry.using(session) as live:
+            live.desk.answer(client, asking, grant=grant)
+
+    async def cancel_turn(self, session: SessionId, *, cancel_queued: bool = False, client: str = "") -> Cancelled:
+        """Have the open turn stopped, with more force when asked again."""
+        async with self._registry.using(session) as live:
+            live.stopped_by = client
+            return await cancel_turn(live, cancel_queued=cancel_queued)
+
+    async def withdraw(self, session: SessionId, message_id: str, client: str = "") -> Withdrawn:
+        """Take one message back, unless an agent has begun to answer it.
+
+        Raises:
+            InvalidRequest, SessionNotFound, MessageNotFound, StorageDegraded
+        """
+        async with self._registry.using(session) as live:
+            live.stopped_by = client
+            return await withdraw_message(live, message_id)
+
+    async def compact(self, session: SessionId, request_id: str = "") -> Compacted:
+        """Have the agent compact its context; returns when that is done, and goes on without the caller.
+
+        Raises:
+            InvalidRequest, SessionNotFound, SessionClosed, SessionActive, CompactionUnsupported, CompactionFailed,
+            PoolExhausted, AgentMemoryExhausted, AgentUnavailable, StorageDegraded
+        """
+        async with self._registry.using(session) as live:
+            return await compact(live, request_id)
+
+    async def pending(self, session: SessionId | None) -> list[tuple[SessionId, PromptRow]]:
+        """The prompts that wait for a person."""
+        key = None if session is None else (await self._registry.row(session)).key
+        return list(await self._room.store.open_prompts(key))
+
+    async def watch_pending(self, session: SessionId | None) -> AsyncGenerator[PendingChanges, None]:
+        """What waits for a person, and then what changes about it. Hold it in `aclosing`."""
+        key = None if session is None else (await self._registry.row(session)).key
+        async with aclosing(watch_pending(self._room.store, key)) as looks:
+            async for look in looks:
+                yield look
+
+    async def mcp_servers(self, session: SessionId | None) -> list[ReportedServer]:
+        """The MCP servers that agents have, of one session or of all that are open, as they last said.
+
+        Raises:
+            SessionNotFound
+        """
+        return await reported_servers(self._room, None if session is None else await self._registry.row(session))
+
+    def agent_is_gone(self, session: SessionId, prompt: PromptRow) -> bool:
+        """Whether an answer to this open prompt is kept for the next agent, since nobody waits for it now."""
+        live = self._registry.live.get(session)
+        run = None if live is None or live.run is None else live.run.row.key
+        return prompt.run not in (OF_NO_RUN, run)
+
+    # ------------------------------------------------------------ the daemon
+
+    def facts(self) -> EngineFacts:
+        room = self._room
+        return EngineFacts(
+            turns_at_work=room.slots.at_work,
+            turn_limit=room.slots.limit,
+            queue_limit=room.slots.queue_limit,
+            waiting_in_line=room.slots.waiting,
+            live_agents=len(tuple(room.memory.live)),
+            agent_memory_bytes=room.memory.used_bytes(),
+            degraded_reason=self.degraded_reason(),
+            database_warning=self._room.database.warning,
+            found_at_start=self._found,
+            memory_limit_bytes=room.settings.memory_limit_bytes,
+        )
+
+    async def unusable_runs(self) -> list[UnusableRun]:
+        """The runs that cannot be used, as far as that can be read now."""
+        try:
+            return await self._room.run_problems.all(self._room.runs_dir, self._room.store)
+        except (StorageDegraded, StorageFailed) as trouble:
+            logger.warning("the directory of runs is not reported: %s", trouble)
+            return []
+
+    @property
+    def active_sessions(self) -> int:
+        """Sessions with a turn open; every one of them is open here."""
+        live = self._registry.live.values()
+        return sum(each.writer.state.status is SessionStatus.ACTIVE for each in live)
+
+    async def reported(self) -> Reported:
+        """What agents said they have."""
+        return await self._room.reports.all()
+
+    async def login_environment(self) -> Mapping[str, str]:
+        """The environment of the user's login shell."""
+        return await self._room.login_shell.environment()
+
+    def degraded_reason(self) -> str:
+        """Why sessions cannot write at the moment; empty where they can."""
+        if not self._room.adopted.is_set():
+            return NOT_WRITABLE_YET
+        reasons = (live.writer.degraded_reason for live in self._registry.live.values())
+        return next((reason for reason in reasons if reason), "")
+
+    def use(self, settings: EngineSettings) -> None:
+        """Go on with other settings; what was begun under the old ones is finished under them."""
+        room = self._room
+        room.settings = settings
+        room.memory.limit_bytes = settings.agent_memory_limit_bytes
+        room.slots.resize(settings.turn_limit, settings.queue_limit)
+        room.deadlines.note(0)  # reminders may be due sooner
+
+    async def part(self, agents: AgentsAtStop) -> Parting:
+        """Before the daemon stops: deal with its agents, as far as that is not done when the block is left."""
+        if agents is AgentsAtStop.ALL_END:
+            return await end_all(self._room)
+        self.sends_idle_home = agents is AgentsAtStop.IDLE_END
+        live = tuple(self._room.memory.live)
+        ending = sum(agent.idle_since is not None for agent in live) if self.sends_idle_home else 0
+        return Parting(ending, len(live) - ending)
+
+    # ------------------------------------------------------------ inside
+
+    async def start(self) -> None:
+        """Take up what an earlier daemon left: agents at work, and messages that were accepted but not delivered."""
+        continue_deletions(self._room)
+        self._found = await take_up(self._room, self._registry.open)
+        await finish_stops(self._registry)
+
+    def _summary(self, row: SessionRow) -> Summary:
+        live = self._registry.live.get(row.new.session_id)
+        if live is None:
+            waiting = Waiting("person") if row.pending_prompts else for_api(row.state, now_ns())
+            return Summary(row, waiting=waiting)
+        row = replace(row, state=live.writer.state, failure=live.failure.reason)
+        return Summary(row, live.holds, live.waiting, live.desk.holder, live.followers.present_clients())

@@ -1,0 +1,129 @@
+"""The engine, put together and at work for as long as a block lasts."""
+
+import logging
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+from betcode.config.places import Places
+from betcode.config.settings import EngineSettings
+from betcode.domain.counts import Counts
+from betcode.domain.notification import Notifier
+from betcode.domain.ports import Provider, Store
+from betcode.domain.recovery import CrashPolicy
+from betcode.domain.turn_trace import TraceSink
+from betcode.domain.turn_watch import TurnWatch
+from betcode.engine.agents.agent_processes import AgentProcesses, OwnProcesses
+from betcode.engine.agents.memory import AgentMemory
+from betcode.engine.agents.slots import Slots
+from betcode.engine.context import Room
+from betcode.engine.engine import Supervisor
+from betcode.engine.fault_points import Faults, no_faults
+from betcode.engine.follow.connection_store import Roster
+from betcode.engine.maintenance.housekeeping import (
+    keep_database,
+    keep_history,
+    keep_house,
+    keep_journals,
+    send_idle_home,
+)
+from betcode.engine.maintenance.prompt_expiry import keep_times, keep_touch
+from betcode.engine.operations.lifecycle.timeouts import keep_timeouts
+from betcode.engine.permissions.rule_files import RuleShelf
+from betcode.engine.registry import Registry
+from betcode.util.background_loops import keep_running
+
+logger = logging.getLogger(__name__)
+
+
+async def _start_when_writable(registry: Registry, supervisor: Supervisor) -> None:
+    """Take up what an earlier daemon left as soon as the store can be written."""
+    await registry.room.store.until_begun()
+    for live in list(registry.live.values()):  # opened by those who read meanwhile, before the epoch was known
+        async with live.lock:
+            await live.writer.jump_after_epoch()
+    await _start(registry, supervisor)
+    logger.warning("the database can be written: the daemon works as usual")
+
+
+async def _start(registry: Registry, supervisor: Supervisor) -> None:
+    room = registry.room
+    await supervisor.start()
+    tasks = room.tasks
+    tasks.start_soon(keep_running, "maintenance", keep_house, registry)
+    tasks.start_soon(keep_running, "journal retention", keep_journals, room)
+    tasks.start_soon(keep_running, "database quota", keep_database, room)
+    tasks.start_soon(keep_running, "history retention", keep_history, room, supervisor.delete)
+    tasks.start_soon(keep_running, "connections", room.roster.keep)
+    tasks.start_soon(keep_running, "prompt expiry", keep_times, registry)
+    tasks.start_soon(keep_running, "prompt extension", keep_touch, registry)
+    tasks.start_soon(keep_running, "session timeouts", keep_timeouts, registry)
+
+
+@asynccontextmanager
+async def open_supervisor(
+    store: Store,
+    providers: Mapping[str, Provider],
+    settings: EngineSettings,
+    runs_dir: Path,
+    *,
+    faults: Faults = no_faults,
+    crashes: CrashPolicy | None = None,
+    places: Places | None = None,
+    notifier: Notifier | None = None,
+    fixed: frozenset[str] = frozenset(),
+    counts: Counts | None = None,
+    traces: TraceSink | None = None,
+    watch: TurnWatch | None = None,
+    default_provider: Callable[[Mapping[str, str]], str] = lambda _: "",
+    umask: int = -1,
+    own: OwnProcesses | None = None,
+) -> AsyncIterator[Supervisor]:
+    """The engine, at work; leaving the block lets agents at work run on in their holders.
+
+    The user's own rules and the list of trusted projects are in `places`; None: there are none. The settings `fixed` by
+    flags and variables hold in all projects. `default_provider` is the kind of agent that the settings' default model
+    is for; empty: every one. Agents write files with `umask`; -1: with our own. `own` says which
+    programs the daemon itself runs in repositories; None: none.
+    """
+    runs_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    async with anyio.create_task_group() as tasks:
+        room = Room(
+            store=store,
+            providers=providers,
+            settings=settings,
+            runs_dir=runs_dir,
+            tasks=tasks,
+            slots=Slots(settings.turn_limit, settings.queue_limit),
+            memory=AgentMemory(settings.agent_memory_limit_bytes),
+            roster=Roster(store),
+            faults=faults,
+            crashes=crashes or CrashPolicy(),
+            notifier=notifier,
+            rules=RuleShelf(places),
+            fixed=fixed,
+            counts=counts or Counts(),
+            traces=traces,
+            watch=watch,
+            default_provider=default_provider,
+            umask=umask,
+            processes=AgentProcesses(own or OwnProcesses()),
+        )
+        await room.processes.begin([(run.run_id, run.holder_pid) for _, run in await store.live_runs()])
+        registry = Registry(room)
+        supervisor = Supervisor(registry)
+        if store.has_begun:
+            await _start(registry, supervisor)
+        else:
+            logger.error("nothing can be written: sessions can be read, and agents are adopted when that has passed")
+            tasks.start_soon(_start_when_writable, registry, supervisor)
+        tasks.start_soon(keep_running, "process observation", room.processes.watch)
+        try:
+            yield supervisor
+            if supervisor.sends_idle_home:
+                await send_idle_home(room)
+        finally:
+            tasks.cancel_scope.cancel()

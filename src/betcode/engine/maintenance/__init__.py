@@ -1,0 +1,1 @@
+"""Background work: adoption at start, orphan checks, retention, expiry, shutdown."""

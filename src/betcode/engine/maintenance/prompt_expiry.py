@@ -1,0 +1,197 @@
+"""Prompts that nobody answers: reminders, and in the end a soft deny. One task for all sessions."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from betcode.domain.audit import DecidedBy
+from betcode.domain.changes import AddInput, Change, SavePrompt
+from betcode.domain.commands import AnswerPermission, Behaviour
+from betcode.domain.error_codes import ErrorCode
+from betcode.domain.errors import BetcodeError
+from betcode.domain.identifiers import SessionId, time_ordered_uuid
+from betcode.domain.lifetimes import MINUTE_NS, ExtendOn, is_over
+from betcode.domain.notification import Notification, Occasion
+from betcode.domain.rows import Kept, PromptRow, PromptState
+from betcode.domain.secrets import redacted
+from betcode.domain.times import short_duration
+from betcode.engine.context import Room
+from betcode.engine.core import events
+from betcode.engine.core.orphaned_prompts import audited
+from betcode.engine.core.prompt_ttl import lifetime_of, open_prompts, put, touch
+from betcode.engine.fault_points import FaultPoint
+from betcode.engine.registry import Registry
+from betcode.engine.shell.session import LiveSession
+from betcode.telemetry.work import begin
+from betcode.v1 import agent_pb2 as v1
+
+logger = logging.getLogger(__name__)
+
+SCAN_EVERY_NS = 5 * MINUTE_NS
+EXPIRED = "Permission request expired after {ttl}. User can retry the operation."
+TIMED_OUT = "Permission request timed out"
+_DESCRIPTION_CHARACTERS = 500
+
+
+async def keep_times(registry: Registry) -> None:
+    """Look at all open prompts when something is due, and every five minutes in any case."""
+    begin("permission")
+    deadlines = registry.room.deadlines
+    while True:
+        next_ns = deadlines.clock.now_ns() + SCAN_EVERY_NS
+        deadlines.set(next_ns)  # before reading: what opens meanwhile is noted on top
+        try:
+            for at_ns in await look(registry):
+                deadlines.note(at_ns)
+        except BetcodeError as trouble:
+            logger.warning("open prompts could not be looked at: %s", trouble)
+            deadlines.note(deadlines.clock.now_ns() + MINUTE_NS)
+        except Exception:
+            # A row that cannot be read; all else that the daemon does is not harmed.
+            logger.exception("open prompts could not be looked at")
+            deadlines.note(deadlines.clock.now_ns() + MINUTE_NS)
+        await deadlines.wait()
+
+
+async def keep_touch(registry: Registry) -> None:
+    """Once a minute: a client that is attached gives the prompts of its session all their time again."""
+    clock = registry.room.deadlines.clock
+    while True:
+        await clock.reaches(clock.now_ns() + MINUTE_NS)
+        for live in list(registry.live.values()):
+            if live.followers.present:
+                touch(live, ExtendOn.ACTIVITY)
+
+
+async def look(registry: Registry) -> list[int]:
+    """Do what is due in any session, loaded or not; when something is due next."""
+    room = registry.room
+    lifetime, now_ns = lifetime_of(room.settings), room.deadlines.clock.now_ns()
+    coming: list[int] = []
+    due: dict[SessionId, None] = {}
+    for session, row in await room.store.open_prompts(None):
+        if row.expires_ns and lifetime.next_ns(row) > now_ns:
+            coming.append(lifetime.next_ns(row))
+            if not _is_untold(room, row):
+                continue
+        due[session] = None
+    for session in due:
+        try:
+            async with registry.using(session) as live:
+                room.faults(FaultPoint.PROMPT_EXPIRY, session)
+                coming += await _settle(live)
+        except BetcodeError as trouble:
+            logger.warning("prompts that are due wait: %s", trouble, extra={"session_id": session})
+            coming.append(now_ns + MINUTE_NS)
+        except Exception as error:  # noqa: BLE001 - the prompts of other sessions are not harmed
+            registry.report_failure(session, FaultPoint.PROMPT_EXPIRY, error)
+            coming.append(now_ns + SCAN_EVERY_NS)
+    return coming
+
+
+async def _settle(session: LiveSession) -> list[int]:
+    """What is due in one session; when something is due there next."""
+    room = session.room
+    coming: list[int] = []
+    async with session.changing():
+        for row in open_prompts(session):
+            now_ns = room.deadlines.clock.now_ns()
+            lifetime = lifetime_of(room.settings)
+            if is_over(row, now_ns):
+                await _expire(session, row, now_ns)
+                continue
+            after = row if row.expires_ns else lifetime.opened(row, now_ns, is_seen=True)  # of an earlier version
+            numbers = lifetime.reminders_due(after, now_ns)
+            if numbers:
+                after = replace(after, reminders_sent=numbers[-1])
+            is_untold = _is_untold(room, row) and not session.followers.is_watched
+            if is_untold:
+                after = replace(after, push_notification_id=time_ordered_uuid())
+            if after != row:
+                said = [events.permission_reminder(after, number) for number in numbers]
+                await session.writer.write(said, [SavePrompt(after)])
+                put(session, after)
+            if is_untold:
+                _notify(session, after, Occasion.ASK, after.push_notification_id)
+            elif numbers:
+                _notify(session, after, Occasion.REMINDER, time_ordered_uuid())
+            coming.append(lifetime.next_ns(after))
+    return coming
+
+
+@dataclass(frozen=True, slots=True)
+class _Over:
+    """The end of a prompt that nobody answered."""
+
+    row: PromptRow
+    message: str
+    said: list[v1.AgentEvent]
+    changes: list[Change]
+
+
+async def _expire(session: LiveSession, row: PromptRow, now_ns: int) -> None:
+    """Row, events, what the agent hears and the audit in one commit; the session goes on."""
+    over = _over(session, row, now_ns)
+    if session.budget.prompt is not None and session.budget.prompt.request_id == row.request_id:
+        await session.budget.expire(over.message, over.said, over.changes)
+    elif row.request_id in session.left:  # its agent is gone: nobody is to be told but people
+        await session.writer.write(over.said, over.changes)
+        del session.left[row.request_id]
+    else:
+        told = session.answer_row(
+            AnswerPermission(row.request_id, Behaviour.DENY, row.input_json, message=over.message)
+        )
+        await session.writer.write(over.said, [*over.changes, AddInput(told)])
+        del session.prompts[row.request_id]
+        session.inputs[told.input_id] = told
+    session.room.faults(FaultPoint.AFTER_EXPIRY, session.session_id)
+    logger.info("a prompt expired", extra=session.log_extra | {"request_id": row.request_id})
+    session.go_on()
+    _notify(session, over.row, Occasion.EXPIRED, time_ordered_uuid())
+
+
+def _over(session: LiveSession, row: PromptRow, now_ns: int) -> _Over:
+    ttl = short_duration(session.room.settings.permission_ttl_s)
+    message = EXPIRED.format(ttl=ttl)
+    after = replace(row, state=PromptState.EXPIRED, kept=Kept.NO, answered_ns=now_ns, message=message)
+    entry = audited(session.session_id, row, "expired", DecidedBy.EXPIRY, note=f"after {ttl}")
+    about = {"request_id": row.request_id, "tool_name": row.tool_name[:200]}
+    said = [
+        events.resolved(row.request_id, "expired", message=message),
+        events.error(ErrorCode.PERMISSION_TIMEOUT, TIMED_OUT, **about),
+    ]
+    return _Over(after, message, said, [SavePrompt(after), entry])
+
+
+def _is_untold(room: Room, row: PromptRow) -> bool:
+    """Nobody has seen it, and nobody was told."""
+    wanted = room.notifier is not None and room.notifier.wants(Occasion.ASK)
+    return wanted and not row.forwarded_ns and not row.push_notification_id
+
+
+def _notify(session: LiveSession, row: PromptRow, occasion: Occasion, notification_id: str) -> None:
+    notifier = session.room.notifier
+    if notifier is None or not notifier.wants(occasion):
+        return
+    notification = Notification(
+        notification_id=notification_id,
+        occasion=occasion,
+        request_id=row.request_id,
+        session_id=session.session_id,
+        session_name=session.writer.state.name,
+        working_directory=session.writer.new.working_directory,
+        tool_name=row.tool_name,
+        description=redacted(described(row))[:_DESCRIPTION_CHARACTERS],
+        asked_ns=row.asked_ns,
+        expires_ns=row.expires_ns,
+        number=row.reminders_sent if occasion is Occasion.REMINDER else 0,
+    )
+    notifier.notify(notification)
+
+
+def described(row: PromptRow) -> str:
+    """What is asked, in words: of a group of questions the first."""
+    if row.description:
+        return row.description
+    shown: Sequence[v1.AgentEvent] = v1.AgentEventBatch.FromString(row.event).events if row.kind == "question" else ()
+    return shown[0].user_question.question if shown else ""

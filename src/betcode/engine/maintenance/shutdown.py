@@ -1,0 +1,76 @@
+"""What becomes of agents when their daemon stops."""
+
+import logging
+import signal
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import partial
+
+import anyio
+import anyio.to_thread
+
+from betcode.engine.agents.memory import AgentProcess
+from betcode.engine.context import Room
+from betcode.holder.launch import end_leftovers, holder_pid, is_surely_alive
+from betcode.holder.platform import process, send_signal
+
+logger = logging.getLogger(__name__)
+
+END_WITHIN_S = 6.0  # SIGTERM, 5 s, then the holder kills
+_KILL_WITHIN_S = 1.5  # for those whose holder does not answer
+_LEAVE_WITHIN_S = 0.5
+_LOOK_EVERY_S = 0.01
+
+
+class AgentsAtStop(Enum):
+    IDLE_END = "idle ones are ended, those at work go on"
+    ALL_STAY = "all go on: another daemon comes at once"
+    ALL_END = "all are ended"
+
+
+@dataclass(frozen=True, slots=True)
+class Parting:
+    """How many agents were ended, and how many live on in their holders."""
+
+    ended: int = 0
+    left: int = 0
+
+
+async def end_all(room: Room) -> Parting:
+    """End every agent with all it started, within a bound; none is begun any more."""
+    room.stopping.set()
+    agents = tuple(room.memory.live)
+    with anyio.move_on_after(END_WITHIN_S):
+        async with anyio.create_task_group() as tasks:
+            for agent in agents:
+                tasks.start_soon(agent.end_with_daemon)
+    stubborn = [agent for agent in agents if not agent.ended.is_set()]
+    if stubborn:
+        logger.warning("%d agents did not end when told; killing them", len(stubborn))
+        with anyio.move_on_after(_KILL_WITHIN_S):
+            await kill(room, stubborn)
+    await _holders_left(room, agents)
+    ended = sum(agent.ended.is_set() for agent in agents)
+    logger.info("ended %d of %d agents", ended, len(agents))
+    return Parting(ended, len(agents) - ended)
+
+
+async def _holders_left(room: Room, agents: Sequence[AgentProcess]) -> None:
+    """A holder leaves a moment after its agent; whoever asked should find no process any more."""
+    with anyio.move_on_after(_LEAVE_WITHIN_S):
+        while any(is_surely_alive(room.runs_dir / agent.run_id) for agent in agents):  # noqa: ASYNC110 - a lock falls silently
+            await anyio.sleep(_LOOK_EVERY_S)
+
+
+async def kill(room: Room, agents: Sequence[AgentProcess]) -> None:
+    """Kill agents whose holder does not answer. Holder first: it may be stopped, or wait for a disk that is full."""
+    for agent in agents:
+        pid = holder_pid(room.runs_dir / agent.run_id)
+        holder = process(pid) if pid is not None else None
+        if holder is not None:
+            send_signal(holder, signal.SIGKILL)
+        work = partial(end_leftovers, agent.run_id, *agent.agent, grace_s=0)
+        await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
+    for agent in agents:
+        await agent.ended.wait()

@@ -1,0 +1,1 @@
+"""What a caller may ask for: one module per verb."""

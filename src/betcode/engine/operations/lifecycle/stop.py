@@ -1,0 +1,81 @@
+"""Stopping a session: at once, or when the turn at hand has ended."""
+
+import logging
+from dataclasses import dataclass, replace
+
+import anyio
+
+from betcode.domain.changes import SaveBond
+from betcode.domain.errors import BetcodeError, SessionNotReady
+from betcode.domain.phase import Phase
+from betcode.engine.fault_points import FaultPoint
+from betcode.engine.operations.close import close
+from betcode.engine.operations.lifecycle.warm_start import Outcome
+from betcode.engine.shell.session import LiveSession
+from betcode.util import wall_clock
+
+logger = logging.getLogger(__name__)
+
+_LEAVES_WITHIN_S = 3.0
+
+
+@dataclass(slots=True)
+class _Stop(Outcome):
+    was_killed: bool = False
+
+
+async def stop(session: LiveSession, *, graceful: bool, within_s: float) -> bool:
+    """Close the session; graceful, after its turn has ended. Whether that was in time: otherwise it was broken off.
+
+    A daemon that dies meanwhile leaves the rest to the next one.
+
+    Raises:
+        SessionClosed: it was stopped before.
+        SessionNotReady: it was never started, or is being stopped.
+        StorageDegraded
+        SessionFailed: an internal error stopped it.
+    """
+    async with session.changing(even_degraded=True):
+        if session.phase in (Phase.CREATED, Phase.STOPPING):
+            raise SessionNotReady(session.session_id, session.phase, "starting, running or working")
+        session.refuse_if_closed()
+        now_ns = wall_clock.now_ns()
+        bond = replace(session.life.bond, stop_by_ns=now_ns + int(within_s * 1e9) if graceful else now_ns)
+        await session.writer.write((), [SaveBond(session.writer.key, bond)])
+        session.life.bond = bond
+        session.life.is_stopping = True
+        session.tell_phase()
+    outcome = _Stop()
+    # Not in the caller's task: whoever asked may leave before it is done.
+    await session.tasks.complete(FaultPoint.STOP, _carry_out, session, outcome)
+    outcome.check()
+    return not outcome.was_killed
+
+
+async def stop_on(session: LiveSession) -> None:
+    """Go on with a stop that a daemon before us began."""
+    await _carry_out(session, _Stop())
+
+
+async def _carry_out(session: LiveSession, outcome: _Stop) -> None:
+    try:
+        left_s = (session.life.bond.stop_by_ns - wall_clock.now_ns()) / 1e9
+        outcome.was_killed = left_s > 0 and not await at_rest(session, left_s)
+        if session.run is not None:  # one that is idle is asked to leave before it is made to
+            with anyio.move_on_after(2 * _LEAVES_WITHIN_S):
+                await session.run.retire(_LEAVES_WITHIN_S)
+        await close(session)
+    except BetcodeError as trouble:
+        logger.warning("the session could not be stopped: %s", trouble, extra=session.log_extra)
+        outcome.trouble = trouble
+        session.life.is_stopping = False
+        session.life.bond = replace(session.life.bond, stop_by_ns=0)
+        session.tell_phase()
+
+
+async def at_rest(session: LiveSession, within_s: float) -> bool:
+    """Wait until no turn is open; False where it is still then."""
+    with anyio.move_on_after(within_s):
+        while not session.at_rest:
+            await session.changed.heard()
+    return session.at_rest

@@ -1,0 +1,106 @@
+"""What an agent denied by itself, by rules that it was handed or has of its own; the tool's result tells."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from betcode.domain.audit import Audited, AuditEntry, DecidedBy, input_hash
+from betcode.domain.denials import DISABLED
+from betcode.domain.errors import StorageDegraded, StorageFailed
+from betcode.domain.identifiers import Seq
+from betcode.domain.looks import NoAnswer
+from betcode.domain.text import shortened
+from betcode.engine.core import events
+from betcode.engine.core.counters import KIND_OF
+from betcode.rules import FOR_PEOPLE, Action, Rule
+from betcode.util.wall_clock import now_ns
+from betcode.v1 import agent_pb2 as v1
+
+if TYPE_CHECKING:
+    from betcode.engine.shell.session import LiveSession
+
+logger = logging.getLogger(__name__)
+
+_KIND = KIND_OF["tool_call_start"]
+_WINDOW = 2000  # events: an agent that denies does so at once
+_INPUT = "tool_call_start.input_json"
+_LONGEST = 500
+_TAKEN_AWAY = (
+    "The agent could not ask: its own reading of `{}` takes the tool away. betcode never denies it by rule; "
+    "remove the rule from that file to be asked"
+)
+_BY_ITSELF = "by the agent itself: {}"
+
+
+async def denied_by_agent(
+    session: LiveSession, said: Iterable[v1.AgentEvent]
+) -> tuple[list[AuditEntry], list[v1.AgentEvent]]:
+    """The audit entries for these events; each names our rule where one denies the same.
+
+    A use of a tool that the agent does not offer is marked as denied where a rule of ours denies it. Rules do not
+    answer tools that only people answer; where the agent's own settings take one away, a notice says so.
+    """
+    said = list(said)
+    entries: list[AuditEntry] = []
+    notices: list[v1.AgentEvent] = []
+    for event in said:
+        result = event.tool_call_result
+        if result.denied_by not in ("agent", DISABLED):
+            continue
+        started = await _start_of(session, said, result.tool_id)
+        entry = await _entry(session, started, result)
+        if result.denied_by == DISABLED:
+            result.denied_by = "agent" if entry.rule else ""  # without a rule the agent just does not have the tool
+            if (rule := _taken_away(session, entry.tool_name)) is not None:
+                notices.append(events.notice(v1.NOTICE_KIND_AGENT, _TAKEN_AWAY.format(rule), level="warning"))
+        if result.denied_by:
+            entries.append(entry)
+    return entries, notices
+
+
+def _taken_away(session: LiveSession, tool_name: str) -> Rule | None:
+    """The rule in a file that the agent reads by itself, where it concerns a tool that only people answer."""
+    if tool_name not in FOR_PEOPLE:
+        return None
+    rules = session.screening.book.lists.rules
+    return next((rule for rule in rules if rule.action is Action.DENY and rule.tool == tool_name), None)
+
+
+async def _start_of(session: LiveSession, said: Iterable[v1.AgentEvent], tool_id: str) -> v1.AgentEvent:
+    for event in said:
+        if event.tool_call_start.tool_id == tool_id:
+            return event
+    last = session.writer.state.last_seq
+    try:
+        stored = await session.room.store.events_of_kind(session.writer.key, _KIND, Seq(max(last - _WINDOW, 0)), last)
+    except (StorageDegraded, StorageFailed):
+        logger.exception("what the agent denied by itself could not be read", extra=session.log_extra)
+        return v1.AgentEvent()
+    for data in reversed(stored):
+        event = v1.AgentEvent.FromString(data)
+        if event.tool_call_start.tool_id == tool_id:
+            return event
+    return v1.AgentEvent()
+
+
+async def _entry(session: LiveSession, started: v1.AgentEvent, result: v1.ToolCallResult) -> AuditEntry:
+    use = started.tool_call_start
+    cut = next((cut.sha256 for cut in started.cuts if cut.field == _INPUT), "")
+    try:
+        rule = "" if cut or not use.tool_name else await session.screening.denial(use.tool_name, use.input_json)
+    except NoAnswer:
+        rule = ""
+    return AuditEntry(
+        at_ns=now_ns(),
+        session_id=session.session_id,
+        request_id=result.tool_id,
+        tool_name=use.tool_name,
+        input_sha256=cut or input_hash(use.input_json),
+        what=Audited.DECISION,
+        outcome="deny",
+        decided_by=DecidedBy.RULE,
+        rule=rule,
+        note=_BY_ITSELF.format(shortened(result.output, _LONGEST)),
+    )

@@ -1,0 +1,197 @@
+"""What people ask about rules and say about projects; the sessions find out by themselves."""
+
+import os
+from collections.abc import AsyncGenerator, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio.to_thread
+
+from betcode.domain.audit import Audited, AuditEntry, DecidedBy
+from betcode.domain.changes import AddAudit
+from betcode.domain.errors import InvalidRequest, SessionNotFound
+from betcode.domain.identifiers import SessionId
+from betcode.domain.looks import NoAnswer
+from betcode.domain.project_files import ProjectItem
+from betcode.engine.context import Room
+from betcode.engine.permissions.policy_check import Checked, check
+from betcode.engine.permissions.policy_dry_run import Tried, try_rules
+from betcode.engine.permissions.project_guard import Inspected, inspect, unavoidable
+from betcode.engine.permissions.rule_files import RuleBook
+from betcode.engine.permissions.trust import (
+    FILE_NAME,
+    Trust,
+    TrustedProject,
+    TrustedProjects,
+    claude_config,
+    project_of,
+)
+from betcode.engine.shell.working_directory import directory_known
+from betcode.util.user import home_directory
+from betcode.util.wall_clock import now_ns
+
+
+@dataclass(frozen=True, slots=True)
+class InspectedProject:
+    """What a project brings for a kind of agent, and what people said to it."""
+
+    inspected: Inspected
+    project: str  # what would be trusted
+    is_declined: bool  # a person was asked about just this, and said no
+    unavoidable: tuple[ProjectItem, ...]  # what keeps the agent from being started
+
+
+class Policy:
+    """Part of the engine's front door."""
+
+    def __init__(self, room: Room) -> None:
+        self._room = room
+        places = room.rules.places
+        self._trusted = None if places is None else TrustedProjects(places.state_dir / FILE_NAME)
+
+    async def rule_book(
+        self, directory: str, environment: Mapping[str, str] | None = None, allowed_tools: Iterable[str] = ()
+    ) -> RuleBook:
+        """The rules that hold for an agent in that directory, as the files are now."""
+        book = self._room.rules.book(directory, environment, allowed_tools)
+        await book.refresh()
+        return book
+
+    async def check(self, tool: str, input_json: str, *, directory: str, session: SessionId | None) -> Checked:
+        """What rules and grants would say to a use, as the files are now; nothing is recorded.
+
+        Raises:
+            InvalidRequest, SessionNotFound
+        """
+        return await check(self._room, tool, input_json, directory=directory, session=session)
+
+    def try_rules(self, text: str, path: str, since_ns: int) -> AsyncGenerator[Tried, None]:
+        """Hold recorded uses of tools against the rules of a settings file; what came of it, as it grows.
+
+        Raises:
+            InvalidRequest: it is no settings file.
+        """
+        return try_rules(self._room, text, path, since_ns)
+
+    async def trusted(self) -> list[TrustedProject]:
+        """The projects that people trusted here."""
+        return [] if self._trusted is None else await anyio.to_thread.run_sync(self._trusted.listed)
+
+    async def is_trusted(self, directory: str) -> bool:
+        """Whether a person trusted what comes with this project, here or in Claude Code.
+
+        A directory that gives no answer in time is not trusted.
+        """
+        places = self._room.rules.places
+        own_list = None if places is None else places.state_dir / FILE_NAME
+        trust = Trust(directory, own_list, claude_config(os.environ, str(home_directory(os.environ))))
+        try:
+            return await self._room.looks.look(directory, trust.read)
+        except NoAnswer:
+            return False
+
+    async def project_of(self, directory: str, *, trusted: bool) -> str:
+        """What is meant by a directory: a linked worktree stands for its repository.
+
+        Raises:
+            InvalidRequest: it is no directory.
+        """
+        # In a thread: a directory may be on a disk that does not answer.
+        own = await anyio.to_thread.run_sync(_project, directory, trusted, abandon_on_cancel=True)
+        if own is None:
+            raise InvalidRequest(f"{directory[:500]!r} is no directory")
+        if not trusted and any(project.directory == own for project in await self.trusted()):
+            return own  # a worktree may have been trusted by itself
+        return await anyio.to_thread.run_sync(project_of, own, abandon_on_cancel=True)
+
+    async def inspect(self, directory: str, *, session: SessionId | None = None) -> InspectedProject:
+        """What agents would load from the files of a session's project, or of any directory.
+
+        Raises:
+            InvalidRequest: it is no directory.
+            SessionNotFound
+        """
+        room = self._room
+        can = None
+        environment: Mapping[str, str] = os.environ
+        if session is not None:
+            row = await room.store.find_session(session)
+            if row is None:
+                raise SessionNotFound(session)
+            directory, environment = await directory_known(room, row.new), row.new.environment or environment
+            provider = room.providers.get(row.new.provider)
+            can = None if provider is None else provider.capabilities_for(row.new)
+        project = await self.project_of(directory, trusted=True)
+        found = await inspect(room.rules, lambda work: room.looks.look(directory, work), directory, environment)
+        declined = {} if self._trusted is None else await anyio.to_thread.run_sync(self._trusted.declined)
+        mine = found if can is None else found.of(can.project_files)
+        return InspectedProject(
+            inspected=mine,
+            project=project,
+            is_declined=declined.get(project) == found.digest,
+            unavoidable=() if can is None or found.is_trusted else unavoidable(mine, can),
+        )
+
+    async def decline(self, project: str, directory: str, *, client: str = "") -> None:
+        """Remember that a person was asked about what this project brings now, and does not trust it.
+
+        Raises:
+            InvalidRequest: the list cannot be written.
+        """
+        trusted = self._trusted
+        if trusted is None:
+            raise InvalidRequest("No projects are trusted here: there is no place for the list")
+        look_at = self._room.looks.look
+        found = await inspect(self._room.rules, lambda work: look_at(directory, work), directory, os.environ)
+        try:
+            await anyio.to_thread.run_sync(lambda: trusted.decline(project, found.digest, by=client))
+        except OSError as trouble:
+            raise InvalidRequest(f"The list of trusted projects cannot be written: {trouble.strerror}") from None
+
+    async def trust(self, directory: str, *, trusted: bool, client: str = "", peer: str = "") -> bool:
+        """Let a project's own allow rules count from now on, or no longer; False: it was so before.
+
+        Raises:
+            InvalidRequest: it is no directory, or the list cannot be written.
+            StorageDegraded: the decision cannot be kept, so it is not made.
+        """
+        name = await self.project_of(directory, trusted=trusted)
+        if self._trusted is None:
+            raise InvalidRequest("No projects are trusted here: there is no place for the list")
+        is_listed = any(project.directory == name for project in await self.trusted())
+        if is_listed is trusted:
+            return False
+        entry = AuditEntry(
+            at_ns=now_ns(),
+            session_id="",
+            request_id="",
+            tool_name="",
+            input_sha256="",
+            what=Audited.TRUST,
+            outcome="granted" if trusted else "cleared",
+            decided_by=DecidedBy.PERSON,
+            rule=name,
+            client=client,
+            peer=peer,
+        )
+        await self._room.store.commit([AddAudit(entry)])  # first: nothing is trusted that nobody can find out about
+        try:
+            changed = await anyio.to_thread.run_sync(lambda: self._change(name, trusted, client))
+        except OSError as trouble:
+            raise InvalidRequest(f"The list of trusted projects cannot be written: {trouble.strerror}") from None
+        for agent in self._room.memory.live:
+            if name in agent.project_names:
+                agent.retire_soon()  # an idle one: the next agent is started as the project is trusted now
+        return changed
+
+    def _change(self, name: str, trusted: bool, client: str) -> bool:
+        assert self._trusted is not None
+        return self._trusted.set(name, trusted=trusted, by=client)
+
+
+def _project(directory: str, must_exist: bool) -> str | None:
+    """The directory's own name; None where it is none."""
+    if not Path(directory).is_absolute() or "\0" in directory:
+        return None
+    name = os.path.realpath(directory)
+    return name if not must_exist or Path(name).is_dir() else None

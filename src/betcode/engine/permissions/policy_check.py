@@ -1,0 +1,64 @@
+"""What the rules would say to a use of a tool that nobody has asked for."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from betcode.domain.errors import InvalidRequest, SessionNotFound
+from betcode.domain.identifiers import SessionId
+from betcode.domain.looks import NoAnswer
+from betcode.engine.context import Room
+from betcode.engine.operations.grants import compiled
+from betcode.engine.permissions.screening import unanswered
+from betcode.engine.shell.working_directory import directory_known
+from betcode.rules import Lists, ToolUse, Verdict, screen, segments
+
+INPUT_LIMIT_CHARACTERS = 4 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    verdict: Verdict
+    segments: tuple[str, ...]
+    lists: Lists
+    directory: str
+
+
+async def check(room: Room, tool: str, input_json: str, *, directory: str, session: SessionId | None) -> Checked:
+    """The verdict for a new session in that directory, or for a session with its own command line and grants.
+
+    Raises:
+        InvalidRequest: no tool or no directory is named, or the input is no JSON object.
+        SessionNotFound
+    """
+    if not tool:
+        raise InvalidRequest("No tool is named: give its name and its input")
+    if len(input_json) > INPUT_LIMIT_CHARACTERS:
+        raise InvalidRequest(f"The input is longer than {INPUT_LIMIT_CHARACTERS} characters: make it shorter")
+    use = ToolUse.of(tool, input_json or "{}")
+    if use.input is None:
+        raise InvalidRequest("The input is no JSON object")
+    if session is None:
+        book, granted = room.rules.book(_checked(directory)), None
+    else:
+        row = await room.store.find_session(session)
+        if row is None:
+            raise SessionNotFound(session)
+        directory = await directory_known(room, row.new)
+        book = room.rules.book(directory, row.new.environment, row.new.allowed_tools)
+        granted = await room.store.grants(row.key)
+    await book.refresh()
+
+    def decide() -> Verdict:
+        return screen(use, book.rules, None if granted is None else compiled(granted, book.place))
+
+    try:
+        verdict = await book.lookout.see(decide)
+    except NoAnswer as trouble:
+        verdict = unanswered(trouble)
+    return Checked(verdict, segments(use), book.lists, book.place.directory)
+
+
+def _checked(directory: str) -> str:
+    if not Path(directory).is_absolute():
+        raise InvalidRequest(f"{directory[:500]!r} is no directory: give the whole path, or name a session")
+    return directory

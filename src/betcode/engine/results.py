@@ -1,0 +1,38 @@
+"""What the engine tells those who ask: of a message, of a session, of itself."""
+
+from dataclasses import dataclass
+
+from betcode.domain.identifiers import MessageId, Seq
+from betcode.domain.rows import SessionRow
+from betcode.engine.client_name import NOBODY, ClientName, Present
+from betcode.engine.core.status import NOTHING, Waiting
+from betcode.engine.maintenance.adoption import Found
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    message_id: MessageId
+    seq: Seq  # of the user_input event that acknowledges it
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    row: SessionRow
+    holds: tuple[str, ...] = ()
+    waiting: Waiting = NOTHING
+    lock_holder: ClientName = NOBODY
+    clients: tuple[Present, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class EngineFacts:
+    turns_at_work: int
+    turn_limit: int
+    queue_limit: int
+    waiting_in_line: int
+    live_agents: int
+    agent_memory_bytes: int
+    degraded_reason: str
+    found_at_start: Found
+    database_warning: str = ""  # it nears its limit, or is past it
+    memory_limit_bytes: int = 0  # of the daemon itself

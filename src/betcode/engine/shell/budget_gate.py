@@ -1,0 +1,294 @@
+"""A session's budget at work: a limit that is reached lets the turn finish, then asks a person or refuses."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from betcode.domain.audit import DecidedBy
+from betcode.domain.budget import Budget, OnReached, describe, limited, raised, reached
+from betcode.domain.changes import Change, MoveInput, SavePrompt
+from betcode.domain.errors import BudgetExceeded, InvalidRequest
+from betcode.domain.identifiers import RunKey, time_ordered_uuid
+from betcode.domain.rows import InputKind, InputRow, InputState, PromptKind, PromptRow, PromptState
+from betcode.engine.client_name import ClientName
+from betcode.engine.core import events
+from betcode.engine.core.capability_checks import unmeasured
+from betcode.engine.core.decision_records import recorded
+from betcode.engine.core.decision_types import Decision
+from betcode.engine.core.orphaned_prompts import audited
+from betcode.engine.core.prompt_ttl import give_times, note_opened
+from betcode.engine.fault_points import FaultPoint
+from betcode.v1 import agent_pb2 as v1
+
+if TYPE_CHECKING:
+    from betcode.engine.shell.session import LiveSession
+
+logger = logging.getLogger(__name__)
+
+TOOL_NAME = "Budget"
+OF_NO_RUN = RunKey(0)  # no agent asks this, and none takes it along when it ends
+_NOT_RAISED = "the budget is reached and was not raised"
+_SET_ANEW = "the budget was set anew"
+_WAITS = "Waiting until a person raises the budget"
+
+
+class BudgetGate:
+    """Holds messages back while a limit is reached. Whatever it decides is on disk, so that a restart finds it so."""
+
+    def __init__(self, session: LiveSession) -> None:
+        self._session = session
+        self.prompt: PromptRow | None = None  # open
+        self._is_seen_to = False
+
+    @property
+    def is_set(self) -> bool:
+        return bool(self._budget)
+
+    @property
+    def holds(self) -> bool:
+        """A limit is reached: no message goes to the agent."""
+        return bool(self._budget) and bool(self._reached)
+
+    @property
+    def waiting(self) -> list[InputRow]:
+        """The messages that no agent was ever given; any other belongs to a turn that has begun."""
+        return [row for row in self._session.inputs.values() if row.kind is InputKind.MESSAGE and row.number == 0]
+
+    @property
+    def is_busy(self) -> bool:
+        """Something is about to be written."""
+        return self._is_seen_to
+
+    def lets_wait(self, row: InputRow) -> bool:
+        """Whether this message waits for a person, so that no turn begins with it by itself."""
+        return self.prompt is not None and row.kind is InputKind.MESSAGE and row.number == 0
+
+    def told_to_wait(self, rows: Sequence[InputRow]) -> list[v1.AgentEvent]:
+        """What the senders of these are told while the question is open."""
+        return [events.message_state(row.input_id, v1.MESSAGE_STATE_ACCEPTED, _WAITS) for row in rows]
+
+    def refuse_if_exceeded(self) -> None:
+        """Raises BudgetExceeded where the session is to refuse messages."""
+        if self._budget.on_reached is OnReached.REFUSE and self.holds:
+            raise BudgetExceeded(
+                f"The session's budget is reached ({self._figures()}): raise it with SetBudget or "
+                f"betcode session budget {self._session.session_id}",
+                session_id=self._session.session_id,
+                reached=",".join(self._reached),
+                limit=describe(self._budget.limits, self._reached),
+                spent=describe(self._session.writer.state.spent, self._reached),
+            )
+
+    def look(self) -> None:
+        """See to what reaching a limit means, if that is not done yet. Never waits."""
+        if self._is_due and not self._is_seen_to:
+            self._is_seen_to = True
+            self._session.tasks.start_soon(FaultPoint.BUDGET_CHECK, self._see_to_it)
+
+    async def answer(self, decision: Decision, client: ClientName) -> None:
+        """Raise the limits that are reached by the same amount again, or let go of what waits; the lock is held."""
+        session, prompt = self._session, self.prompt
+        assert prompt is not None
+        if decision.grant is not None or decision.updated_input:
+            raise InvalidRequest("A budget is raised once or not: answer ALLOW_ONCE or DENY")
+        said = [events.answered(prompt.request_id, decision, client)]
+        answered, entry = recorded(session.session_id, prompt, decision, client)
+        changes: list[Change] = [SavePrompt(answered), entry]
+        if decision.allows:
+            after = raised(self._budget, session.writer.state.spent)
+            said.append(_notice(f"The budget was raised to {describe(after.limits, self._reached)}"))
+            status = session.opened() if self.waiting else session.writer.state.status
+            await session.writer.write(said, changes, budget=after, status=status)
+            session.may_start = True
+        else:
+            dropped = self._drop(decision.message or _NOT_RAISED, said, changes)
+            await session.writer.write(said, changes)
+            self._forget(dropped)
+        self.prompt = None
+        session.go_on()
+
+    async def expire(self, why: str, said: list[v1.AgentEvent], changes: list[Change]) -> None:
+        """Nobody answered in time: what waited is let go, and the next message asks anew. The lock is held."""
+        dropped = self._drop(why, said, changes)
+        await self._session.writer.write(said, changes)
+        self._forget(dropped)
+        self.prompt = None
+
+    async def change(self, budget: Budget) -> None:
+        """Other limits from now on; what waits goes on when they leave room. The lock is held."""
+        session = self._session
+        said = [_notice(_told_of(budget))]
+        if note := unmeasured(budget, session.provider.name, session.capabilities):
+            said.append(_notice(note))
+        changes: list[Change] = []
+        status = session.writer.state.status
+        if self.prompt is not None:  # it names the old limits; where the new ones are reached too it is asked anew
+            told, changes = self.withdrawn(_SET_ANEW)
+            said += told
+            status = session.opened() if self.waiting else status
+        await session.writer.write(said, changes, budget=budget, status=status)
+        if changes:
+            self.prompt = None
+            session.may_start = True
+        session.go_on()
+
+    async def drop_waiting(self, why: str) -> tuple[str, ...]:
+        """Cancel what waits for a person, and the question with it; which messages that were. The lock is held."""
+        if self.prompt is None:
+            return ()
+        said, changes = self.withdrawn(why)
+        dropped = self._drop(why, said, changes)
+        await self._session.writer.write(said, changes)
+        self.prompt = None
+        self._forget(dropped)
+        return tuple(dropped)
+
+    def withdrawn(self, why: str, by: DecidedBy = DecidedBy.PERSON) -> tuple[list[v1.AgentEvent], list[Change]]:
+        """What is said and stored when the open question has no sense any more."""
+        if self.prompt is None:
+            return [], []
+        return [events.resolved(self.prompt.request_id, "withdrawn", message=why)], self._taken_back(why, by)
+
+    def in_vain(
+        self, given_up: Container[str], why: str, by: DecidedBy = DecidedBy.AGENT
+    ) -> tuple[list[v1.AgentEvent], list[Change]]:
+        """What is said and stored where all that waits for the answer is given up; `settle` follows."""
+        if any(row.input_id not in given_up for row in self.waiting):
+            return [], []
+        return self.withdrawn(why, by)
+
+    def reset(self) -> None:
+        """The session has failed: nothing waits and nothing is asked."""
+        self.prompt, self._is_seen_to = None, False
+
+    def settle(self) -> None:
+        """After inputs were given up: nothing waits for an answer any more."""
+        if not self.waiting:
+            self.prompt = None
+
+    # ------------------------------------------------------------ inside
+
+    def _taken_back(self, why: str, by: DecidedBy) -> list[Change]:
+        """The open question's row without an answer, and the audit's; a person who set something else gave none."""
+        assert self.prompt is not None
+        row = self.prompt
+        entry = audited(self._session.session_id, row, "withdrawn", by, note=why)
+        return [SavePrompt(replace(row, state=PromptState.WITHDRAWN, message=why)), entry]
+
+    @property
+    def _budget(self) -> Budget:
+        return self._session.writer.state.budget
+
+    @property
+    def _reached(self) -> tuple[str, ...]:
+        return reached(self._budget, self._session.writer.state.spent)
+
+    @property
+    def _is_due(self) -> bool:
+        if not self.holds or self._session.is_closed:
+            return False
+        asks = self._budget.on_reached is OnReached.ASK
+        return not self._budget.told or (bool(self.waiting) and not (asks and self.prompt is not None))
+
+    async def _see_to_it(self) -> None:
+        try:
+            async with self._session.lock:
+                if self._is_due:
+                    await self._tell_and_ask()
+        except Exception:
+            # Tried again when something happens next; what waits goes on waiting, and nobody else is harmed.
+            logger.exception("the budget could not be seen to", extra=self._session.log_extra)
+            return
+        finally:
+            self._is_seen_to = False
+        self._session.go_on()
+
+    async def _tell_and_ask(self) -> None:
+        session = self._session
+        session.room.faults(FaultPoint.BEFORE_BUDGET_PROMPT, session.session_id)
+        said: list[v1.AgentEvent] = []
+        changes: list[Change] = []
+        budget, prompt, dropped = self._budget, self.prompt, dict[str, None]()
+        if not budget.told:
+            then = "is refused" if budget.on_reached is OnReached.REFUSE else "waits until a person raises it"
+            asks = bool(self.waiting) and budget.on_reached is OnReached.ASK and prompt is None
+            figures = "" if asks else f" ({self._figures()})"  # the question behind it has them
+            said.append(_notice(f"The budget is reached{figures}: the next message {then}", *self._reached))
+        if self.waiting and budget.on_reached is OnReached.REFUSE:
+            told, kept = self.withdrawn(_NOT_RAISED)
+            said += told
+            changes += kept
+            dropped, prompt = self._drop(_NOT_RAISED, said, changes), None
+        elif self.waiting and prompt is None:
+            prompt, shown = self._question(len(said))
+            said.append(shown)
+            changes.append(SavePrompt(prompt))
+            said += self.told_to_wait(self.waiting)
+            if not session.turn_open:
+                said.append(events.status(v1.WAITING_FOR_USER))
+        opened = give_times(session, said, changes, {})
+        self.prompt = opened[0] if opened else prompt
+        left = {name: row for name, row in session.inputs.items() if name not in dropped}
+        status = session.status_after(session.run, session.run.row if session.run is not None else None, left)
+        await session.writer.write_surely(said, changes, budget=replace(budget, told=True), status=status)
+        self._forget(dropped)
+        note_opened(session, opened)
+        session.settle()  # a message that has to wait needs neither slot nor place in line
+        logger.info("the budget is reached: %s", self._figures(), extra=session.log_extra)
+
+    def _question(self, said_before: int) -> tuple[PromptRow, v1.AgentEvent]:
+        state, names = self._session.writer.state, self._reached
+        after = raised(state.budget, state.spent)
+        facts = {
+            "reached": list(names),
+            "spent": describe(state.spent, names),
+            "limit": describe(state.budget.limits, names),
+            "limit_if_allowed": describe(after.limits, names),
+        }
+        what = f"{facts['spent']} of {facts['limit']} spent: raise the budget to {facts['limit_if_allowed']}?"
+        event = events.permission_request(time_ordered_uuid(), TOOL_NAME, what, json.dumps(facts))
+        row = PromptRow(
+            request_id=event.permission_request.request_id,
+            session=self._session.writer.key,
+            run=OF_NO_RUN,
+            kind=PromptKind.PERMISSION,
+            tool_name=TOOL_NAME,
+            input_json=event.permission_request.input_json,
+            event=event.SerializeToString(),
+            seq=self._session.writer.seq_after(said_before),
+            asked_ns=event.timestamp.ToNanoseconds(),
+        )
+        return row, event
+
+    def _drop(self, why: str, said: list[v1.AgentEvent], changes: list[Change]) -> dict[str, None]:
+        """Say and store that what waits is cancelled."""
+        for row in self.waiting:
+            said.append(events.message_state(row.input_id, v1.MESSAGE_STATE_CANCELLED, why))
+            changes.append(MoveInput(row.session, row.input_id, InputState.CANCELLED))
+        if not self._session.turn_open and self._session.compaction is None:
+            said.append(events.status(v1.IDLE))
+        return {row.input_id: None for row in self.waiting}
+
+    def _forget(self, dropped: Iterable[str]) -> None:
+        for input_id in dropped:
+            self._session.inputs.pop(input_id, None)
+
+    def _figures(self) -> str:
+        state, names = self._session.writer.state, self._reached
+        return f"{describe(state.spent, names)} spent, {describe(state.budget.limits, names)} allowed"
+
+
+def _notice(message: str, *names: str) -> v1.AgentEvent:
+    details = {"reached": ",".join(names)} if names else {}
+    return events.notice(v1.NOTICE_KIND_BUDGET, message, **details)
+
+
+def _told_of(budget: Budget) -> str:
+    if not budget:
+        return "The session has no budget any more"
+    then = "is refused" if budget.on_reached is OnReached.REFUSE else "waits until a person raises it"
+    return f"The budget is {describe(budget.limits, limited(budget))}; a message after that {then}"

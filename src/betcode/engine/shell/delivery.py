@@ -1,0 +1,105 @@
+"""Handing inputs to an agent: numbered on disk first, given to its holder in order."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import anyio
+
+from betcode.domain.changes import AssignInput, Change, SaveRun
+from betcode.domain.rows import NO_SLOT, OPENS_TURN, InputKind, InputRow
+from betcode.domain.transcript import TranscriptEnd
+from betcode.engine.fault_points import FaultPoint
+from betcode.engine.shell.holder_client import Attachment, HolderGone, InputClosed
+
+if TYPE_CHECKING:
+    from betcode.engine.shell.run import AgentRun
+
+
+async def deliver(run: AgentRun, attachment: Attachment) -> None:
+    """Hand over what is assigned, in order; a number that the holder has seen before does nothing."""
+    session = run.session
+    try:
+        handed = attachment.hello.last_input
+        for row in sorted(session.inputs.values(), key=lambda row: row.number):
+            if row.run == run.row.key and row.number > handed:
+                await _hand_over(run, attachment, row)
+        while True:
+            for row in await _assign(run):
+                await _hand_over(run, attachment, row)
+            await session.deliverable.wait()
+            session.deliverable = anyio.Event()
+    except InputClosed:
+        run.asked_to_end = True  # its end is no crash, and what it did not take goes to the next
+    except HolderGone:
+        return  # the reader notices it too, and decides
+
+
+async def _hand_over(run: AgentRun, attachment: Attachment, row: InputRow) -> None:
+    await attachment.hand_over(row.number, row.payload)
+    run.session.room.faults(FaultPoint.AFTER_HAND_OVER, run.session.session_id)
+
+
+async def _assign(run: AgentRun) -> list[InputRow]:
+    """Give numbers to what may go now; they are on disk before the holder hears of them."""
+    session = run.session
+    async with session.lock:
+        if run.asked_to_end:
+            return []
+        if any(row.kind is InputKind.MESSAGE for row in _assignable(run)):
+            await run.calls.heed_rules()  # before the agent begins something under rules that have changed
+        number = run.row.last_input
+        assigned: list[InputRow] = []
+        changes: list[Change] = []
+        for row in _assignable(run):
+            number += 1
+            payload = run.dialogue.addressed(row.payload)
+            assigned.append(replace(row, run=run.row.key, number=number, payload=payload))
+            changes.append(AssignInput(row.session, row.input_id, run.row.key, number, payload))
+        if not assigned:
+            return []
+        after = replace(run.row, last_input=number)
+        await session.writer.write_surely((), [*changes, SaveRun(after)])
+        run.row = after
+        for row in assigned:
+            session.inputs[row.input_id] = row
+        run.active_at = anyio.current_time()
+        return assigned
+
+
+def _assignable(run: AgentRun) -> list[InputRow]:
+    """The inputs that may go to this run now, in order."""
+    session, ready = run.session, list[InputRow]()
+    for row in session.inputs.values():
+        if row.run == run.row.key or (row.kind is InputKind.MESSAGE and session.compaction is not None):
+            continue
+        if _is_held_back(run, row, ready):
+            continue
+        if row.kind is InputKind.MESSAGE and run.calls.holds_messages:
+            continue
+        if row.kind in OPENS_TURN and not run.dialogue.is_ready:
+            continue
+        if row.kind is InputKind.MESSAGE and run.row.cancel_step:
+            continue  # it came after the cancel, and must not be hit by it
+        if row.kind in NO_SLOT or session.room.slots.has(session):
+            ready.append(row)
+        elif row.kind is InputKind.MESSAGE and run.dialogue.turn_open:
+            ready.append(row)  # the agent itself queues what comes during a turn
+    return ready
+
+
+def _is_held_back(run: AgentRun, row: InputRow, before: list[InputRow]) -> bool:
+    """With a budget messages go one at a time, so that each turn is counted before the next begins.
+
+    So they do to an agent that would mix what comes during a turn into it, and to one that was not told to
+    continue a broken turn: it may take the turn's message for known, and has to be told before the next one.
+    """
+    session = run.session
+    repeats = session.writer.state.transcript is TranscriptEnd.INTERRUPTED_AFTER_ABANDONED
+    at_once = session.capabilities.queues_messages and not session.budget.is_set
+    if row.kind is not InputKind.MESSAGE or (not repeats and (row.number or at_once)):
+        return False
+    is_next = not any(row.kind is InputKind.MESSAGE for row in before)
+    is_over_budget = session.budget.holds and not row.number
+    return is_over_budget or run.dialogue.turn_open or session.unconsumed(run) or not is_next

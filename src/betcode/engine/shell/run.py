@@ -1,0 +1,405 @@
+"""One agent process's life as the daemon sees it: begun or adopted, read, spoken to, and its end written down.
+
+The process belongs to its holder. Leaving this life, as a daemon does when it stops, leaves the agent at work.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from contextlib import closing, suppress
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+import anyio.lowlevel
+import anyio.to_thread
+
+from betcode.domain.changes import SaveRun
+from betcode.domain.identifiers import RunKey, new_run_id
+from betcode.domain.ports import Dialogue
+from betcode.domain.records import Record, RecordKind
+from betcode.domain.rows import RunRow
+from betcode.domain.run import CancelStep, RunState, RunStimulus, advance
+from betcode.domain.session import SessionStatus
+from betcode.engine.core import exit as run_exit
+from betcode.engine.core.ingest import Intake
+from betcode.engine.core.prompt_ttl import give_times, note_opened
+from betcode.engine.core.status import pause_after_agent, pause_fields
+from betcode.engine.fault_points import FaultPoint
+from betcode.engine.operations import compact
+from betcode.engine.permissions.tool_calls import CallDesk
+from betcode.engine.shell import compaction_triggers
+from betcode.engine.shell.auto_responses import Replies, hand_over
+from betcode.engine.shell.cancel_escalation import Escalation
+from betcode.engine.shell.delivery import deliver
+from betcode.engine.shell.hang_watchdog import HangWatch
+from betcode.engine.shell.holder_client import (
+    END_GRACE_S,
+    Attachment,
+    HolderGone,
+    attach,
+    give_up,
+    is_shortage,
+    see_off,
+)
+from betcode.engine.shell.partial_output import cut_short
+from betcode.engine.shell.record_logging import note_taken_in
+from betcode.engine.shell.spawn import start
+from betcode.holder.launch import bar, end_leftovers
+from betcode.holder.reader import JournalReader
+from betcode.telemetry.work import Span
+from betcode.util.wall_clock import now_ns as clock_ns
+
+if TYPE_CHECKING:
+    from betcode.engine.permissions.screening import Screened
+    from betcode.engine.shell.session import LiveSession
+    from betcode.v1 import agent_pb2 as v1
+
+logger = logging.getLogger(__name__)
+
+READ_BYTES = 512 * 1024
+RETIRE_GRACE_S = 10.0
+REATTACH_AFTER_S = 0.2
+
+
+class AgentRun:
+    """What the daemon holds of a run is an attachment; `retire` and `end` are decisions someone makes."""
+
+    def __init__(self, session: LiveSession, adopted: RunRow | None = None) -> None:
+        self.session = session
+        session.room.faults(FaultPoint.RUN_INIT if adopted is None else FaultPoint.ADOPT_INIT, session.session_id)
+        new, state = session.writer.new, session.writer.state
+        self.conversation_id = state.conversation_id or new.session_id
+        self.row = adopted or RunRow(RunKey(0), session.writer.key, new_run_id(), RunState.SPAWNING, clock_ns())
+        self.dialogue: Dialogue = session.provider.dialogue(
+            new, self.conversation_id, self.row.dialogue_state, version=self.row.dialogue_version
+        )
+        # Whatever wrote the state that was read, what is stored from here on is this version's.
+        self.row = replace(self.row, dialogue_version=session.provider.dialogue_version)
+        self.attached = anyio.Event()
+        self.ended = anyio.Event()
+        self.asked_to_end = self.row.cancel_step.ends_agent
+        self.escalation = Escalation(self)
+        self.stopped = False  # ended because its daemon stops
+        self.has_spoken = self.row.offset > 0 and self.dialogue.conversation_began
+        self.has_said_anything = self.row.offset > 0  # on its stdout, an answer to our greeting included
+        # It has finished a turn: what it was not given by its end goes to the next, and cannot do so for ever.
+        self.has_served = self.has_spoken and not self.dialogue.turn_open
+        self.was_begun = adopted is None or adopted.offset > 0  # not so where a daemon died before it had a holder
+        self.attachment: Attachment | None = None
+        self.active_at = anyio.current_time()
+        self.watch = HangWatch(self)
+        self.calls = CallDesk(self)
+        self._replies = Replies(self)
+        self._exit: Record | None = None
+
+    @property
+    def directory(self) -> Path:
+        return self.session.room.runs_dir / self.row.run_id
+
+    @property
+    def run_id(self) -> str:
+        return self.row.run_id
+
+    @property
+    def offset(self) -> int:
+        return self.row.offset
+
+    @property
+    def holder_pid(self) -> int:
+        return self.row.holder_pid
+
+    @property
+    def agent(self) -> tuple[int, int]:
+        return self.row.agent_pid, self.row.agent_start
+
+    @property
+    def project_names(self) -> tuple[str, ...]:
+        return self.session.project.names
+
+    @property
+    def idle_since(self) -> float | None:
+        with (session := self.session).failure.guard(FaultPoint.IDLE_CHECK):
+            session.room.faults(FaultPoint.IDLE_CHECK, session.session_id)
+            idle = session.at_rest and not session.prompts and not self.dialogue.holds and not self.asked_to_end
+            return self.active_at if idle and self.attachment is not None else None
+        return None
+
+    async def begin(self) -> None:
+        """Start the agent and stay with it to its end."""
+        with Span("agent", self.session.session_id, root=True):
+            await self._live(fresh=True)
+
+    async def adopt(self) -> None:
+        """Go on with an agent that a daemon before us started, or read what it left."""
+        with Span("agent", self.session.session_id, root=True):
+            await self._live(fresh=False)
+
+    async def _live(self, *, fresh: bool) -> None:
+        memory = self.session.room.memory
+        memory.add(self)
+        self.escalation.begin()  # where a daemon before us died in the middle of it
+        trouble = ""
+        try:
+            if not fresh or await start(self):
+                await self._stay()
+            else:
+                trouble = "it was not wanted any more before it was started"
+        except Exception as error:
+            logger.exception("the agent's life was cut short", extra=self.session.log_extra)
+            trouble = self.session.room.run_problems.explain(self.run_id, self.session.session_id, error)
+            await give_up(self.directory, self.row)  # something here failed, not the agent
+        finally:
+            memory.remove(self)
+            self.attached.set()
+        await self._finish(trouble)
+        await see_off(self.directory)
+
+    async def _stay(self) -> None:
+        """Read on until the agent's end is read, through whatever happens to the connection."""
+        reader = JournalReader(
+            self.directory, self.row.offset, line_limit_bytes=self.session.room.settings.frame_limit_bytes
+        )
+        with closing(reader):
+            while True:
+                try:
+                    if await self._stay_with_holder(reader):
+                        return
+                except Exception as error:
+                    if not is_shortage(error):
+                        raise
+                logger.warning("the connection to the holder is lost; attaching again", extra=self.session.log_extra)
+                await anyio.sleep(REATTACH_AFTER_S)
+
+    async def _stay_with_holder(self, reader: JournalReader) -> bool:
+        """True once the agent's end was read, from its holder or from what a dead one left."""
+        try:
+            async with attach(self.directory) as attachment:
+                if await self._stay_attached(attachment, reader):
+                    await self.session.room.processes.release(self.run_id)
+                    await attachment.quit()
+                    return True
+        except HolderGone:
+            pass
+        finally:
+            self.attachment = None
+        if not await anyio.to_thread.run_sync(bar, self.directory):
+            return False
+        await self._read_rest(reader)
+        return True
+
+    async def _stay_attached(self, attachment: Attachment, reader: JournalReader) -> bool:
+        """True once the agent's end was read; False when the holder went away."""
+        await self._note_ready(attachment)
+        self.attachment = attachment
+        self.attached.set()
+        if self.asked_to_end:
+            await attachment.end(END_GRACE_S)  # asked for while there was nobody to tell
+        await self.calls.take_up()
+        self.session.settle()  # what a daemon before us accepted and did not hand over is still to be done
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(deliver, self, attachment)
+            ended = await self._read_on(attachment, reader)
+            tasks.cancel_scope.cancel()
+        return ended
+
+    async def _note_ready(self, attachment: Attachment) -> None:
+        hello = attachment.hello
+        async with self.session.lock:
+            state = self.row.state
+            if state is RunState.SPAWNING:
+                state = advance(state, RunStimulus.AGENT_READY)
+            row = replace(
+                self.row,
+                state=state,
+                holder_pid=hello.holder_pid,
+                agent_pid=hello.agent_pid,
+                agent_start=hello.agent_start,
+            )
+            if row != self.row:
+                await self.session.writer.write_surely((), [SaveRun(row)])
+                self.row = row
+
+    # ------------------------------------------------------------ reading
+
+    async def _read_on(self, attachment: Attachment, reader: JournalReader) -> bool:
+        end = 0
+        while True:
+            records = reader.read(READ_BYTES)
+            if records:
+                with Span("turn", root=True, session_id=self.session.session_id):
+                    ended = await self._take_in(records)
+                if ended:
+                    return True
+                await anyio.lowlevel.checkpoint()  # followers first: they wait for what was just announced
+                if reader.position < max(reader.seen, end):
+                    continue
+            try:
+                end = await attachment.grown(max(end, reader.seen))
+            except HolderGone:
+                return False
+
+    async def _read_rest(self, reader: JournalReader) -> None:
+        """The holder is gone: its journal holds all there will ever be."""
+        reader.finish()
+        while records := reader.read(READ_BYTES):
+            with Span("turn", root=True, session_id=self.session.session_id):
+                ended = await self._take_in(records)
+            if ended:
+                return
+        row, processes = self.row, self.session.room.processes
+        await processes.observe()
+        seen = processes.left_of(row.run_id)
+        await anyio.to_thread.run_sync(partial(end_leftovers, row.run_id, row.agent_pid, row.agent_start, seen=seen))
+
+    async def _screen(self, request: v1.PermissionRequest) -> Screened:
+        return await self.session.screening.screen(request, self.dialogue.directory_of(request.tool_use_id))
+
+    async def _take_in(self, records: Sequence[Record]) -> bool:
+        """Events, rows, position and the dialogue's state in one commit; True when the agent's end was among them."""
+        session = self.session
+        note_taken_in(session, records)
+        async with session.lock:
+            writer = session.writer
+            if any(self.dialogue.may_ask(record) for record in records):
+                await session.screening.refresh()
+            intake = Intake(
+                writer.key,
+                writer.next_seq,
+                dict(session.inputs),
+                dict(session.prompts),
+                dict(session.left),
+                session.session_id,
+                clock_ns(),
+                self._screen,
+            )
+            intake.denial = session.screening.denial_to
+            intake.offer = session.screening.offer
+            intake.peer_of = session.peer_of_answer
+            intake.stopped_by = session.stopped_by
+            answering, before = self.dialogue.answering, self.row
+            began_ns = session.turns.parsing()
+            row = await intake.take(self.dialogue, self.row, records)
+            session.turns.parsed(began_ns, len(records))
+            if row.cancel_step is CancelStep.INTERRUPTED and self.dialogue.answering and not answering:
+                hand_over(intake, session.interrupt_row(cancel_queued=row.cancel_queued))
+            await self._replies.add_to(intake)
+            opened = give_times(session, intake.said, intake.changes, intake.prompts)
+            if self.dialogue.conversation_began and not writer.state.conversation_began:
+                intake.said += await compact.before_fork(session)
+            session.room.faults(FaultPoint.AFTER_READING, session.session_id)
+            state = writer.state
+            status = session.status_after(self, row, intake.inputs)
+            if self._replies.must_ask_to_go_on(intake, rests=status is SessionStatus.IDLE):
+                self._replies.ask_to_go_on(intake)
+                status = state.status
+            elif state.turn_interrupted and state.status is not status is SessionStatus.IDLE:
+                intake.end_lost_turn()
+            await writer.write_surely(
+                intake.said,
+                intake.changes,
+                status=status,
+                conversation_id=self.dialogue.conversation_id or state.conversation_id,
+                conversation_began=self.dialogue.conversation_began or state.conversation_began,
+                transcript=intake.transcript_after(state.transcript),
+                crashes=state.crashes.turn_finished() if intake.turn_completed else state.crashes,
+                **pause_fields(self.dialogue.api_pause),
+            )
+            self.row = row
+            self.was_begun = True
+            self.has_said_anything = self.has_said_anything or any(one.kind is RecordKind.OUT for one in records)
+            session.inputs, session.prompts, session.left = intake.inputs, intake.prompts, intake.left
+            note_opened(session, opened)
+            compact.heed(session, intake.said)
+            self.has_served = self.has_served or intake.turn_completed
+            self.active_at = anyio.current_time()
+            self.has_spoken = self.has_spoken or self.dialogue.has_spoken
+            if intake.exit is not None:
+                self._exit = intake.exit
+                return True
+            if not self.dialogue.is_ready and self.dialogue.failure is not None:
+                self.watch.condemn("it could not begin")  # and would not end by itself
+            if intake.turn_completed:
+                self.escalation.note_turn_over()
+            session.settle()
+            if intake.turn_completed:
+                compaction_triggers.after_turn(session)
+                session.room.reports.note(writer.key, writer.state)
+        if intake.turn_cancelled:
+            self.escalation.sweep(before.turn_began)
+        session.followers.look_for_laggards()
+        return False
+
+    # ------------------------------------------------------------ ending
+
+    def retire_soon(self) -> None:
+        """Retire it in a task of its session."""
+        self.session.tasks.start_soon(FaultPoint.RETIRE, self.retire)
+
+    async def retire(self, grace_s: float = RETIRE_GRACE_S) -> None:
+        """Let an idle agent go, with SIGTERM when it does not by itself; it is started again when it is wanted."""
+        with self.session.failure.guard(FaultPoint.RETIRE):  # another session may wait here for memory
+            async with self.session.lock:
+                if self.idle_since is None:
+                    return
+                self.asked_to_end = True
+            await self._end_with(grace_s, nothing_open=True)
+
+    async def end(self) -> None:
+        """End the agent and everything it started."""
+        async with self.session.lock:
+            self.asked_to_end = True
+        await self._end_with(END_GRACE_S, nothing_open=False)
+
+    async def end_with_daemon(self) -> None:
+        """Like `end`; the turn is over, and a person's next message goes on with it."""
+        self.stopped = True
+        with self.session.failure.guard(FaultPoint.SHUTDOWN):
+            self.session.room.faults(FaultPoint.SHUTDOWN, self.session.session_id)
+            await self.end()
+
+    async def _end_with(self, grace_s: float, *, nothing_open: bool) -> None:
+        """The holder does it all by itself, so that a daemon that dies meanwhile leaves no agent half ended."""
+        if self.attachment is not None:
+            with suppress(HolderGone):  # told again when attached again
+                await self.attachment.end(grace_s, nothing_open=nothing_open)
+        await self.ended.wait()
+
+    async def _finish(self, trouble: str) -> None:
+        session = self.session
+        advice = await run_exit.directory_advice(self)
+        async with session.lock:
+            now_ns = clock_ns()
+            session.room.faults(FaultPoint.CLASSIFY_EXIT, session.session_id)
+            end = run_exit.judge(self, self._exit, trouble, now_ns, directory_advice=advice)
+            said, changes, fields = run_exit.consequences(session, end)
+            told, left = await run_exit.prompts_after(self, end, fields, is_told=self._exit is not None)
+            said, changes = [*told.said, *said], [*told.changes, *changes]
+            if end.cancelled:
+                said = [*await cut_short(session.room.store, session.writer.key, session.writer.state.last_seq), *said]
+            state = self.row.state
+            for stimulus in end.stimuli:
+                state = advance(state, stimulus)
+            row = replace(self.row, state=state, ended_ns=now_ns, exit_note=end.note)
+            if row.key:
+                changes.append(SaveRun(row))
+            if end.retry_in_s is None:
+                changes += session.recovery.ended_by(RunStimulus.GIVEN_UP)  # it could not be followed by this one
+            fields |= pause_after_agent(session.writer.state, now_ns)
+            await session.writer.write_surely(said, changes, **fields)
+            self.row = row
+            session.inputs = {name: kept for name, kept in session.inputs.items() if name not in end.fates}
+            session.prompts, session.left = {}, left
+            session.budget.settle()
+            compact.settle(session, "it was cancelled" if end.after_cancel else end.note)
+            if end.crashed:
+                session.room.counts.subprocess_crashes += 1
+                logger.error("the agent crashed: %s", end.note, extra=session.log_extra)
+            else:
+                logger.info("the agent ended: %s", end.note, extra=session.log_extra)
+            session.run_ended(row, end)
+        self.ended.set()
+        self.escalation.note_turn_over()

@@ -1,0 +1,400 @@
+"""A session that something happens to: messages come in, an agent works, people answer."""
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
+
+import anyio
+
+from betcode.domain.capabilities import Capabilities
+from betcode.domain.commands import AnswerPermission, AnswerQuestions, Command, Interrupt, SendMessage
+from betcode.domain.errors import (
+    AgentUnavailable,
+    SessionClosed,
+    SessionNotReady,
+    SessionTimedOut,
+    StorageDegraded,
+    StorageFailed,
+)
+from betcode.domain.identifiers import Seq, SessionId, time_ordered_uuid
+from betcode.domain.looks import NoAnswer
+from betcode.domain.phase import Phase
+from betcode.domain.ports import Provider
+from betcode.domain.rows import (
+    NO_SLOT,
+    OPENS_TURN,
+    GrantRow,
+    InputKind,
+    InputRow,
+    PromptRow,
+    PromptState,
+    RunRow,
+    SessionRow,
+)
+from betcode.domain.run import LIVE, CancelStep
+from betcode.domain.session import SessionStatus, SessionStimulus, advance
+from betcode.engine.context import Room
+from betcode.engine.core.exit import End
+from betcode.engine.core.orphaned_prompts import open_ones, sorted_by_agent
+from betcode.engine.core.status import Waiting, for_api
+from betcode.engine.fault_points import FaultPoint
+from betcode.engine.follow.followers import Followers
+from betcode.engine.operations import compact
+from betcode.engine.operations.lifecycle.lifecycle import Life
+from betcode.engine.permissions.project_guard import ProjectGuard
+from betcode.engine.permissions.screening import Screening
+from betcode.engine.shell.budget_gate import OF_NO_RUN, BudgetGate
+from betcode.engine.shell.input_lock_service import LockDesk
+from betcode.engine.shell.restart_backoff import Recovery
+from betcode.engine.shell.run import AgentRun
+from betcode.engine.shell.session_failure import SessionFailure
+from betcode.engine.shell.session_tasks import SessionTasks
+from betcode.engine.shell.turn_metrics import TurnTimes
+from betcode.engine.shell.writer import SessionWriter
+from betcode.rules import Place
+from betcode.util.signal import Bell
+from betcode.util.wall_clock import now_ns
+
+logger = logging.getLogger(__name__)
+
+
+class LiveSession:
+    """The one place where a session changes. Every change holds `lock`, is committed, and is then announced."""
+
+    def __init__(self, room: Room, row: SessionRow, provider: Provider) -> None:
+        self.room = room
+        self.provider = provider
+        self.writer = SessionWriter(
+            room.store, row, counts=room.counts, traces=room.traces, watch=room.watch, growth=room.growth
+        )
+        self.writer.on_status = self.tell_phase
+        self.life = Life()
+        self.failure = SessionFailure(self)
+        self.tasks = SessionTasks(room.tasks, self.session_id, room.faults, self.failure.report)
+        self.desk = LockDesk(room, self.writer, self.tasks)
+        self.followers = Followers(room, self.writer, self.desk, self.tasks)
+        self.budget = BudgetGate(self)
+        self.lock = anyio.Lock()
+        self.inputs: dict[str, InputRow] = {}  # open ones, oldest first
+        self.prompts: dict[str, PromptRow] = {}  # open ones that the agent waits for
+        self.left: dict[str, PromptRow] = {}  # of agents that are gone, for the one that goes on with their turn
+        self.grants: tuple[GrantRow, ...] = ()  # what people granted, oldest first
+        self.run: AgentRun | None = None
+        self.compaction: compact.Compaction | None = None
+        self.compacts_itself = True  # until that has failed, or did not help
+        self.directory = row.new.working_directory  # in which its newest agent was started, or the next one will be
+        self.is_placed = not row.new.worktree_id  # else `directory` may be where its worktree was
+        self.users = 0  # streams and calls that hold this object
+        self.recovery = Recovery(self)
+        self.screening = Screening(self)
+        self.project = ProjectGuard(self)
+        self.may_start = False  # once it was given up, a person decides when it goes on
+        self.closed_words = "the session was closed"  # or deleted: why what was open in it is not any more
+        self.stopped_by = ""  # the client that closed it or cancelled its turn last; empty: not known, nobody
+        self.deliverable = anyio.Event()
+        self.changed = Bell()  # rung when something was taken in, or an agent came or went
+
+    # ------------------------------------------------------------ what others see
+
+    @property
+    def session_id(self) -> SessionId:
+        return self.writer.new.session_id
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return self.provider.capabilities_for(self.writer.new)
+
+    @property
+    def turns(self) -> TurnTimes:
+        return self.writer.turns
+
+    @property
+    def log_extra(self) -> dict[str, str]:
+        return {"session_id": self.session_id}
+
+    @property
+    def at_rest(self) -> bool:
+        """No turn is open, and none will begin by itself."""
+        return self.writer.state.status is not SessionStatus.ACTIVE
+
+    @property
+    def disposable(self) -> bool:
+        return (
+            self.users == 0
+            and self.run is None
+            and not self.lock.locked()
+            and self.at_rest
+            and not self.budget.is_busy
+            and not self.life.is_changing
+            and not self.failure.is_pending
+            and self.tasks.is_idle
+        )
+
+    @property
+    def holds(self) -> tuple[str, ...]:
+        return self.run.dialogue.holds if self.run is not None else ()
+
+    @property
+    def waiting(self) -> Waiting:
+        if self.prompts or self.budget.prompt is not None:
+            return Waiting("person")
+        if self.recovery.waiting:
+            return Waiting("retry", self.recovery.due_ns)
+        if self.room.slots.is_waiting(self):
+            return Waiting("slot")
+        if self.at_rest and open_ones(self.left):
+            return Waiting("person")
+        return for_api(self.writer.state, now_ns())
+
+    @property
+    def turn_open(self) -> bool:
+        return self.run is not None and self.run.dialogue.turn_open
+
+    @property
+    def phase(self) -> Phase:
+        return self.life.phase(self.writer.state.status)
+
+    def tell_phase(self, words: str = "") -> None:
+        """Say where the session stands, if that is news."""
+        if (told := self.life.told(self.session_id, self.writer.state.status, words)) is not None:
+            self.room.phases.tell(told)
+
+    async def load(self) -> None:
+        """Take up what was left open."""
+        self.room.faults(FaultPoint.LOAD, self.session_id)
+        store, key = self.room.store, self.writer.key
+        self.life.take_up(await store.bound(key), self.writer.state.status)
+        await self.writer.jump_after_epoch()
+        self.inputs = {row.input_id: row for row in await store.open_inputs(key)}
+        prompts = [row for _, row in await store.open_prompts(key)]
+        self.budget.prompt = next((row for row in prompts if row.run == OF_NO_RUN), None)
+        newest = await store.newest_run(key)
+        run = newest.key if newest is not None and newest.state in LIVE else None
+        self.prompts, self.left = sorted_by_agent((row for row in prompts if row.run != OF_NO_RUN), run)
+        self.left |= {row.request_id: row for row in await store.kept_prompts(key)}
+        self.grants = tuple(await store.grants(key))
+        await compact.recall(self)
+        self.may_start = not self.at_rest
+        if self.may_start:
+            await self.recovery.load()
+        if self.writer.state.status is SessionStatus.CLOSED:
+            self.writer.tail.close()
+
+    @property
+    def place(self) -> Place:
+        """Where its rules and grants are asked."""
+        return self.screening.book.place
+
+    @property
+    def has_messages(self) -> bool:
+        return any(row.kind in OPENS_TURN for row in self.inputs.values())
+
+    # ------------------------------------------------------------ going on
+
+    def slot_granted(self) -> None:
+        self.go_on()
+
+    def go_on(self) -> None:
+        """Do what can be done now: ask for a slot, start an agent, wake the one who delivers. Never waits.
+
+        Another session may be at work here: one that gave a slot back. It does not fail with this one.
+        """
+        try:
+            self._advance()
+        except Exception as error:  # noqa: BLE001 - whatever it is, it concerns this session alone
+            self.failure.report(FaultPoint.ADVANCE, error)
+
+    def _advance(self) -> None:
+        self.changed.ring()
+        if self.writer.state.status is SessionStatus.CLOSED or not self.may_start or not self.room.may_begin:
+            return
+        if self.recovery.waiting:
+            return
+        self.budget.look()
+        slots = self.room.slots
+        # In this order: a session with a slot may have a thousand open messages, and comes here for each of them.
+        if not slots.has(self) and any(self._needs_slot(row) for row in self.inputs.values()):
+            begun = any(row.kind is InputKind.ANSWER or row.number for row in self.inputs.values())
+            slots.ask(self, first=begun)  # comes back here when granted
+        if self.run is None and self.inputs and slots.has(self):
+            self.room.faults(FaultPoint.ADVANCE, self.session_id)
+            self.run = AgentRun(self)
+            self.tasks.start_soon(FaultPoint.RUN, self.run.begin)
+        self.deliverable.set()
+
+    def settle(self) -> None:
+        """After something was taken in: keep, take or give back the slot as the agent works, waits or rests."""
+        slots, run = self.room.slots, self.run
+        works = run is not None and (run.dialogue.turn_open or self.unconsumed(run)) and not self.prompts
+        # In this order: an agent at work with a slot keeps it, however many messages are open.
+        if not (works and slots.has(self)) and not any(self._needs_slot(row) for row in self.inputs.values()):
+            if works:
+                slots.take(self)  # background work began a turn by itself
+            else:
+                slots.give_back(self)  # or its place in line
+        self.go_on()
+
+    def status_after(self, run: AgentRun | None, row: RunRow | None, inputs: dict[str, InputRow]) -> SessionStatus:
+        """The session's status once the run is like this, and these inputs are the open ones."""
+        status = self.writer.state.status
+        leaving = row is not None and row.cancel_step is CancelStep.LEAVING
+        is_open = run is not None and run.dialogue.turn_open and not leaving
+        wanted = (each.kind in OPENS_TURN and not self.budget.lets_wait(each) for each in inputs.values())
+        busy = is_open or any(wanted)
+        if busy and status in (SessionStatus.NEW, SessionStatus.IDLE):
+            return advance(status, SessionStimulus.TURN_OPENED)
+        if not busy and status is SessionStatus.ACTIVE:
+            return advance(status, SessionStimulus.TURN_CLOSED)
+        return status
+
+    def unconsumed(self, run: AgentRun) -> bool:
+        return any(row.kind in OPENS_TURN and row.run == run.row.key for row in self.inputs.values())
+
+    def unheard(self) -> list[InputRow]:
+        """The open inputs that the agent which lives now, if any, has not been given."""
+        run = None if self.run is None else self.run.row.key
+        return [row for row in self.inputs.values() if row.number == 0 or row.run != run]
+
+    def run_ended(self, row: RunRow, end: End) -> None:
+        """The agent is gone; what is still to do starts another, at once or after a wait, if it is not given up."""
+        self.run = None
+        self.room.slots.give_back(self)
+        if end.retry_in_s is not None:
+            self.recovery.back_off(row, end.retry_in_s)
+        elif end.crashed:
+            self.recovery.over()  # its row says so already
+            self.may_start = False
+        self.go_on()
+
+    def open_left(self, request_id: str) -> PromptRow | None:
+        """The open prompt of that id whose agent is gone."""
+        row = self.left.get(request_id)
+        return row if row is not None and row.state is PromptState.OPEN else None
+
+    async def peer_of_answer(self, prompt: PromptRow) -> str:
+        """The process that a person's answer came from, as far as that can be read now."""
+        try:
+            return await self.room.store.peer_of_answer(self.session_id, prompt.request_id)
+        except (StorageDegraded, StorageFailed):
+            logger.exception("it could not be read where an answer came from", extra=self.log_extra)
+            return ""
+
+    @property
+    def is_closed(self) -> bool:
+        return self.writer.state.status is SessionStatus.CLOSED
+
+    def refuse_if_closed(self) -> None:
+        if self.is_closed:
+            raise SessionClosed(self.session_id)
+
+    def refuse_if_stopping(self) -> None:
+        """Raises SessionNotReady."""
+        if self.life.is_stopping:
+            raise SessionNotReady(self.session_id, self.phase, "not being stopped")
+
+    def refuse_if_timed_out(self) -> None:
+        """Raises SessionTimedOut."""
+        deadline_ns = self.life.bond.deadline_ns
+        if deadline_ns and self.room.timeouts.clock.now_ns() >= deadline_ns:
+            raise SessionTimedOut(self.session_id)
+
+    def refuse_if_degraded(self) -> None:
+        """While nothing can be written nothing is accepted, and nobody waits for a lock to hear it."""
+        if self.writer.degraded_reason:
+            raise StorageDegraded(
+                f"Nothing can be written at the moment ({self.writer.degraded_reason}): try again when there is room",
+                session_id=self.session_id,
+                retry_after_ms="2000",
+            )
+
+    @asynccontextmanager
+    async def changing(self, *, even_degraded: bool = False) -> AsyncIterator[None]:
+        """The lock, for what somebody asks for; what has happened already takes it as it is, and may keep it for long.
+
+        `even_degraded` is for what may make room: it is tried, and only not kept waiting behind what cannot be written.
+
+        Raises:
+            StorageDegraded: nothing can be written, or could not any more while others were before us.
+            SessionFailed: an error has stopped the session, and its agent is being ended.
+        """
+        while True:
+            self.failure.refuse_if_pending()
+            self.room.refuse_before_adoption()
+            if not even_degraded:
+                self.refuse_if_degraded()
+            with anyio.CancelScope() as waiting:
+                self.writer.in_line.add(waiting)
+                try:
+                    await self.lock.acquire()
+                finally:
+                    self.writer.in_line.discard(waiting)
+            if not waiting.cancelled_caught:
+                break
+            self.refuse_if_degraded()
+        try:
+            yield
+        finally:
+            self.lock.release()
+
+    async def admit(self) -> None:
+        """Raises PoolExhausted, AgentMemoryExhausted, AgentUnavailable where one more turn cannot be."""
+        if self.run is None:
+            await self.check_program()
+            self.room.slots.admit(self)  # before any other agent is sent home for a turn that is refused
+            await self.room.memory.make_room()
+        self.room.slots.admit(self)
+
+    async def check_program(self) -> None:
+        """Raises AgentUnavailable where the agent cannot be started; the directories of PATH may not answer."""
+        work = partial(self.provider.check, self.writer.new.environment or {})
+        try:
+            await self.room.looks.look(f"the program of {self.provider.name}", work)
+        except NoAnswer as no_answer:
+            raise AgentUnavailable(f"The agent's program cannot be examined: {no_answer}; check PATH") from None
+
+    def opened(self) -> SessionStatus:
+        """Its status once a turn is open."""
+        status = self.writer.state.status
+        return status if status is SessionStatus.ACTIVE else advance(status, SessionStimulus.TURN_OPENED)
+
+    def _needs_slot(self, row: InputRow) -> bool:
+        assigned = self.run is not None and row.run == self.run.row.key
+        if assigned or row.kind in NO_SLOT:
+            return False
+        if row.kind is InputKind.MESSAGE and not row.number and self.budget.holds:
+            return False
+        return row.kind is InputKind.ANSWER or self.run is None or not self.run.dialogue.turn_open
+
+    def _control(self, kind: InputKind, command: Command) -> InputRow:
+        return InputRow(
+            input_id=time_ordered_uuid(),
+            session=self.writer.key,
+            kind=kind,
+            payload=self.spoken(command),
+            created_ns=now_ns(),
+        )
+
+    def message_row(self, message: SendMessage, content: bytes, seq: Seq) -> InputRow:
+        """A message to hand over; `content` tells the same one sent again, `seq` is its acknowledgement's."""
+        row = self._control(InputKind.MESSAGE, message)
+        return replace(row, input_id=message.message_id, content=content, seq=seq)
+
+    def answer_row(self, command: AnswerPermission | AnswerQuestions) -> InputRow:
+        """What a person decided, as something to hand over; `content` names the prompt."""
+        return replace(self._control(InputKind.ANSWER, command), content=command.request_id.encode())
+
+    def control_row(self, command: Command, about: str = "") -> InputRow:
+        """A command of the engine's own, as something to hand over; `about` is the request that it answers."""
+        return replace(self._control(InputKind.CONTROL, command), content=about.encode("utf-8", "replace"))
+
+    def interrupt_row(self, *, cancel_queued: bool) -> InputRow:
+        """What tells the agent to stop its turn."""
+        return self._control(InputKind.INTERRUPT, Interrupt(time_ordered_uuid(), cancel_queued))
+
+    def spoken(self, command: Command) -> bytes:
+        """The command in the agent's words."""
+        state = self.writer.state
+        conversation = state.conversation_id or self.session_id
+        return self.provider.dialogue(self.writer.new, conversation).send(command)

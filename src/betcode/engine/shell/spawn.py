@@ -1,0 +1,141 @@
+"""Starting an agent: its row first, then its holder with the conversation it goes on with."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+import anyio.to_thread
+
+from betcode.domain.changes import SaveRun
+from betcode.domain.errors import AgentUnavailable, BetcodeError, StorageDegraded, WorktreeUnusable
+from betcode.domain.ports import Launch, LaunchContext
+from betcode.domain.project_files import ProjectFiles
+from betcode.domain.rows import RunRow
+from betcode.domain.run import RunStimulus
+from betcode.engine.shell.working_directory import directory_now
+from betcode.holder.launch import HolderKilled, HolderSpec, start_holder
+from betcode.telemetry.work import Span
+from betcode.util.state_files import open_file
+from betcode.util.wall_clock import now_ns
+
+if TYPE_CHECKING:
+    from betcode.engine.shell.run import AgentRun
+    from betcode.engine.shell.session import LiveSession
+
+logger = logging.getLogger(__name__)
+
+_RETRY_AFTER_S = 0.5
+
+
+async def start(run: AgentRun) -> bool:
+    """Whether it was started; not so where its end was asked for meanwhile."""
+    with Span("spawn"):
+        return await _start(run)
+
+
+async def _start(run: AgentRun) -> bool:
+    began_ns = time.monotonic_ns()
+    session, room = run.session, run.session.room
+    writer, provider = session.writer, session.provider
+    previous = await room.store.newest_run(writer.key)
+    if previous is not None:
+        carried = provider.carry_over(previous.dialogue_state, previous.dialogue_version)
+        run.dialogue = provider.dialogue(writer.new, run.conversation_id, carried, version=provider.dialogue_version)
+    environment = writer.new.environment
+    trouble: BetcodeError | None = await _find_place(session)
+    async with session.lock:  # as everywhere: of two who read the files at once the slower would win
+        await session.screening.refresh()
+    if environment is None:
+        environment = await room.login_shell.environment()
+    project = await session.project.look(environment)
+    try:
+        project_files, said = session.project.decide(project)
+    except AgentUnavailable as refusal:
+        run.watch.advice = refusal.message
+        project_files, said, trouble = ProjectFiles.IGNORED, [], trouble or refusal
+    context = LaunchContext(
+        conversation_id=run.conversation_id,
+        resume=writer.state.conversation_began,
+        continue_turn=(
+            writer.state.transcript.is_continuable
+            and session.capabilities.continues_broken_turn
+            and session.compaction is None  # a broken turn becomes part of the summary
+        ),
+        plan_mode=run.dialogue.plan_mode if writer.state.conversation_began else None,
+        chosen=run.dialogue.chosen,
+        fork_point=writer.new.fork_point,
+        environment=environment,
+        forbidden=session.screening.forbidden,
+        screens_calls=session.screening.is_wanted,
+        run_dir=run.directory,
+        project_files=project_files,
+        project_directories=project.names,
+    )
+    launch = provider.launch(replace(writer.new, working_directory=session.directory), context)
+    async with session.lock:
+        run.row = await _created(run)
+        if launch.opening:
+            run.row = replace(run.row, last_input=1)
+        if context.screens_calls:
+            run.calls.told()
+        said += session.screening.newly_out_of_reach()
+        await writer.write_surely(said, [SaveRun(run.row), *session.recovery.ended_by(RunStimulus.RETRY_DUE)])
+        session.recovery.over()
+    if run.asked_to_end:
+        return False
+    if trouble is not None:
+        raise trouble
+    spec = HolderSpec(run_dir=run.directory, argv=launch.argv, env=launch.env, cwd=launch.cwd, marker=run.row.run_id)
+    spec = replace(spec, opening=launch.opening, umask=room.umask)
+    if launch.files or launch.links:
+        await anyio.to_thread.run_sync(_prepare_run_directory, run.directory, launch)
+    room.processes.expect(run.row.run_id)
+    try:
+        pid = await anyio.to_thread.run_sync(start_holder, spec)
+    except HolderKilled as killed:  # what it left is read and ended like that of any other
+        logger.warning("the agent was started, but %s", killed, extra=session.log_extra)
+    else:
+        room.processes.add(pid, run.row.run_id)
+        logger.info("started an agent under holder %d", pid, extra=session.log_extra)
+    session.turns.spawned(began_ns)
+    return True
+
+
+async def _find_place(session: LiveSession) -> WorktreeUnusable | None:
+    """Its worktree may have been moved since its last agent; rules go with it."""
+    try:
+        directory = await directory_now(session.room, session.writer.new)
+    except WorktreeUnusable as trouble:
+        return trouble
+    async with session.lock:
+        session.screening.move_to(directory)
+    return None
+
+
+def _prepare_run_directory(directory: Path, launch: Launch) -> None:
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for name, target in launch.links.items():
+        (directory / name).symlink_to(target)
+    for name, data in launch.files.items():
+        descriptor = open_file(directory / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+
+
+async def _created(run: AgentRun) -> RunRow:
+    """No process without a row: wait until there is one."""
+    store, version = run.session.room.store, run.session.provider.dialogue_version
+    while True:
+        try:
+            row = await store.create_run(run.session.writer.key, run.row.run_id, now_ns())
+        except StorageDegraded as trouble:
+            run.session.writer.degrade(trouble.message)
+            await anyio.sleep(_RETRY_AFTER_S)
+        else:
+            return replace(row, dialogue_version=version, dialogue_state=run.dialogue.state())

@@ -1,0 +1,39 @@
+"""Where a session's agent works: in the directory it was made in, or where its worktree is by now."""
+
+import anyio
+
+from betcode.domain.errors import WorktreeUnusable
+from betcode.domain.rows import NewSession
+from betcode.engine.context import Room
+
+_KNOWN_WITHIN_S = 10.0  # who keeps the worktrees comes right after the engine
+
+
+async def directory_now(room: Room, new: NewSession) -> str:
+    """Where its agent is to be started.
+
+    Raises:
+        WorktreeUnusable: the session's worktree is not there.
+    """
+    if not new.worktree_id:
+        return new.working_directory
+    with anyio.move_on_after(_KNOWN_WITHIN_S):
+        await room.places_known.wait()
+    return new.working_directory if room.places is None else await room.places.directory_of(new)
+
+
+async def directory_known(room: Room, new: NewSession) -> str:
+    """Where its agent works, or worked before its worktree was gone."""
+    try:
+        return await directory_now(room, new)
+    except WorktreeUnusable:
+        return new.working_directory
+
+
+async def trouble_with_place(room: Room, new: NewSession) -> WorktreeUnusable | None:
+    """Why nothing can be done in the session's worktree now; None: it is there, or the session has none."""
+    try:
+        await directory_now(room, new)
+    except WorktreeUnusable as trouble:
+        return trouble
+    return None

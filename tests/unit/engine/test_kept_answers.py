@@ -1,0 +1,240 @@
+"""What the agent that goes on with a broken turn gets of answers that were given before it."""
+
+from dataclasses import dataclass, field, replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from betcode.domain.identifiers import RunKey, Seq, SessionKey
+from betcode.domain.rows import Kept, PromptKind, PromptRow, PromptState
+from betcode.engine.core import carried_answers
+from betcode.engine.core.carried_answers import ALLOWANCE_LASTS_NS, Asked, Given, passed_over, recall, superseded
+
+NOW = 10**18
+OPEN, ANSWERED = PromptState.OPEN, PromptState.ANSWERED
+
+
+def prompt(
+    request_id: str = "new",
+    tool: str = "Write",
+    given_json: str = "{}",
+    *,
+    agent: str = "",
+    kind: PromptKind = PromptKind.PERMISSION,
+) -> PromptRow:
+    return PromptRow(request_id, SessionKey(1), RunKey(2), kind, tool, given_json, b"", Seq(1), 1, agent_id=agent)
+
+
+def left(decision: str = "", kept: Kept = Kept.NO, *, tool: str = "Write", old_json: str = "{}") -> PromptRow:
+    """A prompt of an agent that is gone, answered a moment ago or not at all."""
+    row = replace(prompt("old", tool, old_json), run=RunKey(1), kept=kept)
+    return replace(row, state=ANSWERED, decision=decision, answered_ns=NOW - 1) if decision else row
+
+
+TABLE = [
+    # what was left, how it is told; is the answer given?
+    (left(), "asked this before", False),
+    (left(kept=Kept.OFFERED), "asked this before", False),
+    (left("DENY", Kept.UNSPENT), "", True),
+    (left("DENY_WITH_INTERRUPT", Kept.UNSPENT), "", True),
+    (left("DENY", Kept.OFFERED), "", True),
+    (left("ALLOW_ONCE", Kept.UNSPENT), "", True),
+    (left("ALLOW_WITH_EDIT", Kept.UNSPENT), "", True),
+    (left("ALLOW_ONCE", Kept.OFFERED), "You allowed this before the agent was lost", False),
+    (left("ALLOW_ONCE", Kept.SPENT), "it may have run already", False),
+    (left("DENY", Kept.SPENT), "This was denied before", False),
+]
+
+
+@pytest.mark.parametrize(("old", "note", "is_given"), TABLE, ids=[f"{o.decision}-{o.kept}" for o, _, _ in TABLE])
+@pytest.mark.behaviour("permission.restart.agent-gone")
+def test_the_same_question_gets_what_the_table_says(old: PromptRow, note: str, is_given: bool) -> None:
+    match recall(prompt(), [old], NOW):
+        case Given() as given:
+            assert is_given
+            assert given.before is old
+        case Asked() as asked:
+            assert not is_given
+            assert note in asked.note
+            assert asked.supersedes == (None if old.kept is Kept.SPENT else old)
+
+
+@pytest.mark.parametrize(
+    ("old", "told"),
+    [
+        (left(), "asked otherwise"),
+        (left("ALLOW_ONCE", Kept.UNSPENT), "You allowed it then, and the answer was not used"),
+        (left("DENY", Kept.UNSPENT), "You denied it then, and the answer was not used"),
+    ],
+)
+@pytest.mark.behaviour("permission.restart.changed-input")
+def test_a_changed_input_takes_the_place_of_the_old_prompt_and_no_answer_of_it(old: PromptRow, told: str) -> None:
+    asked = recall(prompt(given_json='{"more":1}'), [old], NOW)
+    assert isinstance(asked, Asked)
+    assert asked.supersedes is old
+    assert told in asked.note
+
+
+def test_what_is_asked_of_another_tool_has_nothing_to_do_with_it() -> None:
+    for old, _, _ in TABLE:
+        assert recall(prompt(tool="Edit"), [old], NOW) == Asked()
+        assert recall(prompt(kind=PromptKind.QUESTION), [old], NOW) == Asked()
+
+
+@pytest.mark.parametrize("tool", ["Bash", "PowerShell"])
+def test_an_allowed_command_is_offered_and_a_denied_one_is_denied(tool: str) -> None:
+    offered = recall(prompt(tool=tool), [left("ALLOW_ONCE", Kept.UNSPENT, tool=tool)], NOW)
+    assert isinstance(offered, Asked)
+    assert offered.note == "You allowed this before the agent was lost"
+    assert isinstance(recall(prompt(tool=tool), [left("DENY", Kept.UNSPENT, tool=tool)], NOW), Given)
+
+
+@pytest.mark.parametrize(
+    ("age", "is_given"),
+    [(0, True), (ALLOWANCE_LASTS_NS, True), (ALLOWANCE_LASTS_NS + 1, False), (-1, False), (-ALLOWANCE_LASTS_NS, False)],
+)
+def test_an_allowance_lasts_a_quarter_of_an_hour_and_a_clock_set_back_ends_it(age: int, is_given: bool) -> None:
+    old = replace(left("ALLOW_ONCE", Kept.UNSPENT), answered_ns=NOW - age)
+    assert isinstance(recall(prompt(), [old], NOW), Given) == is_given
+
+
+def test_a_subagent_gets_no_answer_that_another_was_given() -> None:
+    old = replace(left("DENY", Kept.UNSPENT), agent_id="toolu_1")
+    asked = recall(prompt(agent="toolu_2"), [old], NOW)
+    assert isinstance(asked, Asked)
+    assert asked.supersedes is old
+    assert recall(prompt(), [old], NOW) == Asked()
+    assert isinstance(recall(prompt(agent="toolu_1"), [old], NOW), Given)
+
+
+def test_input_that_was_not_kept_as_it_came_is_never_the_same() -> None:
+    asked = recall(prompt(given_json=""), [left("ALLOW_ONCE", Kept.UNSPENT, old_json="")], NOW)
+    assert isinstance(asked, Asked)
+
+
+def test_answers_to_a_part_of_the_same_questions_stay() -> None:
+    old = replace(left(), kind=PromptKind.QUESTION, answers={"Which?": "red"})
+    same = recall(prompt(kind=PromptKind.QUESTION), [old], NOW)
+    other = recall(prompt(given_json="[]", kind=PromptKind.QUESTION), [old], NOW)
+    assert isinstance(same, Asked)
+    assert isinstance(other, Asked)
+    assert (same.answers, other.answers) == ({"Which?": "red"}, {})
+
+
+def test_a_denial_still_holds_after_something_else_was_asked() -> None:
+    denied = superseded(left("DENY", Kept.UNSPENT), "other")
+    assert isinstance(recall(prompt(), [denied], NOW), Given)
+    assert recall(prompt(given_json="[]"), [denied], NOW) == Asked(), "and is not superseded twice"
+    allowed = superseded(left("ALLOW_ONCE", Kept.UNSPENT), "other")
+    assert (allowed.state, allowed.kept) == (PromptState.SUPERSEDED, Kept.NO)
+
+
+# ---------------------------------------------------------------- any course of things
+
+QUESTIONS = st.tuples(st.sampled_from(["Write", "Bash"]), st.sampled_from(["1", "2"]))
+STEPS = st.one_of(
+    st.tuples(st.just("ask"), QUESTIONS),
+    st.tuples(st.just("answer"), st.tuples(st.integers(0, 3), st.sampled_from(["ALLOW_ONCE", "DENY"]))),
+    st.tuples(st.just("hand over"), st.just(None)),
+    st.tuples(st.just("lose the agent"), st.just(None)),
+    st.tuples(st.just("wait"), st.integers(0, 2 * ALLOWANCE_LASTS_NS)),
+)
+
+
+@dataclass
+class Course:
+    """A turn with prompts and crashes, as intake and ending treat them."""
+
+    now: int = NOW
+    number: int = 0
+    waits: dict[str, PromptRow] = field(default_factory=dict)
+    on_the_way: dict[str, PromptRow] = field(default_factory=dict)  # answered, and not handed over
+    heard: list[PromptRow] = field(default_factory=list)  # by the agent that lives now
+    left: dict[str, PromptRow] = field(default_factory=dict)
+    persons: dict[str, str] = field(default_factory=dict)  # which answer of a person a prompt was answered with
+    told: list[tuple[str, PromptRow]] = field(default_factory=list)  # what agents heard, and whose answer it was
+    superseded: set[str] = field(default_factory=set)
+    asks_of_this_agent: int = 0
+
+    def ask(self, tool: str, given_json: str) -> None:
+        self.number += 1
+        row = prompt(f"r{self.number}", tool, given_json)
+        match recall(row, self.left.values(), self.now):
+            case Given(before):
+                assert before.input_json == given_json
+                assert before.tool_name == tool
+                if before.allows:
+                    assert tool != "Bash"
+                    assert self.asks_of_this_agent == 0, "only for the first that is asked"
+                    assert self.now - before.answered_ns <= ALLOWANCE_LASTS_NS
+                del self.left[before.request_id]
+                self.persons[row.request_id] = self.persons[before.request_id]
+                self.on_the_way[row.request_id] = replace(
+                    row, state=ANSWERED, decision=before.decision, answered_ns=before.answered_ns
+                )
+            case Asked(note, old, _):
+                spent = [one for one in self.left.values() if one.kept is Kept.SPENT and one.allows]
+                if any((one.tool_name, one.input_json) == (tool, given_json) for one in spent):
+                    assert "may have run" in note
+                if old is not None:
+                    after = superseded(old, row.request_id)
+                    del self.left[old.request_id]
+                    self.superseded |= {old.request_id}
+                    if after.state is not PromptState.SUPERSEDED:
+                        self.left[old.request_id] = after
+                self.waits[row.request_id] = row
+        self.left |= {one.request_id: one for one in passed_over(self.left.values())}
+        self.asks_of_this_agent += 1
+
+    def answer(self, which: int, decision: str) -> None:
+        open_ones = [*self.waits.values(), *(row for row in self.left.values() if row.state is OPEN)]
+        if not open_ones:
+            return
+        row = open_ones[which % len(open_ones)]
+        answered = replace(row, state=ANSWERED, decision=decision, answered_ns=self.now)
+        self.persons[row.request_id] = row.request_id
+        if row.request_id in self.left:
+            self.left[row.request_id] = carried_answers.answered(answered)
+        else:
+            del self.waits[row.request_id]
+            self.on_the_way[row.request_id] = answered
+
+    def hand_over(self) -> None:
+        for row in self.on_the_way.values():
+            self.told.append((self.persons[row.request_id], row))
+            self.heard.append(row)
+        self.on_the_way.clear()
+
+    def lose(self) -> None:
+        self.left |= self.waits
+        self.left |= {row.request_id: replace(row, kept=Kept.UNSPENT) for row in self.on_the_way.values()}
+        self.left |= {row.request_id: replace(row, kept=Kept.SPENT) for row in self.heard}
+        self.waits, self.on_the_way, self.heard = {}, {}, []
+        self.asks_of_this_agent = 0
+
+
+@settings(max_examples=400)
+@given(st.lists(STEPS, max_size=30))
+@pytest.mark.behaviour("permission.pending.none-lost")
+def test_no_course_of_things_gives_one_answer_twice_or_loses_a_prompt(steps: list[tuple[str, object]]) -> None:
+    course = Course()
+    for what, more in steps:
+        match what, more:
+            case "ask", (str(tool), str(given_json)):
+                course.ask(tool, given_json)
+            case "answer", (int(which), str(decision)):
+                course.answer(which, decision)
+            case "hand over", _:
+                course.hand_over()
+            case "lose the agent", _:
+                course.lose()
+            case _, int(passed):
+                course.now += passed
+            case _:
+                raise AssertionError(what)
+        answers = [person for person, _ in course.told]
+        assert len(answers) == len(set(answers)), "one answer was heard twice"
+        open_ones = {*course.waits, *(row.request_id for row in course.left.values() if row.state is OPEN)}
+        asked = {f"r{number}" for number in range(1, course.number + 1)}
+        assert open_ones == asked - set(course.persons) - course.superseded, "a prompt was lost"

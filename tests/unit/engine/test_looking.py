@@ -1,0 +1,100 @@
+"""Looks at files: off the event loop, bounded, and without a file that nobody needs."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from threading import get_ident
+
+import pytest
+
+from betcode.config.places import Places
+from betcode.domain.looks import NoAnswer
+from betcode.engine.permissions.rule_files import RuleBook, RuleShelf
+from betcode.rules import Outcome, ToolUse, screen
+from betcode.util.bounded_io import Lookout, follow_links
+from support.daemon import becomes_true
+from support.hung_disk import hung_disk
+from support.patience import PATIENCE_S
+from support.rule_files import write_rules
+
+pytestmark = pytest.mark.anyio
+
+SHORT_S = 0.05
+LEFT_HANGING = """
+import asyncio
+from threading import Event
+from betcode.domain.looks import NoAnswer
+from betcode.util.bounded_io import Lookout
+async def main():
+    try:
+        await Lookout(0.05).look(Event().wait)
+    except NoAnswer:
+        print("went on")
+asyncio.run(main())
+"""
+
+
+async def test_what_needs_no_file_is_done_at_once_and_the_rest_in_a_thread(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    lookout = Lookout()
+    assert await lookout.see(get_ident) == get_ident()
+    assert await lookout.look(get_ident) != get_ident()
+    assert await lookout.see(lambda: follow_links(str(tmp_path / "link"))) == os.path.realpath(tmp_path / "file")
+
+
+async def test_what_a_look_raises_is_raised_where_it_is_waited_for() -> None:
+    with pytest.raises(ZeroDivisionError):
+        await Lookout().look(lambda: 1 // 0)
+
+
+async def test_a_look_that_hangs_is_given_up_and_no_other_joins_it(tmp_path: Path) -> None:
+    lookout, begun = Lookout(SHORT_S), list[str]()
+    with hung_disk(tmp_path) as disk:
+
+        def look() -> bool:
+            begun.append("")
+            return (tmp_path / "file").exists()
+
+        for _ in range(2):
+            with pytest.raises(NoAnswer):
+                await lookout.look(look)
+        assert len(begun) == 1, "the second knows that the first hangs"
+        assert await Lookout(PATIENCE_S).look(lambda: "other files") == "other files"
+        disk.comes_back()
+        await becomes_true(lambda: not lookout.hangs)
+        assert await lookout.look(look) is False
+    assert len(begun) == 2
+    assert disk.on_a_loop == []
+
+
+def test_a_look_that_hangs_keeps_no_process_from_ending() -> None:
+    done = subprocess.run([sys.executable, "-c", LEFT_HANGING], capture_output=True, timeout=PATIENCE_S, check=True)
+    assert done.stdout == b"went on\n"
+
+
+def book_in(root: Path) -> RuleBook:
+    places = Places(root / "state", root / "config", root / "state" / "daemon.sock")
+    write_rules(places.config_dir / "settings.json", allow=["Bash"], deny=["Bash(rm *)"])
+    return RuleShelf(places, SHORT_S).book(str(root / "work"), {"HOME": str(root / "home")})
+
+
+def outcome(book: RuleBook, command: str) -> Outcome:
+    return screen(ToolUse("Bash", {"command": command}), book.rules).outcome
+
+
+async def test_while_settings_give_no_answer_nothing_is_allowed_and_what_was_denied_stays_so(tmp_path: Path) -> None:
+    for name in ("work/.claude", "config", "state", "home"):
+        (tmp_path / name).mkdir(parents=True)
+    book = book_in(tmp_path)
+    await book.refresh()
+    assert (outcome(book, "make"), outcome(book, "rm x")) == (Outcome.ALLOW, Outcome.DENY)
+    with hung_disk(tmp_path / "work") as disk:
+        assert await book.refresh()
+        assert (outcome(book, "make"), outcome(book, "rm x")) == (Outcome.ASK, Outcome.DENY)
+        assert book.forbids
+        assert not await book.refresh(), "it is known already"
+    assert disk.on_a_loop == []
+    await becomes_true(lambda: not book.lookout.hangs)
+    await book.refresh()
+    assert (outcome(book, "make"), outcome(book, "rm x")) == (Outcome.ALLOW, Outcome.DENY)

@@ -1,0 +1,189 @@
+"""The rules of a directory: from which files, when they count, and how they are read again."""
+
+import json
+import os
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from betcode.config.places import Places
+from betcode.engine.permissions.rule_files import RuleBook, RuleShelf
+from betcode.rules import Layer, Outcome, ToolUse, screen
+from support.rule_files import write_rules
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Places:
+    for name in ("work/.claude", "config", "state", "home"):
+        (tmp_path / name).mkdir(parents=True)
+    return Places(tmp_path / "state", tmp_path / "config", tmp_path / "state" / "daemon.sock")
+
+
+def book_of(places: Places, *allowed_tools: str) -> RuleBook:
+    root = places.state_dir.parent
+    return RuleShelf(places).book(str(root / "work"), {"HOME": str(root / "home")}, allowed_tools)
+
+
+def local(places: Places) -> Path:
+    return places.state_dir.parent / "work" / ".claude" / "settings.local.json"
+
+
+def team(places: Places) -> Path:
+    return places.state_dir.parent / "work" / ".claude" / "settings.json"
+
+
+def user(places: Places) -> Path:
+    return places.config_dir / "settings.json"
+
+
+def accept_for_claude(directory: Path, home: Path) -> None:
+    projects = {str(directory): {"hasTrustDialogAccepted": True}}
+    (home / ".claude.json").write_text(json.dumps({"projects": projects}))
+
+
+async def outcome(book: RuleBook, command: str) -> Outcome:
+    await book.refresh()
+    verdict = await book.lookout.see(lambda: screen(ToolUse("Bash", {"command": command}), book.rules))
+    return verdict.outcome
+
+
+async def test_the_lists_of_all_layers_unite(places: Places) -> None:
+    write_rules(local(places), deny=["Bash(rm *)"])
+    write_rules(team(places), ask=["Bash(git push *)"])
+    write_rules(user(places), allow=["Bash(make *)"])
+    book = book_of(places, "Bash(git *)", "no rule at all (")
+    assert await outcome(book, "rm x") is Outcome.DENY
+    assert await outcome(book, "git push origin") is Outcome.ASK
+    assert await outcome(book, "git status") is Outcome.ALLOW
+    assert await outcome(book, "make it") is Outcome.ALLOW
+    assert await outcome(book, "cat x") is Outcome.ASK
+    assert {rule.source.layer for rule in book.lists.rules} == set(Layer) - {Layer.SESSION}
+
+
+async def test_before_the_files_are_read_nothing_is_allowed(places: Places) -> None:
+    write_rules(user(places), allow=["Bash"])
+    book = book_of(places, "Bash")
+    assert screen(ToolUse("Bash", {"command": "ls"}), book.rules).outcome is Outcome.ASK
+
+
+async def test_a_file_that_changes_is_read_again(places: Places) -> None:
+    book = book_of(places)
+    assert await outcome(book, "make it") is Outcome.ASK
+    write_rules(user(places), allow=["Bash(make *)"])
+    assert await outcome(book, "make it") is Outcome.ALLOW
+    write_rules(user(places), allow=["Bash(cake *)"])  # as long as before, and in the same moment
+    assert await outcome(book, "make it") is Outcome.ASK
+    user(places).unlink()
+    assert await outcome(book, "cake it") is Outcome.ASK
+
+
+async def test_a_file_that_is_as_it_was_is_not_read_again(places: Places) -> None:
+    write_rules(user(places), allow=["Bash(make *)"])
+    os.utime(user(places), (1_000_000_000, 1_000_000_000))
+    book = book_of(places)
+    assert await book.refresh()
+    assert not await book.refresh()
+    assert book.version == 1
+
+
+async def test_allow_rules_of_a_project_count_once_it_is_trusted(places: Places) -> None:
+    write_rules(team(places), allow=["Bash(make *)"], deny=["Bash(rm *)"])
+    write_rules(local(places), allow=["Bash(cake *)"])
+    book = book_of(places)
+    assert await outcome(book, "make it") is Outcome.ASK
+    assert await outcome(book, "cake it") is Outcome.ASK
+    assert await outcome(book, "rm it") is Outcome.DENY
+    root = places.state_dir.parent
+    accept_for_claude(root, root / "home")  # a directory above is not the project
+    assert await outcome(book, "make it") is Outcome.ASK
+    accept_for_claude(root / "work", root / "home")
+    assert await outcome(book, "make it") is Outcome.ALLOW
+    assert await outcome(book, "cake it") is Outcome.ALLOW
+
+
+async def test_a_directory_is_trusted_with_its_repository(places: Places) -> None:
+    root = places.state_dir.parent
+    write_rules(team(places), allow=["Bash(make *)"])
+    (root / ".git").mkdir()
+    accept_for_claude(root, root / "home")
+    assert await outcome(book_of(places), "make it") is Outcome.ALLOW
+
+
+@pytest.mark.parametrize("what", ["a pipe", "a directory", "too long", "no JSON", "not readable text"])
+async def test_a_file_that_cannot_be_read_holds_nobody_up_and_allows_nothing(places: Places, what: str) -> None:
+    write_rules(user(places), allow=["Bash(make *)"])
+    match what:
+        case "a pipe":
+            os.mkfifo(team(places))
+        case "a directory":
+            team(places).mkdir()
+        case "too long":
+            team(places).write_text(" " * 2_000_000)
+        case "no JSON":
+            team(places).write_text('{"permissions": ')
+        case _:
+            team(places).write_bytes(b"\xff\xfe")
+    book = book_of(places)
+    assert await outcome(book, "make it") is Outcome.ASK
+    assert book.forbids
+    assert str(team(places)) in book.rules.broken[0]
+
+
+async def test_betcodes_own_files_change_only_under_a_rule_that_names_them(places: Places) -> None:
+    write_rules(user(places), allow=["Edit(//**)"])
+    book = book_of(places)
+    await book.refresh()
+
+    def edited(path: str) -> Outcome:
+        return screen(ToolUse("Edit", {"file_path": path}), book.rules).outcome
+
+    for path in (user(places), places.database, places.socket, places.state_dir / "trusted-projects.json"):
+        assert await book.lookout.see(partial(edited, str(path))) is Outcome.ASK
+    assert await book.lookout.see(partial(edited, "/srv/x")) is Outcome.ALLOW
+
+
+async def test_an_agent_is_handed_what_forbids_with_nothing_left_open(places: Places) -> None:
+    write_rules(user(places), deny=["Read(/own/**)", "Read(~/.ssh/**)", "Bash(rm *)"], allow=["Bash(make *)"])
+    write_rules(team(places), ask=["Edit(/docs/**)", "Edit(x.md)"])
+    book = book_of(places)
+    await book.refresh()
+    config, work = places.config_dir, places.state_dir.parent / "work"
+    forbidden = book.forbidden(calls_are_screened=True)
+    assert forbidden.deny == (f"Read(/{config}/own/**)", "Read(~/.ssh/**)", "Bash(rm *)")
+    assert forbidden.ask == (f"Edit(/{work}/docs/**)", "Edit(x.md)")
+
+
+@pytest.mark.parametrize(
+    ("rule", "screened", "unscreened"),
+    [
+        ("Bash", "Bash(**)", "Bash"),
+        ("Bash(*)", "Bash(**)", "Bash"),
+        ("Bash(**)", "Bash(**)", "Bash(**)"),
+        ("Bash(rm *)", "Bash(rm *)", "Bash(rm *)"),
+        ("WebFetch", None, "WebFetch"),
+        ("Read(*)", None, "Read(*)"),
+        ("mcp__tracker", None, "mcp__tracker"),
+        ("AskUserQuestion", None, None),
+        ("ExitPlanMode", None, None),
+    ],
+)
+async def test_a_deny_rule_is_passed_at_launch_unless_it_would_remove_the_tool_silently(
+    places: Places, rule: str, screened: str | None, unscreened: str | None
+) -> None:
+    write_rules(user(places), deny=[rule])
+    book = book_of(places)
+    await book.refresh()
+    assert book.forbidden(calls_are_screened=True).deny == (() if screened is None else (screened,))
+    assert book.forbidden(calls_are_screened=False).deny == (() if unscreened is None else (unscreened,))
+    assert book.needs_screening is (screened is None and unscreened is not None)
+
+
+async def test_without_places_only_the_projects_files_count(places: Places) -> None:
+    write_rules(user(places), allow=["Bash(make *)"])
+    write_rules(team(places), deny=["Bash(rm *)"])
+    book = RuleShelf().book(str(places.state_dir.parent / "work"), {"HOME": "/nowhere"})
+    assert await outcome(book, "make it") is Outcome.ASK
+    assert await outcome(book, "rm it") is Outcome.DENY
