@@ -87,9 +87,7 @@ def _say_removed(screen: Screen, worktree: v1.WorktreeInfo, done: v1.RemoveWorkt
     if done.removed_id:
         until = done.kept_until.ToDatetime(UTC).astimezone().strftime("%Y-%m-%d")
         where = "" if is_near else f" -C {shlex.quote(worktree.repo_path)}"
-        screen.note(
-            f"What it held can be restored until {until}: betcode worktree restore {done.removed_id[:13]}{where}"
-        )
+        screen.note(f"Restore until {until} with: betcode worktree restore {done.removed_id[:13]}{where}")
 
 
 def _show(screen: Screen, options: Options, lost: v1.WorktreeContents) -> None:
