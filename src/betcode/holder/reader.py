@@ -47,6 +47,10 @@ class _LongLine:
         self.length += len(data)
 
 
+class _WouldWait(Exception):
+    """A file has to be opened, listed or read from the disk, and the caller must not wait for that."""
+
+
 class JournalReader:
     """A position in a journal; `read` gives what is whole after it.
 
@@ -65,6 +69,7 @@ class JournalReader:
         self._finished = False
         self._reached_end = False  # of the file, at the last look
         self._looking_back = False
+        self._may_wait = True
         self._times = (0, 0)  # of the last record: damage is dated by what came before it
         self.position = offset  # end of the last record given; read on from here at any later time
 
@@ -84,8 +89,29 @@ class JournalReader:
             self._segment = None
 
     def read(self, limit_bytes: int) -> list[Record]:
-        """The next whole records, about `limit_bytes` of them; empty when there is none."""
+        """The next whole records, about `limit_bytes` of them; empty when there is none. Waits for the disk."""
         records: list[Record] = []
+        try:
+            self._collect(records, limit_bytes)
+        except _WouldWait:
+            if not records:
+                raise
+        if records:
+            self._times = records[-1].wall_ns, records[-1].mono_ns
+            self.position = records[-1].end
+        return records
+
+    def read_cached(self, limit_bytes: int) -> list[Record] | None:
+        """Like `read`, from memory alone; None when only `read` can tell, which then belongs in a thread."""
+        self._may_wait = False
+        try:
+            return self.read(limit_bytes)
+        except _WouldWait:
+            return None
+        finally:
+            self._may_wait = True
+
+    def _collect(self, records: list[Record], limit_bytes: int) -> None:
         taken = 0
         while taken < limit_bytes or not records:
             before = self._base + self._at
@@ -101,9 +127,11 @@ class JournalReader:
                 continue
             if not self._fill() and not self._step_over(reason, records):
                 break
-        if records:
-            self.position = records[-1].end
-        return records
+
+    def _wait_for_files(self) -> None:
+        """Called before a file is opened, listed or examined; so far nothing was changed that cannot be done again."""
+        if not self._may_wait:
+            raise _WouldWait
 
     def _take_whole(self, records: list[Record], limit_bytes: int) -> str | None:
         """Take records from the buffer; why the next one cannot be had, or None when the limit is reached."""
@@ -134,6 +162,8 @@ class JournalReader:
                 # The newline after it says nothing: a record is whole without it, and what comes next begins behind it.
                 if crc32(data, seed) != int(checksum, 16) or len(checksum) != _CHECKSUM_DIGITS:
                     return "a wrong checksum"
+                if joined and self._began_before(kind, number, base + at):
+                    self._wait_for_files()
                 offset, at = base + at, end + 1
                 if joined:
                     self._join(records, kind, part, number, wall_ns, mono_ns, data, offset, base + at)
@@ -158,16 +188,25 @@ class JournalReader:
         size = max(_READ_BYTES, len(rest))  # doubling, so that a long record is not copied again and again
         if self._following is not None:
             size = min(size, self._following - end)
-        chunk = self._segment.read(end, size) if size > 0 else b""
+        chunk = b""
+        if size > 0 and self._may_wait:
+            chunk = self._segment.read(end, size)
+        elif size > 0:
+            try:
+                chunk, size = self._segment.read_cached(end, size)
+            except BlockingIOError:
+                raise _WouldWait from None
         self._reached_end = len(chunk) < size
         if chunk:
             self._base, self._buffer, self._at = end - len(rest), rest + chunk, 0
             return True
         if rest:
             return False
-        if self._following is None and end > self._segment.start and Segment.exists(self._directory, end):
-            self._following = end
-            return True  # what was written before the next one began is there now; look once more
+        if self._following is None and end > self._segment.start:
+            self._wait_for_files()
+            if Segment.exists(self._directory, end):
+                self._following = end
+                return True  # what was written before the next one began is there now; look once more
         if self._following == end:
             self._move_to(end)
             return self._open()
@@ -175,6 +214,7 @@ class JournalReader:
 
     def _open(self) -> bool:
         """Open the segment that holds the current offset."""
+        self._wait_for_files()
         at = self._base
         starts = segment_starts(self._directory)
         before = [start for start in starts if start <= at]
@@ -202,6 +242,7 @@ class JournalReader:
                 self._at = at
                 return True
         if self._following is None and (here < end or self._finished):
+            self._wait_for_files()
             self._following = next((start for start in segment_starts(self._directory) if start > here), None)
             if self._following is not None:
                 return True  # it may have been finished while we looked: read once more
@@ -276,10 +317,13 @@ class JournalReader:
         end: int,
     ) -> None:
         """Take one piece of a long line; the last one makes it a record."""
-        line = self._lines.get(kind)
-        if line is None or line.offset != first:
-            line = _LongLine(first) if first == offset else self._look_back(kind, first, offset)
-            self._lines[kind] = line
+        if self._began_before(kind, first, offset):
+            line = self._look_back(kind, first, offset)
+        elif first == offset:
+            line = _LongLine(first)
+        else:
+            line = self._lines[kind]
+        self._lines[kind] = line
         line.add(data, self._limit_bytes)
         if part:
             return
@@ -291,6 +335,11 @@ class JournalReader:
         too_long = line.length > self._limit_bytes
         number = line.length if too_long else 0
         records.append(Record(kind, number, wall_ns, mono_ns, b"".join(line.kept), first, end, too_long))
+
+    def _began_before(self, kind: RecordKind, first: int, offset: int) -> bool:
+        """Whether the line of a piece at `offset` began before this reader did."""
+        line = self._lines.get(kind)
+        return (line is None or line.offset != first) and first != offset
 
     def _look_back(self, kind: RecordKind, first: int, until: int) -> _LongLine:
         """The parts of a line that began before this reader did, with other records in between."""

@@ -1,5 +1,6 @@
 """A journal gives back what was written: any chunking, any cut, any damage."""
 
+import errno
 import json
 import os
 import re
@@ -25,11 +26,18 @@ lines_strategy = st.lists(st.binary(max_size=40).map(lambda line: line.replace(b
 
 
 def read_all(directory: Path, offset: int = 0, *, limit: int = LIMIT, finish: bool = False) -> list[Record]:
+    """All records, which are the same in whatever way they are read."""
+    waiting = _read_all(directory, offset, limit, finish, cached=False)
+    assert _read_all(directory, offset, limit, finish, cached=True) == waiting
+    return waiting
+
+
+def _read_all(directory: Path, offset: int, limit: int, finish: bool, *, cached: bool) -> list[Record]:
     reader = JournalReader(directory, offset, line_limit_bytes=limit)
     if finish:
         reader.finish()
     records: list[Record] = []
-    while got := reader.read(4096):
+    while got := (reader.read_cached(4096) if cached else None) or reader.read(4096):
         records += got
     reader.close()
     return records
@@ -342,3 +350,60 @@ def test_much_damage_is_skipped_in_pieces_and_what_follows_is_read(tmp_path: Pat
     assert outputs(records) == [b"before", long_line, b"after"]
     assert len(damaged) > 1, "it is not collected as a whole"
     assert sum(record.end - record.offset for record in damaged) == 24 * 1024 * 1024
+
+
+def test_a_cached_read_opens_and_lists_no_file_and_says_when_one_is_needed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = Journal(str(tmp_path), segment_bytes=500)
+    recorder = LineRecorder(journal, b"out")
+    reader = JournalReader(tmp_path, line_limit_bytes=LIMIT)
+    assert reader.read_cached(4096) is None, "no segment is open"
+    assert reader.read(4096) == []
+    recorder.feed(b"one\n")
+    assert outputs(reader.read(4096)) == [b"one"]
+    for name in ("open", "listdir", "lstat", "stat"):
+        monkeypatch.setattr(os, name, None)
+    recorder.feed(b"two\n")
+    assert outputs(reader.read_cached(4096) or []) == [b"two"]
+    assert reader.read_cached(4096) is None, "the next segment may exist"
+    monkeypatch.undo()
+    recorder.feed(b"x" * 500 + b"\n")
+    recorder.feed(b"of the next segment\n")
+    assert outputs(reader.read_cached(4096) or []) == [b"x" * 500]
+    assert reader.read_cached(4096) is None
+    assert outputs(reader.read(4096)) == [b"of the next segment"]
+    reader.close()
+
+
+def test_a_cached_read_of_bytes_that_are_only_on_the_disk_is_left_to_a_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def on_the_disk(*_: object) -> int:
+        raise BlockingIOError
+
+    journal = Journal(str(tmp_path))
+    recorder = LineRecorder(journal, b"out")
+    recorder.feed(b"one\n")
+    reader = JournalReader(tmp_path, line_limit_bytes=LIMIT)
+    reader.read(4096)
+    recorder.feed(b"two\n")
+    monkeypatch.setattr(os, "preadv", on_the_disk)
+    assert reader.read_cached(4096) is None
+    assert outputs(reader.read(4096)) == [b"two"]
+    reader.close()
+
+
+def test_a_file_system_without_cached_reads_is_read_as_usual(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unsupported(*_: object) -> int:
+        raise OSError(errno.EOPNOTSUPP, "Operation not supported")
+
+    journal = Journal(str(tmp_path))
+    recorder = LineRecorder(journal, b"out")
+    recorder.feed(b"one\n")
+    reader = JournalReader(tmp_path, line_limit_bytes=LIMIT)
+    reader.read(4096)
+    recorder.feed(b"two\n")
+    monkeypatch.setattr(os, "preadv", unsupported)
+    assert outputs(reader.read_cached(4096) or []) == [b"two"]
+    reader.close()

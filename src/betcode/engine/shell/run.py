@@ -228,7 +228,9 @@ class AgentRun:
     async def _read_on(self, attachment: Attachment, reader: JournalReader) -> bool:
         end = 0
         while True:
-            records = reader.read(READ_BYTES)
+            records = reader.read_cached(READ_BYTES)
+            if records is None:
+                records = await anyio.to_thread.run_sync(reader.read, READ_BYTES)
             if records:
                 with Span("turn", root=True, session_id=self.session.session_id):
                     ended = await self._take_in(records)
@@ -245,7 +247,7 @@ class AgentRun:
     async def _read_rest(self, reader: JournalReader) -> None:
         """The holder is gone: its journal holds all there will ever be."""
         reader.finish()
-        while records := reader.read(READ_BYTES):
+        while records := await anyio.to_thread.run_sync(reader.read, READ_BYTES):
             with Span("turn", root=True, session_id=self.session.session_id):
                 ended = await self._take_in(records)
             if ended:
