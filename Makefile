@@ -14,7 +14,7 @@ ifneq ($(shell cat .venv/.place 2>/dev/null),$(CURDIR))
 MOVED := moved
 endif
 
-.PHONY: help run test check coverage bench soak proto proto-check lint format behaviours wheel readme reference pictures clean moved
+.PHONY: help run test test-fast test-wide check coverage bench soak proto proto-check lint format behaviours wheel readme reference pictures clean moved
 
 help:  ## show this list
 	@grep -hE '^[a-z-]+:.*## ' Makefile | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -24,11 +24,17 @@ run: .venv/.for-use  ## start a daemon and try the demo agent (set-up included)
 
 # The tests are compiled once, by two, and not by each of the four; an environment that keeps no bytecode does not count.
 test: export PYTHONDONTWRITEBYTECODE =
-test: .venv/.for-work  ## run the whole test-suite (set-up included)
+test: .venv/.for-work  ## run all tests but those of test-wide (set-up included)
 	@echo "betcode: collecting the tests; this takes about half a minute the first time ..."
 	@$(PY) -m pytest --collect-only -qq tests/unit >/dev/null & \
 	$(PY) -m pytest --collect-only -qq --ignore=tests/unit >/dev/null; wait
-	$(TEST) $(SIDE_BY_SIDE)
+	$(TEST) $(SIDE_BY_SIDE) -m "not wide"
+
+test-fast: .venv/.for-work  ## run the unit and contract tests, while you work
+	$(TEST) -q $(SIDE_BY_SIDE) -m "not wide" tests/unit tests/contract
+
+test-wide: .venv/.for-work  ## run the tests with programs from npm or in a sandbox, and all of the large matrices
+	$(TEST) $(SIDE_BY_SIDE) -m wide
 
 check: lint proto-check  ## everything that must hold before a change is taken in
 	@$(MAKE) --no-print-directory test wheel readme

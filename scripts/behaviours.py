@@ -1,8 +1,8 @@
 """Compare docs/behaviours.yaml with the tests: what is not shown, and what does not exist.
 
-A behaviour is shown when a test that cites it ran and passed in the last full run, whose record `make test` leaves in
-.cache/behaviours.json. The tests of the suite read the citations only, so that they do not depend on an earlier run:
-literal ids inside a `behaviour(...)` marker.
+A behaviour is shown when a test that cites it ran and passed in the last run of `make test` or `make test-wide`, whose
+records are .cache/behaviours.json and .cache/behaviours-wide.json. The tests of the suite read the citations only, so
+that they do not depend on an earlier run: literal ids inside a `behaviour(...)` marker.
 """
 
 import ast
@@ -17,7 +17,8 @@ import yaml
 ROOT = Path(__file__).resolve().parent.parent
 LIST = ROOT / "docs" / "behaviours.yaml"
 TESTS = ROOT / "tests"
-RECORD = ROOT / ".cache" / "behaviours.json"  # written by tests/support/behaviour_record.py
+# Written by tests/support/behaviour_record.py.
+RECORDS = {"make test": ROOT / ".cache" / "behaviours.json", "make test-wide": ROOT / ".cache" / "behaviours-wide.json"}
 
 # The milestones whose behaviours must all be shown by a test; a milestone is entered here when it is finished.
 DONE = frozenset({"01", "02", "03", "04", "05", "06", "07"})
@@ -85,19 +86,25 @@ def unknown(known: Mapping[str, Behaviour], cited: list[Citation]) -> list[Citat
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A full run of the tests: the tests that cite each behaviour, by their outcome (passed, skipped, failed)."""
+    """The last full runs: the tests that cite each behaviour, by their outcome (passed, skipped, failed)."""
 
-    ended: str
+    ended: Mapping[str, str]  # when, by the command that ran the tests
     behaviours: Mapping[str, Mapping[str, list[str]]]
 
 
-def last_run(path: Path = RECORD) -> Run | None:
-    """The record of the last full run; None where there is none."""
-    try:
+def last_run(records: Mapping[str, Path] = RECORDS) -> Run:
+    """The records of the last full runs, as one. A command without a record has no time in `ended`."""
+    ended: dict[str, str] = {}
+    found: dict[str, dict[str, list[str]]] = {}
+    for command, path in records.items():
+        if not path.exists():
+            continue
         record = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
-    return Run(record["ended"], record["behaviours"])
+        ended[command] = record["ended"]
+        for each, outcomes in record["behaviours"].items():
+            for outcome, tests in outcomes.items():
+                found.setdefault(each, {}).setdefault(outcome, []).extend(tests)
+    return Run(ended, found)
 
 
 def reason_not_shown(behaviour: Behaviour, run: Run) -> str:
@@ -112,7 +119,7 @@ def reason_not_shown(behaviour: Behaviour, run: Run) -> str:
     return "no test that cites it ran"
 
 
-def report(known: Mapping[str, Behaviour], cited: list[Citation], run: Run | None) -> tuple[list[str], bool]:
+def report(known: Mapping[str, Behaviour], cited: list[Citation], run: Run) -> tuple[list[str], bool]:
     """What to print, and whether every behaviour of the finished milestones is shown."""
     wanted = [behaviour for behaviour in known.values() if behaviour.issue in DONE]
     uncited = {behaviour.id for behaviour in not_shown(known, cited)}
@@ -120,14 +127,15 @@ def report(known: Mapping[str, Behaviour], cited: list[Citation], run: Run | Non
     strangers = unknown(known, cited)
     lines += [f"does not exist: {citation.id} ({citation.place})" for citation in strangers]
     milestones = f"milestones {', '.join(sorted(DONE))}"
-    if run is None:
+    if not run.ended:
         lines.append(f"behaviours: tests cite {len(wanted) - len(uncited)} of {len(wanted)} ({milestones})")
-        lines.append("There is no record of a full run, so none counts as shown. Make one: make test")
+        lines.append("There is no record of a full run, so none counts as shown. Make one: make test test-wide")
         return lines, False
     reasons = {each.id: reason_not_shown(each, run) for each in wanted if each.id not in uncited}
     lines += [f"{reason}: {known[each].id}" for each, reason in reasons.items() if reason]
     shown = sum(not reason for reason in reasons.values())
-    lines.append(f"behaviours: {shown} of {len(wanted)} were shown by the full run of {run.ended} ({milestones})")
+    ended = ", ".join(f"`{command}` of {run.ended.get(command, 'no record')}" for command in RECORDS)
+    lines.append(f"behaviours: {shown} of {len(wanted)} were shown ({milestones}; {ended})")
     return lines, shown == len(wanted) and not strangers
 
 

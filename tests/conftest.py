@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.configuration import set_hypothesis_home_dir
 
+from support import requirements, wide
 from support.behaviour_record import BehaviourRecord
 from support.leftovers import end_leftovers
 from support.summary import pytest_terminal_summary
@@ -26,7 +27,9 @@ settings.load_profile("betcode")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.pluginmanager.register(BehaviourRecord(config.rootpath / ".cache" / "behaviours.json"))
+    config.pluginmanager.register(requirements)
+    config.pluginmanager.register(wide)
+    config.pluginmanager.register(BehaviourRecord(config.rootpath / ".cache"))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -80,7 +80,7 @@ def test_a_cited_stranger_is_reported() -> None:
 
 
 RUN = Run(
-    "2026-01-05 21:28:34",
+    {"make test": "2026-01-05 21:28:34"},
     {
         "a.passed": {"passed": ["t.py::one"], "skipped": ["t.py::two"]},
         "a.skipped": {"skipped": ["t.py::two"]},
@@ -104,15 +104,17 @@ def test_a_behaviour_is_shown_by_a_test_that_ran_and_passed(name: str, reason: s
     lines, is_all_shown = report({name: behaviour}, [Citation(name, "here")], RUN)
     assert is_all_shown == (not reason)
     assert lines[:-1] == ([f"{reason}: {name}"] if reason else [])
-    assert lines[-1].startswith(f"behaviours: {int(not reason)} of 1 were shown by the full run of 2026-01-05 21:28:34")
+    assert lines[-1].startswith(f"behaviours: {int(not reason)} of 1 were shown (milestones ")
+    assert lines[-1].endswith("; `make test` of 2026-01-05 21:28:34, `make test-wide` of no record)")
 
 
 def test_without_a_full_run_nothing_counts_and_the_way_to_make_one_is_named(tmp_path: Path) -> None:
-    assert last_run(tmp_path / "behaviours.json") is None
-    lines, is_all_shown = report(KNOWN, [Citation("a.shown", "here")], None)
+    run = last_run({"make test": tmp_path / "behaviours.json"})
+    assert run == Run({}, {})
+    lines, is_all_shown = report(KNOWN, [Citation("a.shown", "here")], run)
     assert not is_all_shown
     assert "tests cite 1 of" in lines[-2]
-    assert lines[-1].endswith("Make one: make test")
+    assert lines[-1].endswith("Make one: make test test-wide")
 
 
 SUITE = """
@@ -134,23 +136,27 @@ def test_fails():
     assert False
 
 def test_cites_nothing(): ...
+
+@pytest.mark.wide
+@{mark}("a.passed", "a.wide")
+def test_is_wide(): ...
 """
 PLUGIN = """
 from pathlib import Path
 from support.behaviour_record import BehaviourRecord
 
 def pytest_configure(config):
-    config.pluginmanager.register(BehaviourRecord(Path(__file__).with_name("record.json")))
+    config.pluginmanager.register(BehaviourRecord(Path(__file__).parent))
 """
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "workers"])
-def test_a_full_run_leaves_a_record_and_a_part_of_one_does_not(tmp_path: Path, workers: tuple[str, ...]) -> None:
+def test_full_runs_write_their_records_and_a_run_of_a_part_does_not(tmp_path: Path, workers: tuple[str, ...]) -> None:
     (tmp_path / "tests").mkdir()
     mark = "pytest.mark.behaviour"
     (tmp_path / "tests" / "test_it.py").write_text(SUITE.format(mark=mark))
     (tmp_path / "tests" / "conftest.py").write_text(PLUGIN)
-    markers = '[tool.pytest.ini_options]\ntestpaths = ["tests"]\nmarkers = ["behaviour(*ids): cited"]\n'
+    markers = '[tool.pytest.ini_options]\ntestpaths = ["tests"]\nmarkers = ["behaviour(*ids): cited", "wide: wide"]\n'
     (tmp_path / "pyproject.toml").write_text(markers)
 
     def pytest_run(*arguments: str) -> None:
@@ -158,20 +164,25 @@ def test_a_full_run_leaves_a_record_and_a_part_of_one_does_not(tmp_path: Path, w
         environment = os.environ | {"PYTHONPATH": str(TESTS)}
         subprocess.run(argv, cwd=tmp_path, env=environment, capture_output=True, check=False)
 
-    record = tmp_path / "tests" / "record.json"
-    for part in () if workers else (("-k", "passes"), ("tests/test_it.py",)):
+    usual, wide = tmp_path / "tests" / "behaviours.json", tmp_path / "tests" / "behaviours-wide.json"
+    for part in () if workers else (("-m", "not wide", "-k", "passes"), ("-m", "wide", "tests/test_it.py"), ()):
         pytest_run(*part)
-        assert not record.exists(), part
-    pytest_run()
-    run = last_run(record)
-    assert run is not None
+        assert not usual.exists(), part
+        assert not wide.exists(), part
+    pytest_run("-m", "not wide")
     here = "tests/test_it.py"
-    assert run.behaviours == {
+    shown = {
         "a.passed": {"passed": [f"{here}::test_passes"], "skipped": [f"{here}::test_is_skipped"]},
         "a.skipped": {"skipped": [f"{here}::test_is_skipped"]},
         "a.skipped-inside": {"skipped": [f"{here}::test_skips_itself"]},
         "a.failed": {"failed": [f"{here}::test_fails"]},
     }
+    assert last_run({"make test": usual, "make test-wide": wide}).behaviours == shown
+    pytest_run("-m", "wide")
+    run = last_run({"make test": usual, "make test-wide": wide})
+    assert list(run.ended) == ["make test", "make test-wide"]
+    shown["a.passed"]["passed"].append(f"{here}::test_is_wide")
+    assert run.behaviours == {**shown, "a.wide": {"passed": [f"{here}::test_is_wide"]}}
 
 
 def test_an_id_given_twice_is_refused(tmp_path: Path) -> None:

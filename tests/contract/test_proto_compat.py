@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from proto_compat import ROOT, baselines, breaking, complaints
 
+from support.requirements import program
+
 AGENT = "betcode/v1/agent.proto"
 EARLIER = """
 syntax = "proto3";
@@ -156,8 +158,7 @@ class Repository:
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Repository:
-    if shutil.which("git") is None:
-        pytest.skip("git is not installed")
+    program("git")
     return Repository(tmp_path)
 
 

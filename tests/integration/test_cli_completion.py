@@ -1,6 +1,5 @@
 """Completion as shells ask for it, with a daemon that knows sessions and prompts."""
 
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from support.asking_shell import asking_shell, parked
 from support.calling import Calling, calling
 from support.command import Shell, Terminal
 from support.patience import PATIENCE_S
+from support.requirements import program
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -49,22 +49,15 @@ def script(place: Place, shell: str) -> str:
     return place.call(["completion", shell]).stdout
 
 
-def needs(shell: str) -> str:
-    found = shutil.which(shell)
-    if found is None:
-        pytest.skip(f"{shell} is not installed here: its completion is only read, not run")
-    return found
-
-
 def in_bash(place: Place, *words: str) -> list[str]:
     typed = " ".join(f"'{word}'" for word in words)
     asking = f"{script(place, 'bash')}\nCOMP_WORDS=({typed}); COMP_CWORD={len(words) - 1}; _betcode\n"
-    return ran(place.here, [needs("bash"), "-c", asking + 'printf "%s\\n" "${COMPREPLY[@]}"'])
+    return ran(place.here, [program("bash"), "-c", asking + 'printf "%s\\n" "${COMPREPLY[@]}"'])
 
 
 def in_fish(place: Place, line: str) -> list[str]:
     asking = f"{script(place, 'fish')}\ncomplete -C '{line}'"
-    return ran(place.here, [needs("fish"), "--no-config", "-c", asking])
+    return ran(place.here, [program("fish"), "--no-config", "-c", asking])
 
 
 def ran(here: Shell, argv: list[str]) -> list[str]:
@@ -123,7 +116,7 @@ def test_bash_gets_no_name_that_is_more_than_a_word(place: Place, tmp_path: Path
         (heads / name).touch()
     typed = "COMP_WORDS=(betcode worktree create ''); COMP_CWORD=3; _betcode; eval printf '%s/' \"${COMPREPLY[@]}\""
     asking = f"{script(place, 'bash')}\ncd '{tmp_path}'; {typed}"
-    assert ran(place.here, [needs("bash"), "-c", asking]) == ["a;touch pwned/b$(touch pwned)/c`touch pwned`/d'e/"]
+    assert ran(place.here, [program("bash"), "-c", asking]) == ["a;touch pwned/b$(touch pwned)/c`touch pwned`/d'e/"]
     assert not (tmp_path / "pwned").exists()
 
 
@@ -138,7 +131,7 @@ def test_fish_completes_words_ids_and_files(place: Place) -> None:
 
 def test_zsh_completes_words_ids_and_files(place: Place) -> None:
     here = place.here
-    zsh = needs("zsh")
+    zsh = program("zsh")
     (here.work / "_betcode").write_text(script(place, "zsh"))
     person = Terminal([zsh, "-f", "-i"], here.environment | {"TERM": "dumb", "PS1": "% "}, here.work)
     try:
@@ -160,7 +153,7 @@ def test_zsh_completes_words_ids_and_files(place: Place) -> None:
 def test_a_script_is_one_that_its_shell_understands(place: Place, shell: str) -> None:
     path = place.here.work / f"script.{shell}"
     path.write_text(script(place, shell))
-    assert ran(place.here, [needs(shell), "-n", str(path)]) == []
+    assert ran(place.here, [program(shell), "-n", str(path)]) == []
 
 
 def test_the_keys_of_a_kind_of_agent_are_completed(place: Place) -> None:

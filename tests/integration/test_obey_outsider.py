@@ -21,6 +21,7 @@ from support.openai_sessions import KEY, KEY_VARIABLE
 from support.openclaw import StandIn
 from support.patience import PATIENCE_S
 from support.seed_client import client, stubs
+from support.wide import FROM_NPM, wide_where
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,7 @@ def told(here: ObeyShell, published: Path, kind: Kind) -> Any:
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("provider", KINDS)
+@pytest.mark.parametrize("provider", wide_where(KINDS, FROM_NPM.__contains__))
 @pytest.mark.behaviour("obey.contract.messages", "obey.contract.rpcs", "obey.restart", "obey.watch.ends")
 def test_an_outsider_makes_talks_to_watches_restarts_and_stops_a_session(
     here: ObeyShell, published: Path, api: OpenAiApi, provider: str

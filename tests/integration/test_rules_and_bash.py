@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from betcode.rules.commands import Kind, Script
 from betcode.rules.shell import taken_apart
+from support.requirements import needs
 
 BASH = shutil.which("bash")
-pytestmark = pytest.mark.skipif(BASH is None, reason="there is no bash here")
+pytestmark = needs("bash", "" if BASH else "there is no bash here")
 
 # Every program is missing, so that bash hands its words to this function instead of starting it.
 RECORD = '() { local IFS=$\'\\x1f\'; printf "%s\\x1f\\x1e" "$*" >>"$LOG"; return 0; }'

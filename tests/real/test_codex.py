@@ -12,6 +12,7 @@ from betcode.domain.records import RecordKind
 from support.codex import KEY, CodexWorld, codex_environment, codex_world
 from support.openai_api import script
 from support.patience import PATIENCE_S
+from support.requirements import program
 from support.talk import assert_whole, is_idle, kinds, settled_text, states_of, streamed_text
 
 pytestmark = pytest.mark.anyio
@@ -190,6 +191,17 @@ async def test_what_was_said_to_codex_is_one_greeting_and_one_line_a_turn(world:
     infos = [event.session_info for event in talk.events if event.HasField("session_info")]
     assert infos[-1].model == "gpt-5.5"
     assert "gpt-5.5" in infos[-1].models  # those that this Codex knows
+
+
+async def test_commands_run_in_a_sandbox_that_bubblewrap_makes(world: CodexWorld, tmp_path: Path) -> None:
+    program("bubblewrap")
+    steps = ({"tools": [{"cmd": "touch written.txt; readlink /proc/self/ns/mnt"}]}, {"text": "Done."})
+    talk = await world.session(tmp_path, allowed_tools=("Bash",), config={"sandbox": "read-only"})
+    await talk.turn("Work " + script(*steps))
+    (result,) = [event.tool_call_result for event in talk.events if event.HasField("tool_call_result")]
+    assert "mnt:[" in result.output
+    assert str(Path("/proc/self/ns/mnt").readlink()) not in result.output
+    assert not (tmp_path / "written.txt").exists()
 
 
 async def test_the_command_line_sends_the_key_that_codex_is_configured_with(world: CodexWorld, tmp_path: Path) -> None:

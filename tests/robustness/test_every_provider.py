@@ -14,11 +14,12 @@ from support.patience import PATIENCE_S
 from support.provider_worlds import LAST_WORDS, WORLDS, ProviderWorld
 from support.runs import gone
 from support.talk import Talk, assert_whole, is_idle, kinds, settled_text, states_of
+from support.wide import FROM_NPM, wide_where
 
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture(params=WORLDS)
+@pytest.fixture(params=wide_where(WORLDS, FROM_NPM.__contains__))
 async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[ProviderWorld]:
     async with WORLDS[request.param](tmp_path) as opened:
         yield opened

@@ -1,7 +1,7 @@
-"""Records which behaviours the tests of a full run showed: .cache/behaviours.json, which `make behaviours` reads.
+"""Records which behaviours the tests showed, for `make behaviours`: one file each for `make test` and `make test-wide`.
 
 Every test carries the ids of its markers in its report, so that the process that collects the reports of all workers
-knows them. A run of some tests only leaves the record of the last full run as it is.
+knows them. A run of some tests only does not change the records.
 """
 
 import json
@@ -13,14 +13,15 @@ import pytest
 
 PROPERTY = "behaviours"
 PASSED, SKIPPED, FAILED = "passed", "skipped", "failed"
-_OPTIONS_OF_PARTS = ("keyword", "markexpr", "ignore", "ignore_glob", "deselect", "lf", "stepwise", "collectonly")
+RECORDS = {"not wide": "behaviours.json", "wide": "behaviours-wide.json"}  # by the expression of -m
+_OPTIONS_OF_PARTS = ("keyword", "ignore", "ignore_glob", "deselect", "lf", "stepwise", "collectonly")
 
 
 class BehaviourRecord:
     """The outcome of each test that cites a behaviour."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
         self._cited: dict[str, list[str]] = {}  # the ids that a test cites
         self._outcomes: dict[str, str] = {}
 
@@ -44,22 +45,25 @@ class BehaviourRecord:
             self._outcomes[report.nodeid] = PASSED
 
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        if exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED) and is_full(session.config):
-            self.write()
+        name = record_of(session.config)
+        if name and exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+            self.write(self._directory / name)
 
-    def write(self) -> None:
+    def write(self, path: Path) -> None:
         found: dict[str, dict[str, list[str]]] = {}
         for test, outcome in sorted(self._outcomes.items()):
             for each in self._cited[test]:
                 found.setdefault(each, {}).setdefault(outcome, []).append(test)
-        self._path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         written = {"ended": time.strftime("%Y-%m-%d %H:%M:%S"), "behaviours": found}
-        self._path.write_text(json.dumps(written, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        path.write_text(json.dumps(written, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
-def is_full(config: pytest.Config) -> bool:
-    """Whether a run had all tests: none was named, left out or chosen by an option, and no worker writes for itself."""
+def record_of(config: pytest.Config) -> str:
+    """The name of the record that a run replaces; empty for a run of a part, and for a worker of a run."""
     if hasattr(config, "workerinput") or config.option.maxfail:
-        return False
+        return ""
     named = config.args_source is not pytest.Config.ArgsSource.TESTPATHS
-    return not named and not any(getattr(config.option, name, None) for name in _OPTIONS_OF_PARTS)
+    if named or any(getattr(config.option, name, None) for name in _OPTIONS_OF_PARTS):
+        return ""
+    return RECORDS.get(config.option.markexpr, "")

@@ -4,7 +4,7 @@ import os
 from importlib.util import find_spec
 from pathlib import Path
 
-import pytest
+from support.requirements import needs
 
 
 def claude_binary() -> Path | None:
@@ -18,8 +18,9 @@ def claude_binary() -> Path | None:
 
 CLAUDE = claude_binary()
 
-needs_claude = pytest.mark.skipif(
-    CLAUDE is None, reason="the claude CLI is not here: the claude-agent-sdk wheel for this platform does not carry it"
+needs_claude = needs(
+    "claude",
+    "" if CLAUDE else "the claude CLI is absent: the claude-agent-sdk wheel for this platform does not have it",
 )
 
 

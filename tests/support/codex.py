@@ -37,7 +37,7 @@ enabled = false
 
 def codex_launcher() -> Path:
     """What npm puts on a PATH. Skips the test where it cannot be had."""
-    return npm_agent(PACKAGE) / "node_modules" / ".bin" / "codex"
+    return npm_agent("codex", PACKAGE) / "node_modules" / ".bin" / "codex"
 
 
 def codex_binary() -> Path:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
+from support.requirements import absent
 
 
 @contextmanager
@@ -13,7 +13,7 @@ def small_disk(place: Path, megabytes: int) -> Iterator[Path]:
     """A mounted file system of so many megabytes; the test is skipped, aloud, where none can be mounted."""
     with mounted(place, megabytes) as trouble:
         if trouble:
-            pytest.skip(f"no small file system can be mounted here: {trouble}")
+            absent("mount", f"no small file system can be mounted here: {trouble}")
         yield place
 
 

@@ -1,10 +1,10 @@
-"""Agents of others, installed from npm once per checkout; tests that need one are skipped aloud where it cannot be had.
+"""Agents of others, installed from npm once per checkout; tests that need one are skipped, or fail, without it.
 
 BINARY = "node_modules/.bin/codex"
 
 @pytest.fixture(scope="session")
 def codex() -> Path:
-    return npm_agent("@openai/codex@0.166.0") / BINARY
+    return npm_agent("codex", "@openai/codex@0.166.0") / BINARY
 """
 
 import fcntl
@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
+from support.requirements import absent
 
 _PLACE = Path(__file__).parents[2] / ".cache" / "agents"
 _INSTALLED_WITHIN_S = 300.0
@@ -28,14 +28,14 @@ _LAST_WORDS = 300
 _CA_BUNDLES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem")
 
 
-def npm_agent(package: str) -> Path:
+def npm_agent(name: str, package: str) -> Path:
     """The directory that has this package, as `name@version`, below `node_modules`.
 
-    Skips the test where npm is missing, or the registry cannot be reached.
+    Where npm is missing, or the registry cannot be reached, the test is skipped, or fails if `name` is required.
     """
     place, trouble = _installed(package)
     if trouble:
-        pytest.skip(f"{package} is not here: {trouble}")
+        absent(name, f"{package} is absent: {trouble}")
     return place
 
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import anyio.to_thread
-import pytest
 
 from betcode.client import Client, NewConversation, open_client
 from support.daemon import Daemon, running_daemon
 from support.npm_agents import npm_agent
 from support.openai_api import OpenAiApi, openai_api
+from support.requirements import absent
 from support.runs import runs_in
 from support.talk import Talk
 
@@ -22,9 +22,9 @@ MODEL = "lab/fake-model"
 
 def opencode_program() -> Path:
     """The program for this machine; what npm links needs a script to be run first. Skips where it cannot be had."""
-    found = sorted((npm_agent(PACKAGE) / "node_modules").glob("opencode-*-*/bin/opencode"))
+    found = sorted((npm_agent("opencode", PACKAGE) / "node_modules").glob("opencode-*-*/bin/opencode"))
     if not found:
-        pytest.skip(f"{PACKAGE} has no program for this machine")
+        absent("opencode", f"{PACKAGE} has no program for this machine")
     return found[-1]  # the one that needs no newer processor, where there are two
 
 

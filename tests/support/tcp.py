@@ -1,19 +1,18 @@
 """A daemon that listens on TCP too, and ways to call it there."""
 
-import shutil
 import subprocess
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
 from grpc import aio
 
 from betcode.client import open_client
 from betcode.config.places import Places, Remote
 from betcode.config.tcp_address import TcpAddress, parse_address
 from support.daemon import Daemon
+from support.requirements import program
 
 LOOPBACK: Mapping[str, object] = {"listen": "127.0.0.1:0"}
 
@@ -46,12 +45,9 @@ P_256 = ("ec", "-pkeyopt", "ec_paramgen_curve:prime256v1")
 
 def certificate(directory: Path, days: int = 30, kind: Sequence[str] = P_256, password: str = "") -> tuple[Path, Path]:
     """A certificate for localhost that vouches for itself, and its key."""
-    program = shutil.which("openssl")
-    if program is None:
-        pytest.skip("there is no openssl here to make a certificate with")
     directory.mkdir(parents=True, exist_ok=True)
     cert, key = directory / "cert.pem", directory / "key.pem"
-    command = [program, "req", "-x509", "-newkey", *kind]
+    command = [program("openssl"), "req", "-x509", "-newkey", *kind]
     command += ["-passout", f"pass:{password}"] if password else ["-nodes"]
     command += ["-days", str(days), "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
     subprocess.run([*command, "-keyout", str(key), "-out", str(cert)], check=True, capture_output=True)

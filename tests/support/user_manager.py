@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
-
 from support.patience import PATIENCE_S
+from support.requirements import absent
 from support.service_words import service_words
 
 _PROGRAM = Path("/lib/systemd/systemd")
@@ -21,7 +20,7 @@ _PROGRAM = Path("/lib/systemd/systemd")
 def user_manager(home: Path) -> Iterator[dict[str, str]]:
     """What the environment of its user has; the test is skipped where no such manager can run."""
     if not shutil.which("systemctl") or not _PROGRAM.exists() or not Path("/run/systemd/system").is_dir():
-        pytest.skip("no systemd keeps this machine")
+        absent("systemd", "systemd does not run this machine")
     with tempfile.TemporaryDirectory(prefix="betcode-") as runtime, service_words() as words:
         environment = {"HOME": str(home), "XDG_RUNTIME_DIR": runtime, "PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
         manager = subprocess.Popen(
@@ -34,7 +33,7 @@ def user_manager(home: Path) -> Iterator[dict[str, str]]:
         try:
             while not words.heard("READY=1", within_s=1.0):
                 if manager.poll() is not None or time.monotonic() > until:
-                    pytest.skip("no manager of a user can run on this machine")
+                    absent("systemd", "no manager of a user can run on this machine")
             yield environment
         finally:
             subprocess.run(["systemctl", "--user", "exit"], env=environment, capture_output=True, check=False)

@@ -18,6 +18,7 @@ from support.command import shell
 from support.daemon import Daemon, becomes_true, obedient_daemon, running_daemon
 from support.patience import PATIENCE_S
 from support.raw import RawCalls
+from support.requirements import absent
 from support.tcp import address_of, by_tcp, certificate, token_file
 
 pytestmark = pytest.mark.anyio
@@ -222,7 +223,7 @@ async def connects(socket: Path, *as_whom: str) -> bool:
 async def test_another_local_user_cannot_open_the_sockets(tmp_path: Path) -> None:
     setpriv = shutil.which("setpriv")
     if os.getuid() != 0 or setpriv is None:
-        pytest.skip("only root can be another user")
+        absent("setpriv", "only root can be another user")
     nobody = (setpriv, "--reuid=65534", "--regid=65534", "--clear-groups")
     for directory in (tmp_path, *tmp_path.parents[:2]):  # those that pytest made
         directory.chmod(0o755)  # nothing but our own modes is in the way

@@ -13,6 +13,7 @@ import pytest
 
 from betcode.client import NewConversation, open_client
 from support.daemon import Daemon, agent_program
+from support.requirements import absent
 from support.talk import Talk, settled_text
 
 pytestmark = pytest.mark.anyio
@@ -37,7 +38,7 @@ def _can_become_unknown() -> bool:
 def root() -> Iterator[Path]:
     """A directory that another user can reach, which those of pytest are not."""
     if not _can_become_unknown():
-        pytest.skip("only root can become another user, who must be able to read this interpreter")
+        absent("setpriv", "only root can become another user, who must be able to read this interpreter")
     with tempfile.TemporaryDirectory(prefix="betcode-uid-") as directory:
         Path(directory).chmod(0o755)
         yield Path(directory)
