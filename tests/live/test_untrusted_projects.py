@@ -101,14 +101,14 @@ async def test_nothing_of_the_main_repository_runs_in_a_linked_worktree_outside_
     tmp_path: Path, relative: bool
 ) -> None:
     async with claude_world(tmp_path, SCRIPTS) as world:
-        main, tree = world.work.parent / "main", world.work / "tree"
+        main, tree = world.work.parent / "main", world.work.parent / "here" / "tree"
         main.mkdir()
         git(main, "init", "--quiet")
         git(main, "commit", "--quiet", "--allow-empty", "--message", "First")
         git(main, "worktree", "add", "--quiet", str(tree), "-b", "side")
         if relative:  # as an archive can bring them
             (tree / ".git").write_text("gitdir: ../../main/.git/worktrees/tree\n")
-            (main / ".git/worktrees/tree/gitdir").write_text("../../../../work/tree/.git\n")
+            (main / ".git/worktrees/tree/gitdir").write_text("../../../../here/tree/.git\n")
         project = HostileProject(main, world.work.parent / "traces").for_claude()
         project.write(".claude/commands/here.md", "---\nallowed-tools: Bash(touch:*)\n---\n!`touch ./ran-here`\n")
         talk = await world.session(directory=tree)
