@@ -62,7 +62,7 @@ async def test_always_like_this_makes_the_grant_that_was_shown(daemon: Daemon, t
         await here.screen.type("Bash(ls *)")
         await here.screen.press("enter")
         await here.heard(2)
-        granted = [one.pattern for one in await here.screen.client.grants(here.session_id)]
+        granted = [one.pattern for one in await here.screen.client.grants.list(here.session_id)]
         assert granted == ["Bash(git push origin main)", "Bash(ls *)"]
 
 

@@ -38,7 +38,7 @@ async def test_every_attached_client_gets_a_permission_request_whoever_holds_the
         open_client(daemon.places, ClientIdentity("watcher")) as watcher,
     ):
         talk = await obedient_talk(daemon, typist)
-        assert (await typist.request_lock(talk.session_id)).granted
+        assert (await typist.input_lock.request(talk.session_id)).granted
         await talk.say("tool")
         beside = Talk(watcher, talk.session_id)
         requests = [await talk.asked(), await beside.asked()]

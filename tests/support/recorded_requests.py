@@ -126,10 +126,10 @@ async def use_everything(client: Client) -> None:
     await client.search("hello", limit=1)
     await client.pending(session)
     await _first(client.watch_pending(session))
-    await client.grants(session)
-    await client.set_grant(session, "Bash", pattern="Bash(ls)")
-    await client.clear_grants(session)
-    await client.request_lock(session)
+    await client.grants.list(session)
+    await client.grants.set(session, "Bash", pattern="Bash(ls)")
+    await client.grants.clear(session)
+    await client.input_lock.request(session)
     await client.cancel(session)
     await client.set_budget(session, agent_pb2.Budget(max_turns=100))
     await _all(client.export(session, "json"))
@@ -142,7 +142,7 @@ async def use_everything(client: Client) -> None:
     for refused in (
         client.answer_permission("no-such-prompt", agent_pb2.ALLOW_ONCE),
         client.answer_question("no-such-question", {"a": "b"}),
-        client.answer_lock_request(session, "nobody", grant=True),
+        client.input_lock.answer(session, "nobody", grant=True),
         client.compact(session),
         client.fork(session, name="recorded too"),
         client.stop_daemon(1, admin_pb2.AGENTS_AT_STOP_ALL_STAY),

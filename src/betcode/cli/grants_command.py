@@ -28,7 +28,7 @@ async def _grants(options: Options) -> int:
     async with connected(options, screen) as client:
         session_id = await find_session(client, options.text("session"))
         cleared = 0 if clear is None else await _clear(client, session_id, clear)
-        left = await client.grants(session_id)
+        left = await client.grants.list(session_id)
     if options.as_json:
         shown: dict[str, object] = {"session_id": session_id, "grants": [_json(one) for one in left]}
         screen.json(shown if clear is None else shown | {"cleared": cleared}, indent=2)
@@ -59,11 +59,11 @@ async def _clear(client: Client, session_id: str, text: str) -> int:
     Raises:
         CommandFailed: there is none of that name.
     """
-    there = await client.grants(session_id)
+    there = await client.grants.list(session_id)
     if not text or any(one.tool_name == text for one in there):
-        return await client.clear_grants(session_id, text)
+        return await client.grants.clear(session_id, text)
     if any(one.pattern == text for one in there):
-        return await client.clear_grants(session_id, pattern=text)
+        return await client.grants.clear(session_id, pattern=text)
     listed = "; ".join(one.pattern for one in there[:_LISTED]) + (" and more" if len(there) > _LISTED else "")
     raise CommandFailed(
         f"Nothing is granted or refused as {text!r} in this session: {listed or 'there is nothing at all'}",

@@ -75,7 +75,7 @@ class LockTalk:
         if not self.asking or not (gives or keeps):
             return False
         asking, self.asking = self.asking, ""
-        await self._client.answer_lock_request(self._session_id, asking, grant=gives)
+        await self._client.input_lock.answer(self._session_id, asking, grant=gives)
         if keeps:
             self._screen.note("You keep the input lock; the other one waits in line")
         return True
@@ -88,7 +88,7 @@ class LockTalk:
         self._screen.note("Asking for the input lock; its holder has a moment to answer")
         self._asks = True
         try:
-            answer = await self._client.request_lock(self._session_id)
+            answer = await self._client.input_lock.request(self._session_id)
         except ClientError as error:
             self._screen.note(error.message)
         else:

@@ -273,7 +273,7 @@ async def _lock(options: Options) -> int:
         session_id = await find_session(client, options.text("session"))
         if (await find_summary(client, session_id)).input_lock_client_id:
             screen.note("Asking the client that types there; it has a moment to answer")
-        answer = await client.request_lock(session_id)
+        answer = await client.input_lock.request(session_id)
     if options.as_json:
         screen.json(
             {"session_id": session_id, "granted": answer.granted, "previous_holder": answer.previous_holder or None}

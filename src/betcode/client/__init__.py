@@ -4,12 +4,13 @@ How things look to a person is left to `cli`, `tui` and `web`; starting a daemon
 """
 
 from betcode.client.backoff import LADDER_MS, Ladder
-from betcode.client.client import Accepted, Client, LockAnswer, open_client
+from betcode.client.client import Accepted, Client, open_client
 from betcode.client.connection import ClientIdentity, Link, LinkState
 from betcode.client.conversation import Conversation
 from betcode.client.environment import OF_KIND, session_environment
 from betcode.client.errors import ClientError, Outdated, Refused, Unreachable
 from betcode.client.handshake import Handshake
+from betcode.client.input_lock import LockAnswer
 from betcode.client.new_conversation import NewConversation
 from betcode.client.worktrees import NewWorktree, SessionKind
 

@@ -24,7 +24,9 @@ from betcode.client.connection import (
 )
 from betcode.client.conversation import Conversation, user_message
 from betcode.client.diffs import DiffReader
+from betcode.client.grants import GrantClient
 from betcode.client.handshake import Handshake
+from betcode.client.input_lock import InputLockClient
 from betcode.client.new_conversation import NewConversation
 from betcode.client.pending_watch import watch_pending
 from betcode.client.policy import PolicyClient
@@ -43,7 +45,6 @@ Providers = Sequence[v1.ProviderInfo]
 _PAGE = 200
 _PAGE_BYTES = 256 * 1024
 _COMPACTION_TIMEOUT_S = 3600.0  # a model reads the whole conversation and writes a long summary
-_LOCK_TIMEOUT_S = 600.0  # each who asked before us has the holder's time to itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +53,6 @@ class Accepted:
 
     message_id: MessageId
     sequence: int
-
-
-@dataclass(frozen=True, slots=True)
-class LockAnswer:
-    """Whether the input lock was given to us, and who gave it up."""
-
-    granted: bool
-    previous_holder: str
 
 
 class Client:
@@ -93,6 +86,16 @@ class Client:
     def config(self) -> ConfigClient:
         """Settings, MCP servers and the rules in force."""
         return ConfigClient(self._connection)
+
+    @property
+    def grants(self) -> GrantClient:
+        """What people granted or refused for the rest of a session."""
+        return GrantClient(self._connection)
+
+    @property
+    def input_lock(self) -> InputLockClient:
+        """Which client of a session may type."""
+        return InputLockClient(self._connection)
 
     @property
     def worktrees(self) -> WorktreeClient:
@@ -195,39 +198,6 @@ class Client:
         response = v1.UserQuestionResponse(question_id=question_id, answers=answers)
         request = v1.AnswerQuestionRequest(session_id=session_id, response=response)
         return await self._connection.call(self._stub.AnswerQuestion, request, with_ticket=True)
-
-    async def grants(self, session_id: str) -> Sequence[v1.SessionGrantEntry]:
-        """What people granted or refused for the rest of a session, the oldest first."""
-        request = v1.ListSessionGrantsRequest(session_id=session_id)
-        return (await self._connection.call(self._stub.ListSessionGrants, request)).grants
-
-    async def set_grant(self, session_id: str, tool_name: str, *, pattern: str = "", granted: bool = True) -> None:
-        """Grant a tool, or what a rule for it covers, for the rest of the session, or refuse it."""
-        request = v1.SetSessionGrantRequest(
-            session_id=session_id, tool_name=tool_name, pattern=pattern, granted=granted
-        )
-        await self._connection.call(self._stub.SetSessionGrant, request, with_ticket=True)
-
-    async def clear_grants(self, session_id: str, tool_name: str = "", *, pattern: str = "") -> int:
-        """Forget grants and refusals, of one tool or all; how many there were."""
-        request = v1.ClearSessionGrantsRequest(session_id=session_id, tool_name=tool_name, pattern=pattern)
-        return (await self._connection.call(self._stub.ClearSessionGrants, request, with_ticket=True)).cleared
-
-    async def request_lock(self, session_id: str) -> LockAnswer:
-        """Ask to be the one who types; waits while the holder may answer.
-
-        To keep the lock, follow the session with this client: one without a stream has left when the call is over.
-        """
-        request = v1.InputLockRequest(session_id=session_id)
-        answer = await self._connection.call(
-            self._stub.RequestInputLock, request, timeout_s=_LOCK_TIMEOUT_S, with_ticket=True
-        )
-        return LockAnswer(answer.granted, answer.previous_holder)
-
-    async def answer_lock_request(self, session_id: str, asking_client_id: str, *, grant: bool) -> None:
-        """Give the input lock to a client that waits for it, or refuse; for the one who holds it."""
-        request = v1.AnswerLockRequestRequest(session_id=session_id, asking_client_id=asking_client_id, grant=grant)
-        await self._connection.call(self._stub.AnswerLockRequest, request, with_ticket=True)
 
     async def pending(self, session_id: str = "") -> Sequence[v1.PendingPrompt]:
         """The prompts that wait for a person, of one session or of all."""

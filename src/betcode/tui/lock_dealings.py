@@ -31,7 +31,7 @@ class LockDealings:
         if holder:
             self._say(f"Asking {holder}, who has a moment to answer")
         try:
-            answer = await self._client.request_lock(self._session_id)
+            answer = await self._client.input_lock.request(self._session_id)
         except ClientError as error:
             self._say(error.message, bad=True)
         else:
@@ -42,7 +42,7 @@ class LockDealings:
 
     async def answer(self, given: LockCard.Answered) -> None:
         try:
-            await self._client.answer_lock_request(self._session_id, given.asking_id, grant=given.grant)
+            await self._client.input_lock.answer(self._session_id, given.asking_id, grant=given.grant)
         except ClientError as error:
             self._say(error.message, bad=True)
         else:

@@ -48,7 +48,7 @@ class Asking:
     async def run(self, client: Client, session_id: str) -> None:
         with self.scope:
             try:
-                self.answer = await client.request_lock(session_id)
+                self.answer = await client.input_lock.request(session_id)
             except ClientError as error:
                 self.error = error
             self.over.set()
@@ -181,9 +181,9 @@ async def test_the_longest_waiter_has_the_lock_when_its_holder_leaves(daemon: Da
                 await first.over.wait()
             assert first.answer == LockAnswer(granted=True, previous_holder="ann")
             assert second.answer is None
-            await ben.client.answer_lock_request(session, "cy", grant=True)
+            await ben.client.input_lock.answer(session, "cy", grant=True)
         assert second.answer == LockAnswer(granted=True, previous_holder="ben")
-        await ben.client.answer_lock_request(session, "cy", grant=True)  # said again, as after a broken connection
+        await ben.client.input_lock.answer(session, "cy", grant=True)  # said again, as after a broken connection
         await cy.say("say now me")
 
 
@@ -199,9 +199,9 @@ async def test_a_holder_that_is_killed_lets_go(daemon: Daemon, tmp_path: Path) -
             process.kill()
         await ben.holds("")
         await ben.until(lambda one: "killed" not in one.present)
-        assert await ben.client.request_lock(session) == LockAnswer(granted=True, previous_holder="")
+        assert await ben.client.input_lock.request(session) == LockAnswer(granted=True, previous_holder="")
         await ben.holds("ben")
-        assert await ben.client.request_lock(session) == LockAnswer(granted=True, previous_holder="")
+        assert await ben.client.input_lock.request(session) == LockAnswer(granted=True, previous_holder="")
 
 
 async def test_who_is_refused_waits_in_line_until_it_leaves(daemon: Daemon, tmp_path: Path) -> None:
@@ -217,19 +217,19 @@ async def test_who_is_refused_waits_in_line_until_it_leaves(daemon: Daemon, tmp_
                 assert asked.asking_client_type == "test"
                 assert asked.answer_by.seconds > 0
                 with pytest.raises(ClientError) as error:
-                    await ben.client.answer_lock_request(session, "ben", grant=True)
+                    await ben.client.input_lock.answer(session, "ben", grant=True)
                 assert error.value.code == "NO_INPUT_LOCK"
                 with pytest.raises(ClientError) as unknown:
-                    await ann.client.answer_lock_request(session, "zoe", grant=True)
+                    await ann.client.input_lock.answer(session, "zoe", grant=True)
                 assert unknown.value.code == "INVALID_REQUEST"
-                await ann.client.answer_lock_request(session, "ben", grant=False)
+                await ann.client.input_lock.answer(session, "ben", grant=False)
             assert asking.answer == LockAnswer(granted=False, previous_holder="")
             assert [*(await ann.asked_by("")).waiting_client_ids] == ["ben"]
             async with caller(daemon, "cy") as cy, anyio.create_task_group() as tasks:
                 third = Asking()
                 tasks.start_soon(third.run, cy, session)
                 await ann.asked_by("cy")
-                await ann.client.answer_lock_request(session, "", grant=False)
+                await ann.client.input_lock.answer(session, "", grant=False)
             # The call of this one is over and it follows nothing, so it has left.
             await ann.until(lambda one: one.lock is not None and [*one.lock.waiting_client_ids] == ["ben"])
         await ben.holds("ben")
@@ -243,7 +243,7 @@ async def test_silence_gives_the_lock_and_what_the_old_holder_sends_then_is_refu
     before = new_message_id()
     async with typist(hasty, session, "ann") as ann, typist(hasty, session, "ben") as ben:
         accepted = await ann.client.send(session, "say before", message_id=before)
-        assert await ben.client.request_lock(session) == LockAnswer(granted=True, previous_holder="ann")
+        assert await ben.client.input_lock.request(session) == LockAnswer(granted=True, previous_holder="ann")
         with pytest.raises(ClientError) as error:
             await ann.say("say after")
         assert refusal(error) == refused_for("ben")
@@ -263,7 +263,7 @@ async def test_a_holder_that_rests_loses_the_lock_to_who_waits(tmp_path: Path) -
             await ann.say("say hello")
             await ben.until(lambda one: bool(one.events) and is_idle(one.events[-1]))
             await ben.holds("ann")
-            assert await ben.client.request_lock(session) == LockAnswer(granted=True, previous_holder="ann")
+            assert await ben.client.input_lock.request(session) == LockAnswer(granted=True, previous_holder="ann")
 
 
 async def test_an_asker_that_leaves_asks_no_longer(daemon: Daemon, tmp_path: Path) -> None:
@@ -277,7 +277,7 @@ async def test_an_asker_that_leaves_asks_no_longer(daemon: Daemon, tmp_path: Pat
             asking.scope.cancel()
         assert [*(await ann.asked_by("")).waiting_client_ids] == []
         with pytest.raises(ClientError) as error:
-            await ann.client.answer_lock_request(session, "ben", grant=True)
+            await ann.client.input_lock.answer(session, "ben", grant=True)
         assert error.value.code == "INVALID_REQUEST"
         await ann.say("say still mine")
 
@@ -332,7 +332,7 @@ async def test_who_asks_is_told_when_the_session_ends(daemon: Daemon, tmp_path: 
         assert asking.error is not None
         assert asking.error.code == "SESSION_CLOSED"
         with pytest.raises(ClientError) as error:
-            await ben.request_lock(session)
+            await ben.input_lock.request(session)
         assert error.value.code == ("SESSION_CLOSED" if end == "close" else "SESSION_NOT_FOUND")
 
 
@@ -340,7 +340,7 @@ async def test_who_asks_is_told_when_the_session_ends(daemon: Daemon, tmp_path: 
 async def test_the_lock_of_no_session_cannot_be_had(daemon: Daemon) -> None:
     async with caller(daemon, "ben") as ben:
         with pytest.raises(ClientError) as error:
-            await ben.request_lock(new_session_id())
+            await ben.input_lock.request(new_session_id())
     assert (error.value.status, error.value.code) == (grpc.StatusCode.NOT_FOUND, "SESSION_NOT_FOUND")
 
 

@@ -133,7 +133,7 @@ class Round:
             case steps.Fork():
                 self.act(self._fork, step)
             case steps.AskLock():
-                self.act(self.clients[step.client].request_lock, self.id_of(step.session))
+                self.act(self.clients[step.client].input_lock.request, self.id_of(step.session))
             case steps.AnswerLock():
                 self.act(self._answer_lock, step)
             case _:
@@ -243,14 +243,14 @@ class Round:
             while not await self.daemon.serves():  # noqa: ASYNC110
                 await anyio.sleep(_LOOK_EVERY_S)
             with suppress(ClientError):
-                await self.clients[step.client].request_lock(self.id_of(step.session))
+                await self.clients[step.client].input_lock.request(self.id_of(step.session))
             with anyio.move_on_after(_IDLE_WITHIN_S), suppress(apsw.Error):
                 while (known := self.facts.session(self.id_of(step.session))) and known.status == "active":  # noqa: ASYNC110
                     await anyio.sleep(_LOOK_EVERY_S)
 
     async def _answer_lock(self, step: steps.AnswerLock) -> None:
         asking = identity_of(step.asking).client_id
-        await self.clients[step.client].answer_lock_request(self.id_of(step.session), asking, grant=step.grant)
+        await self.clients[step.client].input_lock.answer(self.id_of(step.session), asking, grant=step.grant)
 
     async def _compact(self, step: steps.Compact) -> None:
         session_id = self.id_of(step.session)
