@@ -21,7 +21,7 @@ from betcode.domain.commands import (
     SendMessage,
 )
 from betcode.domain.identifiers import MessageId
-from betcode.domain.ports import LaunchContext
+from betcode.domain.launch import LaunchContext
 from betcode.domain.records import RecordKind
 from betcode.providers.acp import opening
 from betcode.wire.acp.decoding import decode, read

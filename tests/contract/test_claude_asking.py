@@ -2,7 +2,7 @@
 
 import json
 
-from betcode.domain.ports import CallScreening
+from betcode.domain.agent_state import CallScreening
 from betcode.domain.records import Record, RecordKind
 from betcode.v1 import agent_pb2 as v1
 from support.recordings import SESSION

@@ -12,7 +12,7 @@ from betcode.domain.budget import NO_BUDGET
 from betcode.domain.commands import SendMessage
 from betcode.domain.errors import StorageDegraded
 from betcode.domain.identifiers import Seq, SessionId, new_message_id, new_session_id
-from betcode.domain.ports import Launch, LaunchContext
+from betcode.domain.launch import Launch, LaunchContext
 from betcode.domain.rows import NewSession
 from betcode.engine import ClientName, Supervisor, open_supervisor
 from betcode.providers.claude import ClaudeProvider

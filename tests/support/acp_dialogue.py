@@ -6,7 +6,8 @@ from typing import Any
 
 from betcode.domain.commands import Command, SendMessage
 from betcode.domain.identifiers import MessageId
-from betcode.domain.ports import Dialogue, LaunchContext
+from betcode.domain.launch import LaunchContext
+from betcode.domain.ports import Dialogue
 from betcode.domain.records import Record, RecordKind
 from betcode.domain.rows import NewSession
 from betcode.providers.acp import opening

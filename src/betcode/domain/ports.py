@@ -1,11 +1,10 @@
-"""The doors of the engine: what it asks of a store and of a provider, whoever stands behind them."""
+"""The interfaces that the engine uses: a store, a provider, and the dialogue with one agent."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import StrEnum
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Protocol
 
+from betcode.domain.agent_state import ApiPause, CallScreening, Failure, ToolCall
 from betcode.domain.audit import AuditFilter, AuditRow, Checked, Noted
 from betcode.domain.bonds import Bond, Bonds
 from betcode.domain.capabilities import Capabilities
@@ -13,7 +12,7 @@ from betcode.domain.changes import Change
 from betcode.domain.commands import Command, Errand, RefuseRequest
 from betcode.domain.documents import SearchPage, SearchQuestion
 from betcode.domain.identifiers import RunId, RunKey, Seq, SessionId, SessionKey
-from betcode.domain.project_files import ProjectFiles
+from betcode.domain.launch import Launch, LaunchContext
 from betcode.domain.provider_about import ProviderAbout
 from betcode.domain.records import Record
 from betcode.domain.rows import (
@@ -164,87 +163,6 @@ class Store(Bonds, SessionDeletion, StoreOpening, Protocol):
     async def search(self, question: SearchQuestion) -> SearchPage:
         """One page of what was said with these words."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Launch:
-    """How one agent process is started."""
-
-    argv: tuple[str, ...]
-    env: Mapping[str, str] = field(repr=False)
-    cwd: Path = Path("/")
-    opening: bytes = field(default=b"", repr=False)  # the first it reads, there before it does anything
-    files: Mapping[str, bytes] = field(default_factory=dict, repr=False)  # to be written beside its journal
-    links: Mapping[str, Path] = field(default_factory=dict)  # symbolic links to make there
-
-
-@dataclass(frozen=True, slots=True)
-class Forbidden:
-    """What an agent is told of rules at its start, in its own format, so that it holds them by itself as well."""
-
-    deny: tuple[str, ...] = ()
-    ask: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class LaunchContext:
-    """What a launch depends on beside the session's own making."""
-
-    conversation_id: str
-    resume: bool  # the agent has a transcript under that id
-    continue_turn: bool  # its last turn was broken off
-    environment: Mapping[str, str] = field(repr=False)
-    plan_mode: bool | None = None  # as the conversation left it; None: as the session was made
-    chosen: Mapping[str, str] = field(default_factory=dict)  # `Dialogue.chosen` of the process before
-    fork_point: str = ""  # where in another conversation this one begins; only before it has a transcript of its own
-    forbidden: Forbidden = Forbidden()
-    screens_calls: bool = False  # it is to ask about every use of a tool
-    run_dir: Path = Path("/")  # where `Launch.files` and `Launch.links` will be
-    project_files: ProjectFiles = ProjectFiles.LOADED
-    project_directories: tuple[str, ...] = ()  # the working directory and its repository, by all their names
-
-
-class PauseKind(StrEnum):
-    LIMIT = "limit"  # of use: too many requests, or an account's limit, which is reset at some time
-    OVERLOAD = "overload"
-    API = "api"  # other errors that the agent tries to get over
-
-
-@dataclass(frozen=True, slots=True)
-class ApiPause:
-    """The model's API does not serve the agent."""
-
-    kind: PauseKind
-    until_ns: int = 0  # wall time of the next try, or of the limit's reset; 0: not known
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """Why an agent that is started the same way again would fail the same way again."""
-
-    advice: str  # what a person can do about it
-    has_conversation: bool | None = None  # what the agent says of the conversation's id: known already, or unknown
-    did_nothing: bool = False  # it did not even begin with a turn
-
-
-class CallScreening(StrEnum):
-    """Whether an agent shows every use of a tool before its own rules decide."""
-
-    NO = "no"
-    TOLD = "told"  # to, and has not said yet that it does
-    YES = "yes"
-    REFUSED = "refused"
-
-
-@dataclass(frozen=True, slots=True)
-class ToolCall:
-    """A use of a tool that waits to be screened, before the agent's own rules are asked."""
-
-    request_id: str
-    tool_name: str
-    input_json: str  # empty: it could not be read
-    cwd: str = ""
-    tool_use_id: str = ""
 
 
 class Dialogue(Protocol):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from betcode.domain.ports import ApiPause, PauseKind
+from betcode.domain.agent_state import ApiPause, PauseKind
 from betcode.domain.rows import SessionState
 from betcode.domain.session import SessionStatus
 from betcode.engine.core.status import NOTHING, Waiting, for_api, pause_after_agent, pause_fields

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from betcode.domain.agent_state import CallScreening
 from betcode.domain.commands import (
     AnswerCall,
     AnswerPermission,
@@ -23,7 +24,6 @@ from betcode.domain.commands import (
 )
 from betcode.domain.errors import InvalidRequest
 from betcode.domain.identifiers import MessageId
-from betcode.domain.ports import CallScreening
 from betcode.domain.records import RecordKind
 from betcode.providers.claude import ClaudeProvider
 from support.recordings import SESSION, WIRE, record, records_of

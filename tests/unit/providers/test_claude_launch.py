@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from betcode.domain.errors import AgentUnavailable
-from betcode.domain.ports import Forbidden, Launch, LaunchContext, Provider
+from betcode.domain.launch import Forbidden, Launch, LaunchContext
+from betcode.domain.ports import Provider
 from betcode.providers.claude import ClaudeProvider
 from support.recordings import SESSION
 

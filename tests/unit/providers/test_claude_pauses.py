@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from betcode.domain.ports import ApiPause, Dialogue, PauseKind
+from betcode.domain.agent_state import ApiPause, PauseKind
+from betcode.domain.ports import Dialogue
 from betcode.domain.times import LATEST_NS, rfc3339
 from betcode.providers.claude import ClaudeProvider
 from support.recordings import SESSION, WIRE, record, records_of

@@ -11,7 +11,7 @@ import pytest
 from betcode.config.agents import CodexSettings
 from betcode.domain.errors import AgentUnavailable, InvalidRequest
 from betcode.domain.identifiers import SessionId
-from betcode.domain.ports import LaunchContext
+from betcode.domain.launch import LaunchContext
 from betcode.domain.provider_about import Login
 from betcode.domain.rows import NewSession
 from betcode.providers.codex import CodexProvider

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 from betcode.domain.identifiers import SessionId
-from betcode.domain.ports import LaunchContext
+from betcode.domain.launch import LaunchContext
 from betcode.domain.rows import NewSession
 from betcode.providers.demo import DemoProvider
 

@@ -8,7 +8,7 @@ import pytest
 from betcode.config.agents import OpenAiSettings
 from betcode.domain.errors import AgentUnavailable, BetcodeError, InvalidRequest
 from betcode.domain.identifiers import SessionId
-from betcode.domain.ports import Forbidden, LaunchContext
+from betcode.domain.launch import Forbidden, LaunchContext
 from betcode.domain.provider_about import Login
 from betcode.domain.rows import NewSession
 from betcode.providers.openai import OpenAiProvider

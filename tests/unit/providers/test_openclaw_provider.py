@@ -7,7 +7,7 @@ import pytest
 from betcode.config.agents import OpenClawSettings
 from betcode.domain.errors import AgentUnavailable, InvalidRequest
 from betcode.domain.identifiers import SessionId
-from betcode.domain.ports import LaunchContext
+from betcode.domain.launch import LaunchContext
 from betcode.domain.provider_config import PREFIX
 from betcode.domain.rows import NewSession
 from betcode.providers.openclaw import OpenClawProvider

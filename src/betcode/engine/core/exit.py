@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from betcode.domain.agent_state import Failure
 from betcode.domain.audit import DecidedBy
 from betcode.domain.changes import Change, MoveInput
 from betcode.domain.exit_record import parse_exit
-from betcode.domain.ports import Failure
 from betcode.domain.records import Record
 from betcode.domain.recovery import CrashHistory
 from betcode.domain.rows import NO_CRASHES, OPENS_TURN, InputKind, InputRow, InputState, PromptRow

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from betcode.domain.ports import ApiPause, PauseKind
+from betcode.domain.agent_state import ApiPause, PauseKind
 from betcode.domain.rows import SessionState
 from betcode.domain.session import SessionStatus
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from betcode.config.loading import FILE_NAME
 from betcode.config.places import Places
+from betcode.domain.launch import Forbidden
 from betcode.domain.looks import NoAnswer
-from betcode.domain.ports import Forbidden
 from betcode.engine.permissions.trust import FILE_NAME as TRUST_FILE_NAME
 from betcode.engine.permissions.trust import Trust, claude_config
 from betcode.engine.permissions.watched_file import WatchedFile

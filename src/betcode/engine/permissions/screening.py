@@ -8,11 +8,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from betcode.domain.agent_state import ToolCall
 from betcode.domain.audit import Audited, AuditEntry, DecidedBy, input_hash
 from betcode.domain.commands import AnswerCall, AnswerPermission, Behaviour, CallVerdict
 from betcode.domain.errors import WorktreeUnusable
+from betcode.domain.launch import Forbidden
 from betcode.domain.looks import NoAnswer
-from betcode.domain.ports import Forbidden, ToolCall
 from betcode.domain.rows import GrantRow, PromptRow
 from betcode.domain.text import shortened
 from betcode.engine.core import events

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from betcode.domain.agent_state import CallScreening
 from betcode.domain.audit import AuditEntry
 from betcode.domain.changes import AddAudit, AddInput
 from betcode.domain.commands import ScreenCalls
 from betcode.domain.identifiers import time_ordered_uuid
-from betcode.domain.ports import CallScreening
 from betcode.domain.rows import InputKind, InputRow
 from betcode.domain.silence import Silence
 from betcode.engine.fault_points import FaultPoint

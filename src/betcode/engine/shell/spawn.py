@@ -14,7 +14,7 @@ import anyio.to_thread
 
 from betcode.domain.changes import SaveRun
 from betcode.domain.errors import AgentUnavailable, BetcodeError, StorageDegraded, WorktreeUnusable
-from betcode.domain.ports import Launch, LaunchContext
+from betcode.domain.launch import Launch, LaunchContext
 from betcode.domain.project_files import ProjectFiles
 from betcode.domain.rows import RunRow
 from betcode.domain.run import RunStimulus

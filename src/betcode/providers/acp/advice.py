@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from betcode.domain.ports import Failure
+from betcode.domain.agent_state import Failure
 from betcode.domain.text import shortened, without_escapes
 from betcode.providers.acp.moment import Moment
 from betcode.providers.acp.profile import Profile

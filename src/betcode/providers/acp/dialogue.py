@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
+from betcode.domain.agent_state import ApiPause, CallScreening, Failure, ToolCall
 from betcode.domain.commands import Command, Errand, RefuseRequest
-from betcode.domain.ports import ApiPause, CallScreening, Failure, ToolCall
 from betcode.domain.records import Record, RecordKind
 from betcode.domain.rows import NewSession
 from betcode.providers import unread

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from betcode._version import __version__
 from betcode.domain.commands import Errand
-from betcode.domain.ports import LaunchContext
+from betcode.domain.launch import LaunchContext
 from betcode.domain.rows import NewSession
 from betcode.domain.text import shortened, without_escapes
 from betcode.providers.acp import about

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from betcode.domain.errors import AgentUnavailable, InvalidRequest
-from betcode.domain.ports import Launch, LaunchContext
+from betcode.domain.launch import Launch, LaunchContext
 from betcode.domain.project_files import ProjectFiles
 from betcode.domain.rows import NewSession
 from betcode.providers.acp.greeting import opening

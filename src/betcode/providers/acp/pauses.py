@@ -1,6 +1,6 @@
 """When the model's API does not serve the agent; only programs of ours say so."""
 
-from betcode.domain.ports import ApiPause, PauseKind
+from betcode.domain.agent_state import ApiPause, PauseKind
 from betcode.domain.times import LATEST_NS
 from betcode.providers.acp.moment import Moment
 from betcode.providers.acp.state import State

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from betcode.config.agents import AcpSettings
 from betcode.domain.errors import AgentUnavailable, InvalidRequest
-from betcode.domain.ports import Launch, LaunchContext
+from betcode.domain.launch import Launch, LaunchContext
 from betcode.domain.provider_about import ProviderAbout, Standing
 from betcode.domain.provider_config import check_keys, provider_config
 from betcode.domain.rows import NewSession

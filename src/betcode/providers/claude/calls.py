@@ -5,7 +5,7 @@ import json
 import msgspec
 from msgspec import Raw, Struct
 
-from betcode.domain.ports import CallScreening, ToolCall
+from betcode.domain.agent_state import CallScreening, ToolCall
 from betcode.providers.claude import slash_commands, turns
 from betcode.providers.claude.moment import Moment
 from betcode.providers.claude.state import State, begin_withdrawing

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from betcode.domain.agent_state import ApiPause, CallScreening, Failure, ToolCall
 from betcode.domain.commands import Command, Errand, RefuseRequest
-from betcode.domain.ports import ApiPause, CallScreening, Failure, ToolCall
 from betcode.domain.records import Record, RecordKind
 from betcode.domain.rows import NewSession
 from betcode.providers import unread

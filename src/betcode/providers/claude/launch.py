@@ -8,7 +8,7 @@ from pathlib import Path
 
 from betcode.domain.errors import AgentUnavailable
 from betcode.domain.identifiers import time_ordered_uuid
-from betcode.domain.ports import Forbidden, Launch, LaunchContext
+from betcode.domain.launch import Forbidden, Launch, LaunchContext
 from betcode.domain.project_files import ProjectFiles
 from betcode.domain.rows import NewSession
 from betcode.providers.claude import choices

@@ -1,6 +1,6 @@
 """When the model's API does not serve the agent: a limit was reached, it is overloaded, or it fails for now."""
 
-from betcode.domain.ports import ApiPause, PauseKind
+from betcode.domain.agent_state import ApiPause, PauseKind
 from betcode.domain.times import LATEST_NS, rfc3339
 from betcode.providers.claude.moment import Moment
 from betcode.providers.claude.state import State

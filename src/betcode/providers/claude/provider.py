@@ -7,8 +7,9 @@ from pathlib import Path
 from betcode.domain.capabilities import Capabilities
 from betcode.domain.compatibility import AGENTS
 from betcode.domain.errors import AgentUnavailable
+from betcode.domain.launch import Launch, LaunchContext
 from betcode.domain.outside_turns import LastRun, OutsideTurns
-from betcode.domain.ports import Dialogue, Launch, LaunchContext
+from betcode.domain.ports import Dialogue
 from betcode.domain.project_files import Program
 from betcode.domain.provider_about import Login, ProviderAbout, Standing
 from betcode.domain.provider_config import check_keys

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from msgspec import Raw
 
+from betcode.domain.agent_state import Failure, PauseKind
 from betcode.domain.error_codes import ErrorCode
-from betcode.domain.ports import Failure, PauseKind
 from betcode.providers.codex import frames
 
 _LOGIN = "log in with `codex login`, or set the key that ~/.codex/config.toml names for its provider of models"

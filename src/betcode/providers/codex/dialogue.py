@@ -7,8 +7,8 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
+from betcode.domain.agent_state import ApiPause, CallScreening, Failure, ToolCall
 from betcode.domain.commands import Command, Errand, RefuseRequest
-from betcode.domain.ports import ApiPause, CallScreening, Failure, ToolCall
 from betcode.domain.provider_config import provider_config
 from betcode.domain.records import Record, RecordKind
 from betcode.domain.rows import NewSession

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from betcode._version import __version__
-from betcode.domain.ports import Launch, LaunchContext
+from betcode.domain.launch import Launch, LaunchContext
 from betcode.domain.project_files import ProjectFiles
 from betcode.domain.provider_config import provider_config
 from betcode.domain.rows import NewSession

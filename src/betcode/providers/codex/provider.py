@@ -16,7 +16,8 @@ from pathlib import Path
 from betcode.config.agents import CodexSettings
 from betcode.domain.capabilities import Capabilities
 from betcode.domain.errors import AgentUnavailable, InvalidRequest
-from betcode.domain.ports import Dialogue, Launch, LaunchContext
+from betcode.domain.launch import Launch, LaunchContext
+from betcode.domain.ports import Dialogue
 from betcode.domain.project_files import Program
 from betcode.domain.provider_about import Login, ProviderAbout, Standing
 from betcode.domain.provider_config import check_keys, provider_config

@@ -7,7 +7,8 @@ from pathlib import Path
 from betcode._version import __version__
 from betcode.domain.capabilities import Capabilities
 from betcode.domain.identifiers import time_ordered_uuid
-from betcode.domain.ports import Dialogue, Launch, LaunchContext
+from betcode.domain.launch import Launch, LaunchContext
+from betcode.domain.ports import Dialogue
 from betcode.domain.provider_about import Login, ProviderAbout, Standing
 from betcode.domain.provider_config import check_keys
 from betcode.domain.rows import NewSession

@@ -15,7 +15,7 @@ from betcode.config.agents import OpenAiSettings, api_address, variable_name
 from betcode.config.kinds import Kind
 from betcode.config.units import NotUnderstood
 from betcode.domain.errors import AgentUnavailable, InvalidRequest
-from betcode.domain.ports import Launch, LaunchContext
+from betcode.domain.launch import Launch, LaunchContext
 from betcode.domain.provider_about import Login, ProviderAbout, Standing
 from betcode.domain.provider_config import check_keys, provider_config
 from betcode.domain.rows import NewSession

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from betcode.config.agents import OpenClawSettings, api_address
 from betcode.config.units import NotUnderstood
 from betcode.domain.errors import AgentUnavailable, InvalidRequest
-from betcode.domain.ports import Launch, LaunchContext
+from betcode.domain.launch import Launch, LaunchContext
 from betcode.domain.provider_about import Login, ProviderAbout, Standing
 from betcode.domain.provider_config import check_keys, provider_config
 from betcode.domain.rows import NewSession

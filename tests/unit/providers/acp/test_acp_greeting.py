@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from betcode.domain.ports import LaunchContext
+from betcode.domain.launch import LaunchContext
 from betcode.domain.records import RecordKind
 from betcode.providers.acp import opening
 from support.acp_dialogue import NATIVE, Spoken, begun, with_config
