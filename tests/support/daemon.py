@@ -18,9 +18,10 @@ from grpc_health.v1 import health_pb2
 from betcode.client.address import grpc_target, reachable
 from betcode.config.places import Places, choose_places
 from betcode.holder.launch import holder_pids
-from betcode.holder.platform import Process, descendants, processes, send_signal
+from betcode.holder.platform import Process, all_marked, process, processes, send_signal
 from betcode.v1.agent_pb2_grpc import AgentServiceStub
 from support.patience import PATIENCE_S
+from support.process_trees import trees_below
 
 if TYPE_CHECKING:
     from betcode.v1.agent_pb2_grpc import AgentServiceAsyncStub  # known to the stub files only
@@ -201,26 +202,47 @@ class Daemon:
     def processes(self) -> list[Process]:
         """Every living process that belongs to this daemon's directory, holders, agents and their tools included."""
         table = processes()
-        holders = holder_pids(self.places.runs)
-        mine = [one for one in table.values() if one.pid in holders or self._mentions(one.pid)]
-        below = [child for one in mine for child in descendants(one.pid)]
-        above = _self_and_ancestors(table)
-        return list({one.pid: one for one in [*mine, *below] if not one.zombie and one.pid not in above}.values())
+        return trees_below(table, [*holder_pids(self.places.runs), *(pid for pid in table if self._mentions(pid))])
 
     def _mentions(self, pid: int) -> bool:
-        wanted = os.fsencode(f"{self.root}/")
-        try:
-            return wanted in Path(f"/proc/{pid}/cmdline").read_bytes() + b"/"
-        except OSError:
-            return False
+        return os.fsencode(f"{self.root}/") in _command_line(pid) + b"/"
+
+    def _serves_this_directory(self, pid: int) -> bool:
+        words = _command_line(pid).split(b"\0")
+        return b"betcode.daemon" in words and os.fsencode(self.places.state_dir) in words
+
+    def _owned(self) -> list[Process]:
+        """The daemons of this directory, their holders, the processes of their runs, and all below these.
+
+        A process that only has the directory in its arguments is somebody else's.
+        """
+        table = processes()
+        roots = {pid for pid in table if self._serves_this_directory(pid)} | holder_pids(self.places.runs)
+        roots |= {one.pid for run, one in all_marked() if run and (self.places.runs / run).is_dir()}
+        if self._process is not None and self._process.poll() is None:
+            roots.add(self._process.pid)
+        return trees_below(table, roots)
 
     def end_everything(self) -> None:
         """Leave no process behind: the daemon, the holders, the agents and what these began."""
+        below = self._owned()  # before the daemon ends: its children have no other connection to it
         if self._process is not None and self._process.poll() is None:
             self.kill()
-        while left := self.processes():
+        while left := [one for one in below if _runs(one)] + self._owned():
             for one in left:
                 send_signal(one, signal.SIGKILL)
+
+
+def _runs(one: Process) -> bool:
+    found = process(one.pid)
+    return found is not None and found.start == one.start and not found.zombie
+
+
+def _command_line(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
 
 
 async def becomes_true(check: Callable[[], bool]) -> None:
@@ -228,15 +250,6 @@ async def becomes_true(check: Callable[[], bool]) -> None:
     with anyio.fail_after(PATIENCE_S):
         while not check():  # noqa: ASYNC110
             await anyio.sleep(0.01)
-
-
-def _self_and_ancestors(table: Mapping[int, Process]) -> set[int]:
-    above: set[int] = set()
-    pid = os.getpid()
-    while pid in table and pid not in above:
-        above.add(pid)
-        pid = table[pid].parent
-    return above
 
 
 @asynccontextmanager
