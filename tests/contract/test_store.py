@@ -28,6 +28,7 @@ from betcode.domain.rows import (
     InputKind,
     InputRow,
     InputState,
+    NewRun,
     PromptKind,
     PromptRow,
     PromptState,
@@ -164,7 +165,7 @@ async def test_an_event_over_the_limit_comes_alone(store: SqliteStore) -> None:
 async def test_a_run_moves_with_its_events(store: SqliteStore) -> None:
     new = making()
     session = await store.create_session(new, SessionState(), ())
-    run = await store.create_run(session, new_run_id(), 5)
+    run = await store.create_run(NewRun(session, new_run_id(), 5))
     assert run == RunRow(run.key, session, run.run_id, RunState.SPAWNING, 5)
     assert await store.live_runs() == [(new.session_id, run)]
     moved = replace(
@@ -192,8 +193,8 @@ async def test_a_run_moves_with_its_events(store: SqliteStore) -> None:
 async def test_the_newest_run_is_the_last_made(store: SqliteStore) -> None:
     session = await new_session(store)
     assert await store.newest_run(session) is None
-    await store.create_run(session, new_run_id(), 9)
-    newer = await store.create_run(session, new_run_id(), 1)
+    await store.create_run(NewRun(session, new_run_id(), 9))
+    newer = await store.create_run(NewRun(session, new_run_id(), 1))
     assert await store.newest_run(session) == newer
 
 
@@ -203,7 +204,7 @@ def an_input(session: SessionKey, input_id: str, payload: bytes = b"to say") -> 
 
 async def test_open_inputs_come_in_the_order_they_were_accepted(store: SqliteStore) -> None:
     session, other = await new_session(store), await new_session(store)
-    run = await store.create_run(session, new_run_id(), 1)
+    run = await store.create_run(NewRun(session, new_run_id(), 1))
     rows = [an_input(session, name) for name in ("z", "a", "m", "b")]
     await store.commit([AddInput(row) for row in rows])
     await store.commit([AddInput(an_input(other, "z", b"another's"))])
@@ -237,7 +238,7 @@ async def test_a_prompt_is_open_until_it_is_answered(store: SqliteStore) -> None
     new = making()
     session = await store.create_session(new, SessionState(), ())
     other = await new_session(store)
-    run = await store.create_run(session, new_run_id(), 1)
+    run = await store.create_run(NewRun(session, new_run_id(), 1))
     first, second = a_prompt(session, run.key, "q2"), a_prompt(session, run.key, "q1")
     await store.commit([SavePrompt(first), SavePrompt(second)])
     assert await store.open_prompts(session) == [(new.session_id, first), (new.session_id, second)]
@@ -266,7 +267,7 @@ async def test_a_prompt_is_open_until_it_is_answered(store: SqliteStore) -> None
 
 async def test_a_prompt_of_another_session_is_not_taken_over(store: SqliteStore) -> None:
     session, other = await new_session(store), await new_session(store)
-    run = await store.create_run(session, new_run_id(), 1)
+    run = await store.create_run(NewRun(session, new_run_id(), 1))
     await store.commit([SavePrompt(a_prompt(session, run.key, "q"))])
     with pytest.raises(StorageFailed):
         await store.commit([SavePrompt(a_prompt(other, run.key, "q"))])
@@ -326,7 +327,7 @@ async def test_nothing_is_reported_done_for_what_is_unknown(store: SqliteStore, 
 
 async def test_a_run_of_an_unknown_session_is_refused(store: SqliteStore) -> None:
     with pytest.raises(StorageFailed):
-        await store.create_run(NOWHERE, new_run_id(), 1)
+        await store.create_run(NewRun(NOWHERE, new_run_id(), 1))
 
 
 async def test_what_was_committed_is_there_after_opening_again(tmp_path: Path) -> None:

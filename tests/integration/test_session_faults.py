@@ -266,6 +266,7 @@ CASES = [
     Case(FaultPoint.SHUTDOWN, ended_with_daemon),
     Case(FaultPoint.LOAD, open_turn, at_start=True, outcome=Outcome.CANNOT_OPEN),
     Case(FaultPoint.SETTLE, left_active, at_start=True),
+    Case(FaultPoint.RUN_CREATED, turn, outcome=Outcome.CRASHED),
     Case(FaultPoint.AFTER_READING, turn, outcome=Outcome.CRASHED),
     Case(FaultPoint.AFTER_HAND_OVER, turn, outcome=Outcome.CRASHED),
     Case(FaultPoint.AFTER_ANSWER, answered, outcome=Outcome.CALLER),

@@ -16,7 +16,7 @@ import anyio
 
 from betcode.domain.changes import AddBlob, AddInput, AppendEvents, SaveRun, SaveSession
 from betcode.domain.identifiers import Seq, new_message_id, new_run_id
-from betcode.domain.rows import Blob, InputKind, InputRow, SessionState, StoredEvent
+from betcode.domain.rows import Blob, InputKind, InputRow, NewRun, SessionState, StoredEvent
 from betcode.domain.session import SessionStatus
 from betcode.storage import SqliteStore, open_store
 from support.stored import Fatal, making
@@ -40,7 +40,7 @@ async def write(store: SqliteStore) -> None:
     new = making()
     state = SessionState(status=SessionStatus.ACTIVE)
     session = await store.create_session(new, state, ())
-    run = await store.create_run(session, new_run_id(), 1)
+    run = await store.create_run(NewRun(session, new_run_id(), 1))
     while True:
         first, count = state.last_seq + 1, random.choice((1, 1, 2, 7, 90))
         events = tuple(

@@ -11,7 +11,7 @@ from betcode.domain.capabilities import Capabilities
 from betcode.domain.changes import Change
 from betcode.domain.commands import Command, Errand, RefuseRequest
 from betcode.domain.documents import SearchPage, SearchQuestion
-from betcode.domain.identifiers import RunId, RunKey, Seq, SessionId, SessionKey
+from betcode.domain.identifiers import RunKey, Seq, SessionId, SessionKey
 from betcode.domain.launch import Launch, LaunchContext
 from betcode.domain.provider_about import ProviderAbout
 from betcode.domain.records import Record
@@ -21,6 +21,7 @@ from betcode.domain.rows import (
     ForkedPart,
     GrantRow,
     InputRow,
+    NewRun,
     NewSession,
     Page,
     PromptRow,
@@ -52,7 +53,12 @@ class Store(Bonds, SessionDeletion, StoreOpening, Protocol):
     async def create_session(
         self, new: NewSession, state: SessionState, events: Sequence[StoredEvent], bond: Bond | None = None
     ) -> SessionKey: ...
-    async def create_run(self, session: SessionKey, run_id: RunId, started_ns: int) -> RunRow: ...
+    async def create_run(self, new: NewRun) -> RunRow:
+        """Add the row of a run that is being started, with its first dialogue state.
+
+        A daemon that is killed before the next commit leaves a row from which the next run carries the conversation on.
+        """
+        ...
 
     async def commit(self, changes: Sequence[Change]) -> None:
         """All of it, on disk, or an error and none of it.

@@ -117,6 +117,17 @@ class ConnectedClient:
 
 
 @dataclass(frozen=True, slots=True)
+class NewRun:
+    """A run that is about to be started."""
+
+    session: SessionKey
+    run_id: RunId
+    started_ns: int
+    dialogue_version: int = 0
+    dialogue_state: bytes = b""  # carried over from the run before it
+
+
+@dataclass(frozen=True, slots=True)
 class RunRow:
     """One agent process's life, how far its journal has been read, and the dialogue's state there."""
 

@@ -57,6 +57,7 @@ class FaultPoint(StrEnum):
     LOAD = "load"
     SETTLE = "settle"
     # Steps at which tests also end the process.
+    RUN_CREATED = "run-created"
     AFTER_READING = "after-reading"
     AFTER_HAND_OVER = "after-hand-over"
     AFTER_ANSWER = "after-answer"

@@ -14,7 +14,7 @@ from betcode.domain.audit import AuditFilter, AuditRow, Checked, Noted
 from betcode.domain.bonds import Bond, Bound, Unfinished
 from betcode.domain.changes import AppendEvents, Change, SavePrompt
 from betcode.domain.documents import SearchPage, SearchQuestion
-from betcode.domain.identifiers import RunId, RunKey, Seq, SessionId, SessionKey
+from betcode.domain.identifiers import RunKey, Seq, SessionId, SessionKey
 from betcode.domain.ports import SessionFilter
 from betcode.domain.rows import (
     AskedUse,
@@ -22,6 +22,7 @@ from betcode.domain.rows import (
     ForkedPart,
     GrantRow,
     InputRow,
+    NewRun,
     NewSession,
     Page,
     PromptRow,
@@ -108,8 +109,8 @@ class SqliteStore:
         self._indexer.note((session,))
         return session
 
-    async def create_run(self, session: SessionKey, run_id: RunId, started_ns: int) -> RunRow:
-        return await self._writer.write(lambda db: writing.create_run(db, session, run_id, started_ns))
+    async def create_run(self, new: NewRun) -> RunRow:
+        return await self._writer.write(lambda db: writing.create_run(db, new))
 
     async def commit(self, changes: Sequence[Change]) -> None:
         """All of it, on disk, or an error and none of it; a caller that is cancelled meanwhile learns it all the same.

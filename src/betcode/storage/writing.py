@@ -3,6 +3,7 @@
 import functools
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import assert_never
 
 import apsw
@@ -27,7 +28,7 @@ from betcode.domain.changes import (
     SaveSession,
 )
 from betcode.domain.errors import StorageFailed
-from betcode.domain.identifiers import RunId, RunKey, SessionKey
+from betcode.domain.identifiers import RunKey, SessionKey
 from betcode.domain.input_transitions import OPEN
 from betcode.domain.recovery import CrashHistory
 from betcode.domain.rows import (
@@ -35,6 +36,7 @@ from betcode.domain.rows import (
     Blob,
     InputRow,
     Landmarks,
+    NewRun,
     NewSession,
     RunRow,
     SessionState,
@@ -119,13 +121,10 @@ WHERE key = ? AND deleted = 0
 _END_OF_LOG = """
 SELECT (SELECT max(place) FROM events WHERE place BETWEEN ? AND ?) FROM sessions WHERE key = ? AND deleted = 0
 """
-# A run that is killed before it says anything stands where the one before it stood.
 _INSERT_RUN = """
 INSERT INTO runs (session, run_id, state, started_ns, holder_pid, agent_pid, agent_start, journal_offset,
     dialogue_version, dialogue_state, last_input, ended_ns, exit_note)
-SELECT s.key, ?, ?, ?, 0, 0, 0, 0, coalesce(r.dialogue_version, 0), coalesce(r.dialogue_state, x''), 0, 0, ''
-FROM sessions s LEFT JOIN runs r ON r.key = (SELECT max(key) FROM runs WHERE session = s.key)
-WHERE s.key = ? AND s.deleted = 0
+SELECT key, ?, ?, ?, 0, 0, 0, 0, ?, ?, 0, 0, '' FROM sessions WHERE key = ? AND deleted = 0
 """
 _UPDATE_RUN = """
 UPDATE runs SET state = ?, holder_pid = ?, agent_pid = ?, agent_start = ?, journal_offset = ?, dialogue_version = ?,
@@ -166,11 +165,21 @@ def create_session(
     return key
 
 
-def create_run(db: apsw.Connection, session: SessionKey, run_id: RunId, started_ns: int) -> RunRow:
+def create_run(db: apsw.Connection, new: NewRun) -> RunRow:
     """A run that is being started."""
-    db.execute(_INSERT_RUN, (run_id, RunState.SPAWNING, started_ns, session))
-    _one_row(db, f"session {session}")
-    return RunRow(RunKey(db.last_insert_rowid()), session, run_id, RunState.SPAWNING, started_ns)
+    row = RunRow(
+        RunKey(0),
+        new.session,
+        new.run_id,
+        RunState.SPAWNING,
+        new.started_ns,
+        dialogue_version=new.dialogue_version,
+        dialogue_state=new.dialogue_state,
+    )
+    values = (row.run_id, row.state, row.started_ns, row.dialogue_version, row.dialogue_state, row.session)
+    db.execute(_INSERT_RUN, values)
+    _one_row(db, f"session {new.session}")
+    return replace(row, key=RunKey(db.last_insert_rowid()))
 
 
 def probe(db: apsw.Connection) -> None:

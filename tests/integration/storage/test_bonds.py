@@ -10,7 +10,7 @@ from betcode.domain.bonds import NOT_BOUND, Bond, Bound, Unfinished
 from betcode.domain.campaign_events import CampaignEvent
 from betcode.domain.changes import SaveBond, SaveMetadata, SaveRun, SaveSession
 from betcode.domain.identifiers import new_run_id
-from betcode.domain.rows import SessionState
+from betcode.domain.rows import NewRun, SessionState
 from betcode.domain.run import RunState
 from betcode.domain.session import SessionStatus
 from betcode.storage import SqliteStore
@@ -40,10 +40,10 @@ async def test_a_bond_comes_back_as_it_was_stored(tmp_path: Path) -> None:
 async def test_runs_tell_when_a_session_began_and_how_its_agent_crashed(tmp_path: Path) -> None:
     async with store_at(tmp_path / "db") as store:
         session = await new_session(store)
-        first = await store.create_run(session, new_run_id(), 100)
+        first = await store.create_run(NewRun(session, new_run_id(), 100))
         await store.commit([SaveRun(replace(first, state=RunState.EXITED, exit_note="as told"))])
         assert await store.bound(session) == Bound(first_run_ns=100)
-        second = await store.create_run(session, new_run_id(), 200)
+        second = await store.create_run(NewRun(session, new_run_id(), 200))
         await store.commit([SaveRun(replace(second, state=RunState.CRASHED, exit_note="killed"))])
         assert await store.bound(session) == Bound(first_run_ns=100, crash_note="killed")
 

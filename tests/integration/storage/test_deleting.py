@@ -11,7 +11,7 @@ from betcode.domain.documents import SearchQuestion
 from betcode.domain.errors import StorageFailed
 from betcode.domain.identifiers import RunKey, Seq, SessionId, SessionKey, new_run_id
 from betcode.domain.ports import SessionFilter
-from betcode.domain.rows import Blob, InputKind, InputRow, PromptKind, PromptRow, SessionState, StoredEvent
+from betcode.domain.rows import Blob, InputKind, InputRow, NewRun, PromptKind, PromptRow, SessionState, StoredEvent
 from betcode.storage import SqliteStore, open_store
 from betcode.v1 import agent_pb2 as v1
 from support.stored import Fatal, all_events, ask, events, making, store_at
@@ -36,7 +36,7 @@ async def full_session(store: SqliteStore, name: str, many: int) -> tuple[Sessio
     """One with something in every table."""
     new = making()
     session = await store.create_session(new, SessionState(), events(1, many))
-    run = await store.create_run(session, new_run_id(), 1)
+    run = await store.create_run(NewRun(session, new_run_id(), 1))
     prompt = PromptRow(name, session, run.key, PromptKind.PERMISSION, "Bash", "{}", b"", Seq(1), 1)
     blob = Blob("0" * 64, os.urandom(6_000_000))
     message = InputRow(name, session, InputKind.MESSAGE, b"payload")

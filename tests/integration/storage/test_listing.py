@@ -9,7 +9,7 @@ import pytest
 from betcode.domain.changes import SavePrompt, SaveSession
 from betcode.domain.identifiers import Seq, SessionKey, new_run_id
 from betcode.domain.ports import SessionFilter
-from betcode.domain.rows import PromptKind, PromptRow, SessionState
+from betcode.domain.rows import NewRun, PromptKind, PromptRow, SessionState
 from betcode.domain.run import RunState
 from betcode.domain.session import SessionStatus
 from betcode.storage import SqliteStore
@@ -66,8 +66,8 @@ async def test_the_pages_together_hold_every_session_once(store: SqliteStore) ->
 async def test_a_listed_session_carries_its_counts_its_prompts_and_its_newest_run(store: SqliteStore) -> None:
     state = SessionState(message_count=3, input_tokens=10, output_tokens=20, cost_usd=0.5, preview="the last words")
     key = await store.create_session(making(), state, ())
-    await store.create_run(key, new_run_id(), 1)
-    run = await store.create_run(key, new_run_id(), 2)
+    await store.create_run(NewRun(key, new_run_id(), 1))
+    run = await store.create_run(NewRun(key, new_run_id(), 2))
     prompts = [
         PromptRow(f"q{n}", key, run.key, PromptKind.PERMISSION, "Bash", "{}", b"", Seq(n), asked_ns=n) for n in (1, 2)
     ]

@@ -16,8 +16,9 @@ from betcode.domain.changes import SaveRun
 from betcode.domain.errors import AgentUnavailable, BetcodeError, StorageDegraded, WorktreeUnusable
 from betcode.domain.launch import Launch, LaunchContext
 from betcode.domain.project_files import ProjectFiles
-from betcode.domain.rows import RunRow
+from betcode.domain.rows import NewRun, RunRow
 from betcode.domain.run import RunStimulus
+from betcode.engine.fault_points import FaultPoint
 from betcode.engine.shell.working_directory import directory_now
 from betcode.holder.launch import HolderKilled, HolderSpec, start_holder
 from betcode.telemetry.work import Span
@@ -133,9 +134,12 @@ async def _created(run: AgentRun) -> RunRow:
     store, version = run.session.room.store, run.session.provider.dialogue_version
     while True:
         try:
-            row = await store.create_run(run.session.writer.key, run.row.run_id, now_ns())
+            row = await store.create_run(
+                NewRun(run.session.writer.key, run.row.run_id, now_ns(), version, run.dialogue.state())
+            )
         except StorageDegraded as trouble:
             run.session.writer.degrade(trouble.message)
             await anyio.sleep(_RETRY_AFTER_S)
         else:
-            return replace(row, dialogue_version=version, dialogue_state=run.dialogue.state())
+            run.session.room.faults(FaultPoint.RUN_CREATED, run.session.session_id)
+            return row
