@@ -51,7 +51,7 @@ def write(root: Path, name: str, content: object) -> None:
         (".claude/skills/x/SKILL.md", "x", "skills, which can run commands"),
         (".claude/agents/x.md", "x", "agents, which can run commands"),
         (".claude/scheduled_tasks.json", {"tasks": []}, "scheduled prompts, which run without a person"),
-        (".claude/something-of-next-year/x", "x", "a file of unknown use"),
+        (".claude/something-of-next-year/x", "x", "a directory of unknown use"),
         (".codex/config.toml", '[mcp_servers.lab]\ncommand = "true"\n', "MCP servers (lab)"),
         (".codex/config.toml", "= broken", "settings that cannot be read"),
         (".codex/hooks.json", "{}", "hooks"),
@@ -274,6 +274,9 @@ CHANGED = [
     (CLAUDE, "{", "{{"),
     (".claude/commands/x.md", "one", "two"),
     (".claude/skills/x/run.sh", "one", "two"),
+    (".claude/something-of-next-year/x", "one", "two"),
+    (".claude/something.json", {"run": "true"}, {"run": "false"}),
+    (".claude/something.sh", "one", "two"),
     (".codex/hooks.json", {"hooks": HOOK}, {"hooks": {}}),
     (".gemini/.env", "A=1", "A=2"),
 ]
@@ -286,6 +289,32 @@ def test_changed_content_changes_the_digest(tmp_path: Path, name: str, before: o
     assert digest(scan(str(tmp_path), ALL_PROGRAMS)) == first
     write(tmp_path, name, after)
     assert digest(scan(str(tmp_path), ALL_PROGRAMS)) != first
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "details"),
+    [
+        (".claude/next-year/deep/x.sh", "x", ("file deep/x.sh",)),
+        (".claude/next-year.json", {"run": "true"}, ("setting run: true",)),
+        (".claude/next-year.sh", "12345", ("5 bytes",)),
+    ],
+)
+def test_an_entry_of_unknown_use_has_details(
+    tmp_path: Path, name: str, content: object, details: tuple[str, ...]
+) -> None:
+    write(tmp_path, name, content)
+    [item] = scan(str(tmp_path), ALL_PROGRAMS)
+    assert (item.details, item.detail_count) == (details, 1)
+
+
+def test_one_of_many_entries_of_unknown_use_changes_the_digest(tmp_path: Path) -> None:
+    for number in range(60):
+        write(tmp_path, f".claude/unknown-{number}", "one")
+    [before] = scan(str(tmp_path), ALL_PROGRAMS)
+    write(tmp_path, ".claude/unknown-59", "two")
+    [after] = scan(str(tmp_path), ALL_PROGRAMS)
+    assert before.brings == after.brings == "more than 50 files of unknown use"
+    assert digest([before]) != digest([after])
 
 
 def test_settings_that_do_not_count_do_not_change_the_digest(tmp_path: Path) -> None:

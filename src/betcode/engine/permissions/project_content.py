@@ -3,7 +3,7 @@
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -27,9 +27,10 @@ def digest_bytes(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def look_through(directory: Path) -> tuple[list[str], str]:
+def look_through(directory: Path, without: Collection[str] = ()) -> tuple[list[str], str]:
     """The names of the files below, in order, and a digest of names and contents. Both are bounded.
 
+    `without` names entries of the directory itself that do not count.
     Of files beyond the bound only names and sizes count. Links are not followed; their targets count.
     """
     names: list[str] = []
@@ -45,6 +46,8 @@ def look_through(directory: Path) -> tuple[list[str], str]:
             digest.update(f"{place.relative_to(directory)}\0{trouble.errno}\0".encode("utf-8", "surrogateescape"))
             continue
         for entry in entries:
+            if place == directory and entry.name in without:
+                continue
             seen += 1
             path = place / entry.name
             if entry.is_dir(follow_symlinks=False):

@@ -6,6 +6,8 @@ The texts come from the project: control characters are replaced, long texts are
 import json
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from betcode.domain.secrets import is_secret_name, redacted, redacted_json
@@ -48,6 +50,12 @@ def environment_details(variables: Mapping[str, Any]) -> Iterator[str]:
 
 def file_details(names: Iterable[str]) -> Iterator[str]:
     return (cleaned(f"file {name}") for name in names)
+
+
+def size_details(path: Path) -> Iterator[str]:
+    """Of a file whose content is not understood."""
+    with suppress(OSError):
+        yield f"{path.stat().st_size} bytes"
 
 
 def cleaned(text: str) -> str:

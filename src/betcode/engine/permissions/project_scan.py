@@ -17,7 +17,13 @@ from typing import Any
 from betcode.config.plain_file import read_plain
 from betcode.domain.project_files import Program, ProjectItem
 from betcode.engine.permissions.project_content import digest_bytes, digest_of, look_through
-from betcode.engine.permissions.project_details import cleaned, environment_details, file_details, setting_details
+from betcode.engine.permissions.project_details import (
+    cleaned,
+    environment_details,
+    file_details,
+    setting_details,
+    size_details,
+)
 from betcode.git.links import claimed_repositories
 
 _LIMIT_BYTES = 1024 * 1024
@@ -167,10 +173,21 @@ def _unknown(home: Path) -> Found:
         yield ProjectItem(Program.CLAUDE, str(home), "a directory that cannot be read")
         return
     if len(listed) > _MOST_UNKNOWN:
-        yield ProjectItem(Program.CLAUDE, str(home), f"more than {_MOST_UNKNOWN} files of unknown use")
+        brings = f"more than {_MOST_UNKNOWN} files of unknown use"
+        yield _directory(Program.CLAUDE, home, brings, without=_KNOWN_ENTRIES)
         return
     for name in sorted(listed):
-        yield ProjectItem(Program.CLAUDE, str(home / name), "a file of unknown use")
+        yield from _unknown_entry(home / name)
+
+
+def _unknown_entry(path: Path) -> Found:
+    """A file or directory of unknown use: its content counts, as that of known ones does."""
+    if path.is_dir():
+        yield _directory(Program.CLAUDE, path, "a directory of unknown use")
+        return
+    for file in _read(path, json.loads):
+        details = size_details(path) if file.settings is None else setting_details(file.settings)
+        yield _item(Program.CLAUDE, path, "a file of unknown use", details, file.digest)
 
 
 def _of_claude(settings: Mapping[str, Any], ours: frozenset[str]) -> tuple[Mapping[str, Any], str]:
@@ -240,8 +257,10 @@ def _directories(program: Program, home: Path, names: Collection[str]) -> Found:
             yield _directory(program, home / name, f"{name}, which can run commands")
 
 
-def _directory(program: Program, path: Path, brings: str, *, can_be_ignored: bool = True) -> ProjectItem:
-    names, content = look_through(path)
+def _directory(
+    program: Program, path: Path, brings: str, *, can_be_ignored: bool = True, without: Collection[str] = ()
+) -> ProjectItem:
+    names, content = look_through(path, without)
     return _item(program, path, brings, file_details(names), content, can_be_ignored=can_be_ignored)
 
 
