@@ -1,7 +1,7 @@
 """One turn from its message to its end: the answer to stdout, the rest to stderr, and an exit code."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import asdict
 from enum import Enum
@@ -25,6 +25,7 @@ from betcode.cli.turn_watch import TurnWatch
 from betcode.client import Client, ClientError
 from betcode.domain.commands import AttachedFile
 from betcode.domain.error_codes import ErrorCode
+from betcode.domain.event_table import EventTable
 from betcode.domain.events_json import event_json
 from betcode.domain.identifiers import MessageId, new_message_id
 from betcode.v1 import agent_pb2 as v1
@@ -42,7 +43,7 @@ from betcode.wording.prompts import (
     first_option,
     give_answer,
 )
-from betcode.wording.render import Describer
+from betcode.wording.render import DESCRIBED, Describer
 
 _PATIENCE_S = 90.0
 _MOST_BUSY = 500  # sessions that work at once; there are never so many
@@ -166,19 +167,28 @@ class HeadlessTurn:
         watch.stop_reason = watch.stop_reason or "cancelled"
 
     async def _show(self, event: v1.AgentEvent) -> None:
-        kind = event.WhichOneof("event")
         if self._output is Output.STREAM_JSON:
             self._screen.json(event_json(event))
-        if kind == "text_delta":
-            text = self._answer.take(event, await self._uncut(event))
-            if self._output is Output.TEXT and not self._is_held:
-                self._screen.answer(text)
-        elif kind == "session_info":
-            self.info = event.session_info
-        elif event.permission_resolved.request_id not in self._answered_here:
-            tell = self._screen.show if kind == "deprecation" else self._screen.note
+        handler = SHOWN.handler(event)
+        if handler is not None:
+            await handler(self, event)
+
+    async def _show_text(self, event: v1.AgentEvent) -> None:
+        text = self._answer.take(event, await self._uncut(event))
+        if self._output is Output.TEXT and not self._is_held:
+            self._screen.answer(text)
+
+    async def _note_info(self, event: v1.AgentEvent) -> None:
+        self.info = event.session_info
+
+    async def _describe(self, event: v1.AgentEvent) -> None:
+        if event.permission_resolved.request_id not in self._answered_here:
             for line in self._describer.describe(event):
-                tell(line)
+                self._screen.note(line)
+
+    async def _show_deprecation(self, event: v1.AgentEvent) -> None:
+        for line in self._describer.describe(event):
+            self._screen.show(line)
 
     async def _uncut(self, event: v1.AgentEvent) -> str | None:
         for cut in event.cuts:
@@ -339,3 +349,16 @@ class HeadlessTurn:
 
 def _called(prompt: Prompt) -> str:
     return prompt.asked.question if isinstance(prompt, Question) else prompt.request.tool_name
+
+
+_OWN: Mapping[str, Callable[[HeadlessTurn, v1.AgentEvent], Awaitable[None]]] = {
+    "text_delta": HeadlessTurn._show_text,
+    "session_info": HeadlessTurn._note_info,
+    "deprecation": HeadlessTurn._show_deprecation,  # a person decides about it
+}
+# `permission_request` and `usage` are ignored here: `_meet` shows requests, and `TurnWatch` counts usage.
+SHOWN: EventTable[Callable[[HeadlessTurn, v1.AgentEvent], Awaitable[None]]] = EventTable(
+    "the lines of betcode run",
+    {**dict.fromkeys(DESCRIBED.handlers, HeadlessTurn._describe), **_OWN},
+    ignored=DESCRIBED.ignored - _OWN.keys(),
+)

@@ -1,15 +1,14 @@
 """What of a history can be searched: settled messages, tool results and what people said, each a bounded document."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from betcode.domain.event_table import EventTable
 from betcode.domain.identifiers import Seq, SessionId
 from betcode.v1.agent_pb2 import AgentEvent
 
 DOCUMENT_CHARACTERS = 32 * 1024  # of each text; what comes after is not found
-SEARCHED_KINDS = tuple(
-    AgentEvent.DESCRIPTOR.fields_by_name[name].number for name in ("text_delta", "tool_call_result", "user_input")
-)
 
 
 class Speaker(StrEnum):
@@ -26,16 +25,39 @@ class Document:
 
 def document_of(event: AgentEvent) -> Document | None:
     """The document that an event is; None for all that is not searched, such as text that is still streaming."""
-    match event.WhichOneof("event"):
-        case "user_input":
-            speaker, text = Speaker.USER, event.user_input.content
-        case "tool_call_result":
-            speaker, text = Speaker.TOOL, event.tool_call_result.output
-        case "text_delta" if event.text_delta.is_complete:
-            speaker, text = Speaker.AGENT, event.text_delta.text
-        case _:
-            return None
+    read = SEARCHED.handler(event)
+    if read is None:
+        return None
+    speaker, text = read(event)
     return Document(speaker, text[:DOCUMENT_CHARACTERS]) if text.strip() else None
+
+
+def _text(event: AgentEvent) -> tuple[Speaker, str]:
+    return Speaker.AGENT, event.text_delta.text if event.text_delta.is_complete else ""
+
+
+def _tool_result(event: AgentEvent) -> tuple[Speaker, str]:
+    return Speaker.TOOL, event.tool_call_result.output
+
+
+def _user_input(event: AgentEvent) -> tuple[Speaker, str]:
+    return Speaker.USER, event.user_input.content
+
+
+SEARCHED: EventTable[Callable[[AgentEvent], tuple[Speaker, str]]] = EventTable(
+    "search",
+    {"text_delta": _text, "tool_call_result": _tool_result, "user_input": _user_input},
+    ignored=frozenset(
+        # Inputs of tools may be whole files, and a hit in one says little without its result.
+        {"tool_call_start", "permission_request", "permission_reminder", "permission_resolved", "user_question"}
+        # Not the conversation, but its state or a remark beside it.
+        | {"todo_update", "plan_mode", "status_change", "session_info", "error", "usage", "turn_complete"}
+        | {"deprecation", "message_state", "input_lock", "presence", "gap", "compaction", "notice"}
+        # The agent repeats in its answer what its thoughts come to.
+        | {"thinking_delta"}
+    ),
+)
+SEARCHED_KINDS = tuple(AgentEvent.DESCRIPTOR.fields_by_name[name].number for name in SEARCHED.handlers)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """Events as lines for a person."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
+from betcode.domain.event_table import EventTable
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.deprecation_notes import DeprecationNotes
 from betcode.wording.terminal_text import one_line, tool_called
@@ -24,34 +25,40 @@ class Describer:
 
     def describe(self, event: v1.AgentEvent) -> list[str]:
         """The lines that tell of an event beside the answer; none for what need not be said."""
-        match event.WhichOneof("event"):
-            case "tool_call_start":
-                started = event.tool_call_start
-                self._tools[started.tool_id] = name = tool_called(started.tool_name)
-                return [f"● {name} {telling_input(started)}".rstrip()]
-            case "tool_call_result":
-                return self._result(event.tool_call_result)
-            case "todo_update":
-                return [
-                    f"  {TODO_BOXES.get(item.status, '·')} {one_line(item.subject, _WIDTH)}"
-                    for item in event.todo_update.items
-                ]
-            case "message_state":
-                words = message_words(event.message_state.state, event.message_state.reason)
-                return [words] if words else []
-            case "permission_resolved":
-                resolved = event.permission_resolved
-                given = [_AS_BEFORE] if was_answered_before(resolved) else []
-                return [outcome_words(resolved, is_question=resolved.request_id in self._questions), *given]
-            case "user_question":
-                self._questions.add(event.user_question.group_id or event.user_question.question_id)
-                return []
-            case "deprecation":
-                return self._deprecations.lines(event.deprecation)
-            case _:
-                return remark(event)
+        handler = DESCRIBED.handler(event)
+        return handler(self, event) if handler is not None else []
 
-    def _result(self, result: v1.ToolCallResult) -> list[str]:
+    def _tool_start(self, event: v1.AgentEvent) -> list[str]:
+        started = event.tool_call_start
+        self._tools[started.tool_id] = name = tool_called(started.tool_name)
+        return [f"● {name} {telling_input(started)}".rstrip()]
+
+    def _todo(self, event: v1.AgentEvent) -> list[str]:
+        return [
+            f"  {TODO_BOXES.get(item.status, '·')} {one_line(item.subject, _WIDTH)}" for item in event.todo_update.items
+        ]
+
+    def _message_state(self, event: v1.AgentEvent) -> list[str]:
+        words = message_words(event.message_state.state, event.message_state.reason)
+        return [words] if words else []
+
+    def _resolved(self, event: v1.AgentEvent) -> list[str]:
+        resolved = event.permission_resolved
+        given = [_AS_BEFORE] if was_answered_before(resolved) else []
+        return [outcome_words(resolved, is_question=resolved.request_id in self._questions), *given]
+
+    def _question(self, event: v1.AgentEvent) -> list[str]:
+        self._questions.add(event.user_question.group_id or event.user_question.question_id)
+        return []  # whoever asks for the answer shows it
+
+    def _deprecation(self, event: v1.AgentEvent) -> list[str]:
+        return self._deprecations.lines(event.deprecation)
+
+    def _remark(self, event: v1.AgentEvent) -> list[str]:
+        return remark(event)
+
+    def _tool_result(self, event: v1.AgentEvent) -> list[str]:
+        result = event.tool_call_result
         name = self._tools.pop(result.tool_id, "tool")
         took = f" after {result.duration_ms / 1000:.1f} s" if result.duration_ms >= 1000 else ""
         if result.is_error:
@@ -62,15 +69,8 @@ class Describer:
 
 def remark(event: v1.AgentEvent) -> list[str]:
     """The lines of what is told beside the conversation, and needs no other event to be understood."""
-    match event.WhichOneof("event"):
-        case "error" | "notice" | "gap":
-            return [_plain(event)]
-        case "plan_mode" | "permission_reminder":
-            return [_standing(event)]
-        case "compaction" | "session_info":
-            return _compaction(event)
-        case _:
-            return []
+    say = _REMARKS.get(event.WhichOneof("event") or "")
+    return say(event) if say is not None else []
 
 
 def was_answered_before(resolved: v1.PermissionResolved) -> bool:
@@ -132,30 +132,36 @@ def turn_end_words(stop_reason: str, summary: str) -> str:
     return summary if stop_reason in ("", "end_turn") else ", ".join(filter(None, (stop_reason, summary)))
 
 
-def _plain(event: v1.AgentEvent) -> str:
-    if event.HasField("error"):
-        return f"error: {event.error.message}"
-    return (
-        one_line(event.notice.message, 400)
-        if event.HasField("notice")
-        else f"Something is missing here: {event.gap.reason}"
-    )
+def _error(event: v1.AgentEvent) -> list[str]:
+    return [f"error: {event.error.message}"]
 
 
-def _standing(event: v1.AgentEvent) -> str:
-    if event.HasField("plan_mode"):
-        if event.plan_mode.active and event.plan_mode.plan:
-            return "The agent has written a plan"
-        return "Plan mode is on" if event.plan_mode.active else "Plan mode is off"
+def _notice(event: v1.AgentEvent) -> list[str]:
+    return [one_line(event.notice.message, 400)]
+
+
+def _gap(event: v1.AgentEvent) -> list[str]:
+    return [f"Something is missing here: {event.gap.reason}"]
+
+
+def _plan_mode(event: v1.AgentEvent) -> list[str]:
+    if event.plan_mode.active and event.plan_mode.plan:
+        return ["The agent has written a plan"]
+    return ["Plan mode is on" if event.plan_mode.active else "Plan mode is off"]
+
+
+def _reminder(event: v1.AgentEvent) -> list[str]:
     reminder = event.permission_reminder
-    return f"Still waiting for an answer: {one_line(f'{reminder.tool_name} {reminder.description}'.strip(), _WIDTH)}"
+    return [f"Still waiting for an answer: {one_line(f'{reminder.tool_name} {reminder.description}'.strip(), _WIDTH)}"]
+
+
+def _session_info(event: v1.AgentEvent) -> list[str]:
+    if not event.session_info.compacted_before:
+        return []
+    return [f"… what came before was compacted: betcode session show --all {event.session_info.session_id}"]
 
 
 def _compaction(event: v1.AgentEvent) -> list[str]:
-    if event.session_info.compacted_before:
-        return [f"… what came before was compacted: betcode session show --all {event.session_info.session_id}"]
-    if not event.HasField("compaction"):
-        return []
     if event.compaction.new_conversation_id:
         return ["The conversation was cleared"]
     saved = f": {event.compaction.tokens_saved:,} tokens less" if event.compaction.tokens_saved else ""
@@ -173,3 +179,34 @@ def message_words(state: v1.MessageState.ValueType, reason: str) -> str:
             return f"Whether the agent took the message is not known: {reason}"
         case _:
             return ""
+
+
+_REMARKS: Mapping[str, Callable[[v1.AgentEvent], list[str]]] = {
+    "error": _error,
+    "notice": _notice,
+    "gap": _gap,
+    "plan_mode": _plan_mode,
+    "permission_reminder": _reminder,
+    "session_info": _session_info,
+    "compaction": _compaction,
+}
+DESCRIBED: EventTable[Callable[[Describer, v1.AgentEvent], list[str]]] = EventTable(
+    "plain lines",
+    {
+        "tool_call_start": Describer._tool_start,
+        "tool_call_result": Describer._tool_result,
+        "todo_update": Describer._todo,
+        "message_state": Describer._message_state,
+        "permission_resolved": Describer._resolved,
+        "user_question": Describer._question,
+        "deprecation": Describer._deprecation,
+        **dict.fromkeys(_REMARKS, Describer._remark),
+    },
+    ignored=frozenset(
+        {"text_delta", "user_input"}  # the conversation itself; the caller prints it
+        | {"permission_request", "usage", "turn_complete"}  # the caller prints these in its own form
+        | {"thinking_delta"}  # lines are for the answer; the screen shows thoughts
+        | {"status_change"}  # the next lines show what the agent does
+        | {"input_lock", "presence"}  # `attach` shows the lock in its prompt
+    ),
+)

@@ -1,8 +1,10 @@
 """Whether a round kept the promises: pure, and each broken promise is one sentence."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Literal
 
+from betcode.domain.event_table import EventTable
 from betcode.v1 import agent_pb2 as v1
 from support.rounds.evidence import Numbered, RoundEvidence, SessionEvidence
 from support.rounds.judge_compactions import COUNTED, judge_compactions
@@ -13,10 +15,34 @@ from support.translation import as_the_agent_said
 DESCRIPTORS_MORE = 16  # connections that close a moment later, the pages of a database that was opened
 RESIDENT_BYTES = 160 * 1024 * 1024  # a daemon after a minute with a few sessions; it starts with about 55 MB
 _AT_REST = ("idle", "closed", "new")
-# What the engine itself may say; everything else in a log is an agent's.
-_OF_THE_ENGINE = frozenset(
-    {"user_input", "message_state", "permission_resolved", "notice", "status_change", "error", "turn_complete"}
-    | {"session_info", "gap", "input_lock", "presence", "compaction", "permission_reminder"}
+# Who may write an event: the engine adds its own kinds, and only an agent's journal may cause the others.
+WRITERS: EventTable[Literal["engine", "agent"]] = EventTable(
+    "the judge of a round: writers",
+    {
+        "user_input": "engine",
+        "message_state": "engine",
+        "permission_resolved": "engine",
+        "notice": "engine",
+        "status_change": "engine",
+        "error": "engine",
+        "turn_complete": "engine",
+        "session_info": "engine",
+        "gap": "engine",
+        "input_lock": "engine",
+        "presence": "engine",
+        "compaction": "engine",
+        "permission_reminder": "engine",
+        "text_delta": "agent",
+        "thinking_delta": "agent",
+        "tool_call_start": "agent",
+        "tool_call_result": "agent",
+        "permission_request": "agent",
+        "user_question": "agent",
+        "todo_update": "agent",
+        "plan_mode": "agent",
+        "usage": "agent",
+    },
+    ignored=frozenset({"deprecation"}),  # sent to one stream, never logged
 )
 
 
@@ -142,7 +168,7 @@ def _agents_part(events: Sequence[v1.AgentEvent], one: SessionEvidence) -> Itera
             ended.add(event.message_state.message_id)
         if wanted is not None and _is_reading_of(event, wanted):
             wanted = next(reading, None)
-        elif kind not in _OF_THE_ENGINE and not _voids(event):
+        elif WRITERS.handler(event) != "engine" and not _voids(event):
             yield f"number {event.sequence} ({kind}) is not what the journal says next: {_text(event)}"
             return
         elif kind == "gap" and not one.may_have_gaps:
@@ -182,22 +208,52 @@ def _turns(events: Sequence[v1.AgentEvent]) -> Iterator[str]:
     is_open = False
     status = v1.AGENT_STATUS_UNSPECIFIED
     for event in events:
-        match event.WhichOneof("event"):
-            case "user_input" | "text_delta" | "thinking_delta" | "tool_call_start":
-                is_open = True
-            case "status_change":
-                status = event.status_change.status
-                is_open = is_open or status not in (v1.IDLE, v1.ERROR)
-            case "message_state":
-                is_open = is_open or event.message_state.state == v1.MESSAGE_STATE_DELIVERED
-            case "turn_complete":
-                if not is_open and not event.turn_complete.message_ids:  # a message that waited is a turn of its own
-                    yield f"a turn is completed again at {event.sequence} ({event.turn_complete.stop_reason})"
-                is_open = False
-            case _:
-                pass
+        if event.HasField("turn_complete"):
+            if not is_open and not event.turn_complete.message_ids:  # a message that waited is a turn of its own
+                yield f"a turn is completed again at {event.sequence} ({event.turn_complete.stop_reason})"
+            is_open = False
+        elif opens := TURN_OPENERS.handler(event):
+            is_open = is_open or opens(event)
+        status = event.status_change.status if event.HasField("status_change") else status
     if status not in (v1.AGENT_STATUS_UNSPECIFIED, v1.IDLE, v1.ERROR) and not _was_closed(events):
         yield f"the last status told is {v1.AgentStatus.Name(status)}"
+
+
+def _always(_event: v1.AgentEvent) -> bool:
+    return True
+
+
+def _never(_event: v1.AgentEvent) -> bool:
+    return False
+
+
+def _is_at_work(event: v1.AgentEvent) -> bool:
+    return event.status_change.status not in (v1.IDLE, v1.ERROR)
+
+
+def _is_delivered(event: v1.AgentEvent) -> bool:
+    return event.message_state.state == v1.MESSAGE_STATE_DELIVERED
+
+
+TURN_OPENERS: EventTable[Callable[[v1.AgentEvent], bool]] = EventTable(
+    "the judge of a round: turns",
+    {
+        "user_input": _always,
+        "text_delta": _always,
+        "thinking_delta": _always,
+        "tool_call_start": _always,
+        "status_change": _is_at_work,
+        "message_state": _is_delivered,
+        "turn_complete": _never,
+    },
+    ignored=frozenset(
+        # These follow one of the above in the same turn.
+        {"tool_call_result", "permission_request", "user_question", "permission_resolved", "permission_reminder"}
+        | {"todo_update", "plan_mode", "usage", "compaction"}
+        # These may come between turns.
+        | {"session_info", "error", "notice", "gap", "deprecation", "input_lock", "presence"}
+    ),
+)
 
 
 def _was_closed(events: Sequence[v1.AgentEvent]) -> bool:

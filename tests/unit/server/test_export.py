@@ -136,6 +136,27 @@ async def test_a_settled_text_that_was_cut_off_says_so(file_format: str) -> None
     assert text.index("cut short") < text.index("I was about") < text.index("All of it")
 
 
+@pytest.mark.parametrize("file_format", ["markdown", "html"])
+async def test_plans_lists_and_messages_that_were_not_answered_are_readable(file_format: str) -> None:
+    items = [v1.TodoItem(subject="read", status=v1.COMPLETED), v1.TodoItem(subject="write", status=v1.PENDING)]
+    cancelled = v1.MessageStateChange(message_id="m", state=v1.MESSAGE_STATE_CANCELLED, reason="withdrawn")
+    consumed = v1.MessageStateChange(message_id="n", state=v1.MESSAGE_STATE_CONSUMED, reason="not shown")
+    text = await export(
+        file_format,
+        numbered(
+            v1.AgentEvent(plan_mode=v1.PlanModeChange(active=True, plan="First read,\nthen write")),
+            v1.AgentEvent(plan_mode=v1.PlanModeChange(active=False)),
+            v1.AgentEvent(todo_update=v1.TodoUpdate(items=items)),
+            v1.AgentEvent(message_state=cancelled),
+            v1.AgentEvent(message_state=consumed),
+        ),
+    )
+    order = ["Plan", "First read,", "then write", "Plan mode is off", "[x] read", "[ ] write", "withdrawn"]
+    places = [text.index(part) for part in order]
+    assert places == sorted(places)
+    assert "not shown" not in text
+
+
 async def test_nothing_that_was_said_is_markup_in_the_page() -> None:
     events = numbered(
         v1.AgentEvent(user_input=v1.UserInput(content=EVIL, attachments=[EVIL])),

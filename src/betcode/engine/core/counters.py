@@ -1,10 +1,11 @@
 """What a session's row says of it, kept up with every event."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from betcode.domain.event_table import EventTable
 from betcode.domain.identifiers import Seq
 from betcode.domain.outside_turns import OUTSIDE
 from betcode.domain.rows import SessionState
@@ -46,13 +47,10 @@ class Tally:
         """Give the event its number, count it, and return its kind."""
         self._last_seq += 1
         event.sequence = self._last_seq
-        name = event.WhichOneof("event")
-        if name is None:
-            return 0
-        count = _COUNTERS.get(name)
+        count = COUNTED.handler(event)
         if count is not None:
             count(self, event)
-        return KIND_OF[name]
+        return KIND_OF.get(event.WhichOneof("event") or "", 0)
 
     def number_as(self, event: AgentEvent) -> None:
         """Count an event that has its number already."""
@@ -162,12 +160,22 @@ class Tally:
         self._context = percent if percent and math.isfinite(percent) else self._context
 
 
-_COUNTERS = {
-    "text_delta": Tally._text,
-    "user_input": Tally._user_input,
-    "usage": Tally._usage,
-    "turn_complete": Tally._turn_complete,
-    "compaction": Tally._compaction,
-    "session_info": Tally._session_info,
-    "status_change": Tally._status,
-}
+COUNTED: EventTable[Callable[[Tally, AgentEvent], None]] = EventTable(
+    "the counters of a session",
+    {
+        "text_delta": Tally._text,
+        "user_input": Tally._user_input,
+        "usage": Tally._usage,
+        "turn_complete": Tally._turn_complete,
+        "compaction": Tally._compaction,
+        "session_info": Tally._session_info,
+        "status_change": Tally._status,
+    },
+    ignored=frozenset(
+        {"thinking_delta", "tool_call_start", "tool_call_result", "todo_update", "plan_mode"}  # no message by itself
+        # Open prompts, queued messages and the input lock have rows of their own.
+        | {"permission_request", "user_question", "permission_resolved", "permission_reminder"}
+        | {"message_state", "input_lock", "presence"}
+        | {"error", "notice", "gap", "deprecation"}  # remarks beside the conversation
+    ),
+)

@@ -1,14 +1,21 @@
 """A history as people read it: entries with a heading, whatever file they end up in."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 
+from betcode.domain.event_table import EventTable
 from betcode.v1 import agent_pb2 as v1
 
 _UNSETTLED_CHARACTERS = 1024 * 1024  # of a text that was never settled
 _Key = tuple[str, int]
+_TODO_MARKS = {v1.IN_PROGRESS: "-", v1.COMPLETED: "x"}
+# States of a message that the agent did not answer, or perhaps did not.
+_LOST_MESSAGES = {
+    v1.MESSAGE_STATE_CANCELLED: "The message was cancelled",
+    v1.MESSAGE_STATE_UNKNOWN: "Whether the agent received the message is unknown",
+}
 
 
 class Kind(StrEnum):
@@ -37,31 +44,9 @@ class Entries:
 
     def of(self, event: v1.AgentEvent) -> Iterator[Entry]:
         """The entries that an event completes; mostly one or none."""
-        at = time_of(event)
-        match event.WhichOneof("event"):
-            case "text_delta":
-                yield from self._text(event.text_delta, at)
-            case "user_input":
-                said = event.user_input
-                files = "".join(f"\n[{name}]" for name in _files(said))
-                yield Entry(Kind.USER, "User", said.content + files, at)
-            case "tool_call_start":
-                started = event.tool_call_start
-                self._tools[started.tool_id] = started.tool_name
-                yield Entry(Kind.TOOL, f"Tool: {started.tool_name}", started.input_json or started.description, at)
-            case "tool_call_result":
-                result = event.tool_call_result
-                name = self._tools.pop(result.tool_id, "tool")
-                ending = "failed" if result.is_error else "result"
-                yield Entry(Kind.RESULT, f"{name}: {ending}", result.output, at)
-            case "turn_complete":
-                yield from self.rest()
-                reason = event.turn_complete.stop_reason
-                if reason not in ("", "end_turn"):
-                    yield Entry(Kind.NOTE, "The turn ended", reason, at)
-            case _:
-                if note := _note(event):
-                    yield Entry(Kind.NOTE, *note, at)
+        handler = READABLE.handler(event)
+        if handler is not None:
+            yield from handler(self, event, time_of(event))
 
     def rest(self) -> Iterator[Entry]:
         """What was said and never settled: its turn was broken off."""
@@ -70,7 +55,8 @@ class Entries:
         self._streaming.clear()
         self._streamed = 0
 
-    def _text(self, said: v1.TextDelta, at: str) -> Iterator[Entry]:
+    def _text(self, event: v1.AgentEvent, at: str) -> Iterator[Entry]:
+        said = event.text_delta
         key = (said.message_id, said.block)
         if said.is_complete:
             self._streamed -= sum(map(len, self._streaming.pop(key, ())))
@@ -81,35 +67,98 @@ class Entries:
             self._streaming.setdefault(key, []).append(said.text)
             self._streamed += len(said.text)
 
+    def _user_input(self, event: v1.AgentEvent, at: str) -> Iterator[Entry]:
+        files = "".join(f"\n[{name}]" for name in _files(event.user_input))
+        yield Entry(Kind.USER, "User", event.user_input.content + files, at)
 
-def _note(event: v1.AgentEvent) -> tuple[str, str] | None:
-    match event.WhichOneof("event"):
-        case "error":
-            return "Error", event.error.message
-        case "gap":
-            return "Something is missing here", event.gap.reason
-        case "notice":
-            return "Note", event.notice.message
-        case "permission_request":
-            return "Permission asked", f"{event.permission_request.tool_name} {event.permission_request.description}"
-        case "permission_resolved":
-            resolved = event.permission_resolved
-            decision = v1.PermissionDecision.Name(resolved.decision) if resolved.decision else ""
-            told = (
-                resolved.resolution,
-                decision,
-                resolved.grant_pattern,
-                resolved.updated_input_json,
-                resolved.message,
-            )
-            return "Permission", " ".join(filter(None, told))
-        case "user_question":
-            return "Question", event.user_question.question
-        case "compaction":
-            cleared = event.compaction.new_conversation_id
-            return "Note", "The conversation was cleared" if cleared else "The conversation was compacted"
-        case _:
-            return None
+    def _tool_start(self, event: v1.AgentEvent, at: str) -> Iterator[Entry]:
+        started = event.tool_call_start
+        self._tools[started.tool_id] = started.tool_name
+        yield Entry(Kind.TOOL, f"Tool: {started.tool_name}", started.input_json or started.description, at)
+
+    def _tool_result(self, event: v1.AgentEvent, at: str) -> Iterator[Entry]:
+        result = event.tool_call_result
+        name = self._tools.pop(result.tool_id, "tool")
+        ending = "failed" if result.is_error else "result"
+        yield Entry(Kind.RESULT, f"{name}: {ending}", result.output, at)
+
+    def _turn_complete(self, event: v1.AgentEvent, at: str) -> Iterator[Entry]:
+        yield from self.rest()
+        reason = event.turn_complete.stop_reason
+        if reason not in ("", "end_turn"):
+            yield Entry(Kind.NOTE, "The turn ended", reason, at)
+
+    def _plan(self, event: v1.AgentEvent, at: str) -> Iterator[Entry]:
+        mode = event.plan_mode
+        if mode.plan:
+            yield Entry(Kind.AGENT, "Plan", mode.plan, at)
+        else:
+            yield Entry(Kind.NOTE, "Note", "Plan mode is on" if mode.active else "Plan mode is off", at)
+
+    def _todo(self, event: v1.AgentEvent, at: str) -> Iterator[Entry]:
+        lines = [f"- [{_TODO_MARKS.get(item.status, ' ')}] {item.subject}" for item in event.todo_update.items]
+        if lines:
+            yield Entry(Kind.AGENT, "To do", "\n".join(lines), at)
+
+    def _note(self, event: v1.AgentEvent, at: str) -> Iterator[Entry]:
+        note = _NOTES[event.WhichOneof("event") or ""](event)
+        if note is not None:
+            yield Entry(Kind.NOTE, *note, at)
+
+
+_Note = tuple[str, str]  # heading and text
+
+
+def _permission_request(event: v1.AgentEvent) -> _Note:
+    return "Permission asked", f"{event.permission_request.tool_name} {event.permission_request.description}"
+
+
+def _permission_resolved(event: v1.AgentEvent) -> _Note:
+    resolved = event.permission_resolved
+    decision = v1.PermissionDecision.Name(resolved.decision) if resolved.decision else ""
+    parts = (resolved.resolution, decision, resolved.grant_pattern, resolved.updated_input_json, resolved.message)
+    return "Permission", " ".join(filter(None, parts))
+
+
+def _compaction(event: v1.AgentEvent) -> _Note:
+    cleared = event.compaction.new_conversation_id
+    return "Note", "The conversation was cleared" if cleared else "The conversation was compacted"
+
+
+def _message_state(event: v1.AgentEvent) -> _Note | None:
+    heading = _LOST_MESSAGES.get(event.message_state.state)
+    return (heading, event.message_state.reason) if heading else None
+
+
+_NOTES: Mapping[str, Callable[[v1.AgentEvent], _Note | None]] = {
+    "error": lambda event: ("Error", event.error.message),
+    "gap": lambda event: ("Something is missing here", event.gap.reason),
+    "notice": lambda event: ("Note", event.notice.message),
+    "permission_request": _permission_request,
+    "permission_resolved": _permission_resolved,
+    "user_question": lambda event: ("Question", event.user_question.question),
+    "compaction": _compaction,
+    "message_state": _message_state,
+}
+READABLE: EventTable[Callable[[Entries, v1.AgentEvent, str], Iterator[Entry]]] = EventTable(
+    "the Markdown and HTML export",
+    {
+        "text_delta": Entries._text,
+        "user_input": Entries._user_input,
+        "tool_call_start": Entries._tool_start,
+        "tool_call_result": Entries._tool_result,
+        "turn_complete": Entries._turn_complete,
+        "plan_mode": Entries._plan,
+        "todo_update": Entries._todo,
+        **dict.fromkeys(_NOTES, Entries._note),
+    },
+    ignored=frozenset(
+        {"thinking_delta"}  # a reader wants the answer; the JSON export has the thoughts
+        | {"status_change", "session_info", "usage"}  # the summary above the conversation has the totals
+        | {"permission_reminder"}  # repeats a request that is in the export
+        | {"input_lock", "presence", "deprecation"}  # about the clients, not about the conversation
+    ),
+)
 
 
 def _files(said: v1.UserInput) -> list[str]:

@@ -1,7 +1,8 @@
 """What a session's log says, as activities: settled pieces, each once, with the tokens used since the last."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
+from betcode.domain.event_table import EventTable
 from betcode.domain.identifiers import SessionId, ulid_spelling
 from betcode.domain.phase import Phase
 from betcode.engine.operations.close import FAILED, STOPPED
@@ -30,28 +31,8 @@ class Activities:
 
     def take(self, event: v1.AgentEvent) -> list[pb.SessionActivityEvent]:
         """What one event of the log comes to; often nothing."""
-        return list(self._told(event))
-
-    def _told(self, event: v1.AgentEvent) -> Iterator[pb.SessionActivityEvent]:
-        match event.WhichOneof("event"):
-            case "text_delta":
-                yield from self._text(event)
-            case "thinking_delta" if event.thinking_delta.is_complete and event.thinking_delta.text.strip():
-                yield from self._said_before()
-                yield self._made(event, pb.ACTIVITY_TYPE_THINKING, event.thinking_delta.text)
-            case "tool_call_start" | "tool_call_result":
-                yield from self._said_before()
-                yield self._tool(event)
-            case "usage":
-                self._input_tokens += event.usage.input_tokens
-                self._output_tokens += event.usage.output_tokens
-            case "turn_complete":
-                yield from self._end(event)
-            case "error":
-                yield from self._said_before()
-                yield self._made(event, pb.ACTIVITY_TYPE_ERROR, event.error.message)
-            case _:
-                yield from self._status(event)
+        handler = REPORTED.handler(event)
+        return list(handler(self, event)) if handler is not None else []
 
     def _text(self, event: v1.AgentEvent) -> Iterator[pb.SessionActivityEvent]:
         text = event.text_delta
@@ -70,18 +51,39 @@ class Activities:
             yield self._made(event, pb.ACTIVITY_TYPE_THINKING, event.text_delta.text)
         self._texts.clear()
 
-    def _tool(self, event: v1.AgentEvent) -> pb.SessionActivityEvent:
-        if event.HasField("tool_call_start"):
-            call = event.tool_call_start
-            self._tools[call.tool_id] = call.tool_name
-            made = self._made(event, pb.ACTIVITY_TYPE_TOOL_CALL, _what(call))
-            made.tool_name, made.tool_call_id = call.tool_name, call.tool_id
-            return made
+    def _thinking(self, event: v1.AgentEvent) -> Iterator[pb.SessionActivityEvent]:
+        if event.thinking_delta.is_complete and event.thinking_delta.text.strip():
+            yield from self._said_before()
+            yield self._made(event, pb.ACTIVITY_TYPE_THINKING, event.thinking_delta.text)
+
+    def _tool_start(self, event: v1.AgentEvent) -> Iterator[pb.SessionActivityEvent]:
+        yield from self._said_before()
+        call = event.tool_call_start
+        self._tools[call.tool_id] = call.tool_name
+        made = self._made(event, pb.ACTIVITY_TYPE_TOOL_CALL, _what(call))
+        made.tool_name, made.tool_call_id = call.tool_name, call.tool_id
+        yield made
+
+    def _tool_result(self, event: v1.AgentEvent) -> Iterator[pb.SessionActivityEvent]:
+        yield from self._said_before()
         result = event.tool_call_result
         made = self._made(event, pb.ACTIVITY_TYPE_TOOL_RESULT, result.output)
         made.tool_name, made.tool_call_id = self._tools.pop(result.tool_id, ""), result.tool_id
         made.tool_success = not result.is_error
-        return made
+        yield made
+
+    def _usage(self, event: v1.AgentEvent) -> Iterator[pb.SessionActivityEvent]:
+        self._input_tokens += event.usage.input_tokens
+        self._output_tokens += event.usage.output_tokens
+        return iter(())
+
+    def _error(self, event: v1.AgentEvent) -> Iterator[pb.SessionActivityEvent]:
+        yield from self._said_before()
+        yield self._made(event, pb.ACTIVITY_TYPE_ERROR, event.error.message)
+
+    def _gap(self, event: v1.AgentEvent) -> Iterator[pb.SessionActivityEvent]:
+        yield from self._said_before()
+        yield self._made(event, pb.ACTIVITY_TYPE_ERROR, f"A part of the history is missing: {event.gap.reason}")
 
     def _end(self, event: v1.AgentEvent) -> Iterator[pb.SessionActivityEvent]:
         reason = event.turn_complete.stop_reason
@@ -94,30 +96,34 @@ class Activities:
             self._texts.clear()
             yield self._made(event, pb.ACTIVITY_TYPE_COMPLETION, last)
 
+    def _user_input(self, event: v1.AgentEvent) -> Iterator[pb.SessionActivityEvent]:
+        yield from self._phase_is(event, Phase.WORKING)
+
     def _status(self, event: v1.AgentEvent) -> Iterator[pb.SessionActivityEvent]:
-        match event.WhichOneof("event"):
-            case "user_input":
-                yield from self._phase_is(event, Phase.WORKING)
-            case "status_change" if event.status_change.status == v1.IDLE:
-                yield from self._phase_is(event, Phase.RUNNING)
-            case "status_change" if event.status_change.status in _AT_WORK:
-                yield from self._phase_is(event, Phase.WORKING)
-            case "notice" if (phase := _STATUS_OF_EVENT.get(event.notice.details.get("event", ""))) is not None:
-                words = event.notice.details.get("reason") or event.notice.message
-                yield from self._phase_is(event, phase, f"{event.notice.details['event']}: {words}")
-            case "permission_request":
-                asked = event.permission_request
-                what = f"{ASKED} {asked.request_id}: {asked.tool_name}: {_what(asked)}"
-                yield self._prompt(event, what, asked.request_id, asked.tool_name)
-            case "user_question":
-                asked_id = event.user_question.group_id or event.user_question.question_id
-                yield self._prompt(event, f"{QUESTION} {asked_id}: {event.user_question.question}", asked_id)
-            case "permission_resolved":
-                done = event.permission_resolved
-                how = v1.PermissionDecision.Name(done.decision) if done.decision else done.resolution
-                yield self._prompt(event, f"{RESOLVED} {done.request_id}: {how}", done.request_id)
-            case _:
-                pass
+        if event.status_change.status == v1.IDLE:
+            yield from self._phase_is(event, Phase.RUNNING)
+        elif event.status_change.status in _AT_WORK:
+            yield from self._phase_is(event, Phase.WORKING)
+
+    def _notice(self, event: v1.AgentEvent) -> Iterator[pb.SessionActivityEvent]:
+        details = event.notice.details
+        if (phase := _STATUS_OF_EVENT.get(details.get("event", ""))) is not None:
+            words = details.get("reason") or event.notice.message
+            yield from self._phase_is(event, phase, f"{details['event']}: {words}")
+
+    def _permission(self, event: v1.AgentEvent) -> Iterator[pb.SessionActivityEvent]:
+        asked = event.permission_request
+        what = f"{ASKED} {asked.request_id}: {asked.tool_name}: {_what(asked)}"
+        yield self._prompt(event, what, asked.request_id, asked.tool_name)
+
+    def _question(self, event: v1.AgentEvent) -> Iterator[pb.SessionActivityEvent]:
+        asked_id = event.user_question.group_id or event.user_question.question_id
+        yield self._prompt(event, f"{QUESTION} {asked_id}: {event.user_question.question}", asked_id)
+
+    def _resolved(self, event: v1.AgentEvent) -> Iterator[pb.SessionActivityEvent]:
+        done = event.permission_resolved
+        how = v1.PermissionDecision.Name(done.decision) if done.decision else done.resolution
+        yield self._prompt(event, f"{RESOLVED} {done.request_id}: {how}", done.request_id)
 
     def _phase_is(self, event: v1.AgentEvent, phase: Phase, words: str = "") -> Iterator[pb.SessionActivityEvent]:
         if phase is not self._phase or words:
@@ -150,3 +156,30 @@ def _what(use: v1.ToolCallStart | v1.PermissionRequest) -> str:
         if name in use.input.fields and (said := use.input.fields[name].string_value):
             return said
     return use.description or use.input_json
+
+
+REPORTED: EventTable[Callable[[Activities, v1.AgentEvent], Iterator[pb.SessionActivityEvent]]] = EventTable(
+    "obey activities",
+    {
+        "text_delta": Activities._text,
+        "thinking_delta": Activities._thinking,
+        "tool_call_start": Activities._tool_start,
+        "tool_call_result": Activities._tool_result,
+        "usage": Activities._usage,
+        "turn_complete": Activities._end,
+        "error": Activities._error,
+        "gap": Activities._gap,
+        "user_input": Activities._user_input,
+        "status_change": Activities._status,
+        "notice": Activities._notice,
+        "permission_request": Activities._permission,
+        "user_question": Activities._question,
+        "permission_resolved": Activities._resolved,
+    },
+    ignored=frozenset(
+        {"todo_update", "plan_mode", "compaction", "session_info"}  # obey has no activity type for these
+        | {"message_state"}  # a call that sends a message reports its outcome
+        | {"permission_reminder"}  # the request was reported, and is still open
+        | {"input_lock", "presence", "deprecation"}  # about betcode's own clients
+    ),
+)

@@ -1,10 +1,11 @@
 """How a session stands now, for the line at the foot of the screen and the panels beside it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from betcode.domain.error_codes import ErrorCode
+from betcode.domain.event_table import EventTable
 from betcode.tui.model.queue import MessageQueue, QueuedMessage
 from betcode.v1 import agent_pb2 as v1
 from betcode.wording.silence import is_answer
@@ -107,78 +108,73 @@ class Standing:
 
     def take(self, event: v1.AgentEvent) -> None:
         """The next event; what the summary has counted already is not counted again."""
-        kind = event.WhichOneof("event")
         is_new = not event.sequence or event.sequence > self._counted_until
         self._counted_until = max(self._counted_until, event.sequence)
         self.has_answered = self.has_answered or is_answer(event)
-        if kind in ("text_delta", "thinking_delta"):
-            self.waiting_for = ""  # the model answers
-            self._hears_work = True
-            return
         self._queue.take(event, is_at_work=self._hears_work)
-        match kind:
-            case "usage" if is_new:
-                self._usage(event.usage)
-            case "error" if is_new:
-                self._error(event.error)
-            case "notice" if is_new:
-                self._notice(event.notice)
-            case "todo_update" | "plan_mode":
-                self.recall(event)
-            case "user_input" if not self.is_at_work:
-                self._something_new_begins(event.sequence)
-            case "turn_complete":
-                self._hears_work = False
-                self.waiting_for = self.waiting_for if self.waiting_for == "limit" else ""
-            case _:
-                self._be_told(event)
+        handler = STATE.handler(event)
+        if handler is not None:
+            handler(self, event, is_new)
 
-    def _be_told(self, event: v1.AgentEvent) -> None:
-        match event.WhichOneof("event"):
-            case "status_change":
-                self._status(event.status_change, event.timestamp.ToDatetime(UTC))
-            case "session_info":
-                self.inform(event.session_info)
-            case "compaction":
-                self._compacted(event.compaction)
-            case "input_lock":
-                self.lock = event.input_lock
-            case "presence":
-                self.present = tuple(event.presence.clients)
-            case _:
-                pass
+    def _model_answers(self, _event: v1.AgentEvent, _is_new: bool) -> None:
+        self.waiting_for = ""
+        self._hears_work = True
 
-    def _usage(self, usage: v1.UsageReport) -> None:
-        self.cost_usd += usage.cost_usd
-        self.tokens_in += usage.input_tokens
-        self.tokens_out += usage.output_tokens
+    def _usage(self, event: v1.AgentEvent, is_new: bool) -> None:
+        if is_new:
+            self.cost_usd += event.usage.cost_usd
+            self.tokens_in += event.usage.input_tokens
+            self.tokens_out += event.usage.output_tokens
 
-    def _something_new_begins(self, at: int) -> None:
-        self._new_at = at
+    def _todo_or_plan(self, event: v1.AgentEvent, _is_new: bool) -> None:
+        self.recall(event)
+
+    def _turn_complete(self, _event: v1.AgentEvent, _is_new: bool) -> None:
+        self._hears_work = False
+        self.waiting_for = self.waiting_for if self.waiting_for == "limit" else ""
+
+    def _user_input(self, event: v1.AgentEvent, _is_new: bool) -> None:
+        """At rest, a message begins something new; during a turn it belongs to the work that is under way."""
+        if self.is_at_work:
+            return
+        self._new_at = event.sequence
         if _all_done(self.todos):
             self.todos = ()
         if not self.plan_mode:
             self.plan = ""
 
-    def _status(self, change: v1.StatusChange, at: datetime) -> None:
+    def _session_info(self, event: v1.AgentEvent, _is_new: bool) -> None:
+        self.inform(event.session_info)
+
+    def _input_lock(self, event: v1.AgentEvent, _is_new: bool) -> None:
+        self.lock = event.input_lock
+
+    def _presence(self, event: v1.AgentEvent, _is_new: bool) -> None:
+        self.present = tuple(event.presence.clients)
+
+    def _status(self, event: v1.AgentEvent, _is_new: bool) -> None:
         was_at_work = self.is_at_work
-        self.status = change.status
+        self.status = event.status_change.status
         self._hears_work = self.is_at_work
         if self.is_at_work:
             self.waiting_for, self.run_state = "", "running"
             if self.worked_since is None or not was_at_work:
-                self.worked_since = at
+                self.worked_since = event.timestamp.ToDatetime(UTC)
                 self.has_answered = False
         else:
             self.worked_since = None
 
-    def _compacted(self, boundary: v1.CompactionBoundary) -> None:
+    def _compacted(self, event: v1.AgentEvent, _is_new: bool) -> None:
+        boundary = event.compaction
         if boundary.tokens_before and self.context_percent:
             self.context_percent *= min(boundary.tokens_after / boundary.tokens_before, 1.0)
         else:
             self.context_percent = 0.0
 
-    def _error(self, error: v1.ErrorEvent) -> None:
+    def _error(self, event: v1.AgentEvent, is_new: bool) -> None:
+        error = event.error
+        if not is_new:
+            return
         if error.code == ErrorCode.SUBPROCESS_CRASHED and error.is_fatal:
             self.waiting_for, self.run_state = "", "crashed"
         elif error.code == ErrorCode.SUBPROCESS_CRASHED:
@@ -186,7 +182,10 @@ class Standing:
         elif error.code == ErrorCode.RATE_LIMITED:
             self._wait("limit", error.details.get("reset_at", ""))
 
-    def _notice(self, notice: v1.Notice) -> None:
+    def _notice(self, event: v1.AgentEvent, is_new: bool) -> None:
+        notice = event.notice
+        if not is_new:
+            return
         if notice.kind == v1.NOTICE_KIND_BUDGET:
             self.budget_reached = tuple(filter(None, notice.details.get("reached", "").split(",")))
         elif waits := notice.details.get("waiting_for", ""):
@@ -202,3 +201,30 @@ class Standing:
 
 def _all_done(items: Sequence[v1.TodoItem]) -> bool:
     return all(item.status == v1.COMPLETED for item in items)
+
+
+STATE: EventTable[Callable[[Standing, v1.AgentEvent, bool], None]] = EventTable(
+    "the status line of the screen",
+    {
+        "text_delta": Standing._model_answers,
+        "thinking_delta": Standing._model_answers,
+        "usage": Standing._usage,
+        "error": Standing._error,
+        "notice": Standing._notice,
+        "todo_update": Standing._todo_or_plan,
+        "plan_mode": Standing._todo_or_plan,
+        "user_input": Standing._user_input,
+        "turn_complete": Standing._turn_complete,
+        "status_change": Standing._status,
+        "session_info": Standing._session_info,
+        "compaction": Standing._compacted,
+        "input_lock": Standing._input_lock,
+        "presence": Standing._presence,
+    },
+    ignored=frozenset(
+        {"message_state"}  # `queue.py` handles it
+        | {"tool_call_start", "tool_call_result", "gap", "deprecation"}  # shown in the conversation
+        # The screen's list of open prompts has its own stream.
+        | {"permission_request", "permission_resolved", "permission_reminder", "user_question"}
+    ),
+)

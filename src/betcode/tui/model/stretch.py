@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from betcode.domain.error_codes import ErrorCode
+from betcode.domain.event_table import EventTable
 from betcode.tui.model.blocks import (
     Asked,
     AskedState,
@@ -79,12 +80,12 @@ class Stretch:
 
     def take(self, event: v1.AgentEvent) -> None:
         """The next event."""
-        kind = event.WhichOneof("event")
-        if kind is not None:
-            _TAKERS.get(kind, Stretch._remark)(self, event)
+        handler = SHOWN.handler(event)
+        if handler is not None:
+            handler(self, event)
         if event.sequence:
             self.newest = event.sequence
-            if kind != "tool_call_result":
+            if not event.HasField("tool_call_result"):
                 self.ended = None
 
     def touch(self, block: Block) -> None:
@@ -300,30 +301,33 @@ class Stretch:
         if lines:
             self._add(event, Told(key, self._place(event), lines=lines, tone=tone))
 
-    def _ignore(self, event: v1.AgentEvent) -> None:
-        """How things stand is no part of the conversation."""
 
-
-_TAKERS: Mapping[str, Callable[[Stretch, v1.AgentEvent], None]] = {
-    "text_delta": Stretch._text,
-    "thinking_delta": Stretch._thinking,
-    "tool_call_start": Stretch._tool_start,
-    "tool_call_result": Stretch._tool_result,
-    "todo_update": Stretch._todo,
-    "user_input": Stretch._user_input,
-    "message_state": Stretch._message_state,
-    "permission_request": Stretch._permission,
-    "user_question": Stretch._question,
-    "permission_resolved": Stretch._resolved,
-    "usage": Stretch._usage,
-    "turn_complete": Stretch._turn_end,
-    "error": Stretch._error,
-    "deprecation": Stretch._deprecation,
-    "status_change": Stretch._ignore,
-    "session_info": Stretch._ignore,
-    "input_lock": Stretch._ignore,
-    "presence": Stretch._ignore,
-}
+SHOWN: EventTable[Callable[[Stretch, v1.AgentEvent], None]] = EventTable(
+    "the conversation on the screen",
+    {
+        "text_delta": Stretch._text,
+        "thinking_delta": Stretch._thinking,
+        "tool_call_start": Stretch._tool_start,
+        "tool_call_result": Stretch._tool_result,
+        "todo_update": Stretch._todo,
+        "user_input": Stretch._user_input,
+        "message_state": Stretch._message_state,
+        "permission_request": Stretch._permission,
+        "user_question": Stretch._question,
+        "permission_resolved": Stretch._resolved,
+        "usage": Stretch._usage,
+        "turn_complete": Stretch._turn_end,
+        "error": Stretch._error,
+        "deprecation": Stretch._deprecation,
+        "notice": Stretch._remark,
+        "gap": Stretch._remark,
+        "compaction": Stretch._remark,
+        "plan_mode": Stretch._remark,
+        "permission_reminder": Stretch._remark,
+    },
+    # State of the session, no part of the conversation: `standing.py` handles these.
+    ignored=frozenset({"status_change", "session_info", "input_lock", "presence"}),
+)
 
 
 def outcome_of(resolved: v1.PermissionResolved) -> Outcome:

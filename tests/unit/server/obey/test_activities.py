@@ -84,3 +84,9 @@ def test_errors_and_the_session_s_own_life_are_told() -> None:
         ("ERROR", "The turn ended: error"),
         ("STATUS", "SESSION_FAILED: no such program"),
     ]
+
+
+def test_a_gap_in_the_history_is_an_error_activity() -> None:
+    assert short([v1.AgentEvent(gap=v1.Gap(reason="the journal was lost"))]) == [
+        ("ERROR", "A part of the history is missing: the journal was lost")
+    ]
