@@ -20,6 +20,7 @@ from betcode.client import ClientError, Unreachable, open_client
 from betcode.config.lockfile import Holder, is_held, read_holder
 from betcode.config.places import Places, Remote
 from betcode.util.start_signals import blocked_signals
+from betcode.util.state_files import UnusableEntry, open_file
 
 Say = Callable[[str], None]
 
@@ -142,7 +143,7 @@ def launch(options: Options) -> Launched:
     places = options.places
     try:
         places.state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-        log = os.open(places.daemon_log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        log = _open_log(places)
     except OSError as error:
         raise CommandFailed(f"The daemon has no place for its state: {error}", ExitCode.NO_CONNECTION) from error
     try:
@@ -159,6 +160,14 @@ def launch(options: Options) -> Launched:
         return Launched(process, os.fstat(log).st_size)
     finally:
         os.close(log)
+
+
+def _open_log(places: Places) -> int:
+    """The log for appending; the daemon starts and reports it where that is no regular file."""
+    try:
+        return open_file(places.daemon_log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    except UnusableEntry:
+        return os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
 
 
 async def _wait_until_serving(places: Places, launched: Launched | None, say: Say, first_word_s: float) -> bool:
@@ -202,7 +211,7 @@ def _refuse_another_socket(places: Places, holder: Holder | None) -> None:
 
 def _why_it_ended(places: Places, launched: Launched) -> str:
     words: list[str] = []
-    with suppress(OSError), places.daemon_log.open("rb") as log:
+    with suppress(OSError), os.fdopen(open_file(places.daemon_log), "rb") as log:
         log.seek(launched.log_offset)
         words = [plain(line) for line in log.read().decode(errors="replace").splitlines()]
     said = "; ".join(word for word in words[-_LOG_LINES:] if word)

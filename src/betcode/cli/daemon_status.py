@@ -175,6 +175,7 @@ def _figures(facts: Mapping[str, str]) -> list[str]:
         f"Agents: {agents}, {turns}, {waiting}; default {facts.get('default_provider', '')}",
         f"At start: {found or 'nothing was left of a daemon before'}",
         *(f"Settings: {says}{facts[name]}" for name, says in _SETTINGS if name in facts),
+        *([f"Log: {problem}"] if (problem := facts.get("log_problem")) else []),
         *([trouble] if (trouble := facts.get("telemetry")) else []),
     ]
 

@@ -84,9 +84,12 @@ def _run_locked(
 ) -> int:
     settings = keeper.running
     try:
-        set_up_logging(settings.logs, places.daemon_log)
+        log_problem = set_up_logging(settings.logs, places.daemon_log)
     except OSError as trouble:
         return _refuse(f"The log cannot be written: {trouble}", EXIT_WRONG_SETTINGS)
+    if log_problem:
+        log_problem += "; the log is on stderr alone until the next start"
+        logger.error(log_problem)
     for warning in keeper.read.warnings:
         logger.warning(warning)
     if keeper.importable is not None:
@@ -107,7 +110,7 @@ def _run_locked(
         state_dir=str(places.state_dir),
         config_dir=str(places.config_dir),
         default_provider=found.default_for,
-        notes=lambda: keeper.notes,
+        notes=lambda: {**keeper.notes, **({"log_problem": log_problem} if log_problem else {})},
         release=Release(features, found.claude_version),
         agent_trouble=found.trouble,
         version_of=found.version_of,

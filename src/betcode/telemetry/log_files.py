@@ -1,10 +1,13 @@
 """The daemon's log read back: the newest lines of all its files, and what is added, across rotations."""
 
+import errno
 import json
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
@@ -81,7 +84,7 @@ class LogFiles:
         for number in range(1, 1 + _older(self._path)):
             if len(found) >= count:
                 break
-            with suppress(OSError), self._numbered(number).open("rb") as file:
+            with suppress(OSError), _opened(self._numbered(number)) or BytesIO() as file:
                 lines = _backwards(file, file.seek(0, os.SEEK_END))
                 _take(lines, found, count, wanted)
         found.reverse()
@@ -174,10 +177,15 @@ def _older(path: Path) -> int:
 
 
 def _opened(path: Path) -> BinaryIO | None:
+    """Raises: OSError, also where it is no regular file: a pipe would be waited for."""
     try:
-        return path.open("rb")
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     except FileNotFoundError:
         return None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is no regular file", str(path))
+    return os.fdopen(descriptor, "rb")
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

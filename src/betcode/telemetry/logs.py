@@ -11,14 +11,18 @@ import os
 import re
 import stat
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
+from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Protocol
 
 from betcode.domain.secrets import redacted, redacted_json
+from betcode.telemetry.log_thread import LogThread, ThreadedHandler
 from betcode.telemetry.work import current
+from betcode.util.state_files import UnusableEntry, open_file
 
 TRACE = 5  # raw lines of agents
 _LEVELS = {
@@ -28,6 +32,7 @@ _LEVELS = {
     "debug": logging.DEBUG,
     "trace": TRACE,
 }
+_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND
 _USUAL = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 # Ends of lines to some readers, and what turns text around on a terminal; all of it can only be inside of strings.
 _ODD = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -72,12 +77,19 @@ class BoundedFile(RotatingFileHandler):
     """The log file and `keep` older ones. Where stderr is this very file it follows it to the new one.
 
     A file that somebody has moved away or removed is begun anew: nobody would read what is written to the old one.
+    `opens` gives a descriptor for appending; a FIFO or a device in the file's place must not block it.
     """
 
-    def __init__(self, path: Path, limit_bytes: int, keep: int = 1) -> None:
-        _refuse_pipe(path)
+    def __init__(
+        self, path: Path, limit_bytes: int, keep: int = 1, *, opens: Callable[[Path], int] | None = None
+    ) -> None:
+        self._opens = opens or open_named_log
         super().__init__(path, maxBytes=limit_bytes, backupCount=keep, encoding="utf-8", errors="backslashreplace")
-        self.is_stderr = _is_stderr(path)
+        self.is_stderr = self.stream is not None and _is_stderr(os.fstat(self.stream.fileno()))
+
+    def _open(self) -> TextIOWrapper:
+        descriptor = self._opens(Path(self.baseFilename))
+        return os.fdopen(descriptor, "a", encoding=self.encoding, errors=self.errors)
 
     def emit(self, record: logging.LogRecord) -> None:
         with suppress(OSError):  # then the old one is still better than none
@@ -93,7 +105,6 @@ class BoundedFile(RotatingFileHandler):
                 return
         except FileNotFoundError:
             pass
-        _refuse_pipe(path)
         begun = self._open()
         self.stream.close()
         self.stream = begun
@@ -129,30 +140,41 @@ class LogPlan(Protocol):
     def path(self, usual: Path) -> Path: ...
 
 
-def set_up_logging(plan: LogPlan, usual: Path) -> None:
+def set_up_logging(plan: LogPlan, usual: Path) -> str:
     """Log to the file that the settings name, else the usual one, and to stderr unless that is one of these.
 
+    Returns why the usual file, an entry of the state directory, cannot be used; the log is on stderr alone then.
+
     Raises:
-        OSError: the file cannot be written.
+        OSError: the file that the settings name cannot be written.
     """
     logging.addLevelName(TRACE, "TRACE")
     logging.addLevelName(logging.WARNING, "WARN")
-    root = logging.getLogger()
     set_log_level(plan.level)
     path = plan.path(usual)
-    file = BoundedFile(path, plan.limit_bytes, plan.keep)
-    file.setFormatter(JsonLines())
-    root.addHandler(file)
-    if not file.is_stderr and _is_stderr(usual):
+    thread = LogThread()
+    trouble = ""
+    is_stderr = False
+    try:
+        file = BoundedFile(path, plan.limit_bytes, plan.keep, opens=_open_usual if path == usual else None)
+    except UnusableEntry as unusable:
+        trouble = str(unusable)
+    else:
+        is_stderr = file.is_stderr
+        _add(ThreadedHandler(file, JsonLines(), thread))
+    if not is_stderr and path != usual and _is_stderr_at(usual):
         # A command that started the daemon looks there for why it does not serve. It must not grow for ever, either.
-        errors = BoundedFile(usual, plan.limit_bytes, plan.keep)
-        errors.setLevel(logging.ERROR)
-        errors.setFormatter(JsonLines())
-        root.addHandler(errors)
-    elif not file.is_stderr:
-        stream = logging.StreamHandler(sys.stderr)
-        stream.setFormatter(ForPeople() if sys.stderr.isatty() else JsonLines())
-        root.addHandler(stream)
+        errors = BoundedFile(usual, plan.limit_bytes, plan.keep, opens=_open_usual)
+        _add(ThreadedHandler(errors, JsonLines(), thread), logging.ERROR)
+    elif not is_stderr:
+        formatter = ForPeople() if sys.stderr.isatty() else JsonLines()
+        _add(ThreadedHandler(logging.StreamHandler(sys.stderr), formatter, thread))
+    return trouble
+
+
+def _add(handler: logging.Handler, level: int = logging.NOTSET) -> None:
+    handler.setLevel(level)
+    logging.getLogger().addHandler(handler)
 
 
 def set_log_level(level: str) -> None:
@@ -163,15 +185,34 @@ def set_log_level(level: str) -> None:
         logging.getLogger(talkative).setLevel(max(logging.WARNING, _LEVELS[level]))
 
 
-def _refuse_pipe(path: Path) -> None:
-    """A pipe would hold the daemon up until somebody reads it."""
-    with suppress(FileNotFoundError):
-        if stat.S_ISFIFO(path.stat().st_mode):
-            raise OSError(errno.EINVAL, "it is a pipe", str(path))
+def _open_usual(path: Path) -> int:
+    return open_file(path, _APPEND)
 
 
-def _is_stderr(path: Path) -> bool:
+def open_named_log(path: Path) -> int:
+    """A descriptor of a file that a person named: links are followed, and a device such as /dev/null will do.
+
+    Raises: OSError, also for a pipe, which would hold up the log until somebody reads it.
+    """
+    pipe = OSError(errno.EINVAL, "it is a pipe", str(path))
     try:
-        return os.path.samestat(os.fstat(2), path.stat())
+        descriptor = os.open(path, _APPEND | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY, 0o600)
+    except OSError as error:
+        raise pipe if error.errno == errno.ENXIO else error from None  # a pipe that nobody reads
+    if stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise pipe
+    return descriptor
+
+
+def _is_stderr_at(path: Path) -> bool:
+    try:
+        return _is_stderr(path.lstat())
     except OSError:
         return False
+
+
+def _is_stderr(facts: os.stat_result) -> bool:
+    with suppress(OSError):  # there may be none
+        return os.path.samestat(os.fstat(2), facts)
+    return False

@@ -132,3 +132,13 @@ def test_a_pipe_is_no_log(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(OSError, match="it is a pipe"):
         BoundedFile(tmp_path / "pipe", 65536)
+
+
+def test_a_pipe_that_somebody_reads_is_no_log_either(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        with pytest.raises(OSError, match="it is a pipe"):
+            BoundedFile(tmp_path / "pipe", 65536)
+    finally:
+        os.close(reader)
