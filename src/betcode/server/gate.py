@@ -9,13 +9,12 @@ import asyncio
 import logging
 import os
 import secrets
-import select
 import socket
-import stat
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 import anyio
 import anyio.to_thread
@@ -29,6 +28,7 @@ from betcode.holder.process_tree import Judgement, Membership
 from betcode.server.access import Access, access_of
 from betcode.server.rim import Caller
 from betcode.server.socket_file import SocketFile
+from betcode.server.socket_peers import connected_peers, has_ended, is_connected
 from betcode.server.tcp_peer import TcpPeer, candidates_behind
 
 logger = logging.getLogger(__name__)
@@ -39,7 +39,7 @@ _LOOKS = 4  # at a peer whose process has just ended, before it counts as one th
 _LOOK_AGAIN_S = 0.05
 _PEERS_NAMED = 5
 _WORDS_KEPT = 1000
-_SO_PEERPIDFD = 77  # Linux 6.5: a handle of the process that connected, which no other process can take over
+_THREADS = 4
 _UNKNOWN = Judgement(Membership.GONE)
 
 INSIDE = "This process runs inside an agent, which may read and not act for a person: use a terminal of your own"
@@ -60,6 +60,7 @@ _NO_TICKET = (
     "use betcode, or wait until the agent has disconnected"
 )
 
+T = TypeVar("T")
 OnAgentCall = Callable[[AgentCall], Awaitable[None]]
 
 
@@ -132,6 +133,7 @@ class Gate:
         self._grpc_address = grpc_address
         self._on_agent_call = on_agent_call
         self._words: dict[TicketOwner, str] = {}
+        self._threads = anyio.CapacityLimiter(_THREADS)  # of its own: those of others may wait for a disk
 
     async def check(self, method: str, caller: Caller, request: Message | None = None) -> Caller:
         """The caller as the handler of a method gets it, if it may call the method.
@@ -189,7 +191,7 @@ class Gate:
     async def judge_peer(self, pid: int) -> Origin:
         """Where the process that asks for a ticket belongs."""
         found = await self._processes.judge(pid)
-        return _origin_of(found, pid, "asked for a ticket")
+        return await self._in_thread(_origin_of, found, pid, "asked for a ticket")
 
     async def tell_ticket_refused(self, origin: Origin) -> None:
         await self._tell(origin, NOBODY, "", None, is_allowed=False)
@@ -210,24 +212,32 @@ class Gate:
 
     async def _of_ticket(self, owner: TicketOwner) -> Origin:
         found = await self._processes.judge(owner.pid)
+        return await self._in_thread(self._judged_ticket, owner, found)
+
+    def _judged_ticket(self, owner: TicketOwner, found: Judgement) -> Origin:
         now = process(owner.pid)
         if found.membership is Membership.GONE or now is None or now.start != owner.start:
             return Origin("", "", "The process that asked for the ticket has ended: ask for another", _BAD)
         if not found.is_outside:
             return _origin_of(found, owner.pid, "called with a ticket")
-        if owner.pid not in connected_peers(self._grpc_address):
+        if not is_connected(self._grpc_address, owner.pid):
             words = f"unknown; the ticket is that of {self._lineage(owner)}"
             return Origin("", words, _NOT_CONNECTED, "brought a ticket of a process that is not connected")
         return Origin(f"pid {owner.pid}", self._lineage(owner))
 
     def _lineage(self, owner: TicketOwner) -> str:
         """In words; once for each process, since many calls bring tickets."""
-        if owner not in self._words:
+        known = self._words.get(owner)
+        if known is None:
             if len(self._words) >= _WORDS_KEPT:
                 self._words.clear()
             words = lineage(owner.pid, ancestors=True)
-            self._words[owner] = f"{words}, uid {owner.uid}, start time {owner.start}"
-        return self._words[owner]
+            known = self._words[owner] = f"{words}, uid {owner.uid}, start time {owner.start}"
+        return known
+
+    async def _in_thread(self, work: Callable[..., T], *arguments: object) -> T:
+        """Reading all connections takes 16 µs for each of them, and the event loop serves them all meanwhile."""
+        return await anyio.to_thread.run_sync(work, *arguments, limiter=self._threads)
 
     async def _of_tcp(self, tcp: TcpPeer) -> Origin:
         suspects, others = await self._processes.pids()
@@ -236,21 +246,22 @@ class Gate:
                 return Origin("", f"an unknown process at {tcp}", _UNKNOWN_TCP, f"called by TCP from {tcp}")
             found = await self._processes.judge(pid)
             if not found.is_outside:
-                return _origin_of(found, pid, f"called by TCP from {tcp}")
+                return await self._in_thread(_origin_of, found, pid, f"called by TCP from {tcp}")
         return Origin(f"tcp {tcp.host}", f"TCP from {tcp}, with the token")
 
     async def _without_ticket(self) -> Origin:
         for look in range(_LOOKS):
             gone = False
-            peers = list(connected_peers(self._grpc_address))
+            peers = await self._in_thread(connected_peers, self._grpc_address)
             for pid in peers:
                 found = await self._processes.judge(pid) if pid else _UNKNOWN
                 if found.membership is Membership.GONE:
                     gone = True
                 elif not found.is_outside:
-                    return replace(_origin_of(found, pid, "called without a ticket"), refusal=_NO_TICKET)
+                    origin = await self._in_thread(_origin_of, found, pid, "called without a ticket")
+                    return replace(origin, refusal=_NO_TICKET)
             if not gone:
-                return Origin("no ticket", _one_of(peers))
+                return Origin("no ticket", await self._in_thread(_one_of, peers))
             # It may have ended this instant; one that stays connected without a process has handed its end to another.
             if look < _LOOKS - 1:
                 await anyio.sleep(_LOOK_AGAIN_S)
@@ -298,42 +309,6 @@ def _session_of(request: Message | None) -> str:
     return str(getattr(request, "session_id", ""))
 
 
-def connected_peers(address: str) -> Iterator[int]:
-    """The processes connected to our gRPC socket, by their pids; 0: the process that connected has ended."""
-    for name in os.listdir("/dev/fd"):  # noqa: PTH208 the numbers are wanted, not paths
-        with suppress(OSError):  # it was closed meanwhile
-            if stat.S_ISSOCK(os.fstat(int(name)).st_mode):
-                with socket.socket(fileno=os.dup(int(name))) as connection:
-                    peer = _peer_at(connection, address)
-                if peer is not None:
-                    yield peer
-
-
-def _peer_at(connection: socket.socket, address: str) -> int | None:
-    if connection.family != socket.AF_UNIX or connection.getsockname() != address:
-        return None
-    if connection.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
-        return None  # it listens
-    peer = peer_of(connection)
-    if peer is None:
-        return None
-    return 0 if _has_ended(connection) else peer[0]
-
-
-def _has_ended(connection: socket.socket) -> bool:
-    """Whether the process that connected has ended, even if another has its pid now; False where it is not known."""
-    try:
-        handle = connection.getsockopt(socket.SOL_SOCKET, _SO_PEERPIDFD)
-    except OSError:
-        return False
-    try:
-        poll = select.poll()
-        poll.register(handle, select.POLLIN)
-        return bool(poll.poll(0))
-    finally:
-        os.close(handle)
-
-
 @asynccontextmanager
 async def serve_tickets(file: SocketFile, tickets: Tickets, gate: Gate) -> AsyncIterator[None]:
     """Give a ticket to everyone who connects from outside the agents' process trees."""
@@ -367,7 +342,7 @@ async def _reply(connection: socket.socket, tickets: Tickets, gate: Gate) -> byt
         await gate.tell_ticket_refused(origin)
         return f"refused {origin.refusal}\n".encode()
     # Asked last: while the process that connected lives, no other process has its pid.
-    if _has_ended(connection):
+    if has_ended(connection):
         return b"refused the process that connected has ended: connect again\n"
     return f"ticket {tickets.issue(TicketOwner(pid, found.start, uid))}\n".encode()
 

@@ -14,9 +14,10 @@ import pytest
 from betcode.domain.errors import AnswerRefused
 from betcode.engine import AgentCall, AgentProcesses, ClientName
 from betcode.holder.platform import process, start_time
-from betcode.server.gate import TICKET_LIFE_S, TICKETS_LIMIT, Gate, TicketOwner, Tickets, connected_peers, serve_tickets
+from betcode.server.gate import TICKET_LIFE_S, TICKETS_LIMIT, Gate, TicketOwner, Tickets, serve_tickets
 from betcode.server.rim import Caller
 from betcode.server.socket_file import own_socket_file
+from betcode.server.socket_peers import connected_peers, is_connected
 from betcode.server.tcp_peer import TcpPeer
 
 PID_ATTEMPTS = 1000  # another program may be started between
@@ -173,7 +174,9 @@ def test_looking_at_peers_leaves_no_descriptor_behind(tmp_path: Path) -> None:
         with accepted:
             before = sorted(Path("/dev/fd").iterdir())
             for _ in range(10):
-                assert list(connected_peers(address)) == [os.getpid()]
+                assert connected_peers(address) == [os.getpid()]
+                assert is_connected(address, os.getpid())
+                assert not is_connected(address, os.getppid())
             assert sorted(Path("/dev/fd").iterdir()) == before
 
 
