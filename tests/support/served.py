@@ -1,6 +1,6 @@
 """A server in this process."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +30,10 @@ class Served:
     channel: aio.Channel
 
 
+async def demo_by_default(_: Mapping[str, str]) -> str:
+    return "demo"
+
+
 @asynccontextmanager
 async def served(root: Path, release: Release) -> AsyncIterator[tuple[Places, aio.Channel]]:
     """The whole API over the demo agent, with a release of the test's own making; sessions begin in `root`."""
@@ -50,7 +54,7 @@ async def all_served(
         str(places.socket),
         str(places.state_dir),
         str(places.config_dir),
-        lambda _: "demo",
+        demo_by_default,
         release=release or Release(),
     )
     settings = EngineSettings()

@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from betcode.config.agents import AgentSettings
@@ -16,7 +17,7 @@ from betcode.providers.versions import AgentVersions
 @dataclass(frozen=True, slots=True)
 class Found:
     providers: Mapping[str, Provider]
-    default_for: Callable[[Mapping[str, str]], str]  # the provider of a new session with this environment
+    default_for: Callable[[Mapping[str, str]], Awaitable[str]]  # the provider of a new session with this environment
     close: Callable[[], None]  # leaves no program behind that is being asked for its version
     version_of: Callable[[Path], Awaitable[str]]  # what a program says; empty: none, or not soon enough
     claude_version: Callable[[], Awaitable[str]]  # of the program that the daemon itself finds; empty: not known
@@ -48,9 +49,12 @@ def find_providers(
             return missing.message
         return ""
 
-    def default_for(environment: Mapping[str, str]) -> str:
-        on_a_path = any(shutil.which("claude", path=each.get("PATH", "")) for each in (environment, environ))
-        return default or ("claude" if named is not None or on_a_path else "demo")
+    async def default_for(environment: Mapping[str, str]) -> str:
+        if default:
+            return default
+        is_found = True if named is not None else await versions.looked(partial(_is_on_a_path, environment, environ))
+        # Where the disk of a PATH does not answer, the start of the daemon decides.
+        return "claude" if (was_found if is_found is None else is_found) else "demo"
 
     return Found(
         providers,
@@ -60,6 +64,10 @@ def find_providers(
         lambda: claude.version(environ),
         trouble,
     )
+
+
+def _is_on_a_path(*environments: Mapping[str, str]) -> bool:
+    return any(shutil.which("claude", path=each.get("PATH", "")) for each in environments)
 
 
 def _named(environ: Mapping[str, str]) -> Path | None:

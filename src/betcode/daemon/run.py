@@ -214,7 +214,7 @@ async def _serve(
                 ) as door,
             ):
                 telemetry.watch(gauges_of(engine, door, places.database))
-                _say_serving(engine, about)
+                _say_serving(engine, about, await about.default_provider({}))
                 service_manager.serving()
                 _spare_what_stays()
                 tasks.start_soon(
@@ -242,11 +242,11 @@ def _spare_what_stays() -> None:
     gc.set_threshold(10_000, 20, 20)  # messages and futures come and go by the thousand, and few make cycles
 
 
-def _say_serving(engine: Supervisor, about: About) -> None:
+def _say_serving(engine: Supervisor, about: About, default_provider: str) -> None:
     facts = {
         "version": about.version,
         "socket": about.socket,
-        "default_provider": about.default_provider({}),
+        "default_provider": default_provider,
         "found_at_start": str(engine.facts().found_at_start),
         "start_ms": (time.time_ns() - about.started_ns) // 1_000_000,
     }

@@ -1,6 +1,6 @@
 """What all sessions of one daemon share."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -33,6 +33,13 @@ from betcode.util.bounded_io import Lookouts
 
 NOT_WRITABLE_YET = "The daemon has started without being able to write to its database, which can only be read"
 
+DefaultProvider = Callable[[Mapping[str, str]], Awaitable[str]]  # of sessions with this environment; "": any
+
+
+async def any_provider(_: Mapping[str, str]) -> str:
+    """No provider is the default one: the settings' model is for each of them."""
+    return ""
+
 
 @dataclass(slots=True)
 class Room:
@@ -57,7 +64,7 @@ class Room:
     fixed: frozenset[str] = frozenset()  # settings that no project can change
     looks: Lookouts = field(default_factory=Lookouts)  # at the directories of new sessions
     counts: Counts = field(default_factory=Counts)  # what all sessions did
-    default_provider: Callable[[Mapping[str, str]], str] = lambda _: ""  # of sessions with this environment; "": any
+    default_provider: DefaultProvider = any_provider
     umask: int = -1  # the user's, for what agents write; -1: our own
     traces: TraceSink | None = None  # None: nobody wants them
     places: WorktreePlaces | None = None  # of sessions that belong to worktrees

@@ -1,7 +1,7 @@
 """The engine, put together and at work for as long as a block lasts."""
 
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from betcode.domain.turn_watch import TurnWatch
 from betcode.engine.agents.agent_processes import AgentProcesses, OwnProcesses
 from betcode.engine.agents.memory import AgentMemory
 from betcode.engine.agents.slots import Slots
-from betcode.engine.context import Room
+from betcode.engine.context import DefaultProvider, Room, any_provider
 from betcode.engine.engine import Supervisor
 from betcode.engine.fault_points import Faults, no_faults
 from betcode.engine.follow.connection_store import Roster
@@ -78,7 +78,7 @@ async def open_supervisor(
     counts: Counts | None = None,
     traces: TraceSink | None = None,
     watch: TurnWatch | None = None,
-    default_provider: Callable[[Mapping[str, str]], str] = lambda _: "",
+    default_provider: DefaultProvider = any_provider,
     umask: int = -1,
     own: OwnProcesses | None = None,
 ) -> AsyncIterator[Supervisor]:

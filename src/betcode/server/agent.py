@@ -46,7 +46,7 @@ class AgentCalls:
         """
         await self._gate.admit(caller, SUBMIT)
         self._limits.session(caller)
-        new = requests.new_session(start, self._default_provider)
+        new = requests.new_session(start, await requests.provider_of(start, self._default_provider))
         return await self._engine.create(new, in_active_worktree=start.in_active_worktree)
 
     async def open(self, caller: Caller, start: v1.StartConversation) -> tuple[SessionRow, bool]:

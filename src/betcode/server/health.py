@@ -155,6 +155,7 @@ class Health:
         """Everything, looked at for this answer."""
         await self.refresh()
         facts = self._facts()
+        default = await self._about.default_provider({})
         memory_bytes = resident_bytes(os.getpid())
         found = [self._found[component.name] for component in self._components]
         states = [state for each in found for state in each.outcome.degraded]
@@ -171,7 +172,7 @@ class Health:
         unserved = filter(None, self._troubles.values())
         reasons = [*down, *nameless, *unserved, *(state.reason for state in states)]
         metadata = {
-            **metadata_of(facts, self._about, wall_clock.now_ns()),
+            **metadata_of(facts, self._about, default, wall_clock.now_ns()),
             "memory_bytes": str(memory_bytes),
             "memory_limit_bytes": str(facts.memory_limit_bytes),
             "degraded_states": ",".join(state.name for state in states),
@@ -205,7 +206,7 @@ class Health:
         ]
 
 
-def metadata_of(facts: EngineFacts, about: About, now_ns: int) -> Mapping[str, str]:
+def metadata_of(facts: EngineFacts, about: About, default_provider: str, now_ns: int) -> Mapping[str, str]:
     """The figures of `daemon status`; names are part of the API and stay."""
     found = facts.found_at_start
     return {
@@ -216,7 +217,7 @@ def metadata_of(facts: EngineFacts, about: About, now_ns: int) -> Mapping[str, s
         "socket": about.socket,
         "state_dir": about.state_dir,
         "config_dir": about.config_dir,
-        "default_provider": about.default_provider({}),
+        "default_provider": default_provider,
         "turns_at_work": str(facts.turns_at_work),
         "turn_limit": str(facts.turn_limit),
         "waiting_in_line": str(facts.waiting_in_line),

@@ -43,7 +43,7 @@ class ProviderCalls:
         if request.name:
             self._kinds.refuse_unknown(request.name)
         names = [request.name] if request.name else [*self._kinds.names]
-        default = self._default_provider(environment)
+        default = await self._default_provider(environment)
         found: dict[str, v1.ProviderInfo] = {}
 
         async def look(name: str) -> None:

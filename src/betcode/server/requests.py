@@ -3,7 +3,7 @@
 import json
 import os.path
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -50,10 +50,20 @@ def named(session_id: str) -> str:
     return session_id
 
 
-DefaultProvider = Callable[[Mapping[str, str]], str]  # which kind of agent a session with this environment gets
+# Which kind of agent a session with this environment gets.
+DefaultProvider = Callable[[Mapping[str, str]], Awaitable[str]]
 
 
-def new_session(start: v1.StartConversation, default_provider: DefaultProvider) -> NewSession:
+async def provider_of(start: v1.StartConversation, default_provider: DefaultProvider) -> str:
+    """The provider of a new session, chosen or by default.
+
+    Raises:
+        InvalidRequest: its environment cannot be used.
+    """
+    return _chosen("provider", start) or await default_provider(checked_environment(start.environment))
+
+
+def new_session(start: v1.StartConversation, provider: str) -> NewSession:
     """A session that does not exist yet.
 
     Raises:
@@ -64,7 +74,7 @@ def new_session(start: v1.StartConversation, default_provider: DefaultProvider) 
     directory = start.working_directory
     return NewSession(
         session_id=_id_of_new(start),
-        provider=_chosen("provider", start) or default_provider(environment),
+        provider=provider,
         working_directory=os.path.normpath(directory) if directory else "",
         model=_chosen("model", start),
         allowed_tools=tuple(start.allowed_tools),

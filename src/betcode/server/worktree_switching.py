@@ -3,7 +3,7 @@
 from betcode.domain.errors import InvalidRequest
 from betcode.domain.rows import NewSession
 from betcode.server.rate_limits import RateLimits
-from betcode.server.requests import DefaultProvider, new_session
+from betcode.server.requests import DefaultProvider, new_session, provider_of
 from betcode.server.rim import Caller, Handler, Rim
 from betcode.server.worktree import info
 from betcode.v1 import worktree_pb2 as v1
@@ -33,11 +33,13 @@ class SwitchingCalls:
         if not request.worktree_id:
             raise InvalidRequest("No worktree is named: give a worktree_id")
 
+        asked = request.start_as
+        start = StartConversation(provider=asked.provider, model=asked.model, environment=asked.environment)
+        provider = await provider_of(start, self._default_provider)
+
         def start_as() -> NewSession:
             self._limits.session(caller)
-            asked = request.start_as
-            start = StartConversation(provider=asked.provider, model=asked.model, environment=asked.environment)
-            return new_session(start, self._default_provider)
+            return new_session(start, provider)
 
         done = await self._worktrees.switch(request.worktree_id, start_as)
         return v1.SwitchWorktreeResponse(

@@ -14,6 +14,7 @@ from betcode.config.schema.turns import KINDS_OF_AGENTS
 from betcode.daemon.faults import faults_of
 from betcode.daemon.providers import find_providers
 from betcode.daemon.stop import EXIT_CANNOT_SERVE, Stop
+from support.hung_disk import hung_disk
 from support.patience import PATIENCE_S
 
 
@@ -24,9 +25,10 @@ def executable(path: Path) -> Path:
     return path
 
 
-def test_without_a_claude_the_demo_is_the_default(tmp_path: Path) -> None:
+@pytest.mark.anyio
+async def test_without_a_claude_the_demo_is_the_default(tmp_path: Path) -> None:
     found = find_providers({"PATH": str(tmp_path)}, None)
-    assert found.default_for({}) == "demo"
+    assert await found.default_for({}) == "demo"
     assert {"claude", "demo"} <= set(found.providers)
 
 
@@ -49,40 +51,54 @@ def test_a_kind_of_agent_stands_under_its_own_name(name: str) -> None:
     assert find_providers({}, None).providers[name].name == name
 
 
-def test_a_claude_on_the_path_is_the_default(tmp_path: Path) -> None:
+@pytest.mark.anyio
+async def test_a_claude_on_the_path_is_the_default(tmp_path: Path) -> None:
     executable(tmp_path / "claude")
-    assert find_providers({"PATH": str(tmp_path)}, None).default_for({}) == "claude"
+    assert await find_providers({"PATH": str(tmp_path)}, None).default_for({}) == "claude"
 
 
-def test_a_claude_that_is_installed_later_is_the_default_from_then_on(tmp_path: Path) -> None:
+@pytest.mark.anyio
+async def test_a_claude_that_is_installed_later_is_the_default_from_then_on(tmp_path: Path) -> None:
     found = find_providers({"PATH": str(tmp_path)}, None)
-    assert found.default_for({}) == "demo"
+    assert await found.default_for({}) == "demo"
     executable(tmp_path / "claude")
-    assert found.default_for({}) == "claude"
+    assert await found.default_for({}) == "claude"
 
 
-def test_a_claude_on_the_path_of_a_session_is_its_default(tmp_path: Path) -> None:
+@pytest.mark.anyio
+async def test_a_claude_on_the_path_of_a_session_is_its_default(tmp_path: Path) -> None:
     executable(tmp_path / "there" / "claude")
     found = find_providers({"PATH": str(tmp_path)}, None)
-    assert found.default_for({"PATH": str(tmp_path / "there")}) == "claude"
+    assert await found.default_for({"PATH": str(tmp_path / "there")}) == "claude"
     found.providers["claude"].check({"PATH": str(tmp_path / "there")})
-    assert found.default_for({"PATH": str(tmp_path)}) == "demo"
+    assert await found.default_for({"PATH": str(tmp_path)}) == "demo"
 
 
-def test_a_claude_that_is_named_is_the_default_even_where_it_is_missing(tmp_path: Path) -> None:
-    assert find_providers({}, tmp_path / "nowhere").default_for({}) == "claude"
-    assert find_providers({"BETCODE_CLAUDE_BIN": "~/claude"}, None).default_for({}) == "claude"
+@pytest.mark.anyio
+async def test_a_claude_that_is_named_is_the_default_even_where_it_is_missing(tmp_path: Path) -> None:
+    assert await find_providers({}, tmp_path / "nowhere").default_for({}) == "claude"
+    assert await find_providers({"BETCODE_CLAUDE_BIN": "~/claude"}, None).default_for({}) == "claude"
 
 
-def test_only_the_agent_that_is_counted_on_is_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.anyio
+async def test_only_the_agent_that_is_counted_on_is_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))  # the daemon's own PATH is searched too
     nowhere = {"PATH": str(tmp_path)}
     assert find_providers(nowhere, None).trouble() == ""
     assert "claude" in find_providers(nowhere, tmp_path / "claude").trouble()
     missed = find_providers(nowhere, tmp_path / "claude", default="codex")
     assert missed.trouble().startswith("Codex is not installed")
-    assert missed.default_for(nowhere) == "codex"
+    assert await missed.default_for(nowhere) == "codex"
     assert find_providers(nowhere, tmp_path / "claude", default="demo").trouble() == ""
+
+
+@pytest.mark.anyio
+async def test_a_path_that_does_not_answer_leaves_the_default_as_the_daemon_found_it(tmp_path: Path) -> None:
+    executable(tmp_path / "claude")
+    found = find_providers({"PATH": str(tmp_path)}, None)
+    with hung_disk(tmp_path) as disk:
+        assert await found.default_for({}) == "claude"
+        assert disk.on_a_loop == []
 
 
 @pytest.mark.anyio

@@ -18,6 +18,7 @@ from betcode.server.health import About, Health, metadata_of
 from betcode.server.health_checks import Component, Listener, components, look_at
 from betcode.server.rim import Caller
 from betcode.v1 import health_pb2 as v1
+from support.served import demo_by_default
 
 
 def facts(at_work: int = 0, waiting: int = 0, degraded: str = "") -> EngineFacts:
@@ -34,7 +35,7 @@ def facts(at_work: int = 0, waiting: int = 0, degraded: str = "") -> EngineFacts
 
 
 pytestmark = pytest.mark.anyio
-ABOUT = About("1.2", 1_000_000_000, "/s", "/state", "/config", lambda _: "demo")
+ABOUT = About("1.2", 1_000_000_000, "/s", "/state", "/config", demo_by_default)
 NOBODY = Caller(ClientName("nobody"))
 
 
@@ -227,7 +228,7 @@ async def test_a_listener_that_is_gone_or_greets_nobody_is_told(tmp_path: Path) 
 
 
 async def test_the_figures_have_names_that_stay() -> None:
-    metadata = metadata_of(facts(at_work=2), ABOUT, 61_000_000_000)
+    metadata = metadata_of(facts(at_work=2), ABOUT, "demo", 61_000_000_000)
     assert metadata["uptime_seconds"] == "60"
     assert metadata["found_at_start_adopted"] == "3"
     assert set(metadata) == {

@@ -80,7 +80,7 @@ async def _checked(room: Room, new: NewSession) -> NewSession:
     places = room.rules.places
     user_file = None if places is None else places.config_dir / FILE_NAME
     # To another kind of agent than the default one the name of its model would mean nothing.
-    is_default = room.default_provider(new.environment or {}) in ("", new.provider)
+    is_default = await room.default_provider(new.environment or {}) in ("", new.provider)
     work = partial(_with_model if is_default else _as_it_is, new, room.settings, room.fixed, user_file)
     try:
         return await room.looks.look(new.working_directory, work)
