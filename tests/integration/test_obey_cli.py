@@ -155,7 +155,9 @@ def test_without_a_terminal_what_the_agent_asks_is_denied(here: ObeyShell) -> No
     asking = here.made()
     done = here.run("session", "send", asking, "tool")
     assert done.returncode == 1, done.stderr
-    assert "Denied: nobody could be asked" in done.stderr
+    assert "Denied: Bash" in done.stderr
+    assert "nobody could be asked" in done.stderr
+    assert "waits" not in done.stderr + done.stdout, "it is denied at once"
     assert here.told_json("session", "info", asking)["session"]["status"] == "running"
     facts = json.loads(here.run("session", "send", "--json", "--on-ask", "deny", asking, "tool").stdout)
     assert facts["denied"] is True

@@ -164,13 +164,3 @@ async def test_a_question_reaches_a_person_although_an_untrusted_project_denies_
         await talk.say("[[fake:ask]]")
         [*_, asked] = await talk.until("user_question")
         assert asked.user_question.question == QUESTION["question"]
-
-
-async def test_a_question_that_the_agents_own_file_takes_away_is_told(tmp_path: Path) -> None:
-    asking = use("AskUserQuestion", {"questions": [QUESTION]})
-    async with claude_world(tmp_path, {"ask": [asking, say("Thanks.")]}) as world:
-        write_rules(project_rules(world.daemon), deny=["AskUserQuestion"])  # nothing that needs trust
-        talk = await world.session()
-        events = await talk.turn("[[fake:ask]]")
-        said = [event.notice.message for event in events if event.HasField("notice")]
-        assert [f"deny AskUserQuestion ({project_rules(world.daemon)}:1)" in message for message in said] == [True]

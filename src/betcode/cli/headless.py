@@ -17,7 +17,7 @@ from betcode.cli.lock_talk import locked_out
 from betcode.cli.on_ask import AskPolicy, OnAsk
 from betcode.cli.parking import how_to_answer, was_denied
 from betcode.cli.progress import told_while
-from betcode.cli.rule_denials import RuleDenials
+from betcode.cli.rule_denials import FOR_PEOPLE, RuleDenials
 from betcode.cli.screen import Screen
 from betcode.cli.silence_note import SilenceNote
 from betcode.cli.time_limit import TimeLimit
@@ -48,6 +48,7 @@ from betcode.wording.render import DESCRIBED, Describer
 _PATIENCE_S = 90.0
 _MOST_BUSY = 500  # sessions that work at once; there are never so many
 _AFTER_DENIAL = "To have it asked instead: --on-ask park leaves it open; --allowed-tools allows it from the start"
+_AFTER_UNANSWERED = "To answer it yourself: --on-ask park leaves it open. No rule and no --allowed-tools answers it"
 
 
 class Output(Enum):
@@ -301,7 +302,8 @@ class HeadlessTurn:
         elif watch.was_cancelled:
             self._screen.note("The turn was cancelled")
         elif self._denied and self._policy.on_ask is OnAsk.DENY:
-            self._screen.note(_AFTER_DENIAL)
+            denied = [self._asked[request_id] for request_id in self._denied]
+            self._screen.note(_AFTER_UNANSWERED if all(map(_is_for_people, denied)) else _AFTER_DENIAL)
         elif watch.failed and watch.error is None:
             self._screen.note(f"The turn ended with: {watch.stop_reason}")
         return code
@@ -345,6 +347,11 @@ class HeadlessTurn:
             "usage": asdict(watch.usage),
             "exit_code": int(code),
         }
+
+
+def _is_for_people(prompt: Prompt) -> bool:
+    """Whether only a person can answer it: a question, or a plan."""
+    return isinstance(prompt, Question) or prompt.request.tool_name in FOR_PEOPLE
 
 
 def _called(prompt: Prompt) -> str:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from betcode.v1 import agent_pb2 as v1
 
-_FOR_PEOPLE = frozenset({"AskUserQuestion", "ExitPlanMode"})  # no rule answers these
+FOR_PEOPLE = frozenset({"AskUserQuestion", "ExitPlanMode"})  # no rule answers these
 _STARTED_AT_MOST = 1000
 
 
@@ -23,5 +23,5 @@ class RuleDenials:
                 del self._started[next(iter(self._started))]
         elif event.tool_call_result.denied_by and event.tool_call_result.tool_id not in self.prompted:
             name = self._started.get(event.tool_call_result.tool_id, "")
-            if name not in _FOR_PEOPLE:
+            if name not in FOR_PEOPLE or event.tool_call_result.denied_by == "agent":  # it could not even ask
                 self.tools.append(name)

@@ -28,6 +28,15 @@ class Forbidden:
 
 
 @dataclass(frozen=True, slots=True)
+class OnlyRules:
+    """All permission rules of an agent, in its own format: the lists in its settings files do not count."""
+
+    allow: tuple[str, ...] = ()
+    ask: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class LaunchContext:
     """What a launch depends on beside the session's own making."""
 
@@ -39,6 +48,7 @@ class LaunchContext:
     chosen: Mapping[str, str] = field(default_factory=dict)  # `Dialogue.chosen` of the process before
     fork_point: str = ""  # where in another conversation this one begins; only before it has a transcript of its own
     forbidden: Forbidden = Forbidden()
+    only_rules: OnlyRules | None = None  # in place of `forbidden` and of the rules in the agent's own files
     screens_calls: bool = False  # it is to ask about every use of a tool
     run_dir: Path = Path("/")  # where `Launch.files` and `Launch.links` will be
     project_files: ProjectFiles = ProjectFiles.LOADED

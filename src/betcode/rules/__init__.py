@@ -10,12 +10,25 @@ from betcode.rules.layers import FileProblem, Lists, SettingsText, beside_permis
 from betcode.rules.lists import Grants, Rules
 from betcode.rules.offers import Offer, exact_rule, granting, offers
 from betcode.rules.place import Place
-from betcode.rules.rule import PATH_TOOLS, Action, Layer, Rule, RuleProblem, Source, parse_rule, removes_tool
+from betcode.rules.removals import READ_BY_AGENT, removal, removals
+from betcode.rules.rule import (
+    FROM_THE_PROJECT,
+    PATH_TOOLS,
+    Action,
+    Layer,
+    Rule,
+    RuleProblem,
+    Source,
+    parse_rule,
+    removes_tool,
+)
 from betcode.rules.screening import FOR_PEOPLE, Outcome, ToolUse, Verdict, objection, screen, segments
 
 __all__ = [
     "FOR_PEOPLE",
+    "FROM_THE_PROJECT",
     "PATH_TOOLS",
+    "READ_BY_AGENT",
     "Action",
     "FileProblem",
     "Grants",
@@ -38,6 +51,8 @@ __all__ = [
     "offers",
     "parse_rule",
     "read_layers",
+    "removal",
+    "removals",
     "removes_tool",
     "screen",
     "segments",

@@ -21,6 +21,8 @@ class Layer(StrEnum):
     LOCAL = "local"  # .claude/settings.local.json
     PROJECT = "project"  # .claude/settings.json
     USER = "user"
+    AGENT = "agent"  # the user's settings file of Claude Code itself
+    MANAGED = "managed"  # an administrator's settings of Claude Code
     SESSION = "session"
 
 

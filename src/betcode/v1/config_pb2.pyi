@@ -542,7 +542,7 @@ class PermissionRule(_message.Message):
     source: _builtins.str
     """FILE:LINE, or the layer where there is no file."""
     layer: _builtins.str
-    """Since 0.2.0: "flags", "local", "project", "user"."""
+    """Since 0.2.0: "flags", "local", "project", "user", "agent" (the user's file of Claude Code)."""
     text: _builtins.str
     """Since 0.2.0: as it is written: Bash(git push *)."""
     def __init__(

@@ -135,7 +135,7 @@ class PolicyRule(_message.Message):
     text: _builtins.str
     """such as "Bash(git *)" """
     layer: _builtins.str
-    """"flags", "local", "project", "user" or "session" """
+    """"flags", "local", "project", "user", "session", "agent" or "managed": the last two in files of Claude Code"""
     path: _builtins.str
     """of the file; empty: none"""
     line: _builtins.int

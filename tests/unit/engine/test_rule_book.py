@@ -60,7 +60,7 @@ async def test_the_lists_of_all_layers_unite(places: Places) -> None:
     assert await outcome(book, "git status") is Outcome.ALLOW
     assert await outcome(book, "make it") is Outcome.ALLOW
     assert await outcome(book, "cat x") is Outcome.ASK
-    assert {rule.source.layer for rule in book.lists.rules} == set(Layer) - {Layer.SESSION}
+    assert {rule.source.layer for rule in book.lists.rules} == {Layer.FLAGS, Layer.LOCAL, Layer.PROJECT, Layer.USER}
 
 
 async def test_before_the_files_are_read_nothing_is_allowed(places: Places) -> None:

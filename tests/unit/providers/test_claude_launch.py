@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from betcode.domain.errors import AgentUnavailable
-from betcode.domain.launch import Forbidden, Launch, LaunchContext
+from betcode.domain.launch import Forbidden, Launch, LaunchContext, OnlyRules
 from betcode.domain.ports import Provider
 from betcode.providers.claude import ClaudeProvider
 from support.recordings import SESSION
@@ -146,6 +146,21 @@ def test_rules_that_forbid_are_handed_over_at_the_start(binary: Path) -> None:
     assert json.loads(settings.partition("=")[2]) == {"permissions": lists}
     assert launch.files == {}
     assert not [flag for flag in launched(binary, context()).argv if flag.startswith("--settings")]
+
+
+def test_rules_that_replace_those_of_the_agents_files_are_passed_as_managed_settings(binary: Path) -> None:
+    rules = OnlyRules(allow=("Bash(ls)",), ask=("Write",), deny=("Bash(**)",))
+    launch = launched(binary, replace(context(), only_rules=rules, forbidden=Forbidden(deny=("Bash(**)",))))
+    [settings] = [flag for flag in launch.argv if "settings=" in flag]
+    lists = {"allow": ["Bash(ls)"], "ask": ["Write"], "deny": ["Bash(**)"]}
+    assert settings.startswith("--managed-settings=")
+    assert json.loads(settings.partition("=")[2]) == {"allowManagedPermissionRulesOnly": True, "permissions": lists}
+
+
+def test_too_many_rules_for_an_argument_do_not_replace_those_of_the_agents_files(binary: Path) -> None:
+    rules = OnlyRules(allow=tuple(f"Bash(often{number} *)" for number in range(10_000)))
+    launch = launched(binary, replace(context(), only_rules=rules, forbidden=Forbidden(deny=("Bash",))))
+    assert [flag.partition("=")[0] for flag in launch.argv if "settings=" in flag] == ["--settings"]
 
 
 def test_many_rules_are_handed_over_in_a_file_beside_the_journal(binary: Path) -> None:

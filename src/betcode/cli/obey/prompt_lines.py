@@ -15,7 +15,7 @@ def is_prompt(one: v1.SessionActivityEvent) -> bool:
 
 def prompt_lines(one: v1.SessionActivityEvent) -> list[str]:
     """What is asked and the commands that answer it, or that somebody has; nothing of any other status."""
-    what = one_line(one.content.partition(": ")[2], _SHOWN)
+    what = asked_words(one)
     match _kind(one):
         case "permission_requested":
             command = f"obey session answer {one.session_id} {one.tool_call_id}"
@@ -26,6 +26,11 @@ def prompt_lines(one: v1.SessionActivityEvent) -> list[str]:
             return [f"Answered ({what})"]
         case _:
             return []
+
+
+def asked_words(one: v1.SessionActivityEvent) -> str:
+    """What is asked, on one line."""
+    return one_line(one.content.partition(": ")[2], _SHOWN)
 
 
 def _kind(one: v1.SessionActivityEvent) -> str:

@@ -13,7 +13,7 @@ from betcode.cli.obey.connecting import connected, find_session
 from betcode.cli.obey.failing import Failed, ObeyExit
 from betcode.cli.obey.given import message_of
 from betcode.cli.obey.options import Options
-from betcode.cli.obey.prompt_lines import is_prompt, prompt_lines
+from betcode.cli.obey.prompt_lines import asked_words, is_prompt, prompt_lines
 from betcode.cli.obey.records import versioned
 from betcode.cli.obey.session_lines import activity_lines
 from betcode.cli.progress import told_while
@@ -32,6 +32,7 @@ class Reply:
 
     screen: Screen
     shows_progress: bool
+    denies: bool = False  # nobody can be asked here
     text: str = ""
     error: str = ""
     tokens_input: int = 0
@@ -39,13 +40,13 @@ class Reply:
     is_denied: bool = False  # what the agent asked was denied, since nobody could be asked
 
     def take(self, one: v1.SessionActivityEvent) -> None:
-        """Progress is for a person who looks on; what waits for an answer is said in any case."""
+        """Progress is for a person who watches; what waits for an answer is shown in any case."""
         self.tokens_input += one.tokens_input
         self.tokens_output += one.tokens_output
         if one.type == v1.ACTIVITY_TYPE_COMPLETION:
             self.text = one.content
         elif is_prompt(one):
-            for line in prompt_lines(one):
+            for line in [] if self.denies else prompt_lines(one):
                 self.screen.show(line)
         else:
             if one.type == v1.ACTIVITY_TYPE_ERROR:
@@ -61,11 +62,11 @@ def send(options: Options) -> int:
 
 async def _send(options: Options, message: str) -> int:
     screen = standard_screen(colour=options.colour)
-    reply = Reply(screen, shows_progress=sys.stderr.isatty())
     denies = (options.text("on_ask") or ("wait" if can_ask() else "deny")) == "deny"
+    reply = Reply(screen, shows_progress=sys.stderr.isatty(), denies=denies)
     async with connected(options, screen) as client:
         session = await find_session(client, options)
-        if not await _to_its_end(client, session.id, message, reply, denies=denies):
+        if not await _to_its_end(client, session.id, message, reply):
             screen.show(f"Left, and the turn goes on. Watch it with: obey session watch {session.id}")
             return -signal.SIGINT
     is_error = bool(reply.error) and not reply.text
@@ -98,10 +99,10 @@ async def _deny(client: ObeyClient, asked: v1.SessionActivityEvent, reply: Reply
         if error.code != ErrorCode.PERMISSION_STALE:  # somebody else has answered
             raise
     else:
-        reply.screen.note(f"Denied: {_NOBODY}. To answer yourself, use --on-ask wait")
+        reply.screen.note(f"Denied: {asked_words(asked)}: {_NOBODY}. To answer yourself, use --on-ask wait")
 
 
-async def _to_its_end(client: ObeyClient, session_id: str, message: str, reply: Reply, *, denies: bool) -> bool:
+async def _to_its_end(client: ObeyClient, session_id: str, message: str, reply: Reply) -> bool:
     """Whether the turn is over; Ctrl-C leaves it alone."""
     has_left = False
 
@@ -120,7 +121,7 @@ async def _to_its_end(client: ObeyClient, session_id: str, message: str, reply: 
         async with told_while(reply.screen, "Working"), aclosing(client.send(session_id, message)) as activities:
             async for one in activities:
                 reply.take(one)
-                if denies and is_prompt(one):
+                if reply.denies and is_prompt(one):
                     await _deny(client, one, reply)
         tasks.cancel_scope.cancel()
     return not has_left

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from betcode.domain.audit import Audited, AuditEntry, DecidedBy, input_hash
@@ -14,7 +15,7 @@ from betcode.domain.looks import NoAnswer
 from betcode.domain.text import shortened
 from betcode.engine.core import events
 from betcode.engine.core.counters import KIND_OF
-from betcode.rules import FOR_PEOPLE, Action, Rule
+from betcode.rules import FOR_PEOPLE
 from betcode.util.wall_clock import now_ns
 from betcode.v1 import agent_pb2 as v1
 
@@ -27,8 +28,9 @@ _KIND = KIND_OF["tool_call_start"]
 _WINDOW = 2000  # events: an agent that denies does so at once
 _INPUT = "tool_call_start.input_json"
 _LONGEST = 500
+_LONGEST_RULE = 2_000
 _TAKEN_AWAY = (
-    "The agent could not ask: its own reading of `{}` takes the tool away. betcode never denies it by rule; "
+    "The agent could not ask: Claude Code itself removes the tool because of `{}`. betcode never denies it by rule; "
     "remove the rule from that file to be asked"
 )
 _BY_ITSELF = "by the agent itself: {}"
@@ -39,8 +41,8 @@ async def denied_by_agent(
 ) -> tuple[list[AuditEntry], list[v1.AgentEvent]]:
     """The audit entries for these events; each names our rule where one denies the same.
 
-    A use of a tool that the agent does not offer is marked as denied where a rule of ours denies it. Rules do not
-    answer tools that only people answer; where the agent's own settings take one away, a notice says so.
+    A use of a tool that the agent does not offer is marked as denied where a rule of ours denies it, or one in a file
+    that the agent reads by itself removes the tool. A notice tells of a removed tool that only people answer.
     """
     said = list(said)
     entries: list[AuditEntry] = []
@@ -52,20 +54,15 @@ async def denied_by_agent(
         started = await _start_of(session, said, result.tool_id)
         entry = await _entry(session, started, result)
         if result.denied_by == DISABLED:
+            rule = session.screening.book.removal(entry.tool_name)
+            if rule is not None:
+                entry = replace(entry, rule=shortened(str(rule), _LONGEST_RULE))
             result.denied_by = "agent" if entry.rule else ""  # without a rule the agent just does not have the tool
-            if (rule := _taken_away(session, entry.tool_name)) is not None:
+            if rule is not None and entry.tool_name in FOR_PEOPLE:
                 notices.append(events.notice(v1.NOTICE_KIND_AGENT, _TAKEN_AWAY.format(rule), level="warning"))
         if result.denied_by:
             entries.append(entry)
     return entries, notices
-
-
-def _taken_away(session: LiveSession, tool_name: str) -> Rule | None:
-    """The rule in a file that the agent reads by itself, where it concerns a tool that only people answer."""
-    if tool_name not in FOR_PEOPLE:
-        return None
-    rules = session.screening.book.lists.rules
-    return next((rule for rule in rules if rule.action is Action.DENY and rule.tool == tool_name), None)
 
 
 async def _start_of(session: LiveSession, said: Iterable[v1.AgentEvent], tool_id: str) -> v1.AgentEvent:

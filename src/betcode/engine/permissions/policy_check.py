@@ -6,13 +6,19 @@ from pathlib import Path
 from betcode.domain.errors import InvalidRequest, SessionNotFound
 from betcode.domain.identifiers import SessionId
 from betcode.domain.looks import NoAnswer
+from betcode.domain.project_files import Program
 from betcode.engine.context import Room
 from betcode.engine.operations.grants import compiled
+from betcode.engine.permissions.rule_files import RuleBook
 from betcode.engine.permissions.screening import unanswered
 from betcode.engine.shell.working_directory import directory_known
-from betcode.rules import Lists, ToolUse, Verdict, screen, segments
+from betcode.rules import Lists, Outcome, ToolUse, Verdict, screen, segments
 
 INPUT_LIMIT_CHARACTERS = 4 * 1024 * 1024
+_REMOVED = (
+    "Claude Code itself removes {} because of a rule in {}: the model cannot use it, and nobody is asked. "
+    "Remove the rule there; a rule in betcode's own settings denies each use instead"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +44,15 @@ async def check(room: Room, tool: str, input_json: str, *, directory: str, sessi
     if use.input is None:
         raise InvalidRequest("The input is no JSON object")
     if session is None:
-        book, granted = room.rules.book(_checked(directory)), None
+        book, granted, of_claude = room.rules.book(_checked(directory)), None, True
     else:
         row = await room.store.find_session(session)
         if row is None:
             raise SessionNotFound(session)
         directory = await directory_known(room, row.new)
-        book = room.rules.book(directory, row.new.environment, row.new.allowed_tools)
+        provider = room.providers.get(row.new.provider)
+        of_claude = provider is not None and Program.CLAUDE in provider.capabilities_for(row.new).project_files
+        book = room.rules.book(directory, row.new.environment, row.new.allowed_tools, of_claude=of_claude)
         granted = await room.store.grants(row.key)
     await book.refresh()
 
@@ -55,7 +63,17 @@ async def check(room: Room, tool: str, input_json: str, *, directory: str, sessi
         verdict = await book.lookout.see(decide)
     except NoAnswer as trouble:
         verdict = unanswered(trouble)
-    return Checked(verdict, segments(use), book.lists, book.place.directory)
+    removed = _removed(book, tool, room.settings.screen_all != "never") if of_claude else None
+    return Checked(removed or verdict, segments(use), book.lists, book.place.directory)
+
+
+def _removed(book: RuleBook, tool: str, calls_are_screened: bool) -> Verdict | None:
+    """What to say of a tool that Claude Code takes from the model without asking betcode."""
+    reads_project = not book.lists.untrusted  # without trust the agent starts without the project's files
+    rule = book.removal(tool, reads_project=reads_project)
+    if rule is None or book.only_rules(calls_are_screened=calls_are_screened, reads_project=reads_project):
+        return None
+    return Verdict(Outcome.DENY, _REMOVED.format(tool, rule.source), (rule,))
 
 
 def _checked(directory: str) -> str:

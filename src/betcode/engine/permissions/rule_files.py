@@ -3,20 +3,23 @@
 import logging
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 
 from betcode.config.loading import FILE_NAME
 from betcode.config.places import Places
-from betcode.domain.launch import Forbidden
+from betcode.domain.launch import Forbidden, OnlyRules
 from betcode.domain.looks import NoAnswer
+from betcode.engine.permissions.agent_files import MANAGED_DIRECTORY, AgentFiles, AgentRules
 from betcode.engine.permissions.trust import FILE_NAME as TRUST_FILE_NAME
 from betcode.engine.permissions.trust import Trust, claude_config
 from betcode.engine.permissions.watched_file import WatchedFile
 from betcode.rules import (
     FOR_PEOPLE,
+    FROM_THE_PROJECT,
     PATH_TOOLS,
+    READ_BY_AGENT,
     Action,
     Layer,
     Lists,
@@ -27,6 +30,8 @@ from betcode.rules import (
     Source,
     parse_rule,
     read_layers,
+    removal,
+    removals,
     removes_tool,
 )
 from betcode.util.bounded_io import ANSWERS_WITHIN_S, Lookout, follow_links
@@ -46,6 +51,7 @@ class _Read:
     rules: Rules
     needs_trust: bool
     forbids: bool = True
+    agent: AgentRules = field(default_factory=AgentRules)
 
 
 class RuleBook:
@@ -58,12 +64,14 @@ class RuleBook:
         trust: Trust,
         flags: Iterable[Rule] = (),
         lookout: Lookout | None = None,
+        agent_files: AgentFiles | None = None,
     ) -> None:
         self.place = place
         self.version = 0  # counts how often it was read
         self._files = {layer: WatchedFile(path) for layer, path in files.items()}
         self._trust = trust
         self._flags = tuple(flags)
+        self._agent_files = agent_files
         self.lookout = lookout or Lookout()
         self._must_read = True
         self._is_unknown = False  # the files gave no answer the last time
@@ -90,7 +98,8 @@ class RuleBook:
 
     @property
     def _files_changed(self) -> bool:
-        return any(file.has_changed for file in self._files.values())
+        agent_changed = self._agent_files is not None and self._agent_files.has_changed
+        return agent_changed or any(file.has_changed for file in self._files.values())
 
     async def refresh(self) -> bool:
         """Read what has changed; True if anything had. While the files give no answer nothing is allowed by rule."""
@@ -131,14 +140,19 @@ class RuleBook:
         needs_trust = bool(lists.untrusted)
         if needs_trust and self._trust.read():
             lists = read_layers(texts, trusted=True, flags=self._flags)
+        agent = AgentRules() if self._agent_files is None else self._agent_files.read()
+        lists = _with_agent(lists, agent)
         forbids = bool(lists.broken) or any(rule.action is not Action.ALLOW for rule in lists.rules)
         rules = lists.at(self.place)
         rules.directories  # noqa: B018 - looked up here, where it may take long
-        return _Read(lists, rules, needs_trust, forbids)
+        return _Read(lists, rules, needs_trust, forbids, agent)
 
     def instead(self, texts: Iterable[SettingsText]) -> Lists:
-        """What other files would say in place of all that count here, with the same command line."""
-        return read_layers(texts, trusted=True, flags=self._flags)
+        """What other files would say in place of all that count here, with the same command line.
+
+        The agent's own settings are in force with any rules.
+        """
+        return _with_agent(read_layers(texts, trusted=True, flags=self._flags), self._read.agent)
 
     @property
     def forbids(self) -> bool:
@@ -157,6 +171,29 @@ class RuleBook:
             tuple(rule for rule in deny if rule is not None),
             tuple(self._for_agent(rule) for rule in rules if rule.action is Action.ASK),
         )
+
+    def only_rules(self, *, calls_are_screened: bool, reads_project: bool) -> OnlyRules | None:
+        """All rules for an agent of Claude's kind, if its own files would remove a tool that they should not.
+
+        That is a tool that only people answer, and with `calls_are_screened` every tool, since betcode denies each use
+        itself. None also where the rules of its files are not known as a whole, or an administrator's settings exist.
+        """
+        agent = self._read.agent
+        read = self._read_by_agent(reads_project)
+        removed = [rule for rule in removals(read) if calls_are_screened or rule.tool in FOR_PEOPLE]
+        if not removed or agent.is_managed or agent.has_unread or not agent.is_known or self.lists.broken:
+            return None
+        own = [rule for rule in (*read, *agent.user.rules) if rule.action is Action.ALLOW]
+        allow = [self._for_agent(rule) for rule in own if rule.source.layer in READ_BY_AGENT]
+        forbidden = self.forbidden(calls_are_screened=calls_are_screened)
+        return OnlyRules(tuple(allow), forbidden.ask, forbidden.deny)
+
+    def removal(self, tool: str, *, reads_project: bool = True) -> Rule | None:
+        """The rule in a file that the agent reads by itself which removes this tool from the model's list."""
+        return removal((*self._read.agent.rules, *self._read_by_agent(reads_project)), tool)
+
+    def _read_by_agent(self, reads_project: bool) -> list[Rule]:
+        return [rule for rule in self.lists.rules if reads_project or rule.source.layer not in FROM_THE_PROJECT]
 
     @property
     def needs_screening(self) -> bool:
@@ -184,11 +221,20 @@ class RuleShelf:
 
     places: Places | None = None
     answers_within_s: float = ANSWERS_WITHIN_S  # a file system
+    managed: Path = MANAGED_DIRECTORY
 
     def book(
-        self, directory: str, environment: Mapping[str, str] | None = None, allowed_tools: Iterable[str] = ()
+        self,
+        directory: str,
+        environment: Mapping[str, str] | None = None,
+        allowed_tools: Iterable[str] = (),
+        *,
+        of_claude: bool = True,
     ) -> RuleBook:
-        """The book of a directory for agents with that environment; `allowed_tools` are rules from a command line."""
+        """The book of a directory for agents with that environment; `allowed_tools` are rules from a command line.
+
+        `of_claude`: the agents also read the user's settings of Claude Code.
+        """
         environment = environment or {}
         home = str(home_directory(environment))
         guarded = () if self.places is None else _guarded(self.places)
@@ -197,13 +243,21 @@ class RuleShelf:
         if self.places is not None:
             files[Layer.USER] = self.places.config_dir / FILE_NAME
         trust = self.trust(place.directory, environment)
-        return RuleBook(files, place, trust, _flags(allowed_tools), Lookout(self.answers_within_s))
+        agent_files = AgentFiles(place.directory, environment, self.managed) if of_claude else None
+        return RuleBook(files, place, trust, _flags(allowed_tools), Lookout(self.answers_within_s), agent_files)
 
     def trust(self, directory: str, environment: Mapping[str, str]) -> Trust:
         """Whether people trust that directory."""
         own_list = None if self.places is None else self.places.state_dir / TRUST_FILE_NAME
         home = str(home_directory(environment))
         return Trust(directory, own_list, claude_config(environment, home))
+
+
+def _with_agent(lists: Lists, agent: AgentRules) -> Lists:
+    """With what the user's own file of the agent forbids, where it removes a tool: betcode denies each use then."""
+    if not agent.removes or not agent.is_known:
+        return lists
+    return replace(lists, rules=(*lists.rules, *(rule for rule in agent.user.rules if rule.action is not Action.ALLOW)))
 
 
 @lru_cache(maxsize=8)  # looked at when a daemon has its first session, and not again

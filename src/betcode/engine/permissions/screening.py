@@ -12,8 +12,9 @@ from betcode.domain.agent_state import ToolCall
 from betcode.domain.audit import Audited, AuditEntry, DecidedBy, input_hash
 from betcode.domain.commands import AnswerCall, AnswerPermission, Behaviour, CallVerdict
 from betcode.domain.errors import WorktreeUnusable
-from betcode.domain.launch import Forbidden
+from betcode.domain.launch import Forbidden, OnlyRules
 from betcode.domain.looks import NoAnswer
+from betcode.domain.project_files import Program, ProjectFiles
 from betcode.domain.rows import GrantRow, PromptRow
 from betcode.domain.text import shortened
 from betcode.engine.core import events
@@ -61,8 +62,7 @@ class Screening:
 
     def __init__(self, session: LiveSession) -> None:
         self._session = session
-        new = session.writer.new
-        self.book: RuleBook = session.room.rules.book(new.working_directory, new.environment, new.allowed_tools)
+        self.book = self._book_of(session.writer.new.working_directory)
         self._made_of: tuple[int, tuple[GrantRow, ...]] | None = None
         self._rules = self.book.rules
         self._grants = Grants((), self.book.place)
@@ -71,12 +71,17 @@ class Screening:
 
     def move_to(self, directory: str) -> None:
         """The agent works there; if that is another directory, the rules are those of it from the next `refresh` on."""
-        session, new = self._session, self._session.writer.new
+        session = self._session
         session.is_placed = True
         if directory != session.directory:
             session.directory = directory
-            self.book = session.room.rules.book(directory, new.environment, new.allowed_tools)
+            self.book = self._book_of(directory)
             self._made_of = None
+
+    def _book_of(self, directory: str) -> RuleBook:
+        new = self._session.writer.new
+        of_claude = Program.CLAUDE in self._session.capabilities.project_files
+        return self._session.room.rules.book(directory, new.environment, new.allowed_tools, of_claude=of_claude)
 
     async def refresh(self) -> None:
         """Read the files that have changed. Costs a look at each, in a thread, where none has."""
@@ -124,6 +129,11 @@ class Screening:
     def forbidden(self) -> Forbidden:
         """The rules that the next agent gets at its launch."""
         return self.book.forbidden(calls_are_screened=self.is_wanted and not self.is_refused)
+
+    def only_rules(self, files: ProjectFiles) -> OnlyRules | None:
+        """The rules that the next agent has in place of those in its own files, if these would remove a tool."""
+        screened = self.is_wanted and not self.is_refused
+        return self.book.only_rules(calls_are_screened=screened, reads_project=files is not ProjectFiles.IGNORED)
 
     @property
     def relies_on_calls(self) -> bool:

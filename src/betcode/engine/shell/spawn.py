@@ -73,6 +73,7 @@ async def _start(run: AgentRun) -> bool:
         fork_point=writer.new.fork_point,
         environment=environment,
         forbidden=session.screening.forbidden,
+        only_rules=session.screening.only_rules(project_files),
         screens_calls=session.screening.is_wanted,
         run_dir=run.directory,
         project_files=project_files,

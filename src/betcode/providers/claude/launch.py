@@ -3,12 +3,12 @@
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from betcode.domain.errors import AgentUnavailable
 from betcode.domain.identifiers import time_ordered_uuid
-from betcode.domain.launch import Forbidden, Launch, LaunchContext
+from betcode.domain.launch import Forbidden, Launch, LaunchContext, OnlyRules
 from betcode.domain.project_files import ProjectFiles
 from betcode.domain.rows import NewSession
 from betcode.providers.claude import choices
@@ -72,6 +72,28 @@ def _settings(forbidden: Forbidden) -> bytes:
     return json.dumps({"permissions": rules}).encode() if rules else b""
 
 
+def _only(rules: OnlyRules, allowed_tools: Iterable[str]) -> str:
+    """Settings of an administrator's rank: with them no rule of the agent's files and of `--allowedTools` counts.
+
+    Every other setting in these files applies as before; `allowed-tools` of commands and skills do not.
+    """
+    lists = {"allow": (*rules.allow, *allowed_tools), "ask": rules.ask, "deny": rules.deny}
+    unique = {name: list(dict.fromkeys(texts)) for name, texts in lists.items()}
+    return json.dumps({"allowManagedPermissionRulesOnly": True, "permissions": unique})
+
+
+def _rules(session: NewSession, context: LaunchContext) -> tuple[list[str], dict[str, bytes]]:
+    """Arguments that pass the permission rules, and the files that they name."""
+    only = None if context.only_rules is None else _only(context.only_rules, session.allowed_tools)
+    if only is not None and len(only.encode()) <= _ARGUMENT_LIMIT_BYTES:
+        return [f"--managed-settings={only}"], {}
+    settings = _settings(context.forbidden)
+    if len(settings) > _ARGUMENT_LIMIT_BYTES:
+        return [f"--settings={context.run_dir / _SETTINGS_FILE}"], {_SETTINGS_FILE: settings}
+    # An argument cannot be changed under the agent.
+    return ([f"--settings={settings.decode()}"] if settings else []), {}
+
+
 def launch(binary: Path, session: NewSession, context: LaunchContext) -> Launch:
     """Values that came from outside follow `=`, so that none of them can be read as a flag."""
     argv = [str(binary), *_ALWAYS]
@@ -83,13 +105,8 @@ def launch(binary: Path, session: NewSession, context: LaunchContext) -> Launch:
         argv.append("--permission-mode=plan")
     if context.project_files is ProjectFiles.IGNORED:
         argv.append("--setting-sources=user")  # neither settings, MCP servers, commands, skills nor memory of a project
-    files: dict[str, bytes] = {}
-    settings = _settings(context.forbidden)
-    if len(settings) > _ARGUMENT_LIMIT_BYTES:
-        files[_SETTINGS_FILE] = settings
-        argv.append(f"--settings={context.run_dir / _SETTINGS_FILE}")
-    elif settings:
-        argv.append(f"--settings={settings.decode()}")  # an argument cannot be changed under the agent
+    arguments, files = _rules(session, context)
+    argv += arguments
     env = {name: value for name, value in context.environment.items() if name not in _NOT_INHERITED}
     env["DISABLE_AUTOUPDATER"] = "1"  # a new version under a running session would be another agent
     if context.project_files is ProjectFiles.IGNORED:
