@@ -8,6 +8,9 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+import anyio
+import anyio.to_thread
+
 from betcode.git.environment import settings_of_a_call
 from betcode.git.private import make_git_directory
 from betcode.git.running import Git
@@ -38,7 +41,10 @@ class PlainRepository:
         """Raises GitFailed, OSError."""
         name = (await self._tree.run(self._git, "rev-parse", "--show-object-format")).decode().strip()
         self.nothing = b"0" * (40 if name == "sha1" else 64)
-        make_git_directory(self.directory, name, _SETTINGS, self._tree.objects)
+        await anyio.to_thread.run_sync(self._make_files, name)
+
+    def _make_files(self, object_format: str) -> None:
+        make_git_directory(self.directory, object_format, _SETTINGS, self._tree.objects)
         (self.directory / "info" / "attributes").write_text(_AS_THEY_ARE)
 
     @property

@@ -27,6 +27,11 @@ def write_head(directory: Path) -> None:
     (directory / "HEAD").write_text(_NO_BRANCH, encoding="utf-8")
 
 
+def remove(path: Path) -> None:
+    """A file that may be there. It may block."""
+    path.unlink(missing_ok=True)
+
+
 def _quoted(path: bytes) -> bytes:
     """As git reads it in a list of one path a line."""
     if b"\n" not in path:

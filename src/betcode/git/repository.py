@@ -50,13 +50,13 @@ async def place_of(git: Git, directory: str) -> Place:
     path, _, inside = answer.text.removesuffix("\n").rpartition("\n")  # a path may have lines of its own
     if answer.code or not path:
         raise RepositoryNotFound(_no_repository(directory, answer))
-    common_dir = os.path.realpath(path)
+    common_dir = await anyio.to_thread.run_sync(os.path.realpath, path)
     if not is_valid(common_dir):
         raise RepositoryNotFound(f"{valid(common_dir)} has a name that is no UTF-8: give it another")
     if inside != "true":
         return Place(common_dir, "")
     top = await git.run("rev-parse", _ENOUGH, "--show-toplevel", at=directory)
-    return Place(common_dir, os.path.realpath(os.fsdecode(top).removesuffix("\n")))
+    return Place(common_dir, await anyio.to_thread.run_sync(os.path.realpath, os.fsdecode(top).removesuffix("\n")))
 
 
 def _no_repository(directory: str, answer: Answer) -> str:

@@ -115,7 +115,7 @@ class Git:
         async with _place(self._streams):
             variables = await self._without_filters(arguments, at, variables, bound_s)
             argv = await self._argv(arguments, at)
-            async with ending(self._start(argv, variables)) as child:
+            async with ending(await self._start(argv, variables)) as child:
                 await child.tell(b"")
                 while piece := await _next(child, err, bound_s):
                     yield piece  # in no task group: one who leaves here would get a group of errors
@@ -164,7 +164,7 @@ class Git:
         out, err = _Gathered(_OUTPUT_LIMIT_BYTES), _Gathered(_ERROR_LIMIT_BYTES)
         code = None
         with anyio.move_on_after(bound_s):
-            async with ending(self._start(argv, variables)) as child, anyio.create_task_group() as tasks:
+            async with ending(await self._start(argv, variables)) as child, anyio.create_task_group() as tasks:
                 tasks.start_soon(child.tell, stdin)
                 tasks.start_soon(err.gather, child.err)
                 tasks.start_soon(out.gather, child.out, tasks.cancel_scope)
@@ -176,9 +176,11 @@ class Git:
             raise GitFailed(f"git {verb} did not end within {bound_s:g} s, and was ended: try again later")
         return Answer(code, bytes(out.data), err.text)
 
-    def _start(self, argv: Sequence[str], variables: Mapping[str, str]) -> Child:
+    async def _start(self, argv: Sequence[str], variables: Mapping[str, str]) -> Child:
+        """In a thread: a start waits until the program has been loaded, from whatever disk."""
+        environment = {**self._environment, **variables}
         try:
-            return start(argv, {**self._environment, **variables}, self._umask)
+            return await anyio.to_thread.run_sync(start, argv, environment, self._umask)
         except FileNotFoundError:
             self._found = ""
             raise GitFailed(f"git is not installed any more: {ADVICE}") from None

@@ -73,11 +73,14 @@ async def ground_of(git: Git, directory: str) -> Ground | None:
     if len(facts) != 4:
         raise GitFailed("The path of the repository has a line break in it: that is not supported")
     common_dir, git_dir, object_format, top = facts
-    top, git_dir, common_dir = map(os.path.realpath, (top, git_dir, common_dir))
-    found = Ground(top, git_dir, common_dir, object_format=object_format)
-    # Settings of a repository may name any directory as its worktree: what is there is not for whoever reads turns.
-    agreed = await anyio.to_thread.run_sync(git_directory, found.top, abandon_on_cancel=True)
-    return found if agreed == found.git_dir else None
+
+    def agreed() -> Ground | None:
+        real_top, real_git_dir, real_common_dir = map(os.path.realpath, (top, git_dir, common_dir))
+        found = Ground(real_top, real_git_dir, real_common_dir, object_format=object_format)
+        # Settings of a repository may name any directory as its worktree: what is there is not for whoever reads turns.
+        return found if git_directory(found.top) == found.git_dir else None
+
+    return await anyio.to_thread.run_sync(agreed, abandon_on_cancel=True)
 
 
 class PrivateObjects:

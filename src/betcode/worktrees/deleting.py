@@ -54,7 +54,7 @@ async def delete(path: str) -> None:
     """
     for try_again in (True, False):
         done = await anyio.run_process(["rm", "-rf", "--", path], check=False)
-        if not done.returncode and not os.path.lexists(path):
+        if not done.returncode and not await anyio.to_thread.run_sync(os.path.lexists, path):
             return
         if try_again:
             await anyio.to_thread.run_sync(_make_writable, path)

@@ -4,6 +4,9 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 
+import anyio
+import anyio.to_thread
+
 from betcode.domain.errors import BranchNotFound, GitFailed, InvalidRequest, WorktreeUnusable
 from betcode.domain.rows import SessionRow
 from betcode.domain.session import SessionStatus
@@ -63,7 +66,7 @@ class Diffs:
         objects = self._snapshots.objects_of(session.new.session_id)
         chosen = _chosen(session, rows, turn)
         span = await self._span(session, chosen, objects)
-        if not objects.objects.is_dir():
+        if not await anyio.to_thread.run_sync(objects.objects.is_dir):
             raise GitFailed("What was noted of this session's turns is gone: somebody removed it")
         pieces = between(self._room.git, objects, span.before, span.after, counts=counts)
         async with aclosing(pieces):

@@ -14,6 +14,7 @@ import anyio.to_thread
 
 from betcode.domain.errors import GitFailed
 from betcode.git.plain import PlainRepository
+from betcode.git.private import remove
 from betcode.git.running import Git
 from betcode.git.status import odd_entries
 from betcode.git.tree import LONG_S, Tree
@@ -92,7 +93,7 @@ class Filling:
     async def _write_changed(self, entries: Sequence[_Entry]) -> None:
         """As their bytes, before anything else: .gitattributes may be among them."""
         missing = await anyio.to_thread.run_sync(self._missing, entries)
-        self._plain.index("changed").unlink(missing_ok=True)
+        await anyio.to_thread.run_sync(remove, self._plain.index("changed"))
         if missing:
             await self._plain.put_in([(each.mode, each.object, each.path) for each in missing], index="changed")
             await self._plain.run("checkout-index", "-q", "-a", index="changed")
@@ -104,7 +105,7 @@ class Filling:
     async def _write_clean(self, commit: str, leave_out: Sequence[str]) -> None:
         """What was as the index has it is checked out as git always does."""
         index = self._plain.index("clean")
-        index.unlink(missing_ok=True)
+        await anyio.to_thread.run_sync(remove, index)
         await self._tree.run(self._git, "read-tree", commit, index=index)
         lines = b"".join(b"0 " + self._plain.nothing + b"\t" + os.fsencode(path) + b"\0" for path in leave_out)
         if lines:
@@ -126,7 +127,7 @@ class Filling:
         name = (await self._names(rest)).get("index")
         own = Path(self._tree.git_dir) / "index"
         if name is None:
-            own.unlink(missing_ok=True)
+            await anyio.to_thread.run_sync(remove, own)
         else:
             await self._write_blob(name, own)
 
@@ -148,7 +149,7 @@ class Filling:
                 await self._write_blob(name, Path(self._tree.git_dir) / file)
 
     async def _write_blob(self, name: str, to: Path) -> None:
-        to.parent.mkdir(parents=True, exist_ok=True)
+        await anyio.to_thread.run_sync(lambda: to.parent.mkdir(parents=True, exist_ok=True))
         partial = to.with_name(f"{to.name}.betcode")
         variables = self._tree.variables
         async with await anyio.open_file(partial, "wb") as file:

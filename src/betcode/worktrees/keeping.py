@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +21,7 @@ import anyio.to_thread
 from betcode.domain.errors import GitFailed
 from betcode.git.packs import hand_over
 from betcode.git.plain import PlainRepository
+from betcode.git.private import remove
 from betcode.git.running import Git
 from betcode.git.status import Changed, Head, IndexEntry, changes, odd_entries
 from betcode.git.tree import LONG_S, Tree
@@ -119,19 +120,24 @@ class Keeping:
     async def _prepared(self, leave_out: Collection[str]) -> Whole:
         await self._plain.make()
         whole = await whole_of(self._git, self._tree, leave_out)
-        await anyio.to_thread.run_sync(self._copy_index)
-        if self._plain.index("whole").exists():
+        if await anyio.to_thread.run_sync(self._copy_index):
             # A split index refers to another file.
             await self._tree.run(self._git, "update-index", "--no-split-index", index=self._plain.index("whole"))
         return whole
 
-    def _copy_index(self) -> None:
-        self._plain.index("whole").unlink(missing_ok=True)
-        self._tree.copy_index(self._plain.index("whole"))
+    def _copy_index(self) -> bool:
+        """Whether there is one."""
+        whole = self._plain.index("whole")
+        remove(whole)
+        self._tree.copy_index(whole)
+        return whole.exists()
 
     async def _copied(self, name: str) -> str:
-        if self._plain.index("whole").exists():
-            await anyio.to_thread.run_sync(shutil.copy2, self._plain.index("whole"), self._plain.index(name))
+        def copy() -> None:
+            with suppress(FileNotFoundError):  # there may be no index
+                shutil.copy2(self._plain.index("whole"), self._plain.index(name))
+
+        await anyio.to_thread.run_sync(copy)
         return name
 
     async def _index_tree(self, whole: Whole) -> str:
@@ -146,7 +152,7 @@ class Keeping:
         if looked_at:
             await unhide(self._git, self._tree, looked_at, self._plain.index(name))
         top = Path(self._tree.top)
-        gone = {path for path in looked_at if not is_file_at(top, path)}
+        gone = await anyio.to_thread.run_sync(lambda: {path for path in looked_at if not is_file_at(top, path)})
         await self._plain.drop([*whole.deleted, *gone], index=name)
         present = [*whole.present, *(path for path in looked_at if path not in gone)]
         await self._plain.take_in(present, index=name, names_only=names_only)
@@ -154,14 +160,14 @@ class Keeping:
 
     async def _rest(self, whole: Whole) -> str:
         name = "rest"
-        self._plain.index(name).unlink(missing_ok=True)
+        await anyio.to_thread.run_sync(remove, self._plain.index(name))
         entries = [
             ("100644", each.object, f"sides/{each.object}")
             for each in whole.odd
             if each.stage and not each.is_submodule
         ]
-        if self._plain.index("whole").exists():
-            own = await anyio.to_thread.run_sync(self._plain.index("whole").read_bytes)
+        own = await anyio.to_thread.run_sync(_read, self._plain.index("whole"))
+        if own is not None:
             entries.append(("100644", await self._plain.blob(own), "index"))
         files = await anyio.to_thread.run_sync(kept_files, Path(self._tree.git_dir))
         for path, data in files.items():
@@ -224,3 +230,11 @@ def facts_in(message: str) -> dict[str, object]:
     if not isinstance(facts, dict):
         raise GitFailed("A commit below refs/betcode/trash was not made by betcode")
     return facts
+
+
+def _read(path: Path) -> bytes | None:
+    """None: there is no such file. It may block."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None

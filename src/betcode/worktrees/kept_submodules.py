@@ -10,6 +10,7 @@ from pathlib import Path
 import anyio.to_thread
 
 from betcode.domain.errors import GitFailed
+from betcode.git.private import remove
 from betcode.git.running import Git
 from betcode.git.tree import Tree
 from betcode.worktrees.filling import Filling
@@ -43,11 +44,11 @@ async def keep_modules(git: Git, tree: Tree, filled: list[Filled], into: Path, s
         place = scratch / f"module-{number}"
         found: Kept = await Keeping(git, each.tree, place).kept({"submodule": each.path}, (), now_ns, _MARK)
         await each.tree.run(git, "update-ref", _REF, found.commit)
-        found.keep.unlink(missing_ok=True)
+        await anyio.to_thread.run_sync(remove, found.keep)
         module = os.path.relpath(each.tree.git_dir, tree.git_dir)
         kept.append(_Module(each.path, module, found.commit, found.index, found.rest))
     await anyio.to_thread.run_sync(_copy, Path(tree.git_dir) / "modules", into / "modules")
-    (into / _LIST).write_text(json.dumps([asdict(each) for each in kept]))
+    await anyio.to_thread.run_sync((into / _LIST).write_text, json.dumps([asdict(each) for each in kept]))
 
 
 async def bring_modules_back(git: Git, tree: Tree, kept: Path, scratch: Path) -> None:
@@ -56,17 +57,18 @@ async def bring_modules_back(git: Git, tree: Tree, kept: Path, scratch: Path) ->
     Raises:
         GitFailed, StorageDegraded, OSError
     """
-    if not (kept / _LIST).exists():
+    try:
+        listed = json.loads(await anyio.to_thread.run_sync((kept / _LIST).read_text))
+    except FileNotFoundError:
         return
     await anyio.to_thread.run_sync(_copy, kept / "modules", Path(tree.git_dir) / "modules")
-    for number, facts in enumerate(json.loads((kept / _LIST).read_text())):
+    for number, facts in enumerate(listed):
         each = _Module(**facts)
         git_dir = Path(tree.git_dir) / each.module
         top = Path(tree.top) / each.path
-        if ".." in Path(each.module).parts or ".." in Path(each.path).parts or not git_dir.is_dir():
+        if ".." in Path(each.module).parts or ".." in Path(each.path).parts:
             raise GitFailed(f"The submodule {each.path} was not kept")
-        top.mkdir(parents=True, exist_ok=True)
-        (top / ".git").write_text(f"gitdir: {os.path.relpath(git_dir, top)}\n")
+        await anyio.to_thread.run_sync(_link, top, git_dir, each.path)
         config = ("config", "-f", str(git_dir / "config"), "core.worktree", os.path.relpath(top, git_dir))
         await git.run(*config, at=git_dir.parent)
         inner = Tree(str(top), str(git_dir), str(git_dir), may_fetch=True)
@@ -90,3 +92,15 @@ def _linked_or_copied(source: str, target: str) -> None:
         else:
             return
     shutil.copy2(source, target, follow_symlinks=False)
+
+
+def _link(top: Path, git_dir: Path, path: str) -> None:
+    """Have the directory of a submodule lead to its repository.
+
+    Raises:
+        GitFailed, OSError
+    """
+    if not git_dir.is_dir():
+        raise GitFailed(f"The submodule {path} was not kept")
+    top.mkdir(parents=True, exist_ok=True)
+    (top / ".git").write_text(f"gitdir: {os.path.relpath(git_dir, top)}\n")

@@ -75,7 +75,7 @@ class Removing:
             removal = removal_of(row.removal)
             if row.state is WorktreeState.REMOVING and removal is not None and removal.step is Step.GOING:
                 await self.finish(row, removal)
-                return self._done(0, removal)
+                return await self._done(0, removal)
             if removal is not None and removal.step is Step.BEGUN:  # and could not be taken back then
                 await self.take_back(row, removal)
             if removal is not None and removal.step is Step.RESTORING:
@@ -117,16 +117,16 @@ class Removing:
             raise
         self._room.faults("removal-going")
         await self.finish(row, removal)
-        return self._done(closed, removal)
+        return await self._done(closed, removal)
 
     async def _note(self, row: WorktreeRow, removal: Removal) -> WorktreeRow:
         facts = {"state": WorktreeState.REMOVING, "removal": removal.written(), "trouble": ""}
         return await self._registry.change(row.id, **facts)
 
-    def _done(self, closed: int, removal: Removal) -> Done:
+    async def _done(self, closed: int, removal: Removal) -> Done:
         if not removal.has_kept:
             return Done(closed)
-        moment = self._trash.privately(removal.id)
+        moment = await anyio.to_thread.run_sync(self._trash.privately, removal.id)
         until_ns = (moment.removed_ns if moment else 0) + self._trash.keep_ns
         return Done(closed, removal.id, until_ns)
 
@@ -245,7 +245,7 @@ class Removing:
         row = await self._note(row, removal)
         closed = await self._close_sessions(row.id)
         await self.finish(row, removal)
-        return self._done(closed, removal)
+        return await self._done(closed, removal)
 
     async def kept_of_gone(
         self, seen: SeenWorktree, entry: ListedWorktree, removal: Removal, *, force: bool, by: str

@@ -18,6 +18,7 @@ from betcode.domain.text import valid
 from betcode.domain.worktrees import RepositoryId, RepositoryRow, WorktreeRow
 from betcode.git.packs import let_go
 from betcode.git.plain import FSYNC
+from betcode.git.private import remove
 from betcode.git.status import odd_entries
 from betcode.git.tree import Tree
 from betcode.util import wall_clock
@@ -152,7 +153,7 @@ class Trash:
                 at=tree.common_dir,
                 variables={"GIT_DIR": tree.common_dir, **FSYNC},
             )
-            kept.keep.unlink(missing_ok=True)
+            await anyio.to_thread.run_sync(remove, kept.keep)
             await anyio.to_thread.run_sync(shutil.rmtree, scratch)
         except OSError as trouble:
             raise GitFailed(f"{row.name} cannot be kept, and was not removed: {trouble}") from None
