@@ -1,8 +1,11 @@
 """What the daemon tells of itself to those who measure: which exports are wanted, and what is read for them."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
+
+import anyio
+import anyio.to_thread
 
 from betcode._version import __version__
 from betcode.config.settings import ObservabilitySettings
@@ -25,10 +28,12 @@ def open_exports(counts: Counts, settings: ObservabilitySettings) -> AbstractAsy
     )
 
 
-def gauges_of(engine: Supervisor, door: Door, database: Path) -> Callable[[], Gauges]:
+def gauges_of(engine: Supervisor, door: Door, database: Path) -> Callable[[], Awaitable[Gauges]]:
     """Reads how the daemon is, on the event loop."""
 
-    def read() -> Gauges:
+    async def read() -> Gauges:
+        database_bytes = await anyio.to_thread.run_sync(_size_of_database, database)
+        await engine.measure()
         facts = engine.facts()
         return Gauges(
             sessions_active=engine.active_sessions,
@@ -37,10 +42,14 @@ def gauges_of(engine: Supervisor, door: Door, database: Path) -> Callable[[], Ga
             turns_waiting=facts.waiting_in_line,
             agents_alive=facts.live_agents,
             agent_memory_bytes=facts.agent_memory_bytes,
-            database_bytes=_size_of(database) + _size_of(database.with_name(f"{database.name}-wal")),
+            database_bytes=database_bytes,
         )
 
     return read
+
+
+def _size_of_database(path: Path) -> int:
+    return _size_of(path) + _size_of(path.with_name(f"{path.name}-wal"))
 
 
 def _size_of(path: Path) -> int:

@@ -266,6 +266,10 @@ class Supervisor:
 
     # ------------------------------------------------------------ the daemon
 
+    async def measure(self) -> None:
+        """Have `facts` give the memory that agents use now."""
+        await self._room.memory.measure()
+
     def facts(self) -> EngineFacts:
         room = self._room
         return EngineFacts(
@@ -274,7 +278,7 @@ class Supervisor:
             queue_limit=room.slots.queue_limit,
             waiting_in_line=room.slots.waiting,
             live_agents=len(tuple(room.memory.live)),
-            agent_memory_bytes=room.memory.used_bytes(),
+            agent_memory_bytes=room.memory.used_bytes,
             degraded_reason=self.degraded_reason(),
             database_warning=self._room.database.warning,
             found_at_start=self._found,

@@ -89,7 +89,13 @@ async def open_supervisor(
     is for; empty: every one. Agents write files with `umask`; -1: with our own. `own` says which
     programs the daemon itself runs in repositories; None: none.
     """
-    runs_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    rules = RuleShelf(places)
+
+    def prepare() -> None:
+        runs_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        rules.prepare()
+
+    await anyio.to_thread.run_sync(prepare)
     async with anyio.create_task_group() as tasks:
         room = Room(
             store=store,
@@ -103,7 +109,7 @@ async def open_supervisor(
             faults=faults,
             crashes=crashes or CrashPolicy(),
             notifier=notifier,
-            rules=RuleShelf(places),
+            rules=rules,
             fixed=fixed,
             counts=counts or Counts(),
             traces=traces,

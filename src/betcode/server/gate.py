@@ -322,8 +322,7 @@ async def serve_tickets(file: SocketFile, tickets: Tickets, gate: Gate) -> Async
         finally:
             writer.close()
 
-    server = await asyncio.start_unix_server(answer, file.address)
-    file.made_private()
+    server = await asyncio.start_unix_server(answer, sock=await anyio.to_thread.run_sync(file.bound))
     async with server:
         yield
 

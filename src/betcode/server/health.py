@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 
 from betcode.domain.health import DATABASE_LIMIT, Outcome, memory_states
 from betcode.domain.unusable_run import UnusableRun
@@ -81,6 +82,7 @@ class Health:
         components: Sequence[Component],
         services: Iterable[str],
         unusable_runs: UnusableRuns = _no_runs,
+        measure: Callable[[], Awaitable[None]] = anyio.lowlevel.checkpoint,
     ) -> None:
         self.board = HealthBoard()
         self.tcp_address = ""
@@ -88,6 +90,7 @@ class Health:
         self._troubles: dict[str, str] = {}  # services that are not served, and why; the others are
         self._facts = facts
         self._unusable_runs = unusable_runs
+        self._measure = measure  # has `facts` give the memory that agents use now
         self._about = about
         self._components = components
         self._services = tuple(services)
@@ -154,6 +157,7 @@ class Health:
     async def details(self, _: Caller, __: v1.HealthDetailsRequest) -> v1.HealthDetailsResponse:
         """Everything, looked at for this answer."""
         await self.refresh()
+        await self._measure()
         facts = self._facts()
         default = await self._about.default_provider({})
         memory_bytes = resident_bytes(os.getpid())

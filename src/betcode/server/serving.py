@@ -36,7 +36,7 @@ from betcode.server.rate_limits import RateLimits
 from betcode.server.reflection import lazy_reflection
 from betcode.server.requests import DefaultProvider
 from betcode.server.rim import Handler, Rim, named
-from betcode.server.socket_file import SocketFile, SocketTaken, own_socket_file, watch
+from betcode.server.socket_file import SocketFile, SocketTaken, claim_socket_file, watch
 from betcode.server.tcp import TcpDoors, serve_tcp
 from betcode.server.unbuilt import missing_of, refusing
 from betcode.server.version import VersionCalls, version_handlers
@@ -125,7 +125,7 @@ async def serve(
     rim = Rim(about.release)
     tcp = tcp or TcpDoors()
     limits = RateLimits(tcp.settings)
-    with own_socket_file(places.socket) as file, own_socket_file(places.ticket_socket) as ticket_file:
+    async with claim_socket_file(places.socket) as file, claim_socket_file(places.ticket_socket) as ticket_file:
         tickets = Tickets()
         gate = rim.admission = Gate(tickets, engine.processes, file.address, engine.audit.note_agent_call)
         listeners = [Listener(str(file.path), file.address)]
@@ -139,7 +139,7 @@ async def serve(
         )
         services = served_services(about.release.features)
         told = services if obey is None else [*services, OBEY_SERVICE]
-        health = Health(engine.facts, about, checks, told, engine.unusable_runs)
+        health = Health(engine.facts, about, checks, told, engine.unusable_runs, engine.measure)
         built = _built(engine, worktrees, gate, health, rim, about.default_provider, ask_stop, limits)
         built |= ConfigCalls(engine, gate, keeper, places).handlers(rim)
         built |= WorktreeCalls(worktrees).handlers(rim)
@@ -359,6 +359,6 @@ async def _bind_and_start(server: aio.Server, file: SocketFile) -> None:
         server.add_insecure_port("unix:" + quote(file.address))  # a URI: % and # mean something
     except RuntimeError as error:
         raise SocketTaken(f"{file.path} cannot be listened at: {error}") from error
-    file.made_private()
+    await anyio.to_thread.run_sync(file.made_private)
     await server.start()
     logger.info("listening", extra={"socket": str(file.path)})

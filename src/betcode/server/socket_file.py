@@ -6,13 +6,14 @@ import os
 import socket
 import stat
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
 import anyio
+import anyio.to_thread
 
 from betcode.util.state_files import open_file
 
@@ -34,6 +35,17 @@ class SocketFile:
         """Nobody but this user may connect."""
         self.path.chmod(0o600)
 
+    def bound(self) -> socket.socket:
+        """A private socket at the address, which does not listen yet."""
+        bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            bound.bind(self.address)
+            self.made_private()
+        except OSError:
+            bound.close()
+            raise
+        return bound
+
 
 @contextmanager
 def own_socket_file(path: Path) -> Iterator[SocketFile]:
@@ -48,6 +60,22 @@ def own_socket_file(path: Path) -> Iterator[SocketFile]:
         except OSError as error:
             raise SocketTaken(f"{path} cannot be made: {error.strerror or error}") from error
         yield file
+
+
+@asynccontextmanager
+async def claim_socket_file(path: Path) -> AsyncIterator[SocketFile]:
+    """`own_socket_file` for the event loop: a directory that does not answer delays nobody.
+
+    Raises:
+        SocketTaken: a live server has it, or it cannot be used.
+    """
+    owned = own_socket_file(path)
+    file = await anyio.to_thread.run_sync(owned.__enter__)
+    try:
+        yield file
+    finally:
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(owned.__exit__, None, None, None)
 
 
 def _claimed(path: Path, stack: ExitStack) -> SocketFile:
@@ -76,7 +104,7 @@ async def watch(files: Sequence[SocketFile]) -> NoReturn:
     while True:
         await anyio.sleep(LOOK_EVERY_S)
         for file in files:
-            if not file.path.is_socket():
+            if not await anyio.to_thread.run_sync(file.path.is_socket):
                 raise SocketTaken(f"{file.path} was removed, so nobody reaches this daemon: the next finds its agents")
 
 

@@ -12,7 +12,7 @@ import apsw
 from betcode.storage import epochs
 from betcode.storage.checkpoints import Checkpoints
 from betcode.storage.database import Durability
-from betcode.storage.files import close_files, open_files
+from betcode.storage.files import Opened, close_files, open_files
 from betcode.storage.indexer import Indexer
 from betcode.storage.lane import Lane
 from betcode.storage.migrations import MIGRATIONS, Migration
@@ -40,10 +40,14 @@ async def open_store(
     Raises:
         DatabaseUnusable: the file cannot be used; the message says why and what to do.
     """
-    boot = epochs.kernel_boot_id() if boot_id is None else boot_id
-    opened = await anyio.to_thread.run_sync(open_files, path, durability, boot, migrations)
+
+    def open_all() -> tuple[Opened, Checkpoints]:
+        boot = epochs.kernel_boot_id() if boot_id is None else boot_id
+        files = open_files(path, durability, boot, migrations)
+        return files, Checkpoints(path, files.checkpoints, on_fatal)
+
+    opened, checkpoints = await anyio.to_thread.run_sync(open_all)
     loop = asyncio.get_running_loop()
-    checkpoints = Checkpoints(path, opened.checkpoints, on_fatal)
     begun = anyio.Event()
 
     def begin(db: apsw.Connection) -> None:

@@ -9,7 +9,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import CancelledError
 from concurrent.futures import TimeoutError as NotInTime
 from contextlib import ExitStack, asynccontextmanager
@@ -33,6 +33,10 @@ READ_WITHIN_S = 2.0  # the loop answers within this, or there is no reading this
 STOP_WITHIN_S = 2.0
 
 
+async def _no_gauges() -> Gauges:
+    return Gauges()
+
+
 class Telemetry:
     """What leaves the daemon, and where to; made by `open_telemetry`."""
 
@@ -41,7 +45,7 @@ class Telemetry:
         self.metrics_port = 0  # 0: not served
         self.trouble_serving = ""
         self.otlp: OtlpThread | None = None
-        self._gauges: Callable[[], Gauges] = Gauges
+        self._gauges: Callable[[], Awaitable[Gauges]] = _no_gauges
         self._loop = asyncio.get_running_loop()
 
     @property
@@ -55,7 +59,7 @@ class Telemetry:
         sending = "" if self.otlp is None else self.otlp.trouble
         return tuple(filter(None, (self.trouble_serving, sending)))
 
-    def watch(self, gauges: Callable[[], Gauges]) -> None:
+    def watch(self, gauges: Callable[[], Awaitable[Gauges]]) -> None:
         """What is read from now on, on the event loop."""
         self._gauges = gauges
 
@@ -71,7 +75,7 @@ class Telemetry:
             raise TimeoutError("the daemon does not answer") from error
 
     async def _read(self) -> Readings:
-        return Readings(self.counts, self._gauges(), {} if self.otlp is None else dict(self.otlp.dropped))
+        return Readings(self.counts, await self._gauges(), {} if self.otlp is None else dict(self.otlp.dropped))
 
 
 class OtlpThread:

@@ -6,6 +6,7 @@ A container may run with a uid that has no entry in the passwd database, and wit
 import os
 import pwd
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 _NO_HOME = "/"  # where shells start without a home directory
@@ -24,7 +25,13 @@ def login_shell() -> str:
 
 def _passwd(field: str) -> str:
     """A field of the user's passwd entry; empty where there is no entry."""
+    entry = _entry(os.getuid())
+    return "" if entry is None else str(getattr(entry, field))
+
+
+@cache  # the database may be on a network
+def _entry(uid: int) -> pwd.struct_passwd | None:
     try:
-        return str(getattr(pwd.getpwuid(os.getuid()), field))
+        return pwd.getpwuid(uid)
     except KeyError:
-        return ""
+        return None

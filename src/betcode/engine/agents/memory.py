@@ -1,11 +1,12 @@
 """The memory of all live agents, and who is sent home when it is short."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Protocol
 
 import anyio
+import anyio.to_thread
 
 from betcode.domain.errors import AgentMemoryExhausted
 from betcode.holder.platform import descendants, resident_bytes
@@ -74,13 +75,18 @@ class AgentMemory:
         too_many = len(idle) - keep
         return [agent for place, (began, _, agent) in enumerate(idle) if began <= since or place < too_many]
 
+    @property
     def used_bytes(self) -> int:
-        """What all live agents, their holders and their tools have resident, as far as it could last be seen."""
+        """What all live agents, their holders and their tools had resident when they were last measured."""
+        return self._measured
+
+    async def measure(self) -> int:
+        """What they have resident now, as far as that can be seen."""
+        holders = [agent.holder_pid for agent in self._live if agent.holder_pid > 0]
         # Without a free descriptor the process table cannot be read, and nobody must suffer from that.
         with suppress(OSError):
-            holders = [agent.holder_pid for agent in self._live if agent.holder_pid > 0]
-            trees = [*holders, *(process.pid for process in descendants(*holders))] if holders else []
-            self._measured = sum(resident_bytes(pid) for pid in trees)
+            # Reading the process table takes milliseconds.
+            self._measured = await anyio.to_thread.run_sync(_resident, holders) if holders else 0
         return self._measured
 
     async def make_room(self) -> None:
@@ -89,7 +95,7 @@ class AgentMemory:
         Raises:
             AgentMemoryExhausted: they do not, and none of them is idle.
         """
-        while self._live and (used := self.used_bytes()) >= self.limit_bytes:
+        while self._live and (used := await self.measure()) >= self.limit_bytes:
             idle = [agent for agent in self._live if agent.idle_since is not None]
             if not idle:
                 raise AgentMemoryExhausted(used // _MB, self.limit_bytes // _MB)
@@ -98,3 +104,8 @@ class AgentMemory:
             with anyio.move_on_after(RETIRE_WITHIN_S):
                 await longest.retire()
             self._live.discard(longest)
+
+
+def _resident(holders: Sequence[int]) -> int:
+    trees = [*holders, *(process.pid for process in descendants(*holders))]
+    return sum(resident_bytes(pid) for pid in trees)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
+from pathlib import Path
 
 import anyio
 import anyio.to_thread
@@ -58,19 +59,27 @@ async def end_all(room: Room) -> Parting:
 
 async def _holders_left(room: Room, agents: Sequence[AgentProcess]) -> None:
     """A holder leaves a moment after its agent; whoever asked should find no process any more."""
+
+    def is_any_left() -> bool:
+        return any(is_surely_alive(room.runs_dir / agent.run_id) for agent in agents)
+
     with anyio.move_on_after(_LEAVE_WITHIN_S):
-        while any(is_surely_alive(room.runs_dir / agent.run_id) for agent in agents):  # noqa: ASYNC110 - a lock falls silently
+        while await anyio.to_thread.run_sync(is_any_left, abandon_on_cancel=True):  # noqa: ASYNC110 - a lock falls silently
             await anyio.sleep(_LOOK_EVERY_S)
 
 
 async def kill(room: Room, agents: Sequence[AgentProcess]) -> None:
     """Kill agents whose holder does not answer. Holder first: it may be stopped, or wait for a disk that is full."""
     for agent in agents:
-        pid = holder_pid(room.runs_dir / agent.run_id)
-        holder = process(pid) if pid is not None else None
-        if holder is not None:
-            send_signal(holder, signal.SIGKILL)
-        work = partial(end_leftovers, agent.run_id, *agent.agent, grace_s=0)
+        work = partial(_kill, room.runs_dir / agent.run_id, agent)
         await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
     for agent in agents:
         await agent.ended.wait()
+
+
+def _kill(run_dir: Path, agent: AgentProcess) -> None:
+    pid = holder_pid(run_dir)
+    holder = process(pid) if pid is not None else None
+    if holder is not None:
+        send_signal(holder, signal.SIGKILL)
+    end_leftovers(agent.run_id, *agent.agent, grace_s=0)

@@ -70,10 +70,10 @@ async def inspect(
     programs: Collection[Program] = ALL_PROGRAMS,
 ) -> Inspected:
     """What agents would find there. Files that give no answer are files that nobody trusts."""
-    trust = shelf.trust(directory, environment)
-    own = _own_directories(environment)
 
     def look() -> Inspected:
+        trust = shelf.trust(directory, environment)
+        own = _own_directories(environment)
         names = tuple(names_of(directory))
         return Inspected(names, scan(directory, programs, own, _OURS), trust.read())
 

@@ -223,6 +223,12 @@ class RuleShelf:
     answers_within_s: float = ANSWERS_WITHIN_S  # a file system
     managed: Path = MANAGED_DIRECTORY
 
+    def prepare(self) -> None:
+        """Look up what every book needs, so that making one looks at no file; never on the event loop."""
+        home_directory({})
+        if self.places is not None:
+            _guarded(self.places)
+
     def book(
         self,
         directory: str,

@@ -187,7 +187,7 @@ async def _connect(run_dir: Path) -> socket.socket:
         connection = socket.socket(socket.AF_UNIX)
         connection.setblocking(False)
         try:
-            _connect_by_short_name(connection, run_dir)
+            await anyio.to_thread.run_sync(_connect_by_short_name, connection, run_dir)
             return connection
         except BlockingIOError:
             pass  # too many are waiting to be let in
@@ -204,6 +204,9 @@ async def _connect(run_dir: Path) -> socket.socket:
             if is_shortage(error):
                 raise
             raise UnusableEntry(f"`socket` cannot be used: {error.strerror or error}") from error
+        except BaseException:
+            connection.close()
+            raise
         connection.close()
         await anyio.sleep(_LOOK_EVERY_S)
 

@@ -6,6 +6,7 @@ import logging
 import os
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ import anyio.to_thread
 from betcode.domain.changes import SaveRun
 from betcode.domain.errors import AgentUnavailable, BetcodeError, StorageDegraded, WorktreeUnusable
 from betcode.domain.launch import Launch, LaunchContext
+from betcode.domain.looks import NoAnswer
 from betcode.domain.project_files import ProjectFiles
 from betcode.domain.rows import NewRun, RunRow
 from betcode.domain.run import RunStimulus
@@ -79,7 +81,7 @@ async def _start(run: AgentRun) -> bool:
         project_files=project_files,
         project_directories=project.names,
     )
-    launch = provider.launch(replace(writer.new, working_directory=session.directory), context)
+    launch = await _launch(session, context)
     async with session.lock:
         run.row = await _created(run)
         if launch.opening:
@@ -107,6 +109,18 @@ async def _start(run: AgentRun) -> bool:
         logger.info("started an agent under holder %d", pid, extra=session.log_extra)
     session.turns.spawned(began_ns)
     return True
+
+
+async def _launch(session: LiveSession, context: LaunchContext) -> Launch:
+    """How to start the agent. Its program is searched for off the event loop: the disk of a PATH may hang.
+
+    Raises: AgentUnavailable.
+    """
+    new = replace(session.writer.new, working_directory=session.directory)
+    try:
+        return await session.room.looks.look(session.directory, partial(session.provider.launch, new, context))
+    except NoAnswer as no_answer:
+        raise AgentUnavailable(f"The agent's program was not found: {no_answer}") from None
 
 
 async def _find_place(session: LiveSession) -> WorktreeUnusable | None:

@@ -21,7 +21,7 @@ from betcode.server.obey.errors import status_of
 from betcode.server.reflection import lazy_reflection
 from betcode.server.release import Release
 from betcode.server.rim import Handler, Rim, named
-from betcode.server.socket_file import SocketFile, SocketTaken, own_socket_file, watch
+from betcode.server.socket_file import SocketFile, SocketTaken, claim_socket_file, watch
 from obey.local.v1 import local_pb2 as pb
 
 logger = logging.getLogger(__name__)
@@ -59,13 +59,12 @@ async def keep_serving(face: ObeyFace, *, task_status: TaskStatus[None] = anyio.
     is_first = True
     while True:
         try:
-            with own_socket_file(face.path) as file:
-                async with _served(face, file):
-                    face.note("")
-                    if is_first:
-                        task_status.started()
-                    is_first = False
-                    await watch((file,))
+            async with claim_socket_file(face.path) as file, _served(face, file):
+                face.note("")
+                if is_first:
+                    task_status.started()
+                is_first = False
+                await watch((file,))
         except SocketTaken as taken:
             logger.warning("the obey API is not served: %s", taken)
             face.note(str(taken))
@@ -86,7 +85,7 @@ async def _served(face: ObeyFace, file: SocketFile) -> AsyncIterator[None]:
         server.add_insecure_port("unix:" + quote(file.address))
     except RuntimeError as error:
         raise SocketTaken(f"{file.path} cannot be listened at: {error}") from error
-    file.made_private()
+    await anyio.to_thread.run_sync(file.made_private)
     await server.start()
     logger.info("listening", extra={"socket": str(file.path)})
     try:
