@@ -40,8 +40,16 @@ class AgentProcess(Protocol):
         ...
 
     @property
-    def project_names(self) -> tuple[str, ...]:
-        """The project whose files it loaded or was started without; empty: that has none to be trusted."""
+    def is_outdated(self) -> bool:
+        """The trust in its project changed since it was started: the next agent loads other files."""
+        ...
+
+    async def belongs_to(self, project: str) -> bool:
+        """Whether trust in this project decides which files it loads."""
+        ...
+
+    def outdate(self) -> None:
+        """Retire it as soon as it is idle."""
         ...
 
     @property
@@ -70,10 +78,14 @@ class AgentMemory:
         return tuple(self._live)
 
     def idle_too_long(self, since: float, *, keep: int) -> list[AgentProcess]:
-        """Those idle since then or before, and the longest idle of those that are more than `keep`."""
+        """Those idle since then or before, the longest idle of those that are more than `keep`, and outdated ones."""
         idle = sorted((agent.idle_since, number, agent) for number, agent in enumerate(self._live) if agent.idle_since)
         too_many = len(idle) - keep
-        return [agent for place, (began, _, agent) in enumerate(idle) if began <= since or place < too_many]
+        return [
+            agent
+            for place, (began, _, agent) in enumerate(idle)
+            if began <= since or place < too_many or agent.is_outdated
+        ]
 
     @property
     def used_bytes(self) -> int:

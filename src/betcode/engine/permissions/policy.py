@@ -180,8 +180,8 @@ class Policy:
         except OSError as trouble:
             raise InvalidRequest(f"The list of trusted projects cannot be written: {trouble.strerror}") from None
         for agent in self._room.memory.live:
-            if name in agent.project_names:
-                agent.retire_soon()  # an idle one: the next agent is started as the project is trusted now
+            if await agent.belongs_to(name):
+                agent.outdate()  # the next agent is started as the project is trusted now
         return changed
 
     def _change(self, name: str, trusted: bool, client: str) -> bool:

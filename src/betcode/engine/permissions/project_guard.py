@@ -89,7 +89,9 @@ class ProjectGuard:
     def __init__(self, session: LiveSession) -> None:
         self._session = session
         self._noticed = ""  # the digest of what was last said to be ignored
-        self.names: tuple[str, ...] = ()  # of the directory and its repository, as the newest agent found them
+        # Of the directory and its repository, as the newest agent found them; empty: there is nothing to trust.
+        # None: not known, because a daemon before this one started the agent or the files gave no answer.
+        self._names: tuple[str, ...] | None = None
 
     async def look(self, environment: Mapping[str, str]) -> Inspected:
         """The project as the next agent would find it."""
@@ -101,13 +103,25 @@ class ProjectGuard:
             session.room.rules, session.screening.book.lookout.look, session.directory, environment, programs
         )
 
+    async def belongs_to(self, project: str) -> bool:
+        """Whether the session's agent loads other files once this project is trusted, or no longer."""
+        if self._names is not None:
+            return project in self._names
+        directory = self._session.directory
+        try:
+            names = await self._session.screening.book.lookout.look(lambda: names_of(directory))
+        except NoAnswer:
+            names = [directory]
+        return project in names
+
     def decide(self, found: Inspected) -> tuple[ProjectFiles, list[v1.AgentEvent]]:
         """How the next agent is started, and what is said about that in the session.
 
         Raises:
             AgentUnavailable: the project is not trusted, and the agent cannot be started without its files.
         """
-        self.names = found.names if found.items else ()
+        nothing_known = () if found.is_answered else None
+        self._names = found.names if found.items else nothing_known
         if not found.needs_trust:
             return ProjectFiles.TRUSTED if found.is_trusted else ProjectFiles.LOADED, []
         if fixed := unavoidable(found, self._session.capabilities):

@@ -84,6 +84,7 @@ class AgentRun:
         self.asked_to_end = self.row.cancel_step.ends_agent
         self.escalation = Escalation(self)
         self.stopped = False  # ended because its daemon stops
+        self.is_outdated = False
         self.has_spoken = self.row.offset > 0 and self.dialogue.conversation_began
         self.has_said_anything = self.row.offset > 0  # on its stdout, an answer to our greeting included
         # It has finished a turn: what it was not given by its end goes to the next, and cannot do so for ever.
@@ -116,9 +117,14 @@ class AgentRun:
     def agent(self) -> tuple[int, int]:
         return self.row.agent_pid, self.row.agent_start
 
-    @property
-    def project_names(self) -> tuple[str, ...]:
-        return self.session.project.names
+    async def belongs_to(self, project: str) -> bool:
+        """Whether trust in this project decides which files it loads."""
+        return await self.session.project.belongs_to(project)
+
+    def outdate(self) -> None:
+        """Retire it as soon as it is idle: the trust in its project has changed."""
+        self.is_outdated = True
+        self.retire_soon()
 
     @property
     def idle_since(self) -> float | None:
