@@ -5,6 +5,7 @@ from obey.local.v1 import local_pb2 as v1
 
 # How a status that has the id of a prompt begins: it is asked, a question is, or somebody has answered.
 _ASKED, _QUESTION, _RESOLVED = "permission_requested", "question_asked", "prompt_resolved"
+_UNTRUSTED = "project_not_trusted: "
 _SHOWN = 2_000  # who allows a command has seen all of it
 
 
@@ -14,7 +15,12 @@ def is_prompt(one: v1.SessionActivityEvent) -> bool:
 
 
 def prompt_lines(one: v1.SessionActivityEvent) -> list[str]:
-    """What is asked and the commands that answer it, or that somebody has; nothing of any other status."""
+    """What is asked and the commands that answer it, or that somebody has, or that the project is not trusted.
+
+    Nothing of any other status.
+    """
+    if one.type == v1.ACTIVITY_TYPE_STATUS and one.content.startswith(_UNTRUSTED):
+        return [f"! {asked_words(one)}"]
     what = asked_words(one)
     match _kind(one):
         case "permission_requested":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import shlex
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -31,6 +32,7 @@ _OURS = frozenset(key.partition(".")[0] for key, setting in SETTINGS.items() if 
 _SHOWN = 5
 _MOST_SHOWN = 50
 _LONGEST = 600
+TRUST_RPC = "betcode.v1.PolicyService/TrustProject"
 _MOST_RUNS = 50  # lines in the details of a notice
 
 
@@ -147,9 +149,10 @@ def ignored_notice(found: Inspected) -> v1.AgentEvent:
     """What was left out, and how to have it."""
     what = _listed(found.items) if found.is_answered else "its files give no answer"
     directory = found.names[0]
+    command = trust_command(directory)
     message = (
         f"{directory} is not trusted: the agent runs without its project settings; deny rules still apply. "
-        f"To trust it: betcode policy trust {directory}. Ignored: {what}"
+        f"To trust it: {command}. Ignored: {what}"
     )
     return events.notice(
         v1.NOTICE_KIND_PROJECT,
@@ -157,8 +160,15 @@ def ignored_notice(found: Inspected) -> v1.AgentEvent:
         directory=directory,
         files="\n".join(map(str, shown_items(found.items))),
         runs="\n".join(islice((line for item in found.items for line in item.details), _MOST_RUNS)),
+        command=command,
+        rpc=TRUST_RPC,
         level="warning",
     )
+
+
+def trust_command(directory: str) -> str:
+    """The command that a person runs, with the directory as one word of a shell."""
+    return f"betcode policy trust {shlex.quote(directory)}"
 
 
 def shown_items(items: Collection[ProjectItem], most: int = _MOST_SHOWN) -> tuple[ProjectItem, ...]:

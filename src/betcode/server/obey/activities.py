@@ -10,6 +10,7 @@ from betcode.engine.operations.lifecycle.warm_start import STARTED
 from betcode.v1 import agent_pb2 as v1
 from obey.local.v1 import local_pb2 as pb
 
+UNTRUSTED = "project_not_trusted"
 ASKED, QUESTION, RESOLVED = "permission_requested", "question_asked", "prompt_resolved"
 _LAST_WORD_LIMIT = 500_000  # characters: what a client with default options takes at once, however they are written
 _BROKEN_OFF = frozenset({"cancelled", "crashed", "stopped", "error"})
@@ -110,6 +111,9 @@ class Activities:
         if (phase := _STATUS_OF_EVENT.get(details.get("event", ""))) is not None:
             words = details.get("reason") or event.notice.message
             yield from self._phase_is(event, phase, f"{details['event']}: {words}")
+        elif event.notice.kind == v1.NOTICE_KIND_PROJECT:
+            how = f" (a client calls {rpc})" if (rpc := details.get("rpc")) else ""
+            yield self._made(event, pb.ACTIVITY_TYPE_STATUS, f"{UNTRUSTED}: {event.notice.message}{how}")
 
     def _permission(self, event: v1.AgentEvent) -> Iterator[pb.SessionActivityEvent]:
         asked = event.permission_request

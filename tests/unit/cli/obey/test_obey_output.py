@@ -82,6 +82,13 @@ def test_a_prompt_is_shown_with_the_commands_that_answer_it() -> None:
     assert prompt_lines(answered) == ["Answered (ALLOW)"]
 
 
+def test_a_project_that_is_not_trusted_is_shown_with_the_command_that_trusts_it() -> None:
+    words = "/a: b is not trusted. To trust it: betcode policy trust '/a: b'"
+    status = v1.SessionActivityEvent(type=v1.ACTIVITY_TYPE_STATUS, content=f"project_not_trusted: {words}")
+    assert not is_prompt(status)
+    assert prompt_lines(status) == [f"! {words}"]
+
+
 def test_a_change_says_from_where_and_why() -> None:
     change = v1.SessionStatusEvent(
         previous_status=v1.SESSION_STATUS_WORKING, new_status=v1.SESSION_STATUS_FAILED, message="crashed"

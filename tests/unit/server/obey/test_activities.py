@@ -3,8 +3,11 @@
 import pytest
 
 from betcode.domain.identifiers import SessionId, ulid_spelling
+from betcode.domain.project_files import Program, ProjectItem
+from betcode.engine.permissions.project_guard import TRUST_RPC, Inspected, ignored_notice
 from betcode.server.obey.activities import Activities
 from betcode.v1 import agent_pb2 as v1
+from betcode.v1 import policy_pb2
 from obey.local.v1 import local_pb2 as pb
 from support.recordings import SESSION, recordings
 from support.replaying import of_kind, replay
@@ -65,6 +68,23 @@ def test_every_recording_keeps_its_sums(name: str) -> None:
     results = [each for each in seen if each.type == pb.ACTIVITY_TYPE_TOOL_RESULT]
     calls = {each.tool_call_id: each.tool_name for each in seen if each.type == pb.ACTIVITY_TYPE_TOOL_CALL}
     assert all(each.tool_name == calls.get(each.tool_call_id, "") for each in results)
+
+
+def test_a_project_that_is_not_trusted_is_told_with_the_ways_to_trust_it() -> None:
+    item = ProjectItem(Program.CLAUDE, "/it's here/.mcp.json", "MCP servers (lab)")
+    words = (
+        "project_not_trusted: /it's here is not trusted: the agent runs without its project settings; deny rules "
+        """still apply. To trust it: betcode policy trust '/it'"'"'s here'. """
+        "Ignored: /it's here/.mcp.json: MCP servers (lab) (a client calls betcode.v1.PolicyService/TrustProject)"
+    )
+    notice = ignored_notice(Inspected(("/it's here",), (item,), is_trusted=False))
+    assert short([notice]) == [("STATUS", words)]
+
+
+def test_the_call_that_the_notice_names_exists() -> None:
+    service, _, method = TRUST_RPC.partition("/")
+    descriptor = policy_pb2.DESCRIPTOR.services_by_name["PolicyService"]
+    assert (descriptor.full_name, method in descriptor.methods_by_name) == (service, True)
 
 
 @pytest.mark.behaviour("obey.activity.error", "obey.create.event", "obey.stop.event")
