@@ -75,7 +75,7 @@ class PromptSeen:
 class SessionEvidence:
     session_id: str
     status: str = "idle"
-    unnoted: tuple[int, ...] = ()  # turns before the last whose tree nobody noted, though it was noted of one before
+    unnoted: tuple[int, ...] = ()  # turns without a snapshot of the tree, though a turn before has one
     is_deleted: bool = False
     may_have_gaps: bool = False  # its holder was killed, so a torn line may be missing
     log: tuple[Numbered, ...] = ()  # the file itself

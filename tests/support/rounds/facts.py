@@ -65,11 +65,11 @@ class Facts:
         still_open = (messages, prompts, commands)
         return SessionFacts(key, status, last_seq, bool(deleted), *still_open, boundary, forked_at, worktree_id)
 
-    def unnoted_turns(self, key: int) -> tuple[int, ...]:
-        """Turns between the first that was noted and the last, which may be under way, of which there is no row."""
+    def unnoted_turns(self, key: int) -> list[int]:
+        """Turns that have ended without a row, from the first that has one on."""
         noted = {int(turn) for (turn,) in self._ask("SELECT turn FROM turn_snapshots WHERE session = ?", key)}
         ((turns,),) = self._ask("SELECT turns FROM sessions WHERE key = ?", key)
-        return tuple(turn for turn in range(min(noted, default=turns), turns) if turn not in noted)
+        return [turn for turn in range(min(noted, default=turns + 1), turns + 1) if turn not in noted]
 
     def forks(self) -> list[tuple[str, str]]:
         """Every fork that is there and the session it came from, oldest first."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 import anyio
 
@@ -23,6 +24,8 @@ from support.rounds.facts import Facts, ledger, reading
 from support.rounds.judge import DESCRIPTORS_MORE
 from support.rounds.plan import Way
 from support.rounds.viewers import read_all
+
+Found = TypeVar("Found")
 
 _OF_PROMPTS = ("heard", "withdrew")
 _READ_WITHIN_S = 60.0
@@ -74,6 +77,8 @@ async def _gather_session(round_: Round, session_id: str) -> SessionEvidence:
     if known is None or known.is_deleted:
         return SessionEvidence(session_id, is_deleted=True, views=views, refusals=refusals)
     kind = round_.kind
+    # The daemon reads the tree after a turn, and the turn does not wait for it.
+    unnoted = [] if round_.keeper.was_short else await _until_none(lambda: facts.unnoted_turns(known.key))
     seen = await read_session(round_.daemon, session_id, work, kind)
     return replace(
         seen,
@@ -86,7 +91,7 @@ async def _gather_session(round_: Round, session_id: str) -> SessionEvidence:
         compactions=tuple(round_.compactions[session_id]),
         ledger=own_ledger(kind, work, session_id, seen.log),
         ended_at={message: at for (owner, message), at in round_.ended_at.items() if owner == session_id},
-        unnoted=() if round_.keeper.was_short else facts.unnoted_turns(known.key),
+        unnoted=tuple(unnoted),
     )
 
 
@@ -147,7 +152,7 @@ async def read_session(daemon: Daemon, session_id: str, work: Path, kind: Kind =
     )
 
 
-async def _until_none(look: Callable[[], list[str]]) -> list[str]:
+async def _until_none(look: Callable[[], list[Found]]) -> list[Found]:
     """What is still found after a while: processes and rows may need a moment."""
     found = look()
     with anyio.move_on_after(_REST_WITHIN_S):
