@@ -157,6 +157,35 @@ def view(after: int, *places: int) -> SessionEvidence:
     return replace(one, views=(View("a client", after, tuple(one.log[place] for place in places)),))
 
 
+def resolved(**facts: object) -> SessionEvidence:
+    """The prompt is resolved with these facts."""
+
+    def change(event: v1.AgentEvent) -> None:
+        for name, value in facts.items():
+            setattr(event.permission_resolved, name, value)
+
+    return with_log(sound(), changed(6, change))
+
+
+def given_again(times: int, *, heard: bool) -> SessionEvidence:
+    """The answer to the prompt is given to a later agent, which asks the same."""
+    more = []
+    for number in range(times):
+        event = v1.AgentEvent()
+        event.permission_resolved.request_id = f"request-{number + 2}"
+        event.permission_resolved.resolution, event.permission_resolved.rule = "answered", f"the answer to {REQUEST}"
+        more.append(event)
+    one = inserted(7, *more)
+    return one if heard else replace(one, ledger=(one.ledger[0], one.ledger[2]))
+
+
+def cancelled_and_done() -> SessionEvidence:
+    made = events()
+    made[8].message_state.state = v1.MESSAGE_STATE_CANCELLED
+    one = replace(sound(), inputs={**sound().inputs, MESSAGE: InputSeen("message", "cancelled")})
+    return replace(with_events(one, made), reading=(*one.reading[:5], made_bare(made[8]), *one.reading[6:]))
+
+
 BROKEN: dict[str, tuple[Callable[[], SessionEvidence], str]] = {
     "a number left out": (lambda: jumping(5, 3), "are missing, and nothing says why"),
     "a gap without a reason": (lambda: inserted(3, v1.AgentEvent(gap=v1.Gap(bytes_lost=3))), "gives no reason"),
@@ -177,10 +206,12 @@ BROKEN: dict[str, tuple[Callable[[], SessionEvidence], str]] = {
     "a view that repeats": (lambda: view(0, 0, 1, 1), "was shown 1-2 2 of"),
     "a view that begins too late": (lambda: view(2, 4, 5), "was shown 5-6 of 3-4"),
     "the agent's word missing": (lambda: without(7), "what the journal says"),
+    "the agent's last word missing": (lambda: without(11), "what the journal says is missing, first"),
     "the agent's word twice": (lambda: inserted(5, events()[4]), "is not what the journal says next"),
     "a turn completed twice": (lambda: inserted(12, completed()), "a turn is completed again"),
     "no last word": (ends_thinking, "the last status told is THINKING"),
     "said after the end": (lambda: replace(sound(), after_rest=sound().log[:1]), "after it had come to rest"),
+    "a turn without a snapshot": (lambda: replace(sound(), unnoted=(5,)), "the tree was not noted in turn 5"),
     "a session at work for ever": (lambda: replace(sound(), status="active"), "is active though nothing is left"),
     "acknowledged and not there": (lambda: replace(sound(), sent=(Sent(MESSAGE, "tool", 3),)), "does not show it"),
     "acknowledged with other words": (lambda: replace(sound(), sent=(Sent(MESSAGE, "rm", 2),)), "is shown as 'tool'"),
@@ -206,6 +237,8 @@ BROKEN: dict[str, tuple[Callable[[], SessionEvidence], str]] = {
     "run and unknown": (lambda: noted(Noted("began", "other", RUN)), "is not in the log"),
     "consumed and never begun": (lambda: replace(sound(), ledger=()), "no agent ever began it"),
     "consumed and never done": (lambda: replace(sound(), ledger=sound().ledger[:2]), "no agent ever finished it"),
+    "two messages at once": (lambda: noted(Noted("crowded", MESSAGE, RUN)), "that takes one at a time, and had one"),
+    "cancelled and done": (cancelled_and_done, "is cancelled, and an agent did it"),
     "two agents at once": (
         lambda: noted(Noted("ran", "t", 42), Noted("ran", "u", RUN)),
         f"agent {RUN} worked while another one did",
@@ -214,6 +247,20 @@ BROKEN: dict[str, tuple[Callable[[], SessionEvidence], str]] = {
     "never resolved": (lambda: without(6), "is open though nothing is left to do"),
     "resolved twice": (lambda: inserted(7, events()[6]), "is resolved 2 times"),
     "resolved and never asked": (lambda: without(5), "was never asked"),
+    "shown though answered before": (
+        lambda: resolved(rule="the answer to request-0"),
+        "is shown though it was answered before",
+    ),
+    "an answer given twice": (lambda: given_again(2, heard=False), f"the answer to {REQUEST} is given 2 times"),
+    "an answer given to two agents": (
+        lambda: given_again(1, heard=True),
+        "is given again though an agent has heard it",
+    ),
+    "superseded by nothing": (lambda: resolved(resolution="superseded"), "is superseded by nothing"),
+    "superseded by what nobody was asked": (
+        lambda: resolved(resolution="superseded", superseded_by="request-9"),
+        "is superseded by request-9, which nobody was asked",
+    ),
     "a prompt stored otherwise": (
         lambda: replace(sound(), prompts={REQUEST: PromptSeen("lost", "")}),
         "is stored as lost",
@@ -278,6 +325,10 @@ def test_a_message_by_which_the_engine_has_a_turn_continued_is_accepted() -> Non
     assert judge_session(with_events(one, made)) == []
     made[-3].user_input.client_id = "somebody"
     assert "was sent by nobody" in " ".join(judge_session(with_events(one, made)))
+
+
+def test_an_answer_that_no_agent_heard_is_given_once_to_a_later_one() -> None:
+    assert judge_session(given_again(1, heard=False)) == []
 
 
 def test_a_gap_that_says_why_is_accepted() -> None:
