@@ -87,6 +87,19 @@ def test_after_the_holder_was_killed(
     assert judged(tree, process.pid, table(process)).membership is expected, f"{what}, at a later time"
 
 
+@pytest.mark.parametrize(
+    "holder", [Process(100, 10, 900, zombie=False, session=100), Process(100, 1, 50, zombie=True, session=100)]
+)
+def test_a_holder_has_died_though_its_pid_is_there(holder: Process) -> None:
+    assert judged(holding(), 104, table(holder, FREED)).membership is SUSPECT
+
+
+def test_a_process_that_was_judged_before_and_has_ended_is_gone() -> None:
+    tree = holding()
+    assert judged(tree, 101, table(HOLDER, AGENT)).membership is INSIDE
+    assert judged(tree, 101, table(HOLDER, Process(101, 100, 51, zombie=True, session=101))).membership is GONE
+
+
 def test_while_a_process_of_an_agent_lives_without_a_holder_newcomers_are_suspects() -> None:
     """It can fork and end itself between two observations, and its child looks like anybody's."""
     tree = holding(ORPHAN)

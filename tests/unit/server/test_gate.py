@@ -14,6 +14,7 @@ import pytest
 from betcode.domain.errors import AnswerRefused
 from betcode.engine import AgentCall, AgentProcesses, ClientName
 from betcode.holder.platform import process, start_time
+from betcode.server import gate
 from betcode.server.gate import TICKET_LIFE_S, TICKETS_LIMIT, Gate, TicketOwner, Tickets, serve_tickets
 from betcode.server.rim import Caller
 from betcode.server.socket_file import own_socket_file
@@ -154,9 +155,7 @@ async def test_a_process_that_is_found_to_be_an_agents_loses_its_ticket(connecte
     bench = Bench(connected_at)
     caller = bench.gate.recognise(bench.caller())
     await bench.gate.admit(caller)
-    parent = process(os.getppid())
-    assert parent is not None
-    bench.processes.tree.add_holder(parent, None, "run-1")
+    add_parent_as_holder(bench)
     with pytest.raises(AnswerRefused, match="inside an agent"):
         await bench.gate.admit(caller)
     [call] = bench.calls
@@ -181,6 +180,77 @@ def test_looking_at_peers_leaves_no_descriptor_behind(tmp_path: Path) -> None:
 
 
 LAST_PID = Path("/proc/sys/kernel/ns_last_pid")
+
+
+def add_parent_as_holder(bench: Bench) -> None:
+    """From now on this process belongs to an agent."""
+    parent = process(os.getppid())
+    assert parent is not None
+    bench.processes.tree.add_holder(parent, None, "run-1")
+
+
+@pytest.mark.anyio
+async def test_a_call_without_a_ticket_is_refused_while_an_agents_process_is_connected(connected_at: str) -> None:
+    bench = Bench(connected_at)
+    anybody = Caller(ClientName("phone", "app"))
+    assert (await bench.gate.admit(anybody)).client_id == "phone (no ticket)"
+    add_parent_as_holder(bench)
+    with pytest.raises(AnswerRefused, match="this call has no ticket"):
+        await bench.gate.admit(anybody)
+    [call] = bench.calls
+    assert (call.how, call.run_id) == ("called without a ticket", "run-1")
+
+
+async def ticket_line(bench: Bench, directory: Path) -> bytes:
+    """The answer of the ticket socket to this process."""
+    with own_socket_file(directory / "tickets") as file:
+        async with serve_tickets(file, bench.tickets, bench.gate):
+            reader, writer = await asyncio.open_unix_connection(file.address)
+            line = await reader.readline()
+            writer.close()
+    return line
+
+
+@pytest.mark.anyio
+async def test_an_agents_process_gets_no_ticket(tmp_path: Path) -> None:
+    bench = Bench()
+    assert (await ticket_line(bench, tmp_path)).startswith(b"ticket ")
+    add_parent_as_holder(bench)
+    assert (await ticket_line(bench, tmp_path)).startswith(b"refused This process runs inside an agent")
+    assert [call.how for call in bench.calls] == ["asked for a ticket"]
+    assert len(bench.tickets) == 1
+
+
+@pytest.mark.anyio
+async def test_another_user_gets_no_ticket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Bench()
+    monkeypatch.setattr(gate, "peer_of", lambda _: (os.getpid(), os.getuid() + 1))
+    assert await ticket_line(bench, tmp_path) == b"refused this daemon belongs to another user\n"
+    assert len(bench.tickets) == 0
+
+
+def has_peer_handles() -> bool:
+    """Whether the kernel gives a handle of the process that connected (Linux 6.5)."""
+    one, other = socket.socketpair()
+    with one, other:
+        try:
+            os.close(one.getsockopt(socket.SOL_SOCKET, 77))
+        except OSError:
+            return False
+    return True
+
+
+@pytest.mark.anyio
+async def test_a_connection_whose_process_has_ended_may_be_an_agents(tmp_path: Path) -> None:
+    address = str(tmp_path / "daemon")
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(address)
+        server.listen()
+        pid, connection = handed_on(address)
+        with connection, server.accept()[0]:
+            assert list(connected_peers(address)) == ([0] if has_peer_handles() else [pid])
+            with pytest.raises(AnswerRefused, match="this call has no ticket"):
+                await Bench(address).gate.admit(Caller(ClientName("phone", "app")))
 
 
 def handed_on(address: str) -> tuple[int, socket.socket]:

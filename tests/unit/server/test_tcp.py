@@ -18,6 +18,7 @@ from betcode.config.token_file import WrongToken, make_token
 from betcode.domain.errors import RateLimited
 from betcode.engine import ClientName
 from betcode.holder.platform import processes
+from betcode.server import tcp_peer as tcp_peer_module
 from betcode.server.health_board import HealthBoard
 from betcode.server.rate_limits import RateLimits
 from betcode.server.rim import Caller
@@ -133,6 +134,14 @@ def test_a_connection_that_no_process_has_open_may_be_an_agents() -> None:
             socket.send_fds(sender, [b"x"], [client.fileno()])
         with server.accept()[0]:
             assert candidates_behind(peer, (), processes()) == [0]
+
+
+def test_a_suspect_that_hides_its_descriptors_may_share_a_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = tcp_peer_module._sockets
+    hides = os.getppid()
+    monkeypatch.setattr(tcp_peer_module, "_sockets", lambda pid: None if pid == hides else shown(pid))
+    with connected(socket.AF_INET, "127.0.0.1") as peer:
+        assert candidates_behind(peer, (hides,), (os.getpid(),)) == [0, os.getpid()]
 
 
 def test_a_listening_socket_is_not_the_other_end_of_a_connection() -> None:

@@ -31,6 +31,13 @@ def test_with_many_the_oldest_without_a_token_go_first_of_the_address_that_has_t
     assert closed == flood[:25]
 
 
+def test_addresses_that_have_many_lose_equally_many() -> None:
+    one = [connection(port, host="10.0.0.1") for port in range(50)]
+    other = [connection(port, host="10.0.0.2") for port in range(45)]
+    closed = surplus([*one, *other], 100)
+    assert [sum(each.peer.host == host for each in closed) for host in ("10.0.0.1", "10.0.0.2")] == [13, 7]
+
+
 def test_health_probes_outlast_silent_connections() -> None:
     probes = [connection(port, OPEN_CALLS, 9) for port in range(40)]
     silent = [connection(port, SILENT, 1) for port in range(40, 80)]
