@@ -45,6 +45,7 @@ def write(root: Path, name: str, content: object) -> None:
         (CLAUDE, "[]", "settings that cannot be read"),
         (CLAUDE, "[" * 100_000, "settings that cannot be read"),
         (CLAUDE, " " * 1_100_000, "settings that cannot be read"),
+        (CLAUDE, "{}" + " " * 1_100_000, "settings that cannot be read"),
         (".mcp.json", {"mcpServers": {"lab": {"command": "true"}}}, "MCP servers (lab)"),
         (".mcp.json", "{", "settings that cannot be read"),
         (".claude/commands/x.md", "!`true`", "commands, which can run commands"),
@@ -68,6 +69,55 @@ def test_what_runs_counts(tmp_path: Path, name: str, content: object, brings: st
     write(tmp_path, name, content)
     [(path, said)] = found(tmp_path)
     assert (Path(name).is_relative_to(path), said) == (True, brings)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        *("apiKeyHelper", "awsAuthRefresh", "awsCredentialExport", "otelHeadersHelper", "statusLine", "fileSuggestion"),
+        *("enableAllProjectMcpServers", "enabledMcpjsonServers", "extraKnownMarketplaces", "sandbox"),
+    ],
+)
+def test_settings_that_run_something_or_let_it_through_count(tmp_path: Path, key: str) -> None:
+    write(tmp_path, CLAUDE, {key: "true"})
+    assert found(tmp_path) == [(CLAUDE, f"setting {key}")]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(f".claude/{name}" for name in ("commands", "skills", "agents", "workflows")),
+        *(f".opencode/{name}{s}" for name in ("command", "agent", "mode", "tool", "skill") for s in ("", "s")),
+        *(f".gemini/{name}" for name in ("commands", "extensions", "agents", "skills", "policies")),
+    ],
+)
+def test_directories_with_code_count(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir(parents=True)
+    assert found(tmp_path) == [], "an empty one does not"
+    write(tmp_path, f"{name}/x.md", "x")
+    assert found(tmp_path) == [(name, f"{Path(name).name}, which can run commands")]
+
+
+@pytest.mark.parametrize("name", ["hooks", "plugins", "scripts", "bin"])
+def test_entries_of_claude_that_are_not_known_count(tmp_path: Path, name: str) -> None:
+    write(tmp_path, f".claude/{name}/x", "x")
+    assert found(tmp_path) == [(f".claude/{name}", "a directory of unknown use")]
+
+
+@pytest.mark.parametrize(
+    "name", ["opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/opencode.jsonc"]
+)
+def test_every_settings_file_of_opencode_counts(tmp_path: Path, name: str) -> None:
+    write(tmp_path, name, {"mcp": {"lab": {}}})
+    assert found(tmp_path) == [(name, "MCP servers (lab)")]
+
+
+def test_a_directory_that_cannot_be_read_counts(tmp_path: Path) -> None:
+    (tmp_path / ".gemini").mkdir()
+    (tmp_path / ".gemini/commands").symlink_to("commands")
+    assert found(tmp_path) == [(".gemini/commands", "commands, which can run commands")]
+    (tmp_path / ".claude").symlink_to(".claude")
+    assert (".claude", "a directory that cannot be read") in found(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -189,12 +239,16 @@ def test_only_the_programs_that_are_asked_for_count(tmp_path: Path) -> None:
 
 def test_opencode_cannot_be_started_without_plugins(tmp_path: Path) -> None:
     write(tmp_path, ".opencode/plugin/p.js", "x")
+    write(tmp_path, ".opencode/plugins/p.js", "x")
     write(tmp_path, ".opencode/tool/t.js", "x")
     write(tmp_path, "opencode.json", {"plugin": ["x"]})
+    write(tmp_path, "opencode.jsonc", "// it may name plugins")
     items = scan(str(tmp_path), {Program.OPENCODE})
     assert {Path(item.path).name: item.can_be_ignored for item in items} == {
         "opencode.json": False,
+        "opencode.jsonc": False,
         "plugin": False,
+        "plugins": False,
         "tool": True,
     }
 
