@@ -6,6 +6,7 @@ import pytest
 from betcode.providers.claude import choices
 from betcode.providers.claude.state import State, carried_over, dump, load
 from betcode.wire.frames import Assistant
+from support.dialogue import INIT, fresh, say
 
 
 def answered(command: str, args: str, text: str) -> State:
@@ -32,6 +33,20 @@ def answered(command: str, args: str, text: str) -> State:
 )
 def test_a_confirmed_choice_is_remembered(command: str, args: str, text: str, chosen: dict[str, str]) -> None:
     assert answered(command, args, text).chosen == chosen
+
+
+def test_the_dialogue_reads_a_choice_from_the_agents_answer() -> None:
+    frame = {
+        "type": "assistant",
+        "message": {"id": "m", "content": [{"type": "text", "text": "Set model to `Haiku 5.5`"}]},
+        "local_command_run": {"command": "model", "args": "haiku"},
+    }
+    dialogue = fresh()
+    say(dialogue, INIT)
+    say(dialogue, {**frame, "parent_tool_use_id": "task-1"})
+    assert dialogue.chosen == {}, "a subagent chooses nothing"
+    say(dialogue, frame)
+    assert dialogue.chosen == {"model": "haiku"}
 
 
 def test_a_choice_is_carried_to_the_next_process() -> None:

@@ -77,6 +77,12 @@ def test_model_and_plan_mode_take_effect_and_stay_in_force(binary: Path) -> None
         assert "--permission-mode=plan" in argv
 
 
+def test_a_model_that_a_person_chose_is_passed_to_the_next_process(binary: Path) -> None:
+    chosen = replace(context(resume=True), chosen={"model": "haiku", "effort": "high"})
+    argv = launched(binary, chosen, model="sonnet").argv
+    assert [flag for flag in argv if flag.startswith(("--model", "--effort"))] == ["--model=haiku", "--effort=high"]
+
+
 def test_a_plan_that_was_accepted_is_not_asked_for_again_after_a_resume(binary: Path) -> None:
     left = replace(context(resume=True), plan_mode=False)
     assert "--permission-mode=plan" not in launched(binary, left, plan_mode=True).argv
