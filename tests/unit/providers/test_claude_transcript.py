@@ -111,7 +111,7 @@ def test_everything_else_is_not(other: bytes) -> None:
 
 def test_nothing_before_our_first_message_is_outside() -> None:
     """A fork begins with lines of another session's conversation."""
-    assert texts(prompt(3000, "copied"), answer(3001)) == []
+    assert texts(prompt(3000, "copied"), answer(3001), prompt(3002, "copied, too"), answer(3003)) == []
     assert texts(prompt(3000, "copied"), answer(3001), OWN, prompt(3002, "typed"), answer(3003)) == ["typed"]
 
 
@@ -248,8 +248,9 @@ def test_where_transcripts_are(tmp_path: Path) -> None:
     assert find_transcript({"HOME": str(tmp_path)}, CONVERSATION) is None
     assert find_transcript({}, CONVERSATION) is None
     assert find_transcript({"HOME": "/\0"}, CONVERSATION) is None
-    assert find_transcript({"HOME": str(tmp_path)}, "../../etc/passwd") is None
     old = written(tmp_path, OWN, project="-old")
+    (tmp_path / ".claude/secret.jsonl").touch()
+    assert find_transcript({"HOME": str(tmp_path)}, "../../secret") is None
     (tmp_path / ".claude/projects/a-file").touch()
     new = written(tmp_path, OWN, project="-new")
     os.utime(old, ns=(1, 1))
