@@ -22,6 +22,10 @@ def delta(text: str, kind: str = "text_delta", name: str = "text", index: int = 
     return json.dumps({"type": "stream_event", "event": event, "parent_tool_use_id": None})
 
 
+def of_subagent(line: str) -> str:
+    return json.dumps({**json.loads(line), "parent_tool_use_id": "task-1"})
+
+
 def edge(kind: str, index: int = 0) -> str:
     return json.dumps({"type": "stream_event", "event": {"type": kind, "index": index}, "parent_tool_use_id": None})
 
@@ -66,6 +70,35 @@ def test_a_secret_that_is_spread_over_pieces_is_found(cuts: list[int]) -> None:
     said = "".join(event["delta"]["text"] for event in events if event["type"] == "content_block_delta")
     assert said == "here it is: [redacted:github-token] ok"
     assert len(found.rows) == len(pieces) + 2
+
+
+@pytest.mark.parametrize(("kind", "name"), [("text_delta", "text"), ("thinking_delta", "thinking")])
+@pytest.mark.parametrize("ends", [True, False])
+def test_a_secret_in_pieces_is_found_in_every_kind_of_block(kind: str, name: str, ends: bool) -> None:
+    """Also in one that was cut short."""
+    pieces = [delta(text, kind, name) for text in (TOKEN[:9], TOKEN[9:])]
+    end = [edge("content_block_stop")] if ends else []
+    found = scrubbed(edge("content_block_start"), *pieces, *end)
+    said = [json.loads(row.line)["event"].get("delta", {}).get(name, "") for row in found.rows]
+    assert "".join(said) == "[redacted:github-token]"
+
+
+def test_pieces_of_two_agents_are_not_put_together() -> None:
+    one, other = (delta(text) for text in (TOKEN[:9], TOKEN[9:]))
+    between = of_subagent(delta("between"))
+    found = scrubbed(edge("content_block_start"), one, between, other, edge("content_block_stop"))
+    assert [json.loads(row.line)["event"].get("delta", {}).get("text") for row in found.rows] == [
+        None,
+        "[redacted:github-token]",
+        "between",
+        "",
+        None,
+    ]
+
+
+def test_names_in_an_object_are_scrubbed_too() -> None:
+    (row,) = scrubbed('{"files":{"/home/alice/notes.txt":1}}').rows
+    assert json.loads(row.line) == {"files": {"/home/user/notes.txt": 1}}
 
 
 def test_the_input_of_a_tool_that_is_streamed_stays_json() -> None:
