@@ -64,6 +64,12 @@ def test_the_field_is_named_however_deep_it_is() -> None:
     assert str(refused.value).startswith("request.permission.updated_input: ")
 
 
+def test_every_entry_of_a_list_is_checked() -> None:
+    wrong = v1.SessionSummary(created_at=Timestamp(nanos=-1))
+    with pytest.raises(InvalidRequest, match=r"^sessions\.created_at: "):
+        check_values(v1.ListSessionsResponse(sessions=[v1.SessionSummary(), wrong]))
+
+
 def test_most_messages_need_not_be_read() -> None:
     assert not may_be_out_of_range(v1.UserMessage.DESCRIPTOR)
     assert may_be_out_of_range(v1.SubmitRequest.DESCRIPTOR)
