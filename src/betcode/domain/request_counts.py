@@ -10,3 +10,4 @@ class RequestCounts:
 
     unknown_fields_received: int = 0  # requests with fields that this release does not know
     deprecations_used: Counter[str] = field(default_factory=Counter)  # by what was used
+    connections_closed: int = 0  # because their client opened and reset streams in a loop

@@ -29,12 +29,14 @@ from betcode.server.gate import Gate, Tickets, serve_tickets
 from betcode.server.health import About, Health
 from betcode.server.health_board import SERVICE as HEALTH_SERVICE
 from betcode.server.health_checks import Listener, components
+from betcode.server.http2_sample import FRAME_OPTIONS
 from betcode.server.pending import PendingCalls
 from betcode.server.policy import PolicyCalls
 from betcode.server.providers import ProviderCalls
 from betcode.server.rate_limits import RateLimits
 from betcode.server.reflection import lazy_reflection
 from betcode.server.requests import DefaultProvider
+from betcode.server.reset_floods import ResetFloods
 from betcode.server.rim import Handler, Rim, named
 from betcode.server.socket_file import SocketFile, SocketTaken, claim_socket_file, watch
 from betcode.server.tcp import TcpDoors, serve_tcp
@@ -125,6 +127,7 @@ async def serve(
     rim = Rim(about.release)
     tcp = tcp or TcpDoors()
     limits = RateLimits(tcp.settings)
+    floods = ResetFloods(about.release.counts)
     async with claim_socket_file(places.socket) as file, claim_socket_file(places.ticket_socket) as ticket_file:
         tickets = Tickets()
         gate = rim.admission = Gate(tickets, engine.processes, file.address, engine.audit.note_agent_call)
@@ -150,7 +153,7 @@ async def serve(
         built |= DiffCalls(engine, worktrees).handlers(rim)
         versions = VersionCalls(about.release, engine.reported, _largest_request(settings))
         handlers = _handlers(built | version_handlers(versions, rim), about.release.features)
-        async with serve_tcp(tcp, handlers, health.board, _options(settings)) as beyond:
+        async with serve_tcp(tcp, handlers, health.board, _options(settings), floods) as beyond:
             listeners += beyond
             health.tcp_address = beyond[0].shown if tcp.main is not None else ""
             server = aio.server(options=_options(settings))
@@ -158,12 +161,16 @@ async def serve(
             await _bind_and_start(server, file)
             try:
                 async with serve_tickets(ticket_file, tickets, gate), anyio.create_task_group() as tasks:
+                    tasks.start_soon(keep_running, "reset floods", floods.watch)
                     if obey is not None:
-                        await tasks.start(_serve_obey, obey, engine, places, about, ask_stop, tickets, health, settings)
+                        await tasks.start(
+                            _serve_obey, obey, engine, places, about, ask_stop, tickets, health, settings, floods
+                        )
                     await health.refresh()
                     tasks.start_soon(health.monitor)
                     tasks.start_soon(watch, (file, ticket_file))
-                    yield Door(rim, health, limits)
+                    with floods.watching(file.address):
+                        yield Door(rim, health, limits)
                     tasks.cancel_scope.cancel()
             finally:
                 with anyio.move_on_after(_STOP_BOUND_S, shield=True):
@@ -184,6 +191,7 @@ async def _serve_obey(
     tickets: Tickets,
     health: Health,
     settings: EngineSettings,
+    floods: ResetFloods,
     *,
     task_status: TaskStatus[None],
 ) -> None:
@@ -208,6 +216,7 @@ async def _serve_obey(
         options=_options(settings),
         note=lambda trouble: health.note(OBEY_SERVICE, trouble and f"The obey interface is not served: {trouble}"),
         umask=door.umask,
+        floods=floods,
     )
     async with anyio.create_task_group() as tasks:
         await tasks.start(keep_serving, face)
@@ -247,6 +256,7 @@ def _options(settings: EngineSettings) -> list[tuple[str, int]]:
         ("grpc.max_concurrent_streams", STREAMS_LIMIT),
         ("grpc.server.max_pending_requests", _PENDING_LIMIT),
         ("grpc.server.max_pending_requests_hard_limit", 2 * _PENDING_LIMIT),
+        *FRAME_OPTIONS,
     ]
 
 

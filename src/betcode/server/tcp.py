@@ -28,6 +28,8 @@ from betcode.domain.errors import Unauthenticated
 from betcode.server.errors import status_of
 from betcode.server.health_board import OPEN_METHODS, HealthBoard
 from betcode.server.health_checks import Listener
+from betcode.server.http2_sample import FRAME_OPTIONS
+from betcode.server.reset_floods import ResetFloods
 from betcode.server.rim import Context, Handler
 from betcode.server.socket_file import SocketTaken
 from betcode.server.tcp_admission import Admission, Standing
@@ -103,6 +105,7 @@ async def serve_tcp(
     handlers: Sequence[grpc.GenericRpcHandler],
     board: HealthBoard,
     options: Sequence[tuple[str, int]],
+    floods: ResetFloods,
 ) -> AsyncIterator[Sequence[Listener]]:
     """Listen until the block is left; calls that are open then are ended by whoever serves them. The main one is first.
 
@@ -118,7 +121,7 @@ async def serve_tcp(
             server = aio.server(interceptors=(check,), options=[*options, *limits])
             server.add_generic_rpc_handlers((*handlers, board.careful_handlers()))
             pair = doors.main.key_and_chain
-            listening = _listening(server, doors.main.address, pair, admission)
+            listening = _listening(server, doors.main.address, pair, admission, floods)
             listeners.append(await stack.enter_async_context(listening))
         if doors.health is not None:
             admission = Admission(doors.settings.connection_limit)
@@ -127,13 +130,18 @@ async def serve_tcp(
                 options=[*limits, ("grpc.max_receive_message_length", _PROBE_BYTES)],
             )
             server.add_generic_rpc_handlers((board.probe_handlers(),))
-            listeners.append(await stack.enter_async_context(_listening(server, doors.health, None, admission)))
+            listening = _listening(server, doors.health, None, admission, floods)
+            listeners.append(await stack.enter_async_context(listening))
         yield listeners
 
 
 @asynccontextmanager
 async def _listening(
-    server: aio.Server, address: TcpAddress, key_and_chain: tuple[bytes, bytes] | None, admission: Admission
+    server: aio.Server,
+    address: TcpAddress,
+    key_and_chain: tuple[bytes, bytes] | None,
+    admission: Admission,
+    floods: ResetFloods,
 ) -> AsyncIterator[Listener]:
     port = address.port
     for host in await anyio.to_thread.run_sync(_hosts, address):
@@ -149,10 +157,11 @@ async def _listening(
     bound = TcpAddress(address.host, port)
     logger.info("listening on TCP", extra={"address": str(bound), "tls": key_and_chain is not None})
     try:
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(admission.watch, port)
-            yield Listener(str(bound), (_probed(bound.host), port), greets=False)
-            tasks.cancel_scope.cancel()
+        with floods.watching(port):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(admission.watch, port)
+                yield Listener(str(bound), (_probed(bound.host), port), greets=False)
+                tasks.cancel_scope.cancel()
     finally:
         with anyio.CancelScope(shield=True):
             await server.stop(None)
@@ -213,6 +222,7 @@ def _options(settings: ListenSettings) -> list[tuple[str, int]]:
         ("grpc.max_connection_idle_ms", int(_IDLE_S * 1000)),
         ("grpc.max_concurrent_streams", _STREAMS_LIMIT),
         ("grpc.max_allowed_incoming_connections", settings.connection_limit),
+        *FRAME_OPTIONS,
     ]
 
 

@@ -7,10 +7,8 @@ those of the address that has the most.
 """
 
 import logging
-import os
 import socket
-import stat
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import IntEnum
@@ -22,6 +20,7 @@ import anyio
 import anyio.to_thread
 import grpc
 
+from betcode.server.own_sockets import own_sockets
 from betcode.server.rim import Context, Handler
 from betcode.server.tcp_peer import TcpPeer, tcp_peer
 
@@ -130,32 +129,15 @@ class Admission:
 
 
 def _peers_at(port: int) -> list[TcpPeer]:
-    peers = []
-    for peer, connection in _connections(port):
-        connection.close()
-        peers.append(peer)
-    return peers
+    return [peer for connection in own_sockets() if (peer := _peer_of(connection, port))]
 
 
 def _shut_down(port: int, wanted: frozenset[TcpPeer]) -> None:
     """gRPC sees the end of the connection and lets go of it."""
-    for peer, connection in _connections(port):
-        with connection, suppress(OSError):
-            if peer in wanted:
+    for connection in own_sockets():
+        if _peer_of(connection, port) in wanted:
+            with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
-
-
-def _connections(port: int) -> Iterable[tuple[TcpPeer, socket.socket]]:
-    """This process's own connections whose local port is that of a listener, each as a duplicate to be closed."""
-    for name in os.listdir("/dev/fd"):  # noqa: PTH208 - names are numbers
-        with suppress(OSError):
-            if not stat.S_ISSOCK(os.fstat(int(name)).st_mode):
-                continue
-            connection = socket.socket(fileno=os.dup(int(name)))
-            if peer := _peer_of(connection, port):
-                yield peer, connection
-            else:
-                connection.close()
 
 
 def _peer_of(connection: socket.socket, port: int) -> TcpPeer | None:

@@ -143,6 +143,11 @@ METRICS: tuple[Metric, ...] = (
         lambda now: now.counts.requests.deprecations_used.items(),
         "feature",
     ),
+    _counter(
+        "betcode_connections_closed_total",
+        "connections closed because their client opened and reset HTTP/2 streams in a loop",
+        lambda now: now.counts.requests.connections_closed,
+    ),
     Metric(
         "betcode_telemetry_dropped_total",
         MetricKind.COUNTER,

@@ -16,11 +16,13 @@ from betcode.config.settings import ListenSettings
 from betcode.config.tcp_address import TcpAddress, parse_address
 from betcode.config.token_file import WrongToken, make_token
 from betcode.domain.errors import RateLimited
+from betcode.domain.request_counts import RequestCounts
 from betcode.engine import ClientName
 from betcode.holder.platform import processes
 from betcode.server import tcp_peer as tcp_peer_module
 from betcode.server.health_board import HealthBoard
 from betcode.server.rate_limits import RateLimits
+from betcode.server.reset_floods import ResetFloods
 from betcode.server.rim import Caller
 from betcode.server.tcp import TcpDoors, TokenCheck, serve_tcp
 from betcode.server.tcp_peer import TcpPeer, candidates_behind, tcp_peer
@@ -223,7 +225,7 @@ def test_a_name_that_no_file_can_have_is_no_token_file(tmp_path: Path) -> None:
 async def test_a_connection_that_says_nothing_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("betcode.server.tcp._GREETING_S", 0.1)
     doors = TcpDoors(health=TcpAddress("127.0.0.1", 0))
-    async with serve_tcp(doors, (), HealthBoard(), ()) as (listener,):
+    async with serve_tcp(doors, (), HealthBoard(), (), ResetFloods(RequestCounts())) as (listener,):
         address = parse_address(listener.shown)
         with anyio.fail_after(PATIENCE_S):
             async with await anyio.connect_tcp(address.host, address.port) as silent:

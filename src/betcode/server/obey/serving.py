@@ -20,6 +20,7 @@ from betcode.server.gate import Gate
 from betcode.server.obey.errors import status_of
 from betcode.server.reflection import lazy_reflection
 from betcode.server.release import Release
+from betcode.server.reset_floods import ResetFloods
 from betcode.server.rim import Handler, Rim, named
 from betcode.server.socket_file import SocketFile, SocketTaken, claim_socket_file, watch
 from obey.local.v1 import local_pb2 as pb
@@ -51,6 +52,7 @@ class ObeyFace:
     health_service: str
     options: Sequence[tuple[str, int]]
     note: Callable[[str], None]  # why it is not served; empty: it is
+    floods: ResetFloods
     umask: int = -1
 
 
@@ -89,7 +91,8 @@ async def _served(face: ObeyFace, file: SocketFile) -> AsyncIterator[None]:
     await server.start()
     logger.info("listening", extra={"socket": str(file.path)})
     try:
-        yield
+        with face.floods.watching(file.address):
+            yield
     finally:
         with anyio.move_on_after(_STOP_BOUND_S, shield=True):
             await calls.end()
