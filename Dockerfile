@@ -3,7 +3,7 @@ FROM python:3.13-slim-bookworm AS build
 WORKDIR /build
 COPY pyproject.toml README.md LICENSE ./
 COPY src src
-RUN pip wheel --no-cache-dir --wheel-dir /wheels .
+RUN pip wheel --no-cache-dir --wheel-dir /wheels ".[openai,openclaw,otel]"
 
 FROM python:3.13-slim-bookworm
 # tini reaps the processes that agents leave; git is what agents work with.
@@ -12,7 +12,7 @@ RUN apt-get update \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --create-home --shell /bin/bash betcode
 COPY --from=build /wheels /wheels
-RUN pip install --no-cache-dir --no-index --find-links /wheels betcode && rm -rf /wheels
+RUN pip install --no-cache-dir --no-index --find-links /wheels "betcode[openai,openclaw,otel]" && rm -rf /wheels
 USER betcode
 WORKDIR /home/betcode
 VOLUME /home/betcode

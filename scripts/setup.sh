@@ -55,8 +55,8 @@ fetch_uv() {
 
 install() {
     case $what in
-        use) groups="--no-dev --inexact" ;;
-        work) groups="" ;;
+        use) groups="--all-extras --no-dev --inexact" ;;
+        work) groups="--all-extras" ;;
         *) stop "setup knows 'use' and 'work', not '$what'" ;;
     esac
     index=$(other_index)

@@ -25,6 +25,9 @@ NEEDED = (
 )
 
 
+SIZE_LIMIT_MB = 90  # of site-packages with bytecode, without extras
+
+
 def say(text: str) -> None:
     print(f"wheel: {text}", flush=True)
 
@@ -80,10 +83,34 @@ def have_a_turn(betcode: Path, home: Path) -> None:
     say(f"{version}: a turn of {len(answer.split())} words")
 
 
+def check_size(packages: Path) -> None:
+    """Leave if the default installation has become too large."""
+    files = [path for path in packages.rglob("*") if path.is_file()]
+    size_mb = sum(path.stat().st_size for path in files) / 1_000_000
+    if size_mb > SIZE_LIMIT_MB:
+        sys.exit(f"wheel: the default installation takes {size_mb:.1f} MB, and may take {SIZE_LIMIT_MB} MB")
+    say(f"the default installation takes {size_mb:.1f} MB of at most {SIZE_LIMIT_MB} MB")
+
+
+def check_extras(python: Path) -> None:
+    """Leave if the default installation has an extra, or does not report a missing one."""
+    code = (
+        "from betcode.util.extras import EXTRAS, missing_extra; print(*map(missing_extra, EXTRAS.values()), sep='\\n')"
+    )
+    for line in run(python, "-I", "-c", code, env=outside()).strip().split("\n"):
+        if "uv tool install" not in line:
+            sys.exit(f"wheel: a missing extra is not reported: {line or 'nothing was printed'}")
+        say(line)
+
+
 def by_uv(wheel: Path, place: Path) -> Path:
     say("installing with uv tool")
     env = outside() | {"UV_TOOL_DIR": str(place / "tools"), "UV_TOOL_BIN_DIR": str(place / "bin")}
+    env["UV_COMPILE_BYTECODE"] = "1"
     run(BIN / "uv", "tool", "install", "--python", sys.executable, wheel, env=env)
+    (packages,) = (place / "tools").glob("betcode/lib/python*/site-packages")
+    check_size(packages)
+    check_extras(place / "tools/betcode/bin/python")
     return place / "bin" / "betcode"
 
 

@@ -22,6 +22,7 @@ from betcode.domain.counts import Counts
 from betcode.domain.turn_trace import TraceSink, TurnTrace
 from betcode.telemetry import work
 from betcode.telemetry.metrics import SIGNALS, Gauges, Readings
+from betcode.util.extras import OTEL, missing_extra
 
 if TYPE_CHECKING:
     from betcode.telemetry.otlp import Otlp
@@ -44,6 +45,7 @@ class Telemetry:
         self.counts = counts
         self.metrics_port = 0  # 0: not served
         self.trouble_serving = ""
+        self.missing_packages = ""  # a sentence with the command that installs them
         self.otlp: OtlpThread | None = None
         self._gauges: Callable[[], Awaitable[Gauges]] = _no_gauges
         self._loop = asyncio.get_running_loop()
@@ -57,7 +59,7 @@ class Telemetry:
     def troubles(self) -> tuple[str, ...]:
         """What does not work, a sentence each."""
         sending = "" if self.otlp is None else self.otlp.trouble
-        return tuple(filter(None, (self.trouble_serving, sending)))
+        return tuple(filter(None, (self.missing_packages, self.trouble_serving, sending)))
 
     def watch(self, gauges: Callable[[], Awaitable[Gauges]]) -> None:
         """What is read from now on, on the event loop."""
@@ -162,6 +164,12 @@ async def open_telemetry(
 ) -> AsyncIterator[Telemetry]:
     """Export what is asked for until the block is left; with neither, there is no thread, socket or import."""
     telemetry = Telemetry(counts)
+    if metrics_at is not None or otlp_endpoint:
+        telemetry.missing_packages = missing_extra(OTEL)
+    if telemetry.missing_packages:
+        logger.error("%s; the daemon exports none", telemetry.missing_packages)
+        yield telemetry
+        return
     with ExitStack() as stack:
         if metrics_at is not None:
             await _serve_metrics(telemetry, stack, *metrics_at)

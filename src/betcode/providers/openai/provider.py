@@ -20,6 +20,7 @@ from betcode.domain.provider_about import Login, ProviderAbout, Standing
 from betcode.domain.provider_config import check_keys, provider_config
 from betcode.domain.rows import NewSession
 from betcode.providers.acp import CAPABILITIES, AcpFamily, Profile, opening
+from betcode.util.extras import OPENAI, missing_extra
 
 _TITLE = "OpenAI-compatible API"
 _OPENAI = "https://api.openai.com/v1"
@@ -78,11 +79,14 @@ class OpenAiProvider(AcpFamily):
     def __init__(self, settings: OpenAiSettings | None = None) -> None:
         self._settings = settings or OpenAiSettings()
 
-    def check(self, environment: Mapping[str, str]) -> None:
-        """Nothing: the program is part of this one, and whether a key is missing depends on the session."""
+    def check(self, environment: Mapping[str, str]) -> None:  # noqa: ARG002 (the packages are our own)
+        """Raises AgentUnavailable if the packages are missing; whether a key is, depends on the session."""
+        if missing := missing_extra(OPENAI):
+            raise AgentUnavailable(missing)
 
     def check_session(self, session: NewSession) -> None:
         """Raises InvalidRequest, AgentUnavailable."""
+        self.check(session.environment or {})
         check_keys(session, KEYS)
         api = self._api(session)
         if not (session.model or self._settings.model):
@@ -97,7 +101,7 @@ class OpenAiProvider(AcpFamily):
 
     def about(self, environment: Mapping[str, str]) -> ProviderAbout:
         api = self._configured({})
-        lacking = api.lacks(environment)
+        lacking = missing_extra(OPENAI) or api.lacks(environment)
         if environment.get(api.key_env):
             login, basis = Login.YES, f"{api.key_env} is set"
         elif lacking:
@@ -109,6 +113,7 @@ class OpenAiProvider(AcpFamily):
 
     def launch(self, session: NewSession, context: LaunchContext) -> Launch:
         """Raises AgentUnavailable."""
+        self.check(context.environment)
         api = self._api(session)
         if lacking := api.lacks(context.environment):
             raise AgentUnavailable(lacking)

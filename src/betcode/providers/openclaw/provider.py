@@ -22,6 +22,7 @@ from betcode.domain.provider_config import check_keys, provider_config
 from betcode.domain.rows import NewSession
 from betcode.providers.acp import CAPABILITIES, AcpFamily, Profile, opening
 from betcode.providers.openclaw.starting import GatewayStarter
+from betcode.util.extras import OPENCLAW, missing_extra
 
 _TITLE = "OpenClaw"
 _URL, _TOKEN_FILE, _START = "url", "token_file", "start"
@@ -73,11 +74,14 @@ class OpenClawProvider(AcpFamily):
         self._settings = settings or OpenClawSettings()
         self._starter = GatewayStarter()
 
-    def check(self, environment: Mapping[str, str]) -> None:
-        """Nothing: which gateway is wanted, and whether it is to be started, depends on the session."""
+    def check(self, environment: Mapping[str, str]) -> None:  # noqa: ARG002 (the packages are our own)
+        """Raises AgentUnavailable if the packages are missing; which gateway is needed, depends on the session."""
+        if missing := missing_extra(OPENCLAW):
+            raise AgentUnavailable(missing)
 
     def check_session(self, session: NewSession) -> None:
         """Raises InvalidRequest, AgentUnavailable."""
+        self.check(session.environment or {})
         check_keys(session, KEYS)
         gateway = self._gateway(provider_config(session))
         if gateway.is_ours:
@@ -94,7 +98,9 @@ class OpenClawProvider(AcpFamily):
 
     def about(self, environment: Mapping[str, str]) -> ProviderAbout:
         gateway = self._gateway({})
-        if gateway.is_ours:
+        if missing_packages := missing_extra(OPENCLAW):
+            standing = Standing(tells_version=False, missing=missing_packages)
+        elif gateway.is_ours:
             try:
                 standing = Standing(self._program(environment), login=Login.UNKNOWN)
             except AgentUnavailable as missing:
@@ -110,6 +116,7 @@ class OpenClawProvider(AcpFamily):
 
     def launch(self, session: NewSession, context: LaunchContext) -> Launch:
         """Raises AgentUnavailable."""
+        self.check(context.environment)
         gateway = self._gateway(provider_config(session))
         state_dir = kept(context.run_dir)
         argv = [
