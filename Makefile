@@ -51,6 +51,7 @@ lint: .venv/.for-work  ## lock, formatting, lint, types and layers
 	.venv/bin/mypy
 	.venv/bin/lint-imports --cache-dir .cache/import-linter
 	$(PY) scripts/reference.py --check
+	$(PY) scripts/changelog.py --check
 
 format: .venv/.for-work  ## format and repair what can be repaired
 	.venv/bin/ruff format .
