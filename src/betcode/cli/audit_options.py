@@ -26,7 +26,7 @@ def add_audit(
     export.add_argument("-o", "--output", metavar="FILE", help="where to write it (stdout)")
     verify = command(verbs, "verify", "check that no row was changed, removed or put in", "audit_commands:verify")
     verify.add_argument(
-        "--head", type=_head, metavar="NUMBER:HASH", help="a head that was noted before, which must still be there"
+        "--head", type=_head, metavar="NUMBER:HASH", help="verify that this earlier audit head is still in the chain"
     )
 
 

@@ -133,11 +133,11 @@ def _add_run(commands: "Commands[Parser]") -> None:
     run.add_argument(
         *("-f", "--file"),
         metavar="FILE",
-        help="the prompt is in this file, or goes on there; - is stdin. A pipe beside a prompt is read too, behind it",
+        help="read the prompt from FILE (- for stdin); appended if PROMPT is also given. Piped stdin is appended too",
     )
-    run.add_argument("-s", "--session", metavar="ID", help="go on with this session instead of a new one")
+    run.add_argument("-s", "--session", metavar="ID", help="continue this session instead of a new one")
     run.add_argument(
-        "-c", "--continue", action="store_true", help="go on with the newest open session of the directory or worktree"
+        "-c", "--continue", action="store_true", help="continue the newest open session of the directory or worktree"
     )
     run.add_argument(
         "-a", "--attach", metavar="FILE", action="append", help="send this file with the prompt; may be repeated"
@@ -148,8 +148,8 @@ def _add_run(commands: "Commands[Parser]") -> None:
         "--on-ask",
         type=ask_policy,
         metavar="deny|park|wait=TIME",
-        help="when the agent asks: deny it and go on, leave the prompt open and end, or wait for an answer so long and "
-        "then leave it open (a terminal is asked; without one: deny)",
+        help="what to do when the agent needs permission: deny, park (exit and leave it pending), or wait=TIME (wait, "
+        "then park). Default: ask on a terminal, otherwise deny",
     )
     run.add_argument(
         "--timeout",

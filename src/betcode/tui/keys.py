@@ -38,14 +38,14 @@ KEYS: dict[Place, tuple[Key, ...]] = {
         Key("f2", "next theme", "next_theme", has_priority=True),
     ),
     Place.SESSION: (
-        Key("escape", "stop the turn; again to insist", "cancel"),
+        Key("escape", "interrupt the turn; press again to force", "cancel"),
         Key("ctrl+s", "list of sessions", "app.sessions", has_priority=True),
         Key("ctrl+o", "inbox: all that waits for you", "app.inbox", has_priority=True),
         Key("ctrl+f", "search in all sessions", "app.search", has_priority=True),
         Key("ctrl+n", "new session here", "app.new_session", has_priority=True),
         Key("ctrl+x", "menu of this session", "app.menu", has_priority=True),
         Key("ctrl+t", "todos and plan", "panels", has_priority=True),
-        Key("ctrl+l", "ask to type, where another does", "lock", has_priority=True),
+        Key("ctrl+l", "take over typing from another terminal", "lock", has_priority=True),
         Key(
             ",".join(f"alt+{number}" for number in range(1, 10)),
             "the session of that number",
@@ -55,7 +55,7 @@ KEYS: dict[Place, tuple[Key, ...]] = {
         ),
         Key("alt+left", "session before", "app.beside(-1)", has_priority=True),
         Key("alt+right", "session after", "app.beside(1)", has_priority=True),
-        Key("tab", "writing, cards, conversation", "next_place"),
+        Key("tab", "switch the focus: input, card, conversation", "next_place"),
         Key("ctrl+c", "copy what is marked, or clear the draft; twice leaves", "interrupt", has_priority=True),
         Key("ctrl+d", "leave, on an empty draft", "leave_empty", has_priority=True),
         # Without priority: whether the draft is empty is known when the keys before this one are written there.
@@ -64,8 +64,8 @@ KEYS: dict[Place, tuple[Key, ...]] = {
     Place.WRITING: (
         Key("enter", "send"),
         Key("ctrl+j,shift+enter,alt+enter", "new line"),
-        Key("backslash", "likewise, at the end of a line before Enter", shown="\\"),
-        Key("up,down", "earlier messages, on the first and last line; first what waits, to change it"),
+        Key("backslash", "new line, at the end of a line before Enter", shown="\\"),
+        Key("up,down", "history, on the first and last line; ↑ edits queued messages first"),
         Key("ctrl+r", "search earlier messages"),
         Key("@", "a file"),
         Key("/", "a command; // where agent and screen both have it"),

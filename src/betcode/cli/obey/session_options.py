@@ -52,7 +52,7 @@ def add_session(verbs: "Commands[Parser]", command: Command) -> None:
     answer.add_argument("prompt", metavar="PROMPT", help="id of the prompt, or the beginning of it")
     answer.add_argument("decision", choices=["allow", "deny"])
     answer.add_argument(
-        "--for-session", action="store_true", help="with allow: also what is alike, as long as the session lives"
+        "--for-session", action="store_true", help="with allow: also allow similar calls for the rest of the session"
     )
     answer.add_argument("-m", "--message", metavar="TEXT", help="with deny: what to tell the agent")
 

@@ -24,7 +24,7 @@ DAEMON: tuple[Setting, ...] = (
         "daemon.memory_limit",
         "engine.memory_limit_bytes",
         kinds.size(_MIB),
-        "of the daemon itself; past 80 % of it the longest idle agent's session is compacted, once each time",
+        "memory limit of the daemon; above 80 %, the session idle for longest is compacted (once per crossing)",
     ),
     Setting(
         "daemon.database_limit",
