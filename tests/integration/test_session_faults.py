@@ -19,27 +19,24 @@ from betcode.domain.ports import SessionFilter
 from betcode.engine import AgentsAtStop, ClientName
 from betcode.engine.fault_points import FaultPoint
 from betcode.v1 import agent_pb2 as v1
-from support.daemon import becomes_true
 from support.engine import ME, Engine
-from support.faulty_engine import FaultyEngine, InjectedError, Injection, Pair
+from support.faulty_engine import (
+    FaultyEngine,
+    InjectedError,
+    Injection,
+    Pair,
+    assert_failed,
+    is_idle,
+    is_waiting,
+    open_turn,
+    says,
+)
 from support.patience import PATIENCE_S
 
 pytestmark = pytest.mark.anyio
 
 Provoke = Callable[[Pair], Awaitable[None]]
 OTHER = ClientName("other", peer="pid 2: other")
-
-
-def is_idle(event: v1.AgentEvent) -> bool:
-    return event.status_change.status == v1.IDLE
-
-
-def is_waiting(event: v1.AgentEvent) -> bool:
-    return event.text_delta.text == "waiting"
-
-
-def is_failure(event: v1.AgentEvent) -> bool:
-    return event.error.code == "SESSION_FAILED"
 
 
 # ---------------------------------------------------------------- how a place is reached
@@ -51,11 +48,6 @@ async def turn(pair: Pair) -> None:
 
 async def long_turn(pair: Pair) -> None:
     await pair.faulty.say("wait go")
-
-
-async def open_turn(pair: Pair) -> None:
-    await pair.faulty.say("wait go")
-    await pair.faulty.until(is_waiting)
 
 
 async def killed_agent(pair: Pair) -> None:
@@ -316,24 +308,12 @@ async def test_an_error_in_one_session_stops_that_session_alone(tmp_path: Path, 
     await engine.nothing_runs()
 
 
-async def test_a_failed_session_takes_the_next_message(tmp_path: Path) -> None:
-    injection = Injection(FaultPoint.CLASSIFY_EXIT)
-    engine = FaultyEngine(tmp_path, injection, EngineSettings())
-    async with engine.opened() as pair:
-        await pair.faulty.say("die")
-        await pair.faulty.until(is_failure)
-        injection.is_on = False
-        await pair.faulty.until(is_idle)
-        await says(pair.faulty, "hello")
-        assert (await pair.faulty.supervisor.lives.standing(pair.faulty.session)).phase == "running"
-
-
 async def has_failed(pair: Pair, case: Case) -> None:
     await pair.reached()
     engine = pair.faulty
     match case.outcome:
         case Outcome.FAILED:
-            await says_that_it_failed(engine)
+            await assert_failed(engine)
         case Outcome.CANNOT_OPEN:
             with pytest.raises(SessionFailed):
                 await engine.say("say hello")
@@ -344,31 +324,6 @@ async def has_failed(pair: Pair, case: Case) -> None:
             pass
 
 
-async def says_that_it_failed(engine: Engine) -> None:
-    failure = (await engine.until(is_failure))[-1].error
-    assert failure.is_fatal
-    assert f"betcode session delete {engine.session}" in failure.message
-    assert "injected at" in failure.message
-    await becomes_true(lambda: not is_pending(engine))
-    standing = await engine.supervisor.lives.standing(engine.session)
-    assert standing.phase == "failed"
-    assert standing.bound.bond.failure == failure.message
-    assert not await engine.store.open_inputs(standing.row.key)
-    run = await engine.store.newest_run(standing.row.key)
-    assert run is None or run.ended_ns
-
-
-def is_pending(engine: Engine) -> bool:
-    live = engine.supervisor._registry.live.get(engine.session)
-    return live is not None and live.failure.is_pending
-
-
 async def listed(pair: Pair) -> tuple[list[str], int]:
     rows, total = await pair.healthy.supervisor.summaries(SessionFilter())
     return [each.row.new.session_id for each in rows], total
-
-
-async def says(engine: Engine, words: str) -> None:
-    await engine.say(f"say {words}")
-    await engine.until(lambda event: event.text_delta.is_complete and event.text_delta.text == words)
-    await engine.until(is_idle)

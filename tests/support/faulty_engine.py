@@ -11,9 +11,10 @@ from betcode.domain.identifiers import SessionId
 from betcode.domain.recovery import CrashPolicy
 from betcode.engine import open_supervisor
 from betcode.providers.claude import ClaudeProvider
+from betcode.v1 import agent_pb2 as v1
 from support.daemon import agent_program, becomes_true
 from support.engine import Engine, a_session
-from support.runs import runs_in
+from support.runs import RunOnDisk, runs_in
 from support.stored import store_at
 
 QUICK = CrashPolicy(first_wait_s=0.02, longest_wait_s=0.1, limit=3)
@@ -89,3 +90,48 @@ class FaultyEngine:
 
     async def nothing_runs(self) -> None:
         await becomes_true(lambda: not any(run.alive for run in runs_in(self.root / "runs")))
+
+
+def is_idle(event: v1.AgentEvent) -> bool:
+    return event.status_change.status == v1.IDLE
+
+
+def is_waiting(event: v1.AgentEvent) -> bool:
+    return event.text_delta.text == "waiting"
+
+
+def is_failure(event: v1.AgentEvent) -> bool:
+    return event.error.code == "SESSION_FAILED"
+
+
+async def open_turn(pair: Pair) -> None:
+    await pair.faulty.say("wait go")
+    await pair.faulty.until(is_waiting)
+
+
+async def assert_failed(engine: Engine) -> None:
+    failure = (await engine.until(is_failure))[-1].error
+    assert failure.is_fatal
+    assert f"betcode session delete {engine.session}" in failure.message
+    assert "injected at" in failure.message
+    await becomes_true(lambda: not is_pending(engine))
+    standing = await engine.supervisor.lives.standing(engine.session)
+    assert standing.phase == "failed"
+    assert standing.bound.bond.failure == failure.message
+    assert not await engine.store.open_inputs(standing.row.key)
+    run = await engine.store.newest_run(standing.row.key)
+    assert run is None or run.ended_ns
+    if run is not None:
+        on_disk = RunOnDisk(engine.work.parent / "runs" / run.run_id)
+        await becomes_true(lambda: not on_disk.alive)
+
+
+def is_pending(engine: Engine) -> bool:
+    live = engine.supervisor._registry.live.get(engine.session)
+    return live is not None and live.failure.is_pending
+
+
+async def says(engine: Engine, words: str) -> None:
+    await engine.say(f"say {words}")
+    await engine.until(lambda event: event.text_delta.is_complete and event.text_delta.text == words)
+    await engine.until(is_idle)
