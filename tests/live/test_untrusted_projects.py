@@ -1,5 +1,6 @@
 """A freshly cloned repository with the real CLI: nothing of it runs before a person trusts it."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -164,3 +165,28 @@ async def test_a_question_reaches_a_person_although_an_untrusted_project_denies_
         await talk.say("[[fake:ask]]")
         [*_, asked] = await talk.until("user_question")
         assert asked.user_question.question == QUESTION["question"]
+
+
+@pytest.mark.parametrize("is_repository", [False, True])
+async def test_claude_code_ignores_nothing_of_a_project_that_is_trusted_here(
+    tmp_path: Path, is_repository: bool
+) -> None:
+    async with claude_world(tmp_path, SCRIPTS) as world:
+        if is_repository:
+            git(world.work, "init", "--quiet")
+        home = world.daemon.root / "home"
+        outside = world.work.parent / "outside"
+        outside.mkdir()
+        write_rules(project_rules(world.daemon), allow=["Bash(touch *)"], additionalDirectories=[str(outside)])
+        await world.client.policy.trust(str(world.work), trusted=True)
+        talk = await world.session(HOME=str(home))
+        events = await talk.turn("[[fake:touch]]")
+        assert not any(event.HasField("permission_request") for event in events)
+        assert (world.work / "made.txt").exists()
+        assert [record.data for run in world.runs for record in run.records() if b"Ignoring" in record.data] == []
+        await world.client.policy.trust(str(world.work), trusted=False)
+        entry = json.loads((home / ".claude.json").read_text())["projects"].get(str(world.work), {})
+        assert not entry.get("hasTrustDialogAccepted")
+        await becomes_true(lambda: not world.runs[0].alive)
+        await talk.turn("[[fake:hello]]")
+        assert len(notices(talk.events)) == 1, "it is not trusted any more"

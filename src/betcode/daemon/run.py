@@ -184,6 +184,7 @@ async def _serve(
                     default_provider=about.default_provider,
                     umask=umask,
                     own=OwnProcesses(os.getpid(), marker),
+                    trusts_for_claude=True,
                 ) as engine,
                 open_worktrees(
                     store.worktrees,

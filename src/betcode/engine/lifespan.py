@@ -81,15 +81,17 @@ async def open_supervisor(
     default_provider: DefaultProvider = any_provider,
     umask: int = -1,
     own: OwnProcesses | None = None,
+    trusts_for_claude: bool = False,
 ) -> AsyncIterator[Supervisor]:
     """The engine, at work; leaving the block lets agents at work run on in their holders.
 
     The user's own rules and the list of trusted projects are in `places`; None: there are none. The settings `fixed` by
     flags and variables hold in all projects. `default_provider` is the kind of agent that the settings' default model
     is for; empty: every one. Agents write files with `umask`; -1: with our own. `own` says which
-    programs the daemon itself runs in repositories; None: none.
+    programs the daemon itself runs in repositories; None: none. With `trusts_for_claude`, a project that a person
+    trusts is entered in Claude Code's own list, too.
     """
-    rules = RuleShelf(places)
+    rules = RuleShelf(places, trusts_for_claude=trusts_for_claude)
 
     def prepare() -> None:
         runs_dir.mkdir(mode=0o700, parents=True, exist_ok=True)

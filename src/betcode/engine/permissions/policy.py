@@ -1,5 +1,6 @@
 """What people ask about rules and say about projects; the sessions find out by themselves."""
 
+import logging
 import os
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from betcode.domain.identifiers import SessionId
 from betcode.domain.looks import NoAnswer
 from betcode.domain.project_files import ProjectItem
 from betcode.engine.context import Room
+from betcode.engine.permissions import claude_trust
 from betcode.engine.permissions.policy_check import Checked, check
 from betcode.engine.permissions.policy_dry_run import Tried, try_rules
 from betcode.engine.permissions.project_guard import Inspected, inspect, unavoidable
@@ -29,6 +31,8 @@ from betcode.engine.permissions.trust import (
 from betcode.engine.shell.working_directory import directory_known
 from betcode.util.user import home_directory
 from betcode.util.wall_clock import now_ns
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +190,25 @@ class Policy:
 
     def _change(self, name: str, trusted: bool, client: str) -> bool:
         assert self._trusted is not None
-        return self._trusted.set(name, trusted=trusted, by=client)
+        if not trusted:
+            for project in self._trusted.listed():
+                if project.directory == name and project.claude_config:
+                    claude_trust.retract(Path(project.claude_config), name)  # first: its list counts here, too
+            return self._trusted.set(name, trusted=False, by=client)
+        config = claude_config(os.environ, str(home_directory(os.environ)))
+        lists = (
+            self._room.rules.trusts_for_claude
+            and claude_trust.is_one_project(name)
+            and not Trust(name, None, config).read()
+        )
+        # The record comes first: an entry that nobody knows of could not be taken back.
+        changed = self._trusted.set(name, trusted=True, by=client, claude_config=str(config) if lists else "")
+        if lists:
+            try:
+                claude_trust.accept(config, name)
+            except OSError as trouble:  # it is trusted here; Claude Code ignores the project's allow rules, as before
+                logger.warning("Claude Code's list of trusted projects is unchanged: %s", trouble)
+        return changed
 
 
 def _project(directory: str, must_exist: bool) -> str | None:

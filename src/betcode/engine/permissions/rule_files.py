@@ -222,6 +222,7 @@ class RuleShelf:
     places: Places | None = None
     answers_within_s: float = ANSWERS_WITHIN_S  # a file system
     managed: Path = MANAGED_DIRECTORY
+    trusts_for_claude: bool = False  # a project that a person trusts here is entered in Claude Code's own list, too
 
     def prepare(self) -> None:
         """Look up what every book needs, so that making one looks at no file; never on the event loop."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 
+from betcode.engine.permissions.claude_trust import LIMIT_BYTES
 from betcode.engine.permissions.watched_file import WatchedFile
 from betcode.git.links import repository_of_linked
 from betcode.git.repository import nearest_top
@@ -16,7 +17,6 @@ from betcode.util.wall_clock import now_ns
 FILE_NAME = "trusted-projects.json"
 _VERSION = 1
 _MOST_DECLINED = 1000
-_CLAUDE_LIMIT_BYTES = 64 * 1024 * 1024  # it keeps histories in there, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,7 @@ class TrustedProject:
     directory: str
     since_ns: int
     by: str  # the client that said so
+    claude_config: str = ""  # the file of Claude Code in which betcode listed the project
 
 
 class TrustedProjects:
@@ -39,7 +40,7 @@ class TrustedProjects:
         file.read()
         return sorted(_projects(file.text).values(), key=lambda project: project.directory)
 
-    def set(self, directory: str, *, trusted: bool, by: str) -> bool:
+    def set(self, directory: str, *, trusted: bool, by: str, claude_config: str = "") -> bool:
         """Trust a directory from now on, or no longer; False: it was so before. It may block.
 
         Raises:
@@ -53,7 +54,7 @@ class TrustedProjects:
             if (name in projects) is trusted:
                 return False
             if trusted:
-                projects[name] = TrustedProject(name, now_ns(), by)
+                projects[name] = TrustedProject(name, now_ns(), by, claude_config)
                 declined.pop(name, None)
             else:
                 del projects[name]
@@ -82,7 +83,7 @@ class TrustedProjects:
             self._write(projects, declined)
 
     def _write(self, projects: Mapping[str, TrustedProject], declined: Mapping[str, object]) -> None:
-        entries = {name: {"since_ns": project.since_ns, "by": project.by} for name, project in projects.items()}
+        entries = {name: _entry(project) for name, project in projects.items()}
         text = json.dumps({"version": _VERSION, "projects": entries, "declined": declined}, indent=1)
         descriptor, name = tempfile.mkstemp(prefix=f".{FILE_NAME}.", dir=self.path.parent)  # private from the start
         try:
@@ -102,7 +103,7 @@ class Trust:
     def __init__(self, directory: str, own_list: Path | None, claude_config: Path) -> None:
         self._directory = directory
         self._own = None if own_list is None else WatchedFile(own_list)
-        self._claude = WatchedFile(claude_config, limit_bytes=_CLAUDE_LIMIT_BYTES)
+        self._claude = WatchedFile(claude_config, limit_bytes=LIMIT_BYTES)
 
     @property
     def has_changed(self) -> bool:
@@ -144,11 +145,19 @@ def names_of(directory: str) -> list[str]:
     return list(dict.fromkeys(names))
 
 
+def _entry(project: TrustedProject) -> dict[str, object]:
+    listed = {"claude_config": project.claude_config} if project.claude_config else {}
+    return {"since_ns": project.since_ns, "by": project.by, **listed}
+
+
 def _projects(text: str | None) -> dict[str, TrustedProject]:
     try:
         value = json.loads(text or "{}")
         entries = value["projects"].items()
-        return {name: TrustedProject(name, int(entry["since_ns"]), str(entry["by"])) for name, entry in entries}
+        return {
+            name: TrustedProject(name, int(entry["since_ns"]), str(entry["by"]), str(entry.get("claude_config", "")))
+            for name, entry in entries
+        }
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return {}
 
