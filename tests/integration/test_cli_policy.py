@@ -1,6 +1,7 @@
 """`betcode policy`: the rule that would decide, with its file and line; and projects trusted by people."""
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -65,6 +66,10 @@ def test_a_projects_own_rules_count_when_a_person_trusts_it(here: Shell) -> None
     assert "was trusted already" in here.run("policy", "trust", str(here.work)).stdout
     (project,) = here.json("policy", "trusted", "--json")["projects"]
     assert project["directory"] == str(here.work)
+    who = re.sub(r"-[0-9a-f]{8} \(pid \d+\)$", "", project["trusted_by"])  # USER@HOST
+    for command in (("policy", "trusted"), ("audit", "list")):
+        shown = here.run(*command).stdout
+        assert (who in shown, project["trusted_by"] in shown) == (True, False)
     assert here.run("policy", "check", "Bash(make all)").stdout.startswith("Allowed: covered by Bash(make *)")
     assert "not trusted any more" in here.run("policy", "untrust", ".").stdout
     assert checked(here, "Bash(make all)")["outcome"] == "ask"

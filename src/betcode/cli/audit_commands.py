@@ -15,6 +15,7 @@ from betcode.cli.daemon_control import serves
 from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.finding import find_session
 from betcode.cli.history_commands import write_file
+from betcode.cli.identity import shown_client
 from betcode.cli.moments import moment_ns
 from betcode.cli.options import Options
 from betcode.cli.screen import standard_screen
@@ -202,7 +203,7 @@ def _said(note: str) -> str:
 
 def _row(one: v1.AuditRecord) -> list[str]:
     at = one.time.ToDatetime(UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
-    by = one.client if one.decided_by == "person" and one.client else one.decided_by
+    by = shown_client(one.client) if one.decided_by == "person" and one.client else one.decided_by
     if one.decided_by == "rule" and not one.rule:
         by = "no rule"
     tool = one.tool_name or one.what

@@ -10,6 +10,7 @@ from betcode.cli.options import Options
 from betcode.client import ClientIdentity
 
 _WHO = 64  # characters
+_COMMAND_ID = re.compile(r"^([A-Za-z0-9._-]+@[A-Za-z0-9._-]+)-[0-9a-f]{8}(?: \(pid \d+\))?$")
 
 
 def own_identity(options: Options, client_type: str = "cli") -> ClientIdentity:
@@ -23,6 +24,11 @@ def own_identity(options: Options, client_type: str = "cli") -> ClientIdentity:
 def _own_id(who: str) -> str:
     """An id that nobody else has, and that says in the audit and wherever an answer is signed whose it was."""
     return f"{re.sub(r'[^A-Za-z0-9._@-]', '_', who)[:_WHO]}-{secrets.token_hex(4)}"
+
+
+def shown_client(client_id: str) -> str:
+    """The id of a command for people: USER@HOST, without its random end and process. Other ids are unchanged."""
+    return _COMMAND_ID.sub(r"\1", client_id)
 
 
 def _user() -> str:

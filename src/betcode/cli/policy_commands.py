@@ -8,6 +8,7 @@ import anyio
 from betcode.cli.directory import working_directory
 from betcode.cli.exit_codes import CommandFailed, ExitCode
 from betcode.cli.finding import find_session
+from betcode.cli.identity import shown_client
 from betcode.cli.options import Options
 from betcode.cli.screen import Screen, standard_screen
 from betcode.cli.session_commands import connected
@@ -161,7 +162,7 @@ async def _list_trusted(options: Options) -> int:
         screen.line("No project is trusted here. Those that Claude Code itself trusts are trusted too")
         return ExitCode.OK
     now = datetime.now(UTC)
-    rows = [(age(now - one.since.ToDatetime(UTC)), one.trusted_by, one.directory) for one in projects]
+    rows = [(age(now - one.since.ToDatetime(UTC)), shown_client(one.trusted_by), one.directory) for one in projects]
     for line in table(("SINCE", "BY", "DIRECTORY"), rows, screen.width, spare=("BY", "SINCE")):
         screen.line(line)
     return ExitCode.OK

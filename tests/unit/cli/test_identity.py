@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from betcode.cli.identity import own_identity
+from betcode.cli.identity import own_identity, shown_client
 from betcode.cli.options import options_from
 from betcode.cli.parser import build_parser
 
@@ -14,3 +14,19 @@ def test_an_id_says_whose_it_is_and_is_nobody_elses(monkeypatch: pytest.MonkeyPa
     assert re.fullmatch(r"ada__@[A-Za-z0-9._-]+-[0-9a-f]{8}", one.client_id)
     assert one.client_id != other.client_id
     assert one.client_name.startswith("ada \u00e9@")
+
+
+@pytest.mark.parametrize(
+    ("client_id", "shown"),
+    [
+        ("ada@laptop-0123abcd", "ada@laptop"),
+        ("ada@laptop-0123abcd (pid 17)", "ada@laptop"),
+        ("ada@build-7-0123abcd", "ada@build-7"),
+        ("ada@laptop", "ada@laptop"),
+        ("0123abcd4567", "0123abcd4567"),
+        ("deploy-0123abcd", "deploy-0123abcd"),
+        ("", ""),
+    ],
+)
+def test_people_see_the_id_of_a_command_without_its_random_end(client_id: str, shown: str) -> None:
+    assert shown_client(client_id) == shown
