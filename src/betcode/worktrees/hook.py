@@ -4,12 +4,12 @@ import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from subprocess import DEVNULL, PIPE, STDOUT
+from subprocess import DEVNULL, PIPE, STDOUT, Popen
 
 import anyio
 import anyio.to_thread
-from anyio.abc import ByteReceiveStream
 
+from betcode.git.process import next_piece
 from betcode.holder.platform import Process, descendants, marked, processes, start_time
 from betcode.holder.sweeping import end_found
 
@@ -18,7 +18,6 @@ MARKER = "BETCODE_SETUP"
 _GRACE_S = 1.0
 _ENDED_WITHIN_S = 10.0
 _DRAINED_WITHIN_S = 2.0
-_PIECE_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,26 +46,16 @@ async def run_hook(hook: Hook, on_start: Callable[[str], Awaitable[None]], on_ou
         HookNotStarted
     """
     try:
-        process = await anyio.open_process(
-            hook.argv,
-            cwd=hook.directory,
-            env={**hook.environment, MARKER: hook.marker},
-            stdin=DEVNULL,
-            stdout=PIPE,
-            stderr=STDOUT,
-            start_new_session=True,
-            umask=hook.umask,
-        )
+        process = await anyio.to_thread.run_sync(_start, hook)  # it waits for the disk of the worktree
     except (OSError, ValueError) as trouble:
         raise HookNotStarted(getattr(trouble, "strerror", None) or str(trouble)) from None
     name = process_name(process.pid)
     try:
-        assert process.stdout is not None
         await on_start(name)
         drained = anyio.Event()
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_pump, process.stdout, on_output, drained)
-            code = await process.wait()
+            tasks.start_soon(_pump, process, on_output, drained)
+            code = await _ended(process)
             left = await end_hook(hook.marker, name, is_ours=True)
             # What left even that, unmarked, may hold the pipe for ever.
             with anyio.move_on_after(_DRAINED_WITHIN_S):
@@ -76,14 +65,38 @@ async def run_hook(hook: Hook, on_start: Callable[[str], Awaitable[None]], on_ou
     finally:
         with anyio.CancelScope(shield=True), anyio.move_on_after(_ENDED_WITHIN_S):
             await end_hook(hook.marker, name, is_ours=True)
-            await process.wait()
-            await process.aclose()
+            await _ended(process)
+        assert process.stdout is not None
+        process.stdout.close()
 
 
-async def _pump(stream: ByteReceiveStream, on_output: Callable[[bytes], None], drained: anyio.Event) -> None:
-    with suppress(anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
-        while True:
-            on_output(await stream.receive(_PIECE_BYTES))
+def _start(hook: Hook) -> "Popen[bytes]":
+    process = Popen(
+        hook.argv,
+        cwd=hook.directory,
+        env={**hook.environment, MARKER: hook.marker},
+        stdin=DEVNULL,
+        stdout=PIPE,
+        stderr=STDOUT,
+        bufsize=0,
+        start_new_session=True,
+        umask=hook.umask,
+    )
+    assert process.stdout is not None
+    os.set_blocking(process.stdout.fileno(), False)
+    return process
+
+
+async def _ended(process: "Popen[bytes]") -> int:
+    """Its code; a limiter of its own, since it may run for long."""
+    own = anyio.CapacityLimiter(1)
+    return await anyio.to_thread.run_sync(process.wait, abandon_on_cancel=True, limiter=own)
+
+
+async def _pump(process: "Popen[bytes]", on_output: Callable[[bytes], None], drained: anyio.Event) -> None:
+    assert process.stdout is not None
+    while piece := await next_piece(process.stdout.fileno()):
+        on_output(piece)
     drained.set()
 
 
