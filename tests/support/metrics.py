@@ -12,9 +12,9 @@ Samples = Mapping[tuple[str, str], float]  # by name and the label's value
 
 
 def metrics_port(daemon: Daemon) -> int:
-    """The port that the log tells."""
+    """The port that the log names, of the last start."""
     entries = [json.loads(line) for line in daemon.log.splitlines()]
-    return next(int(entry["port"]) for entry in entries if entry["message"] == "metrics are served for Prometheus")
+    return [int(entry["port"]) for entry in entries if entry["message"] == "metrics are served for Prometheus"][-1]
 
 
 def scraped_text(port: int, path: str = "/metrics") -> str:
