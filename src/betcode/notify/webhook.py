@@ -2,26 +2,29 @@
 
 import hashlib
 import hmac
+import http.client
 import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
 from pathlib import Path
-from urllib.parse import SplitResult, urlsplit
+from typing import Any
+from urllib.parse import urlsplit
 
 import anyio
 import anyio.to_thread
-from anyio.abc import ByteStream
 
 from betcode.config.plain_file import read_plain
 from betcode.domain.notification import Notification
-from betcode.notify.lookup import addresses_of
+from betcode.notify.detached_thread import run_detached
 from betcode.notify.programs import NotSent
 
 ATTEMPTS = 8
 FIRST_WAIT_S = 0.5  # then twice as long each time
-TIME_LIMIT_S = 10.0  # of one attempt, from the lookup of its name to the answer's first line
-CONNECT_LIMIT_S = 4.0  # to one of its addresses
+TIME_LIMIT_S = 10.0  # of one attempt, from the lookup of its name to the head of the answer
+CONNECT_LIMIT_S = 4.0  # to the server or its proxy
 _AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
 _KEY_LIMIT_BYTES = 4096
-_LINE_LIMIT_BYTES = 4096
 
 
 class _TryAgain(Exception):
@@ -40,7 +43,7 @@ async def post(notification: Notification, url: str, secret_file: str) -> None:
     key = await anyio.to_thread.run_sync(_read_key, Path(secret_file))
     for attempt in range(ATTEMPTS):
         try:
-            status = await _post_once(to, body, key, notification.notification_id)
+            status = await _post_once(url, body, key, notification.notification_id)
         except _TryAgain as trouble:
             if attempt + 1 == ATTEMPTS:
                 raise NotSent(f"{to.hostname} did not take it, {ATTEMPTS} times: {trouble}") from None
@@ -61,60 +64,75 @@ def _read_key(path: Path) -> bytes:
     return key
 
 
-async def _post_once(to: SplitResult, body: bytes, key: bytes, delivery: str) -> int:
+async def _post_once(url: str, body: bytes, key: bytes, delivery: str) -> int:
     """The status of one attempt; no connection is kept."""
+    headers = {
+        "User-Agent": "betcode",
+        "Content-Type": "application/json",
+        "X-Betcode-Delivery": delivery,  # the same at every attempt
+        "X-Betcode-Signature": signature(key, int(time.time()), body),
+    }
     try:
         with anyio.fail_after(TIME_LIMIT_S):
-            async with await _connected(to) as stream:
-                await stream.send(_head(to, body, key, delivery) + body)
-                status = await _status(stream)
-    except (OSError, TimeoutError, anyio.BrokenResourceError, anyio.EndOfStream) as error:
+            status = await run_detached(lambda: _request(url, body, headers))
+    except TimeoutError as error:
         raise _TryAgain(type(error).__name__) from None
     if status in _AGAIN:
         raise _TryAgain(f"status {status}")
     return status
 
 
-async def _connected(to: SplitResult) -> ByteStream:
-    """To the first of its addresses that takes us."""
-    host, is_secure = to.hostname or "", to.scheme == "https"
-    port = to.port or (443 if is_secure else 80)
-    trouble: OSError | TimeoutError = OSError("it has no address")
-    for address in await addresses_of(host, port):
-        try:
-            with anyio.fail_after(CONNECT_LIMIT_S):
-                if is_secure:
-                    return await anyio.connect_tcp(
-                        address, port, tls=True, tls_hostname=host, tls_standard_compatible=False
-                    )
-                return await anyio.connect_tcp(address, port)
-        except (OSError, TimeoutError) as error:
-            trouble = error
-    raise trouble
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """A redirect is an answer like any other: the owner named one receiver."""
+
+    def redirect_request(self, *_arguments: Any) -> None:
+        return None
 
 
-def _head(to: SplitResult, body: bytes, key: bytes, delivery: str) -> bytes:
-    path = (to.path or "/") + (f"?{to.query}" if to.query else "")
-    lines = (
-        f"POST {path} HTTP/1.1",
-        f"Host: {to.netloc}",
-        "User-Agent: betcode",
-        "Content-Type: application/json",
-        f"Content-Length: {len(body)}",
-        f"X-Betcode-Delivery: {delivery}",  # the same at every attempt
-        f"X-Betcode-Signature: {signature(key, int(time.time()), body)}",
-        "Connection: close",
-    )
-    return "\r\n".join((*lines, "", "")).encode("ascii")
+class _Connection(http.client.HTTPConnection):
+    """Connects quickly or not at all, and then waits longer for the answer."""
+
+    def connect(self) -> None:
+        super().connect()
+        self.sock.settimeout(TIME_LIMIT_S)
 
 
-async def _status(stream: ByteStream) -> int:
-    line = b""
-    while b"\n" not in line:
-        if len(line) > _LINE_LIMIT_BYTES:
-            raise _TryAgain("no HTTP")
-        line += await stream.receive(_LINE_LIMIT_BYTES)
-    words = line.split(None, 2)
-    if len(words) < 2 or not words[0].startswith(b"HTTP/1.") or not words[1].isdigit():
-        raise _TryAgain("no HTTP")
-    return int(words[1])
+class _SecureConnection(http.client.HTTPSConnection):
+    def connect(self) -> None:
+        super().connect()
+        self.sock.settimeout(TIME_LIMIT_S)
+
+
+class _Http(urllib.request.HTTPHandler):
+    def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(_Connection, req)
+
+
+class _Https(urllib.request.HTTPSHandler):
+    def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(_SecureConnection, req)
+
+
+def _request(url: str, body: bytes, headers: Mapping[str, str]) -> int:
+    """The status of the answer, whose body is not read. Proxies are those of the daemon's environment. It blocks.
+
+    Raises:
+        _TryAgain: there was no answer.
+        NotSent: the address or a proxy setting cannot be used.
+    """
+    try:
+        opener = urllib.request.build_opener(_NoRedirect, _Http, _Https)
+        request = urllib.request.Request(url, body, dict(headers), method="POST")  # noqa: S310 - settings accept http(s) alone
+        with opener.open(request, timeout=CONNECT_LIMIT_S) as response:
+            return int(response.status)
+    except urllib.error.HTTPError as answer:
+        with answer:
+            return answer.code
+    except (ValueError, http.client.InvalidURL):
+        raise NotSent("the address or a proxy setting cannot be used") from None
+    except urllib.error.URLError as error:
+        if isinstance(error.reason, str):  # no exception of a connection: urllib does not know the protocol
+            raise NotSent("the address or a proxy setting cannot be used") from None
+        raise _TryAgain(type(error.reason).__name__) from None
+    except (OSError, http.client.HTTPException) as error:
+        raise _TryAgain(type(error).__name__) from None
